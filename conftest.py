@@ -34,15 +34,16 @@ settings.load_profile("mirrorlake")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """How many processes `-n auto` means: three, which keep two cores busy, since tests wait half of their time. Each
-    has a session and clusters of its own, 4 GiB. On clusters that somebody brings only this one, since tests count and
-    delete what is on them."""
+    """How many processes `-n auto` means: three, which keep two cores busy, since tests wait half
+    of their time. Each has a session and clusters of its own, 4 GiB. On clusters that somebody
+    brings only this one, since tests count and delete what is on them."""
     return 0 if given_clusters() else 3
 
 
 @pytest.fixture(scope="session")
 def clusters(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterPair]:
-    """Two real Kafka clusters: yours (MIRRORLAKE_TEST_BOOTSTRAP_A and _B), or two started for this run."""
+    """Two real Kafka clusters: yours (MIRRORLAKE_TEST_BOOTSTRAP_A and _B), or two started for this
+    run."""
     with cluster_pair(tmp_path_factory.mktemp("clusters")) as pair:
         yield pair
 
@@ -56,7 +57,8 @@ def topic_name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(params=["native", "python"])
 def lane(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Both ways for records through this process: by librdkafka's C interface, or as Python's objects."""
+    """Both ways for records through this process: by librdkafka's C interface, or as Python's
+    objects."""
     monkeypatch.setenv(SWITCH, "off" if request.param == "python" else "")
     return str(request.param)
 
@@ -82,7 +84,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
     """A lake with six hours of history (tests/support/sample_lake.py); tests only read it."""
     lake = empty_lake(spark, tmp_path_factory.mktemp("history"))
-    fill(lake)  # its end is now, when the lake is made: else its heartbeats are old before they are read
+    fill(
+        lake
+    )  # its end is now, when the lake is made: else its heartbeats are old before they are read
     return lake
 
 

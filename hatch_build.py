@@ -1,8 +1,10 @@
-"""Compiles `src/mirrorlake/native/records.c` when a wheel is built, for every platform at once. Called by hatchling.
+"""Compiles `src/mirrorlake/native/records.c` when a wheel is built, for every platform at once.
+Called by hatchling.
 
-zig's C compiler makes code for all of them wherever it runs, and is a package of PyPI (`[build-system]` of
-pyproject.toml): building or installing the wheel needs no compiler. An editable build (`make env`) makes all of
-them too, since the wheel for Databricks is built from such a clone, on whatever machine.
+zig's C compiler makes code for all of them wherever it runs, and is a package of PyPI
+(`[build-system]` of pyproject.toml): building or installing the wheel needs no compiler. An
+editable build (`make env`) makes all of them too, since the wheel for Databricks is built from such
+a clone, on whatever machine.
 """
 
 import hashlib
@@ -19,8 +21,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 NATIVE = Path(__file__).resolve().parent / "src" / "mirrorlake" / "native"
 SOURCE = NATIVE / "records.c"
-#: What a platform is called in the file's name (native/library.py: file_name), and what zig calls it. No libc is linked
-#: on Linux, so the one file is for glibc and musl; macOS 11 is the first one with arm64.
+#: What a platform is called in the file's name (native/library.py: file_name), and what zig calls
+#: it. No libc is linked on Linux, so the one file is for glibc and musl; macOS 11 is the first one
+#: with arm64.
 TARGETS = {
     "linux-x86_64": "x86_64-linux-musl",
     "linux-aarch64": "aarch64-linux-musl",
@@ -35,15 +38,20 @@ class CompiledLoops(BuildHookInterface):  # type: ignore[type-arg]
     """Puts the compiled loops into the wheel."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Compile them. Without zig what an earlier build left is taken, if it was made from this source; the wheel is
-        complete without it too, only slower. Raises CalledProcessError if the source cannot be compiled."""
+        """Compile them. Without zig what an earlier build left is taken, if it was made from this
+        source; the wheel is complete without it too, only slower. Raises CalledProcessError if the
+        source cannot be compiled."""
         if find_spec("ziglang"):
             compile_all()
         current = [file for file in COMPILED if is_current(file)]
         if len(current) < len(COMPILED):
-            self.app.display_warning("no ziglang here: the wheel lacks native/records-*.so, and is slower")
+            self.app.display_warning(
+                "no ziglang here: the wheel lacks native/records-*.so, and is slower"
+            )
         if version == "standard":  # an editable one finds them where they are
-            build_data["force_include"].update({str(file): f"mirrorlake/native/{file.name}" for file in current})
+            build_data["force_include"].update(
+                {str(file): f"mirrorlake/native/{file.name}" for file in current}
+            )
 
 
 def compile_all() -> None:
@@ -59,7 +67,8 @@ def compile_all() -> None:
 
 
 def replace(file: Path, content: bytes) -> None:
-    """Have a file hold this. It is not written over: a process may have it loaded, and would die of that."""
+    """Have a file hold this. It is not written over: a process may have it loaded, and would die of
+    that."""
     if not file.exists() or file.read_bytes() != content:
         beside = file.with_name(f"{file.name}.{os.getpid()}")
         beside.write_bytes(content)

@@ -1,7 +1,8 @@
 """Builds the wheel for Databricks into dist/databricks: the one that everybody gets.
 
-It requires neither pyspark nor anything else that the runtime brings, which pip would replace when a job's cluster
-starts: those are extras. Run by `databricks bundle deploy`; needs hatchling, or uv, or pip.
+It requires neither pyspark nor anything else that the runtime brings, which pip would replace when
+a job's cluster starts: those are extras. Run by `databricks bundle deploy`; needs hatchling, or uv,
+or pip.
 """
 
 import shutil
@@ -16,15 +17,28 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def built(directory: Path) -> Path:
-    """The wheel as everybody gets it: made here without a network where the compiled loops of `native/` are, as after
-    `make env`; else by uv or pip, which fetch a compiler; without the loops if that fails too."""
+    """The wheel as everybody gets it: made here without a network where the compiled loops of
+    `native/` are, as after `make env`; else by uv or pip, which fetch a compiler; without the loops
+    if that fails too."""
     commands = [
-        [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(directory), str(ROOT)]
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "--quiet",
+            "--no-deps",
+            "--wheel-dir",
+            str(directory),
+            str(ROOT),
+        ]
     ]
     if uv := shutil.which("uv"):
         commands = [[uv, "build", "--quiet", "--wheel", "--out-dir", str(directory)]]
     if find_spec("hatchling"):
-        commands.insert(0, [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(directory)])
+        commands.insert(
+            0, [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(directory)]
+        )
     for command in commands:
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL)
         wheels = list(directory.glob("*.whl"))
@@ -38,7 +52,10 @@ def built(directory: Path) -> Path:
 def has_loops(wheel: Path) -> bool:
     """Whether a wheel holds what hatch_build.py compiles."""
     with zipfile.ZipFile(wheel) as file:
-        return any(name.startswith("mirrorlake/native/") and name.endswith(".so") for name in file.namelist())
+        return any(
+            name.startswith("mirrorlake/native/") and name.endswith(".so")
+            for name in file.namelist()
+        )
 
 
 def main() -> None:

@@ -1,7 +1,9 @@
-"""Writes tables.md, the data dictionary, from the statements that make tables and views: `make tables`.
+"""Writes tables.md, the data dictionary, from the statements that make tables and views: `make
+tables`.
 
-Columns are described where they are defined (`sql/tables/*.sql`). A column of a view has the description of the column
-of that name in what the view reads; what only views have is described in `OF_VIEWS`.
+Columns are described where they are defined (`sql/tables/*.sql`). A column of a view has the
+description of the column of that name in what the view reads; what only views have is described in
+`OF_VIEWS`.
 """
 
 import re
@@ -20,7 +22,8 @@ PAGE = Path(__file__).with_name("tables.md")
 OF_VIEWS = {
     "alert": "the condition: `stuck`, `lag`, `latency`, `heartbeat`, `not_running`, "
     "`hanging_transaction`, `incident` or `map_gap`",
-    "lag_to_high_watermark": "offsets from produced_end to the end of the log, those in and behind open transactions "
+    "lag_to_high_watermark": "offsets from produced_end to the end of the log, those in and behind "
+    "open transactions "
     "included",
     "alerts.detail": "the condition in a sentence",
     "alerts.since": "since when it holds",
@@ -42,7 +45,10 @@ OF_VIEWS = {
     "minute": "the minute, by its start",
     "open_incidents": "how many are open",
     "partition_status.state": "`stopped`, `gone`, `not running`, `behind` or `at the end`",
-    "parked": "records that the target refused, that the flow went on behind, and that were not sent since",
+    "parked": (
+        "records that the target refused, that the flow went on behind, and that were not "
+        "sent since"
+    ),
     "partitions": "how many partitions",
     "proof_status.audited_at": "the newest comparison",
     "proven": "whether the newest comparison found no difference",
@@ -63,7 +69,11 @@ OF_VIEWS = {
 
 #: Which tables belong together, and by which columns.
 RELATIONS = (
-    ("records", "offset_map", "source_cluster = split(flow, '->')[0], topic, partition, generation, offset"),
+    (
+        "records",
+        "offset_map",
+        "source_cluster = split(flow, '->')[0], topic, partition, generation, offset",
+    ),
     ("records", "generations", "source_cluster, topic, generation"),
     ("records", "removals", "source_cluster, topic, partition, generation"),
     ("offset_map", "latency", "flow, topic, partition, batch_id"),
@@ -81,13 +91,14 @@ RELATIONS = (
 INTRODUCTION = """\
 # Tables and views
 
-Made by `make tables` from `src/mirrorlake/sql`; a test fails when it is out of date. All tables are Delta, in the
-folder `lake.path` or the schema `lake.catalog`.`lake.schema`, and any Delta reader opens them. Views exist in a
-catalog, and wherever mirrorlake answers: `mirrorlake sql`, the library, the dashboard. Names are fixed; columns may be
-added.
+Made by `make tables` from `src/mirrorlake/sql`; a test fails when it is out of date. All tables are
+Delta, in the folder `lake.path` or the schema `lake.catalog`.`lake.schema`, and any Delta reader
+opens them. Views exist in a catalog, and wherever mirrorlake answers: `mirrorlake sql`, the
+library, the dashboard. Names are fixed; columns may be added.
 
-Words: an *offset* names a record, a *position* is the next offset to be read, a *flow* is `source->target`, a
-*generation* counts how often a topic was made again under its name ([how it works](../DESIGN.md)).
+Words: an *offset* names a record, a *position* is the next offset to be read, a *flow* is
+`source->target`, a *generation* counts how often a topic was made again under its name ([how it
+works](../DESIGN.md)).
 """
 
 
@@ -117,7 +128,11 @@ def _table(name: str) -> Iterator[str]:
     yield f"### `{name}`\n"
     yield f"{_lead(sql_text('tables', name))}\n"
     yield _rows(
-        (column.name, f"{column.spark_type}{' NOT NULL' if column.required else ''}", column.comment or "")
+        (
+            column.name,
+            f"{column.spark_type}{' NOT NULL' if column.required else ''}",
+            column.comment or "",
+        )
         for column in found.columns
     )
 
@@ -160,7 +175,9 @@ def meaning(view: str, column: str) -> str:
 def _inherited(view: str, column: str) -> str | None:
     for source in sources_of(view):
         if source in TABLES:
-            found: Column | None = next((item for item in definition(source).columns if item.name == column), None)
+            found: Column | None = next(
+                (item for item in definition(source).columns if item.name == column), None
+            )
             if found is not None:
                 return found.comment or ""
         elif column in columns_of(source):
@@ -174,7 +191,9 @@ def _lead(text: str) -> str:
     """The comment that a statement begins with, as a paragraph."""
     lines = [line.removeprefix("--").strip() for line in text.splitlines()]
     count = next(at for at, line in enumerate(text.splitlines()) if not line.startswith("--"))
-    return re.sub(r"(?<!`)docs/(\w+\.md)", r"[\1](\1)", " ".join(line for line in lines[:count] if line))
+    return re.sub(
+        r"(?<!`)docs/(\w+\.md)", r"[\1](\1)", " ".join(line for line in lines[:count] if line)
+    )
 
 
 def _rows(columns: Iterable[tuple[str, str, str]]) -> str:

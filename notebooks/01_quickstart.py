@@ -2,7 +2,8 @@
 # MAGIC %md
 # MAGIC # 1. Where do the flows stand?
 # MAGIC
-# MAGIC The first page to open. It reads the tables that mirrorlake keeps in its lake, and changes nothing.
+# MAGIC The first page to open. It reads the tables that mirrorlake keeps in its lake, and changes
+# MAGIC nothing.
 # MAGIC
 # MAGIC | widget | means |
 # MAGIC |---|---|
@@ -10,16 +11,16 @@
 # MAGIC | `flow` | such as `east->west`; empty is the first one |
 # MAGIC | `since`, `until` | times such as `2026-11-21 23:00:00`; empty is the hour up to the newest batch |
 # MAGIC
-# MAGIC On a laptop: `mirrorlake demo`, then `python notebooks/01_quickstart.py` (widgets are arguments:
-# MAGIC `flow='east->west'`).
+# MAGIC On a laptop: `mirrorlake demo`, then `python notebooks/01_quickstart.py` (widgets are
+# MAGIC arguments: `flow='east->west'`).
 
 # COMMAND ----------
 
 # MAGIC %md
 # MAGIC ## Installing
 # MAGIC
-# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder there is none; skip
-# MAGIC the next two cells there, on compute that has mirrorlake.
+# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder
+# MAGIC there is none; skip the next two cells there, on compute that has mirrorlake.
 
 # COMMAND ----------
 
@@ -47,14 +48,15 @@ nb = open_notebook(globals(), flow="", since="", until="")
 # MAGIC
 # MAGIC One row per flow. Read `state` first:
 # MAGIC
-# MAGIC - **replicating**: records are on their way; `lag_seconds` says how late the latest partition is.
+# MAGIC - **replicating**: records are on their way; `lag_seconds` says how late the latest
+# MAGIC   partition is.
 # MAGIC - **idle**: everything is on the target, and nothing but heartbeats has come for a minute.
-# MAGIC - **not running**: no sample was taken for a minute. On a schedule (`run --once`) that is normal between
-# MAGIC   two runs. Lag that was there goes on growing here, as it really does.
+# MAGIC - **not running**: no sample was taken for a minute. On a schedule (`run --once`) that is
+# MAGIC   normal between two runs. Lag that was there goes on growing here, as it really does.
 # MAGIC - **incident**: something waits for a decision; it is listed below.
 # MAGIC
-# MAGIC `replication_p99_ms` is of the ten minutes that ended with the newest batch: right after a start it is the
-# MAGIC backlog.
+# MAGIC `replication_p99_ms` is of the ten minutes that ended with the newest batch: right after a
+# MAGIC start it is the backlog.
 
 # COMMAND ----------
 
@@ -65,8 +67,9 @@ nb.display(overview.flows(nb))
 # MAGIC %md
 # MAGIC ## What waits for you
 # MAGIC
-# MAGIC Each row stops one topic or partition until an operator decides; all others go on. `docs/incidents.md` says what
-# MAGIC each kind means, and `mirrorlake resolve` offers the choices. No rows: nothing waits.
+# MAGIC Each row stops one topic or partition until an operator decides; all others go on.
+# MAGIC `docs/incidents.md` says what each kind means, and `mirrorlake resolve` offers the choices.
+# MAGIC No rows: nothing waits.
 
 # COMMAND ----------
 
@@ -77,9 +80,10 @@ nb.display(overview.incidents(nb))
 # MAGIC %md
 # MAGIC ## Which partitions are behind
 # MAGIC
-# MAGIC The latest first. One partition that is behind while its neighbours are not: a refused record (`state` is
-# MAGIC `stopped`), or a key that gets most of the records. All of a topic: look at the target (notebook 2). All of a
-# MAGIC flow: it is too slow for the load (notebook 6), or it does not run.
+# MAGIC The latest first. One partition that is behind while its neighbours are not: a refused
+# MAGIC record (`state` is `stopped`), or a key that gets most of the records. All of a topic: look
+# MAGIC at the target (notebook 2). All of a flow: it is too slow for the load (notebook 6), or it
+# MAGIC does not run.
 
 # COMMAND ----------
 
@@ -90,8 +94,8 @@ nb.display(overview.laggards(nb))
 # MAGIC %md
 # MAGIC ## Throughput and lag over time
 # MAGIC
-# MAGIC Throughput is what reached the target. Lag that rises while throughput does not: a ceiling was met. Lag that
-# MAGIC rises while throughput is 0: the flow stood still.
+# MAGIC Throughput is what reached the target. Lag that rises while throughput does not: a ceiling
+# MAGIC was met. Lag that rises while throughput is 0: the flow stood still.
 
 # COMMAND ----------
 

@@ -2,9 +2,9 @@
 # MAGIC %md
 # MAGIC # 2. From a latency spike to the records
 # MAGIC
-# MAGIC You saw p99 jump, or have a record that was late. This page goes from the spike to its minute, to the
-# MAGIC partition, to the batch, and to the records that waited, and says in which half of the way they did. It reads
-# MAGIC the lake only, and shows no payload.
+# MAGIC You saw p99 jump, or have a record that was late. This page goes from the spike to its
+# MAGIC minute, to the partition, to the batch, and to the records that waited, and says in which
+# MAGIC half of the way they did. It reads the lake only, and shows no payload.
 # MAGIC
 # MAGIC | widget | means |
 # MAGIC |---|---|
@@ -20,8 +20,8 @@
 # MAGIC %md
 # MAGIC ## Installing
 # MAGIC
-# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder there is none; skip
-# MAGIC the next two cells there, on compute that has mirrorlake.
+# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder
+# MAGIC there is none; skip the next two cells there, on compute that has mirrorlake.
 
 # COMMAND ----------
 
@@ -40,16 +40,19 @@ sys.path.append(os.path.abspath("../src"))  # where mirrorlake is installed, tha
 
 from mirrorlake.notebook import latency, open_notebook
 
-nb = open_notebook(globals(), flow="", topic="", partition="", offset="", minute="", since="", until="")
+nb = open_notebook(
+    globals(), flow="", topic="", partition="", offset="", minute="", since="", until=""
+)
 
 # COMMAND ----------
 
 # MAGIC %md
 # MAGIC ## The minutes
 # MAGIC
-# MAGIC Replication latency is from a record's timestamp to the commit of its transaction at the target. Percentiles
-# MAGIC of a minute are the highest of its batches. p50 and p99 that rise together: everything was late (a stop, a
-# MAGIC slow target). p99 alone: some partition, or one large batch.
+# MAGIC Replication latency is from a record's timestamp to the commit of its transaction at the
+# MAGIC target. Percentiles of a minute are the highest of its batches. p50 and p99 that rise
+# MAGIC together: everything was late (a stop, a slow target). p99 alone: some partition, or one
+# MAGIC large batch.
 
 # COMMAND ----------
 
@@ -60,8 +63,8 @@ nb.display(latency.over_time(nb))
 # MAGIC %md
 # MAGIC ## The minute, partition by partition
 # MAGIC
-# MAGIC "until landed" is how long records took to the stage, "until on the target" the whole way. Where the two bars
-# MAGIC are nearly alike, the time went before the stage.
+# MAGIC "until landed" is how long records took to the stage, "until on the target" the whole way.
+# MAGIC Where the two bars are nearly alike, the time went before the stage.
 
 # COMMAND ----------
 
@@ -74,8 +77,8 @@ nb.display(latency.partition_bars(nb, spike.minute), latency.partitions(nb, spik
 # MAGIC %md
 # MAGIC ## The batches of that partition
 # MAGIC
-# MAGIC Percentiles of single batches are exact. One batch with many records behind a pause is a backlog being worked
-# MAGIC off; many late batches in a row are a flow that is too slow.
+# MAGIC Percentiles of single batches are exact. One batch with many records behind a pause is a
+# MAGIC backlog being worked off; many late batches in a row are a flow that is too slow.
 
 # COMMAND ----------
 
@@ -86,9 +89,9 @@ nb.display(latency.batches(nb, spike))
 # MAGIC %md
 # MAGIC ## The records that waited longest
 # MAGIC
-# MAGIC `written_at` is the record's own timestamp, as its producer set it; `landing_ms` is until the stage,
-# MAGIC `producing_ms` from there until the batch was booked. A `written_at` far before its neighbours' was old when
-# MAGIC it was sent. Negative: the producer's clock is ahead of ours.
+# MAGIC `written_at` is the record's own timestamp, as its producer set it; `landing_ms` is until
+# MAGIC the stage, `producing_ms` from there until the batch was booked. A `written_at` far before
+# MAGIC its neighbours' was old when it was sent. Negative: the producer's clock is ahead of ours.
 
 # COMMAND ----------
 

@@ -2,8 +2,9 @@
 # MAGIC %md
 # MAGIC # 3. Where is this offset on the other side?
 # MAGIC
-# MAGIC The map between source and target offsets is total and exact. A *position* is what Kafka commits: the next
-# MAGIC offset that a consumer reads. Any position translates, in both directions, at any depth of history.
+# MAGIC The map between source and target offsets is total and exact. A *position* is what Kafka
+# MAGIC commits: the next offset that a consumer reads. Any position translates, in both directions,
+# MAGIC at any depth of history.
 # MAGIC
 # MAGIC | widget | means |
 # MAGIC |---|---|
@@ -17,8 +18,8 @@
 # MAGIC %md
 # MAGIC ## Installing
 # MAGIC
-# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder there is none; skip
-# MAGIC the next two cells there, on compute that has mirrorlake.
+# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder
+# MAGIC there is none; skip the next two cells there, on compute that has mirrorlake.
 
 # COMMAND ----------
 
@@ -44,9 +45,9 @@ nb = open_notebook(globals(), flow="", topic="", partition="", offset="", key=""
 # MAGIC %md
 # MAGIC ## What is mapped
 # MAGIC
-# MAGIC One row per partition. The target's range may be longer than the source's (transactions leave markers behind),
-# MAGIC or shorter (a compacted source has gaps): that is why adding a constant to an offset is wrong, and why there
-# MAGIC is a map.
+# MAGIC One row per partition. The target's range may be longer than the source's (transactions
+# MAGIC leave markers behind), or shorter (a compacted source has gaps): that is why adding a
+# MAGIC constant to an offset is wrong, and why there is a map.
 
 # COMMAND ----------
 
@@ -57,21 +58,23 @@ nb.display(translation.mapped(nb))
 # MAGIC %md
 # MAGIC ## The records of a key
 # MAGIC
-# MAGIC Its twenty newest records in the stage, the newest first; no payload is shown. What follows translates their
-# MAGIC offsets.
+# MAGIC Its twenty newest records in the stage, the newest first; no payload is shown. What follows
+# MAGIC translates their offsets.
 
 # COMMAND ----------
 
-nb.display(translation.of_key(nb) if nb.widget("key") else "the widget key is empty: no key was asked for")
+nb.display(
+    translation.of_key(nb) if nb.widget("key") else "the widget key is empty: no key was asked for"
+)
 
 # COMMAND ----------
 
 # MAGIC %md
 # MAGIC ## From the source to the target
 # MAGIC
-# MAGIC `exact` false: the position is ahead of what is replicated, and the answer is the highest safe one; reading
-# MAGIC from there skips nothing. `back` is the same position, translated back; it differs from `position` only
-# MAGIC inside a gap, where it is the next record.
+# MAGIC `exact` false: the position is ahead of what is replicated, and the answer is the highest
+# MAGIC safe one; reading from there skips nothing. `back` is the same position, translated back; it
+# MAGIC differs from `position` only inside a gap, where it is the next record.
 
 # COMMAND ----------
 
@@ -94,9 +97,9 @@ nb.display(translation.back_and_there(nb, asked))
 # MAGIC %md
 # MAGIC ## The map, drawn
 # MAGIC
-# MAGIC The newest ranges of one partition. A straight line: nothing between the records. A step up: something else
-# MAGIC was written at the target, or a transaction ended. A gap to the right: offsets that have no record at the
-# MAGIC source.
+# MAGIC The newest ranges of one partition. A straight line: nothing between the records. A step up:
+# MAGIC something else was written at the target, or a transaction ended. A gap to the right:
+# MAGIC offsets that have no record at the source.
 
 # COMMAND ----------
 
@@ -107,8 +110,8 @@ nb.display(translation.map_chart(nb, int(nb.number("partition", 0))))
 # MAGIC %md
 # MAGIC ## Where both sides stood at a time
 # MAGIC
-# MAGIC For a consumer that has to go back: the first source offset at or behind `at`, and the same place on the
-# MAGIC target. Reads the timestamps in the stage.
+# MAGIC For a consumer that has to go back: the first source offset at or behind `at`, and the same
+# MAGIC place on the target. Reads the timestamps in the stage.
 
 # COMMAND ----------
 
@@ -122,5 +125,6 @@ else:
 # MAGIC %md
 # MAGIC ## Next
 # MAGIC
-# MAGIC In a shell: `mirrorlake translate --flow 'east->west' --topic orders --partition 0 --offset 42`. In SQL: the
-# MAGIC view `offset_translation`. To move whole consumer groups: `04_failover_drill`.
+# MAGIC In a shell: `mirrorlake translate --flow 'east->west' --topic orders --partition 0 --offset
+# MAGIC 42`. In SQL: the view `offset_translation`. To move whole consumer groups:
+# MAGIC `04_failover_drill`.

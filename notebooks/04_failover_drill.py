@@ -2,9 +2,10 @@
 # MAGIC %md
 # MAGIC # 4. A failover, rehearsed
 # MAGIC
-# MAGIC Could every consumer group go on at the target now, and from where? This page asks both clusters, translates
-# MAGIC every position, and shows what a failover would do. **Nothing is changed while `dry_run` says yes.** It needs
-# MAGIC the network to the target (and to the source, while that is there), and is recorded as a run of MLflow.
+# MAGIC Could every consumer group go on at the target now, and from where? This page asks both
+# MAGIC clusters, translates every position, and shows what a failover would do. **Nothing is
+# MAGIC changed while `dry_run` says yes.** It needs the network to the target (and to the source,
+# MAGIC while that is there), and is recorded as a run of MLflow.
 # MAGIC
 # MAGIC | widget | means |
 # MAGIC |---|---|
@@ -12,16 +13,16 @@
 # MAGIC | `groups` | names with commas between; empty is all that the flow mirrors |
 # MAGIC | `dry_run` | `yes`, or `no` to move the groups |
 # MAGIC
-# MAGIC On a laptop the demo's clusters are started for the rehearsal and stopped behind it; the demo has no consumers
-# MAGIC of its own, so a group is made that has read half of the topic.
+# MAGIC On a laptop the demo's clusters are started for the rehearsal and stopped behind it; the
+# MAGIC demo has no consumers of its own, so a group is made that has read half of the topic.
 
 # COMMAND ----------
 
 # MAGIC %md
 # MAGIC ## Installing
 # MAGIC
-# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder there is none; skip
-# MAGIC the next two cells there, on compute that has mirrorlake.
+# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder
+# MAGIC there is none; skip the next two cells there, on compute that has mirrorlake.
 
 # COMMAND ----------
 
@@ -47,9 +48,10 @@ nb = open_notebook(globals(), flow="", topology="", groups="", dry_run="yes")
 # MAGIC %md
 # MAGIC ## What the lake knows
 # MAGIC
-# MAGIC The newest checkpoint of every group: `ready` are the partitions whose position is known exactly on the
-# MAGIC target. `newest_checkpoint` is how old that knowledge is, and so how much would be read again if the source
-# MAGIC were gone this minute. No rows: no group has committed a position on a mirrored topic while the flow ran.
+# MAGIC The newest checkpoint of every group: `ready` are the partitions whose position is known
+# MAGIC exactly on the target. `newest_checkpoint` is how old that knowledge is, and so how much
+# MAGIC would be read again if the source were gone this minute. No rows: no group has committed a
+# MAGIC position on a mirrored topic while the flow ran.
 
 # COMMAND ----------
 
@@ -60,14 +62,14 @@ nb.display(drill.ready_groups(nb))
 # MAGIC %md
 # MAGIC ## The rehearsal
 # MAGIC
-# MAGIC One row per group and partition: `position` at the source, `to_position` at the target, `before` what stands
-# MAGIC there now. `done`:
+# MAGIC One row per group and partition: `position` at the source, `to_position` at the target,
+# MAGIC `before` what stands there now. `done`:
 # MAGIC
-# MAGIC - **would move** (or **moved**): from `to_position` the group reads on; `read_again_at_most` records come
-# MAGIC   twice, usually 0.
+# MAGIC - **would move** (or **moved**): from `to_position` the group reads on; `read_again_at_most`
+# MAGIC   records come twice, usually 0.
 # MAGIC - **there**: nothing to do.
-# MAGIC - **kept**: the group at the target is ahead, or has members there; its position is never moved backwards
-# MAGIC   unless forced.
+# MAGIC - **kept**: the group at the target is ahead, or has members there; its position is never
+# MAGIC   moved backwards unless forced.
 # MAGIC - **failed**: `detail` says why. Run it again; what was done stays done.
 
 # COMMAND ----------
@@ -91,6 +93,6 @@ nb.display(*rehearsal.said)
 # MAGIC %md
 # MAGIC ## Next
 # MAGIC
-# MAGIC The real thing: stop the consumers at the source, `mirrorlake failover --flow 'east->west' --all-groups`,
-# MAGIC start them at the target. The way back is `mirrorlake failback`. `docs/failover.md` has both, planned and
-# MAGIC unplanned.
+# MAGIC The real thing: stop the consumers at the source, `mirrorlake failover --flow 'east->west'
+# MAGIC --all-groups`, start them at the target. The way back is `mirrorlake failback`.
+# MAGIC `docs/failover.md` has both, planned and unplanned.

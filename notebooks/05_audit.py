@@ -2,17 +2,18 @@
 # MAGIC %md
 # MAGIC # 5. Is everything there?
 # MAGIC
-# MAGIC Source, stage, map and target of every partition, side by side, by SQL: what is missing, where, and since
-# MAGIC when. It reads the coordinates (not the payload) of all staged records of the flow, so on a large lake give it
-# MAGIC some minutes and a warehouse of some size. What source and target hold is known from the newest sample.
+# MAGIC Source, stage, map and target of every partition, side by side, by SQL: what is missing,
+# MAGIC where, and since when. It reads the coordinates (not the payload) of all staged records of
+# MAGIC the flow, so on a large lake give it some minutes and a warehouse of some size. What source
+# MAGIC and target hold is known from the newest sample.
 
 # COMMAND ----------
 
 # MAGIC %md
 # MAGIC ## Installing
 # MAGIC
-# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder there is none; skip
-# MAGIC the next two cells there, on compute that has mirrorlake.
+# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder
+# MAGIC there is none; skip the next two cells there, on compute that has mirrorlake.
 
 # COMMAND ----------
 
@@ -49,14 +50,16 @@ nb.display(audit.verdict(nb))
 # MAGIC
 # MAGIC What is not complete comes first. `verdict`:
 # MAGIC
-# MAGIC - **complete**: what was at the source at the sample is staged, and what is staged is mapped. `staged` may be
-# MAGIC   less than `source_end - source_start` (gaps of compaction and transaction markers have no record), or more
-# MAGIC   (the source has forgotten records that the stage still has).
-# MAGIC - **not staged**: the source had more than was landed at the sample. While the flow runs that is lag; if it
-# MAGIC   does not, it is what a lost source would take with it.
-# MAGIC - **not on the target**: staged, and not mapped: lag again while the flow runs; else see below.
-# MAGIC - **the target has lost records**: the target's end is below what was written to it (deleted and made again,
-# MAGIC   perhaps, or an unclean election).
+# MAGIC - **complete**: what was at the source at the sample is staged, and what is staged is
+# MAGIC   mapped. `staged` may be less than `source_end - source_start` (gaps of compaction and
+# MAGIC   transaction markers have no record), or more (the source has forgotten records that the
+# MAGIC   stage still has).
+# MAGIC - **not staged**: the source had more than was landed at the sample. While the flow runs
+# MAGIC   that is lag; if it does not, it is what a lost source would take with it.
+# MAGIC - **not on the target**: staged, and not mapped: lag again while the flow runs; else see
+# MAGIC   below.
+# MAGIC - **the target has lost records**: the target's end is below what was written to it (deleted
+# MAGIC   and made again, perhaps, or an unclean election).
 # MAGIC - **staged twice**: must never happen; keep the lake as it is and report it.
 
 # COMMAND ----------
@@ -68,9 +71,10 @@ nb.display(audit.sides(nb))
 # MAGIC %md
 # MAGIC ## Proven by content
 # MAGIC
-# MAGIC What is above goes by offsets. `mirrorlake verify` reads the records themselves at source, stage and target,
-# MAGIC and compares their digests; this is how much of each topic it has proven, since when, and where it found
-# MAGIC differences (the table `audits` has a row for each range, `incidents` what differs).
+# MAGIC What is above goes by offsets. `mirrorlake verify` reads the records themselves at source,
+# MAGIC stage and target, and compares their digests; this is how much of each topic it has proven,
+# MAGIC since when, and where it found differences (the table `audits` has a row for each range,
+# MAGIC `incidents` what differs).
 
 # COMMAND ----------
 
@@ -79,8 +83,9 @@ nb.display(audit.proof(nb), audit.proven(nb))
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC What differs, and what was compared last: how many records there were at the source, in the stage and at the
-# MAGIC target, and how many were left out of the comparison, by reason (`docs/trust.md` explains each).
+# MAGIC What differs, and what was compared last: how many records there were at the source, in the
+# MAGIC stage and at the target, and how many were left out of the comparison, by reason
+# MAGIC (`docs/trust.md` explains each).
 
 # COMMAND ----------
 
@@ -91,9 +96,10 @@ nb.display(audit.differences(nb), audit.verified(nb))
 # MAGIC %md
 # MAGIC ## Staged, and not on the target
 # MAGIC
-# MAGIC `missing_since` is when the first of them was landed; `incident` and `decision` are what is known about that
-# MAGIC partition: a record that an operator gave up (`skip`) stays listed here, and rightly so. The stage
-# MAGIC has the records: they can be read from `records`, and produced by hand if they are wanted.
+# MAGIC `missing_since` is when the first of them was landed; `incident` and `decision` are what is
+# MAGIC known about that partition: a record that an operator gave up (`skip`) stays listed here,
+# MAGIC and rightly so. The stage has the records: they can be read from `records`, and produced by
+# MAGIC hand if they are wanted.
 
 # COMMAND ----------
 
@@ -104,7 +110,8 @@ nb.display(audit.missing(nb))
 # MAGIC %md
 # MAGIC ## At the source, and not staged
 # MAGIC
-# MAGIC Offsets at the newest sample. What came to the source after `sampled_at` cannot be known here.
+# MAGIC Offsets at the newest sample. What came to the source after `sampled_at` cannot be known
+# MAGIC here.
 
 # COMMAND ----------
 

@@ -2,7 +2,8 @@
 # MAGIC %md
 # MAGIC # 6. How many cores for this load?
 # MAGIC
-# MAGIC Every `run` and `bench` is a run in MLflow. This page compares them and says what a load needs.
+# MAGIC Every `run` and `bench` is a run in MLflow. This page compares them and says what a load
+# MAGIC needs.
 # MAGIC
 # MAGIC | widget | means |
 # MAGIC |---|---|
@@ -15,8 +16,8 @@
 # MAGIC %md
 # MAGIC ## Installing
 # MAGIC
-# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder there is none; skip
-# MAGIC the next two cells there, on compute that has mirrorlake.
+# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder
+# MAGIC there is none; skip the next two cells there, on compute that has mirrorlake.
 
 # COMMAND ----------
 
@@ -35,16 +36,18 @@ sys.path.append(os.path.abspath("../src"))  # where mirrorlake is installed, tha
 
 from mirrorlake.notebook import capacity, open_notebook
 
-nb = open_notebook(globals(), records_per_second="10000", utilisation="0.7", tracking_uri="", experiment="")
+nb = open_notebook(
+    globals(), records_per_second="10000", utilisation="0.7", tracking_uri="", experiment=""
+)
 
 # COMMAND ----------
 
 # MAGIC %md
 # MAGIC ## The runs
 # MAGIC
-# MAGIC `cpu_seconds_per_million` is the CPU of driver, JVM and Python workers for a million records. A short run
-# MAGIC looks expensive: starting Spark costs some 20 CPU seconds, however few records follow. A run that was killed
-# MAGIC has no end: MLflow shows it as RUNNING.
+# MAGIC `cpu_seconds_per_million` is the CPU of driver, JVM and Python workers for a million
+# MAGIC records. A short run looks expensive: starting Spark costs some 20 CPU seconds, however few
+# MAGIC records follow. A run that was killed has no end: MLflow shows it as RUNNING.
 
 # COMMAND ----------
 
@@ -65,10 +68,10 @@ nb.display(capacity.sentence(nb, found))
 # MAGIC %md
 # MAGIC ## For other loads
 # MAGIC
-# MAGIC `runs of this lake`: a line through every half minute of its runs (busy cores by records per second):
-# MAGIC `idle_cores` is what is busy with no records. That is your records on your machine, and the answer to prefer
-# MAGIC once it has seen some load. `benchmark`: from `mirrorlake bench` at full speed, by record size. Brokers are in
-# MAGIC neither.
+# MAGIC `runs of this lake`: a line through every half minute of its runs (busy cores by records per
+# MAGIC second): `idle_cores` is what is busy with no records. That is your records on your machine,
+# MAGIC and the answer to prefer once it has seen some load. `benchmark`: from `mirrorlake bench` at
+# MAGIC full speed, by record size. Brokers are in neither.
 
 # COMMAND ----------
 
@@ -79,8 +82,9 @@ nb.display(capacity.answers(nb, found))
 # MAGIC %md
 # MAGIC ## Drawn
 # MAGIC
-# MAGIC A dot is half a minute of a run. Dots far above the others at the same load: Spark was starting, or somebody
-# MAGIC else used the machine. Do not trust the line far to the right of the dots: measure there.
+# MAGIC A dot is half a minute of a run. Dots far above the others at the same load: Spark was
+# MAGIC starting, or somebody else used the machine. Do not trust the line far to the right of the
+# MAGIC dots: measure there.
 
 # COMMAND ----------
 

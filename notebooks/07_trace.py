@@ -2,8 +2,8 @@
 # MAGIC %md
 # MAGIC # 7. Why was this record late?
 # MAGIC
-# MAGIC One record's life: written, landed, acknowledged by the target, read; how long each part took, and what held
-# MAGIC it up. It reads the lake only, and shows no payload.
+# MAGIC One record's life: written, landed, acknowledged by the target, read; how long each part
+# MAGIC took, and what held it up. It reads the lake only, and shows no payload.
 # MAGIC
 # MAGIC | widget | means |
 # MAGIC |---|---|
@@ -17,8 +17,8 @@
 # MAGIC %md
 # MAGIC ## Installing
 # MAGIC
-# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder there is none; skip
-# MAGIC the next two cells there, on compute that has mirrorlake.
+# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder
+# MAGIC there is none; skip the next two cells there, on compute that has mirrorlake.
 
 # COMMAND ----------
 
@@ -37,7 +37,9 @@ sys.path.append(os.path.abspath("../src"))  # where mirrorlake is installed, tha
 
 from mirrorlake.notebook import open_notebook, tracing
 
-nb = open_notebook(globals(), flow="", topic="", partition="0", offset="", side="source", key="", since="")
+nb = open_notebook(
+    globals(), flow="", topic="", partition="0", offset="", side="source", key="", since=""
+)
 
 # COMMAND ----------
 
@@ -56,8 +58,9 @@ nb.display(tracing.story(found))
 # MAGIC %md
 # MAGIC ## Stage by stage
 # MAGIC
-# MAGIC `after_ms` is since the stage before; of `read`, since it was written (groups at the source) or acknowledged
-# MAGIC (groups at the target). Times are in UTC. A negative one: the producer's clock is ahead of ours.
+# MAGIC `after_ms` is since the stage before; of `read`, since it was written (groups at the source)
+# MAGIC or acknowledged (groups at the target). Times are in UTC. A negative one: the producer's
+# MAGIC clock is ahead of ours.
 
 # COMMAND ----------
 
@@ -68,8 +71,8 @@ nb.display(tracing.stages(found))
 # MAGIC %md
 # MAGIC ## What held it up
 # MAGIC
-# MAGIC Pauses of the flow, incidents and edits while it was on its way, and what waited in front of it. No row:
-# MAGIC nothing that the lake knows of; then compare it with its neighbours.
+# MAGIC Pauses of the flow, incidents and edits while it was on its way, and what waited in front of
+# MAGIC it. No row: nothing that the lake knows of; then compare it with its neighbours.
 
 # COMMAND ----------
 
@@ -80,8 +83,8 @@ nb.display(tracing.held_up(found))
 # MAGIC %md
 # MAGIC ## Its neighbours
 # MAGIC
-# MAGIC How late the 500 offsets before and behind it were. A step: its batch. A slope that falls: a backlog being
-# MAGIC worked off. One point alone: its timestamp was old when it was sent.
+# MAGIC How late the 500 offsets before and behind it were. A step: its batch. A slope that falls: a
+# MAGIC backlog being worked off. One point alone: its timestamp was old when it was sent.
 
 # COMMAND ----------
 
@@ -92,5 +95,5 @@ nb.display(tracing.neighbours(nb, found))
 # MAGIC %md
 # MAGIC ## Next
 # MAGIC
-# MAGIC In a shell: `mirrorlake trace --flow 'east->west' --topic orders --partition 0 --offset 42`. The minute as a
-# MAGIC whole: `02_investigate_latency`, with the same widgets.
+# MAGIC In a shell: `mirrorlake trace --flow 'east->west' --topic orders --partition 0 --offset 42`.
+# MAGIC The minute as a whole: `02_investigate_latency`, with the same widgets.

@@ -2,10 +2,11 @@
 # MAGIC %md
 # MAGIC # 8. A command, without a shell
 # MAGIC
-# MAGIC What the command line answers and does: `plan`, `status`, `resolve`, `groups`, `failover`, `failback`, `verify`,
-# MAGIC `divergence`, `translate`, `sql`, `maintain`. What a command changes, it changes here too. It needs compute with
-# MAGIC a network to the clusters, dedicated to you, and `READ VOLUME` for the topology file. The bundle's job
-# MAGIC `mirrorlake command` does the same on compute of its own.
+# MAGIC What the command line answers and does: `plan`, `status`, `resolve`, `groups`, `failover`,
+# MAGIC `failback`, `verify`, `divergence`, `translate`, `sql`, `maintain`. What a command changes,
+# MAGIC it changes here too. It needs compute with a network to the clusters, dedicated to you, and
+# MAGIC `READ VOLUME` for the topology file. The bundle's job `mirrorlake command` does the same on
+# MAGIC compute of its own.
 # MAGIC
 # MAGIC | widget | means |
 # MAGIC |---|---|
@@ -13,15 +14,16 @@
 # MAGIC | `command` | such as `plan` |
 # MAGIC | `arguments` | its options as one text, as in a shell: `--flow east->west --group 'billing eu' --dry-run` |
 # MAGIC
-# MAGIC On a laptop: `python notebooks/08_command.py command=sql arguments="'SELECT * FROM alerts'"`.
+# MAGIC On a laptop: `python notebooks/08_command.py command=sql arguments="'SELECT * FROM
+# MAGIC alerts'"`.
 
 # COMMAND ----------
 
 # MAGIC %md
 # MAGIC ## Installing
 # MAGIC
-# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder there is none; skip
-# MAGIC the next two cells there, on compute that has mirrorlake.
+# MAGIC On Databricks: the wheel that the bundle deployed together with this page. In a Git folder
+# MAGIC there is none; skip the next two cells there, on compute that has mirrorlake.
 
 # COMMAND ----------
 
@@ -58,8 +60,9 @@ ended = command.run(nb)
 # MAGIC %md
 # MAGIC ## How it ended
 # MAGIC
-# MAGIC Exit code 0: done, and healthy. 1: the replication needs attention, and the output says why. 2: nothing was
-# MAGIC done, since an input is wrong or a cluster cannot be used; the sentence says what to change.
+# MAGIC Exit code 0: done, and healthy. 1: the replication needs attention, and the output says why.
+# MAGIC 2: nothing was done, since an input is wrong or a cluster cannot be used; the sentence says
+# MAGIC what to change.
 
 # COMMAND ----------
 
@@ -81,4 +84,5 @@ nb.display(ended)
 # MAGIC | `divergence` | `--flow east->west` | what a lost source took with it |
 # MAGIC | `trace` | `--flow east->west --topic orders --partition 0 --offset 42` | one record's life |
 # MAGIC
-# MAGIC `run` belongs into the jobs `replicate` and `replicate_scheduled`: a notebook that is detached would end it.
+# MAGIC `run` belongs into the jobs `replicate` and `replicate_scheduled`: a notebook that is
+# MAGIC detached would end it.

@@ -2,13 +2,15 @@
 
     import mirrorlake
 
-    lake = mirrorlake.open("mirrorlake.yml")                # or catalog="main", schema="replication", or path="./lake"
-    lake.translate("east->west", "orders", 0, 42)           # Position(topic='east.orders', partition=0, offset=57, …)
-    lake.flows["east->west"].lag()                          # a DataFrame
-    lake.status(), lake.groups("east->west"), lake.sql("SELECT * FROM throughput"), lake.run(once=True)
+    lake = mirrorlake.open("mirrorlake.yml")       # or path="./lake", or catalog="main", schema="m"
+    lake.translate("east->west", "orders", 0, 42)  # Position(topic='east.orders', offset=57, …)
+    lake.flows["east->west"].lag()                 # a DataFrame
+    lake.sql("SELECT * FROM throughput")           # Rows
+    lake.run(once=True)
 
-What is named here is the library (docs/library.md); everything else may change with any version. The Kafka client is
-imported when `open` is first named, not by `import mirrorlake`, and Spark when something first needs a session.
+What is named here is the library (docs/library.md); everything else may change with any version.
+The Kafka client is imported when `open` is first named, not by `import mirrorlake`, and Spark when
+something first needs a session.
 """
 
 from importlib import import_module
@@ -115,7 +117,8 @@ __all__ = [
     "open",
 ]
 
-#: Modules of the library that are imported when a name of theirs is first asked for, those that cost least first.
+#: Modules of the library that are imported when a name of theirs is first asked for, those that
+#: cost least first.
 _LAZY = ("answers", "resent", "flows", "lake", "opening", "tracing")
 
 

@@ -9,7 +9,11 @@ def duration(milliseconds: float) -> str:
     if left < 59_950:
         return f"{sign}{left / 1_000:.1f} s"
     seconds = round(left / 1_000)
-    for size, name, smaller, of_smaller in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
+    for size, name, smaller, of_smaller in (
+        (86_400, "d", 3_600, "h"),
+        (3_600, "h", 60, "min"),
+        (60, "min", 1, "s"),
+    ):
         if seconds >= size:
             rest = seconds % size // smaller
             return f"{sign}{seconds // size} {name}" + (f" {rest} {of_smaller}" if rest else "")

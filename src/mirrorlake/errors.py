@@ -1,34 +1,35 @@
 """The exceptions of mirrorlake, one small tree.
 
     MirrorlakeError                   exit code 1
-    ├── InputError                    exit code 2: an input is wrong, or a cluster or lake cannot be used
+    ├── InputError                    exit code 2: wrong input; an unusable cluster or lake
     │   ├── TopologyError             the topology file does not say something that can be run
     │   ├── ClusterUnusable           a cluster cannot be used now, whatever the reason
     │   │   ├── ClusterUnreachable    no broker of it answered in time
-    │   │   └── AuthenticationFailed  a server answered in its name and refused us, or is not trusted
+    │   │   └── AuthenticationFailed  a server refused us, or is not trusted
     │   ├── LakeError                 the lake cannot be read or written
     │   ├── UnknownOffset             a flow, topic or partition that the map has never seen
     │   ├── MissingJava               no Java runtime that Spark and Kafka can use
-    │   └── MissingExtra              a library that only a part of mirrorlake needs is not installed
-    ├── PlanOutdated                  a batch was planned before another process fenced its producers
+    │   └── MissingExtra              a library that one part needs is not installed
+    ├── PlanOutdated                  planned before another process fenced us
     └── ReplicationError              the replication itself is in a state that needs an operator
         ├── StagingError              a record of the source cannot be staged
         ├── SourceDataLost            records vanished from the source before they were staged
         ├── TargetRefused             the target cluster refused a write
-        │   ├── TopicRefused          the target takes nothing of a topic: a right is missing, or the topic
+        │   ├── TopicRefused          the target takes nothing of a topic
         │   ├── TargetRecreated       the target topic is another one than the map knows
-        │   ├── TargetLost            the target lost records of a partition that it had acknowledged
+        │   ├── TargetLost            the target lost acknowledged records
         │   └── PositionLost          the target does not say any more how far the flow is
         ├── StageTrimmed              retention deleted staged records that a flow has not produced
         ├── ContentDiffers            source, stage and target do not hold the same records
-        ├── LayoutError               a file of the stage does not hold a partition's offsets in rising order
+        ├── LayoutError               offsets in a staged file do not rise
         ├── FilesUnreadable           workers cannot open files of the stage themselves
         ├── LeaseTaken                another process does this already
         ├── Fenced                    another process took this over while it went on here
-        └── MapError                  the stage, the map and the target's positions contradict each other
-            └── CountDiffers          a reader of the stage gave another number of records than were planned
+        └── MapError                  stage, map and target's positions contradict
+            └── CountDiffers          other number of staged records than planned
 
-Each reads as one sentence: what is wrong, where, and what to do. What code goes by is an attribute, never the text.
+Each reads as one sentence: what is wrong, where, and what to do. What code goes by is an attribute,
+never the text.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ if TYPE_CHECKING:  # in typing from Python 3.11 on
 
 
 class MirrorlakeError(Exception):
-    """Root of everything that mirrorlake raises on purpose. `exit_code` is what the command line ends with,
-    `incident_kind` the kind of incident where a flow stops for it."""
+    """Root of everything that mirrorlake raises on purpose. `exit_code` is what the command line
+    ends with, `incident_kind` the kind of incident where a flow stops for it."""
 
     exit_code: ClassVar[int] = 1
     incident_kind: ClassVar[str] = "flow_stopped"
@@ -51,8 +52,8 @@ class MirrorlakeError(Exception):
         self.message = message
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by message and attributes: an exception's own way calls the class with the message alone, which does
-        for none that needs an attribute."""
+        """Pickle by message and attributes: an exception's own way calls the class with the message
+        alone, which does for none that needs an attribute."""
         return (_without_init, (type(self), self.message), self.__dict__)
 
 
@@ -61,13 +62,15 @@ def _without_init(kind: type[MirrorlakeError], message: str) -> MirrorlakeError:
 
 
 class InputError(MirrorlakeError):
-    """Raised when the user has to change a file or a flag, or to make a cluster or lake usable, before it can go on."""
+    """Raised when the user has to change a file or a flag, or to make a cluster or lake usable,
+    before it can go on."""
 
     exit_code: ClassVar[int] = 2
 
 
 class TopologyError(InputError):
-    """Raised when the topology file is unreadable, invalid, or describes something that must not run."""
+    """Raised when the topology file is unreadable, invalid, or describes something that must not
+    run."""
 
 
 class ClusterUnusable(InputError):
@@ -87,7 +90,8 @@ class AuthenticationFailed(ClusterUnusable):
 
 
 class LakeError(InputError):
-    """Raised when the lake cannot be opened: not writable, not a lake, or written by a newer version."""
+    """Raised when the lake cannot be opened: not writable, not a lake, or written by a newer
+    version."""
 
 
 class UnknownOffset(InputError):
@@ -99,7 +103,8 @@ class MissingJava(InputError):
 
 
 class MissingExtra(InputError):
-    """Raised when a library is not installed that only a part of mirrorlake needs: `library` of `extra` (extras.py)."""
+    """Raised when a library is not installed that only a part of mirrorlake needs: `library` of
+    `extra` (extras.py)."""
 
     def __init__(self, message: str, *, extra: str, library: str) -> None:
         super().__init__(message)
@@ -108,8 +113,9 @@ class MissingExtra(InputError):
 
 
 class Where(TypedDict, total=False):
-    """What an error is about within a topic, as columns of `incidents`: range of source offsets, inclusive, the
-    generation of the source topic that these are of, and the generation of the target topic."""
+    """What an error is about within a topic, as columns of `incidents`: range of source offsets,
+    inclusive, the generation of the source topic that these are of, and the generation of the
+    target topic."""
 
     partition: int | None
     first_offset: int | None
@@ -141,54 +147,64 @@ class StagingError(ReplicationError):
 
 
 class SourceDataLost(ReplicationError):
-    """Raised when source records were gone before they were staged (retention, a recreated topic). Its incident is of
-    the kind of the loss: `landing.source_comparison.LossKind`."""
+    """Raised when source records were gone before they were staged (retention, a recreated topic).
+    Its incident is of the kind of the loss: `landing.source_comparison.LossKind`."""
 
 
 class TargetRefused(ReplicationError):
-    """Raised when the target refused records, or a change of a topic. `topic` is the source's for records, else the
-    target's; `reason` is Kafka's name of the error, None where Kafka did not refuse."""
+    """Raised when the target refused records, or a change of a topic. `topic` is the source's for
+    records, else the target's; `reason` is Kafka's name of the error, None where Kafka did not
+    refuse."""
 
     incident_kind: ClassVar[str] = "target_refused"
     topic: str
 
-    def __init__(self, message: str, *, topic: str, reason: str | None = None, **where: Unpack[Where]) -> None:
+    def __init__(
+        self, message: str, *, topic: str, reason: str | None = None, **where: Unpack[Where]
+    ) -> None:
         super().__init__(message, topic=topic, **where)
         self.reason = reason
 
     @property
     def topic_partition(self) -> tuple[str, int]:
-        """The source partition whose records were refused. Raises ValueError where a whole topic was."""
+        """The source partition whose records were refused. Raises ValueError where a whole topic
+        was."""
         if self.partition is None:
             raise ValueError(f"not about one partition: {self.message}")
         return self.topic, self.partition
 
 
 class TopicRefused(TargetRefused):
-    """Raised when the target takes no record of a topic, whatever it holds: a right is missing, or the topic is."""
+    """Raised when the target takes no record of a topic, whatever it holds: a right is missing, or
+    the topic is."""
 
     incident_kind: ClassVar[str] = "topic_refused"
 
 
 class TargetRecreated(TargetRefused):
-    """Raised when a target topic's log is shorter than what the map says was written to it: it was made again."""
+    """Raised when a target topic's log is shorter than what the map says was written to it: it was
+    made again."""
 
     incident_kind: ClassVar[str] = "target_recreated"
 
 
 class TargetLost(TargetRefused):
-    """Raised when a target partition has lost records that it had acknowledged: all from `target_offset` on. Topic,
-    partition and offsets are the source's, of the records that the map had there."""
+    """Raised when a target partition has lost records that it had acknowledged: all from
+    `target_offset` on. Topic, partition and offsets are the source's, of the records that the map
+    had there."""
 
     incident_kind: ClassVar[str] = "target_lost"
 
-    def __init__(self, message: str, *, target_offset: int, topic: str, **where: Unpack[Where]) -> None:
+    def __init__(
+        self, message: str, *, target_offset: int, topic: str, **where: Unpack[Where]
+    ) -> None:
         super().__init__(message, topic=topic, **where)
         self.target_offset = target_offset
 
 
 class PositionLost(TargetRefused):
-    """Raised when the flow's committed position is gone and the target holds records that may be the flow's own."""
+    """Raised when the flow's committed position is gone and the target holds records that may be
+    the flow's own."""
 
     incident_kind: ClassVar[str] = "position_lost"
 
@@ -206,7 +222,8 @@ class ContentDiffers(ReplicationError):
 
 
 class LayoutError(ReplicationError):
-    """Raised by a produce task that finds offsets out of order in a file; the driver then reads sorted."""
+    """Raised by a produce task that finds offsets out of order in a file; the driver then reads
+    sorted."""
 
 
 class FilesUnreadable(ReplicationError):
@@ -214,8 +231,9 @@ class FilesUnreadable(ReplicationError):
 
 
 class PlanOutdated(MirrorlakeError):
-    """Raised by a produce task that was planned before another process fenced its transactional id: it writes nothing.
-    Who planned it begins anew, asks for the newest token, and works on if the lease of the flow lets it."""
+    """Raised by a produce task that was planned before another process fenced its transactional id:
+    it writes nothing. Who planned it begins anew, asks for the newest token, and works on if the
+    lease of the flow lets it."""
 
 
 class LeaseTaken(ReplicationError):
@@ -223,24 +241,27 @@ class LeaseTaken(ReplicationError):
 
 
 class Fenced(ReplicationError):
-    """Raised when another process took over what this one does, since it was suspended or cut off: whatever this one
-    has on its way is not taken any more, and it must end."""
+    """Raised when another process took over what this one does, since it was suspended or cut off:
+    whatever this one has on its way is not taken any more, and it must end."""
 
     incident_kind: ClassVar[str] = "fenced"
 
 
 class MapError(ReplicationError):
-    """Raised when stage, offset map and target positions contradict each other; writing on would break the map."""
+    """Raised when stage, offset map and target positions contradict each other; writing on would
+    break the map."""
 
     incident_kind: ClassVar[str] = "map_contradiction"
 
 
 class CountDiffers(MapError):
-    """Raised when a reader of the stage gave more or fewer records than its index names: they are read again."""
+    """Raised when a reader of the stage gave more or fewer records than its index names: they are
+    read again."""
 
 
 def text_of(error: BaseException | None) -> str:
-    """What an error says; what kind of error it is where it says nothing, or nothing that is a text. Never raises."""
+    """What an error says; what kind of error it is where it says nothing, or nothing that is a
+    text. Never raises."""
     if error is None:
         return "unknown error"
     try:

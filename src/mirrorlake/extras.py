@@ -1,7 +1,9 @@
-"""What `pip install mirrorlake` does not bring: libraries that a part of it needs, as extras of the package.
+"""What `pip install mirrorlake` does not bring: libraries that a part of it needs, as extras of the
+package.
 
-The package alone answers and plans, and has what Spark's tasks import. A part that needs more imports it within
-`needs(extra)`: a library that is missing is then one sentence, with the line to type.
+The package alone answers and plans, and has what Spark's tasks import. A part that needs more
+imports it within `needs(extra)`: a library that is missing is then one sentence, with the line to
+type.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,25 +16,32 @@ from mirrorlake.errors import MissingExtra
 
 @dataclass(frozen=True)
 class Extra:
-    """One extra: what needs it, as the beginning of a sentence, and its libraries, by the module that is imported."""
+    """One extra: what needs it, as the beginning of a sentence, and its libraries, by the module
+    that is imported."""
 
     purpose: str
     libraries: Mapping[str, str]
 
 
-#: psutil is in two: it measures the runs that are recorded, and ends the processes of local clusters, which Spark's own
-#: resolver of jars brings.
+#: psutil is in two: it measures the runs that are recorded, and ends the processes of local
+#: clusters, which Spark's own resolver of jars brings.
 EXTRAS: Mapping[str, Extra] = {
     "spark": Extra(
         "a Spark session, or a cluster of this machine,",
         {"pyspark": "pyspark", "py4j": "pyspark", "pandas": "pandas", "psutil": "psutil"},
     ),
     "dashboard": Extra(
-        "a dashboard, or a chart of a notebook,", {"altair": "altair", "vl_convert": "vl-convert-python"}
+        "a dashboard, or a chart of a notebook,",
+        {"altair": "altair", "vl_convert": "vl-convert-python"},
     ),
     "tracking": Extra(
         "the recording of runs",
-        {"mlflow": "mlflow-skinny", "sqlalchemy": "sqlalchemy", "alembic": "alembic", "psutil": "psutil"},
+        {
+            "mlflow": "mlflow-skinny",
+            "sqlalchemy": "sqlalchemy",
+            "alembic": "alembic",
+            "psutil": "psutil",
+        },
     ),
     "import": Extra("the reading of MirrorMaker's files", {"javaproperties": "javaproperties"}),
     "databricks": Extra(
@@ -44,7 +53,8 @@ EXTRAS: Mapping[str, Extra] = {
 
 @contextmanager
 def needs(extra: str) -> Iterator[None]:
-    """Import what an extra brings. Raises MissingExtra for a library of it that is not installed."""
+    """Import what an extra brings. Raises MissingExtra for a library of it that is not
+    installed."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -54,11 +64,13 @@ def needs(extra: str) -> Iterator[None]:
 
 
 def missing(extra: str, module: str | None = None) -> MissingExtra:
-    """What is said where a library of an extra is not installed: of a module, else the first one."""
+    """What is said where a library of an extra is not installed: of a module, else the first
+    one."""
     libraries = EXTRAS[extra].libraries
     library = libraries[module or next(iter(libraries))]
     return MissingExtra(
-        f"{EXTRAS[extra].purpose} needs {library}, which is not installed: pip install 'mirrorlake[{extra}]'",
+        f"{EXTRAS[extra].purpose} needs {library}, which is not installed: pip install "
+        f"'mirrorlake[{extra}]'",
         extra=extra,
         library=library,
     )
@@ -71,7 +83,8 @@ def missing_by(error: ModuleNotFoundError) -> MissingExtra | None:
 
 
 def installed(extra: str) -> bool:
-    """Whether the first library of an extra is there. It is not imported, which may take seconds."""
+    """Whether the first library of an extra is there. It is not imported, which may take
+    seconds."""
     try:
         return find_spec(next(iter(EXTRAS[extra].libraries))) is not None
     except ImportError:

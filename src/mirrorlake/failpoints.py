@@ -1,8 +1,8 @@
 """Named points at which a test can kill a process, as hard as a power cut would.
 
-`MIRRORLAKE_CRASH=point[:driver]` with `MIRRORLAKE_CRASH_ONCE=FILE`: the first process that reaches the point makes the
-file and sends SIGKILL, or MIRRORLAKE_CRASH_SIGNAL, to itself or to the driver. Unset, as it always is outside tests,
-`reached` does nothing.
+`MIRRORLAKE_CRASH=point[:driver]` with `MIRRORLAKE_CRASH_ONCE=FILE`: the first process that reaches
+the point makes the file and sends SIGKILL, or MIRRORLAKE_CRASH_SIGNAL, to itself or to the driver.
+Unset, as it always is outside tests, `reached` does nothing.
 """
 
 import os
@@ -11,8 +11,11 @@ from pathlib import Path
 
 #: The points on the way of records, in the order in which a record meets them.
 POINTS = (
-    "file-written",  # a task has written its part of a landed batch into a file that nothing refers to
-    "taken",  # the driver has a small batch, or what tasks wrote of a larger one, and nothing of it is committed
+    # a task has written its part of a landed batch into a file that nothing refers to
+    "file-written",
+    # the driver has a small batch, or what tasks wrote of a larger one, and nothing of it is
+    # committed
+    "taken",
     "landed",  # a batch is in `records`, the query's checkpoint does not know yet
     "planned",  # a batch is planned, nothing has been produced
     "mid-transaction",  # records are sent, the Kafka transaction is open
@@ -28,7 +31,9 @@ PARK_POINTS = (
 #: Points on the way of positions of consumer groups.
 GROUP_POINTS = (
     "checkpointed",  # positions are in `checkpoints`, the target's groups are not moved
-    "group-moved",  # `failover` has moved one group, or `restore` some; the next ones and the rows about these are left
+    # `failover` has moved one group, or `restore` some; the next ones and the rows about these are
+    # left
+    "group-moved",
 )
 
 #: Points where tasks of another plan are fenced.

@@ -1,6 +1,8 @@
-"""How many heaps the C library keeps for the threads of a process, and what it keeps of them (docs/not_obvious.md).
+"""How many heaps the C library keeps for the threads of a process, and what it keeps of them
+(docs/not_obvious.md).
 
-glibc only (`mallopt(3)`, `malloc_trim(3)`); where there is another C library nothing here does anything.
+glibc only (`mallopt(3)`, `malloc_trim(3)`); where there is another C library nothing here does
+anything.
 """
 
 import ctypes
@@ -12,9 +14,12 @@ _PARAMETER = -8
 
 
 def share_heaps() -> None:
-    """Have the threads that this process will start share two heaps, unless the user has said how many. Has to come
-    before it has many threads."""
-    if _VARIABLE not in os.environ and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
+    """Have the threads that this process will start share two heaps, unless the user has said how
+    many. Has to come before it has many threads."""
+    if (
+        _VARIABLE not in os.environ
+        and (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None
+    ):
         mallopt(_PARAMETER, int(_HEAPS))
 
 

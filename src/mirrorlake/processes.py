@@ -29,9 +29,12 @@ def cpu_seconds(roots: Iterable[int]) -> float:
     return total
 
 
-def memory_mib(roots: Iterable[int], part_of_command: str, program: str = "python", own: bool = False) -> float:
-    """Resident memory of the processes of trees that run a program and whose command line holds a text, in MiB; `own`
-    leaves out files that they have mapped, which the system takes back when it wants."""
+def memory_mib(
+    roots: Iterable[int], part_of_command: str, program: str = "python", own: bool = False
+) -> float:
+    """Resident memory of the processes of trees that run a program and whose command line holds a
+    text, in MiB; `own` leaves out files that they have mapped, which the system takes back when it
+    wants."""
     size = 0
     for process in tree_of(roots):
         with suppress(psutil.Error):
@@ -43,7 +46,8 @@ def memory_mib(roots: Iterable[int], part_of_command: str, program: str = "pytho
 
 
 def wait_for_end(processes: Collection[psutil.Process], seconds: float) -> None:
-    """Wait until processes are gone; kill those that are left after so long. A reused id is left alone."""
+    """Wait until processes are gone; kill those that are left after so long. A reused id is left
+    alone."""
     deadline = time.monotonic() + seconds
     pause = threading.Event()
     while left := [process for process in processes if _lives(process)]:

@@ -1,8 +1,8 @@
 """What commands and notebooks print for a person: text from outside is shown as it is.
 
-Rich takes `[…]` in any text for its markup, and `:name:` for an emoji: it swallows them, or raises. Names, details and
-values come from outside, so no console of ours reads markup; colour is given by `Text` and styles. Rich is imported
-when there is something to print: `--help` does without.
+Rich takes `[…]` in any text for its markup, and `:name:` for an emoji: it swallows them, or raises.
+Names, details and values come from outside, so no console of ours reads markup; colour is given by
+`Text` and styles. Rich is imported when there is something to print: `--help` does without.
 """
 
 import atexit
@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 
 
 def plain_console(stderr: bool = False, width: int | None = None) -> "Console":
-    """A console that shows every text as it is; `width` in columns, that of the terminal for None."""
+    """A console that shows every text as it is; `width` in columns, that of the terminal for
+    None."""
     from rich.console import Console
 
     return Console(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
 
 
 def plain_table(*headers: str, title: str | None = None, keep_first: bool = False) -> "Table":
-    """A table that keeps every letter in a narrow terminal; with `keep_first`, the first column on one line."""
+    """A table that keeps every letter in a narrow terminal; with `keep_first`, the first column on
+    one line."""
     from rich.table import Column, Table
 
     columns = [Column(header, overflow="fold") for header in headers]

@@ -1,8 +1,9 @@
-"""A thread that takes turns at its work until it is told to stop: the one supervisor of all that a run does.
+"""A thread that takes turns at its work until it is told to stop: the one supervisor of all that a
+run does.
 
-It knows neither the work nor the clock. Whatever a turn ends with, of whatever kind, is reported and tried again, or
-ends the worker with an error that its owner sees: no thread ends in silence (DESIGN.md, "Nothing silently"). Whatever
-the worker waits for, `stop` ends the wait.
+It knows neither the work nor the clock. Whatever a turn ends with, of whatever kind, is reported
+and tried again, or ends the worker with an error that its owner sees: no thread ends in silence
+(DESIGN.md, "Nothing silently"). Whatever the worker waits for, `stop` ends the wait.
 """
 
 import logging
@@ -14,7 +15,8 @@ from mirrorlake.errors import MirrorlakeError, ReplicationError, text_of
 
 logger = logging.getLogger(__name__)
 
-#: How long a worker waits after failures in a row, seconds: a cluster, or a disk, that is away is asked less often.
+#: How long a worker waits after failures in a row, seconds: a cluster, or a disk, that is away is
+#: asked less often.
 PAUSES = (1.0, 2.0, 5.0, 10.0, 30.0)
 
 
@@ -41,14 +43,16 @@ def _never(_error: BaseException, _problem: MirrorlakeError, _attempt: int) -> b
 
 @dataclass(frozen=True)
 class Retry:
-    """What a worker does about turns that fail. All of them are tried again, unless `ends` says otherwise.
+    """What a worker does about turns that fail. All of them are tried again, unless `ends` says
+    otherwise.
 
     Attributes:
-        ends: gets the error, the problem and how many failures went before it in a row; returns whether trying again
-            cannot help.
-        report: gets each failure, for the log and for operators. What it raises itself is logged, and it gets the next
-            failure; it gets one that ends the worker until it comes through.
-        pauses: seconds to wait after the first, second, … failure in a row; the last one is for all that follow.
+        ends: gets the error, the problem and how many failures went before it in a row; returns
+            whether trying again cannot help.
+        report: gets each failure, for the log and for operators. What it raises itself is logged,
+            and it gets the next failure; it gets one that ends the worker until it comes through.
+        pauses: seconds to wait after the first, second, … failure in a row; the last one is for all
+            that follow.
     """
 
     ends: Callable[[BaseException, MirrorlakeError, int], bool] = _never
@@ -57,10 +61,12 @@ class Retry:
 
 
 class Worker:
-    """Takes turns in a thread of its own until a turn says that it was the last one, or until `stop`.
+    """Takes turns in a thread of its own until a turn says that it was the last one, or until
+    `stop`.
 
-    `error` is what it ended with: what no further turn could help with, or what the last turn failed with when `stop`
-    came. None while it works, and when it ended in order. `ended` is set when no turn follows any more.
+    `error` is what it ended with: what no further turn could help with, or what the last turn
+    failed with when `stop` came. None while it works, and when it ended in order. `ended` is set
+    when no turn follows any more.
     """
 
     def __init__(
@@ -75,7 +81,8 @@ class Worker:
 
         Args:
             name: whose work it is, for the thread and for sentences, such as "flow east->west".
-            turn: does some work; returns how many seconds to wait before the next turn, None if that was the last.
+            turn: does some work; returns how many seconds to wait before the next turn, None if
+                that was the last.
             retry: what is done about turns that fail; None: they are logged, and tried again.
             at_end: called in the thread when no turn follows, before `ended` is set.
             in_words: makes an error and the worker's name a sentence for a person.
@@ -96,16 +103,18 @@ class Worker:
         self._thread.start()
 
     def came_through(self) -> None:
-        """For a turn that lasts for hours: it works, and what fails from here on has not failed before."""
+        """For a turn that lasts for hours: it works, and what fails from here on has not failed
+        before."""
         self._failures = 0
 
     def stop(self) -> None:
-        """Ask for the end: the turn in hand is finished, unless it looks at `stopping` itself; none follows."""
+        """Ask for the end: the turn in hand is finished, unless it looks at `stopping` itself; none
+        follows."""
         self.stopping.set()
 
     def join(self, seconds: float | None = None) -> bool:
-        """Wait for the end, for so many seconds at most, or for as long as it takes; returns whether it has come. One
-        that was never started has."""
+        """Wait for the end, for so many seconds at most, or for as long as it takes; returns
+        whether it has come. One that was never started has."""
         if self._thread.ident is not None:
             self._thread.join(seconds)
         return not self._thread.is_alive()
@@ -116,7 +125,9 @@ class Worker:
             failure = self._take_turns()
             self.error = None if failure is None else failure.problem
             self._at_end()
-        except BaseException as error:  # of whatever kind: no other thread would know that this thread is gone
+        except (
+            BaseException
+        ) as error:  # of whatever kind: no other thread would know that this thread is gone
             self.error = self.error or self._problem(error)
             logger.exception("%s stopped", self.name)
         finally:
@@ -167,7 +178,9 @@ class Worker:
             else:
                 logger.error("%s; trying again", failure.problem, exc_info=failure.error)
         except Exception:
-            logger.exception("%s: that it failed could not be reported: %s", self.name, failure.problem)
+            logger.exception(
+                "%s: that it failed could not be reported: %s", self.name, failure.problem
+            )
             return False
         return True
 

@@ -1,4 +1,5 @@
-"""The asset bundle: what Databricks' own library says of each resource, and what nothing else would catch."""
+"""The asset bundle: what Databricks' own library says of each resource, and what nothing else would
+catch."""
 
 import configparser
 import json
@@ -93,7 +94,9 @@ def test_every_reference_refers_to_something_and_every_variable_is_used() -> Non
 
 def test_no_workspace_is_named() -> None:
     written = "".join(path.read_text() for path in [ROOT / "databricks.yml", *resource_files()])
-    assert not re.search(r"https?://|azuredatabricks|cloud\.databricks|@(?!example)\w+\.\w+", written)
+    assert not re.search(
+        r"https?://|azuredatabricks|cloud\.databricks|@(?!example)\w+\.\w+", written
+    )
 
 
 @pytest.mark.parametrize("key", JOBS)
@@ -108,7 +111,9 @@ def test_jobs_hold_together(key: str) -> None:
     assert job["max_concurrent_runs"] == 1, "development would make it 4"
     begun_by = [name for name in ("continuous", "schedule", "trigger") if name in job]
     assert len(begun_by) == (key in BY_THEMSELVES)
-    assert "pause_status" not in job.get("continuous", {}), "paused in development, running in production"
+    assert "pause_status" not in job.get("continuous", {}), (
+        "paused in development, running in production"
+    )
     assert ("on_failure" in job.get("email_notifications", {})) is (key in BY_THEMSELVES)
     assert {grant["level"] for grant in job["permissions"]} == {"CAN_MANAGE_RUN", "CAN_VIEW"}
 
@@ -118,7 +123,9 @@ def test_a_late_rule_is_told_to_somebody() -> None:
     for key in BY_THEMSELVES:
         job = resources()["jobs"][key]
         for rule in job["health"]["rules"]:
-            assert job["email_notifications"][told.get(rule["metric"], "on_streaming_backlog_exceeded")]
+            assert job["email_notifications"][
+                told.get(rule["metric"], "on_streaming_backlog_exceeded")
+            ]
 
 
 def test_at_most_one_of_the_replicating_jobs_runs_by_itself() -> None:
@@ -127,13 +134,19 @@ def test_at_most_one_of_the_replicating_jobs_runs_by_itself() -> None:
 
 
 def test_schedules_are_quartz() -> None:
-    found = [job["schedule"]["quartz_cron_expression"] for job in resources()["jobs"].values() if "schedule" in job]
+    found = [
+        job["schedule"]["quartz_cron_expression"]
+        for job in resources()["jobs"].values()
+        if "schedule" in job
+    ]
     found += [alert["schedule"]["quartz_cron_schedule"] for alert in resources()["alerts"].values()]
     for text in found:
         fields = text.split(" ")
         assert len(fields) in (6, 7) and "?" in (fields[3], fields[5])
         for field, most in zip(fields[:3], (59, 59, 23), strict=True):
-            assert re.fullmatch(r"\*|\d+(/\d+)?", field) and all(int(n) <= most for n in re.findall(r"\d+", field))
+            assert re.fullmatch(r"\*|\d+(/\d+)?", field) and all(
+                int(n) <= most for n in re.findall(r"\d+", field)
+            )
 
 
 def test_compute_is_dedicated_and_has_the_settings_that_matter() -> None:
@@ -179,7 +192,9 @@ def test_the_wheel_has_its_entry_points_and_does_not_replace_the_runtime(wheel: 
             assert f"\nName: {called['package_name']}\n" in metadata
             assert called["entry_point"] in entry_points["console_scripts"]
     required = re.findall(r"^Requires-Dist: ([\w-]+)[^;]*$", metadata, re.M)
-    assert "confluent-kafka" in required and not {"pyspark", "pandas", "mlflow-skinny"} & set(required)
+    assert "confluent-kafka" in required and not {"pyspark", "pandas", "mlflow-skinny"} & set(
+        required
+    )
     assert names == {line.split(",")[0] for line in record.splitlines()}
     assert {f"mirrorlake/sql/views/{view}.sql" for view in VIEWS} <= names
     assert {f"mirrorlake/native/{file.name}" for file in COMPILED} <= names, (
@@ -193,7 +208,8 @@ def _one(names: set[str], ending: str) -> str:
 
 
 def test_the_notebooks_install_the_wheel_of_the_jobs(wheel: Path) -> None:
-    """By its place among a deployment's artifacts, seen from where a deployment puts the notebooks."""
+    """By its place among a deployment's artifacts, seen from where a deployment puts the
+    notebooks."""
     lines = (ROOT / "notebooks" / "requirements.txt").read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if not line.startswith("#")] == [
         f"../../artifacts/.internal/{wheel.name}[dashboard]"
@@ -212,13 +228,17 @@ def test_one_alert_asks_the_view_once_and_repeats_no_threshold() -> None:
     (alert,) = resources()["alerts"].values()
     query = " ".join(alert["query_text"].split())
     assert query.endswith("FROM `main`.`replication`.alerts ORDER BY alert, flow, topic, partition")
-    assert "WHERE" not in query and not re.search(r"\d", query), "all kinds of rows, and no threshold"
+    assert "WHERE" not in query and not re.search(r"\d", query), (
+        "all kinds of rows, and no threshold"
+    )
     evaluation = alert["evaluation"]
     assert evaluation["source"] == {"name": "alerts", "display": "alerts", "aggregation": "MAX"}
     assert evaluation["comparison_operator"] == "GREATER_THAN_OR_EQUAL"
     assert evaluation["threshold"] == {"value": {"double_value": 1}}
     assert evaluation["empty_result_state"] == "OK", "no row is what is hoped for"
-    assert "{{QUERY_RESULT_TABLE}}" in alert["custom_description"], "the mail says what holds, not only how much"
+    assert "{{QUERY_RESULT_TABLE}}" in alert["custom_description"], (
+        "the mail says what holds, not only how much"
+    )
 
 
 def test_the_alert_names_columns_of_the_view() -> None:
@@ -245,9 +265,13 @@ def commands() -> Iterator[tuple[str, list[str]]]:
 
 
 def test_a_command_gets_what_the_run_was_given() -> None:
-    """The parameters are the run's own, each one text; a dash that one begins with makes it no option."""
+    """The parameters are the run's own, each one text; a dash that one begins with makes it no
+    option."""
     job = resources()["jobs"]["command"]
-    assert job["parameters"] == [{"name": "command", "default": "status"}, {"name": "arguments", "default": ""}]
+    assert job["parameters"] == [
+        {"name": "command", "default": "status"},
+        {"name": "arguments", "default": ""},
+    ]
     (task,) = job["tasks"]
     named = [f"{{{{job.parameters.{item['name']}}}}}" for item in job["parameters"]]
     assert task["python_wheel_task"]["parameters"][2:] == ["command", "--", *named]
@@ -255,7 +279,8 @@ def test_a_command_gets_what_the_run_was_given() -> None:
 
 
 def examples() -> Iterator[tuple[str, str]]:
-    """(command, arguments) of the tables that say what to type into the job's page, and the notebook's."""
+    """(command, arguments) of the tables that say what to type into the job's page, and the
+    notebook's."""
     for page in (ROOT / "docs" / "databricks.md", ROOT / "notebooks" / "08_command.py"):
         _, _, behind = page.read_text(encoding="utf-8").partition("| `command` | `arguments` |")
         rows = re.findall(r"^(?:# MAGIC )?\| `([a-z]+)` \| (?:`(.*?)`)? ?\|", behind, re.M)
@@ -275,18 +300,25 @@ def test_replicating_waits_for_its_file() -> None:
 
 
 @pytest.mark.parametrize(
-    "run_as", [None, {"service_principal_name": "00000000-1111-2222-3333-444444444444"}], ids=["deployer", "principal"]
+    "run_as",
+    [None, {"service_principal_name": "00000000-1111-2222-3333-444444444444"}],
+    ids=["deployer", "principal"],
 )
 def test_all_that_runs_runs_as_one(run_as: dict[str, str] | None) -> None:
     """Whoever makes the views has to be who alters them."""
     found = resources() if run_as is None else resources(run_as=run_as)
     wanted = run_as or {"user_name": "somebody@example.com"}
-    assert [item["run_as"] for kind in ("jobs", "alerts") for item in found[kind].values()] == [wanted] * 5
+    assert [item["run_as"] for kind in ("jobs", "alerts") for item in found[kind].values()] == [
+        wanted
+    ] * 5
 
 
 def test_targets_share_no_secret_scope() -> None:
-    """Scopes belong to the workspace: a target that is destroyed would take the other's passwords with it."""
-    names = {target: resources(target)["secret_scopes"]["kafka"]["name"] for target in ("dev", "prod")}
+    """Scopes belong to the workspace: a target that is destroyed would take the other's passwords
+    with it."""
+    names = {
+        target: resources(target)["secret_scopes"]["kafka"]["name"] for target in ("dev", "prod")
+    }
     assert names == {"dev": "mirrorlake-dev-somebody", "prod": "mirrorlake-prod"}
 
 
@@ -298,7 +330,12 @@ def test_production_is_not_destroyed_by_the_way() -> None:
         if item.get("lifecycle") == {"prevent_destroy": True}
     }
     assert kept == {"schemas.lake", "volumes.files", "secret_scopes.kafka"}
-    assert not [item for items in resources("dev").values() for item in items.values() if "lifecycle" in item]
+    assert not [
+        item
+        for items in resources("dev").values()
+        for item in items.values()
+        if "lifecycle" in item
+    ]
 
 
 @pytest.mark.parametrize(("job", "parameters"), commands())
@@ -326,4 +363,6 @@ def test_production_says_where_it_lives() -> None:
 
 
 def test_keys_are_unique_over_all_kinds() -> None:
-    assert len({key for _, key in ALL}) == len(ALL), "the CLI refuses a dashboard and a schema of one key"
+    assert len({key for _, key in ALL}) == len(ALL), (
+        "the CLI refuses a dashboard and a schema of one key"
+    )

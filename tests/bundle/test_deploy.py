@@ -1,6 +1,7 @@
 """The bundle deployed by the real Databricks CLI into a fake workspace, and taken away again.
 
-The CLI is not part of this repository: `databricks` on PATH, or the program that DATABRICKS_CLI names.
+The CLI is not part of this repository: `databricks` on PATH, or the program that DATABRICKS_CLI
+names.
 """
 
 import json
@@ -21,7 +22,8 @@ from tests.support.fake_workspace import FakeWorkspace, fake_workspace
 
 CLI = os.environ.get("DATABRICKS_CLI") or shutil.which("databricks")
 pytestmark = pytest.mark.skipif(
-    CLI is None, reason="no Databricks CLI here: put `databricks` on PATH, or name it by DATABRICKS_CLI"
+    CLI is None,
+    reason="no Databricks CLI here: put `databricks` on PATH, or name it by DATABRICKS_CLI",
 )
 
 
@@ -38,7 +40,12 @@ class Deployment:
         """`databricks bundle …`; gives what it prints to stdout."""
         command = [str(CLI), "bundle", *words, "-t", self.target]
         done = subprocess.run(
-            command, cwd=self.directory, env=self.environment, capture_output=True, text=True, timeout=120
+            command,
+            cwd=self.directory,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
         )
         assert done.returncode == code, f"{' '.join(command)}\n{done.stdout}\n{done.stderr}"
         assert not self.workspace.unknown, self.workspace.unknown
@@ -49,7 +56,9 @@ class Deployment:
 def deployment(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Deployment]:
     """A copy of what a clone holds, so that nothing is written beside the sources."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+    names = subprocess.run(
+        listed, cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split("\0")
     for name in filter(None, names):
         if (ROOT / name).is_file():
             (tmp_path / "clone" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +66,11 @@ def deployment(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Deplo
     (tmp_path / "home").mkdir()
     with fake_workspace() as workspace:
         environment = {
-            **{name: value for name, value in build_environment().items() if not name.startswith("DATABRICKS_")},
+            **{
+                name: value
+                for name, value in build_environment().items()
+                if not name.startswith("DATABRICKS_")
+            },
             **{f"BUNDLE_VAR_{name}": value for name, value in GIVEN.items()},
             "DATABRICKS_HOST": workspace.url,
             "DATABRICKS_TOKEN": "x",
@@ -90,12 +103,18 @@ def test_deploy_run_and_destroy(deployment: Deployment) -> None:
     if deployment.target == "prod":
         deployment.environment["BUNDLE_VAR_secret_scope"] = "another-name"
         deployment.run("deploy", code=1)
-        assert "another-name" not in deployment.workspace.scopes, "it would be deleted under its old name"
+        assert "another-name" not in deployment.workspace.scopes, (
+            "it would be deleted under its old name"
+        )
         deployment.run("destroy", "--auto-approve", code=1)
         assert deployment.workspace.jobs and deployment.workspace.scopes, "nothing was destroyed"
     else:
         deployment.run("destroy", "--auto-approve")
-        assert not deployment.workspace.jobs and not deployment.workspace.members and not deployment.workspace.scopes
+        assert (
+            not deployment.workspace.jobs
+            and not deployment.workspace.members
+            and not deployment.workspace.scopes
+        )
 
 
 def check_command(deployment: Deployment) -> None:
@@ -111,14 +130,22 @@ def check_command(deployment: Deployment) -> None:
 
 
 def check_notebooks(workspace: FakeWorkspace) -> None:
-    """What the notebooks install lies where they look for it: among the artifacts, as the jobs' wheel does."""
-    (folder,) = (path.rpartition("/")[0] for path in workspace.files if path.endswith("/notebooks/requirements.txt"))
+    """What the notebooks install lies where they look for it: among the artifacts, as the jobs'
+    wheel does."""
+    (folder,) = (
+        path.rpartition("/")[0]
+        for path in workspace.files
+        if path.endswith("/notebooks/requirements.txt")
+    )
     listed = (workspace.files[f"{folder}/requirements.txt"] or b"").decode().splitlines()[-1]
     assert workspace.files[posixpath.normpath(f"{folder}/{listed}")], sorted(workspace.files)
 
 
 def check_jobs(deployment: Deployment) -> None:
-    jobs = {str(body["name"]).rsplit(" ", 1)[1]: body for body in deployment.workspace.bodies("POST", "jobs/create")}
+    jobs = {
+        str(body["name"]).rsplit(" ", 1)[1]: body
+        for body in deployment.workspace.bodies("POST", "jobs/create")
+    }
     assert set(jobs) == set(resources()["jobs"])
     dev = deployment.target == "dev"
     for key, job in jobs.items():
@@ -131,7 +158,10 @@ def check_jobs(deployment: Deployment) -> None:
         assert task["python_wheel_task"]["parameters"][2] == command
         assert job["run_as"] == {"user_name": "somebody@example.com"}
         assert task["libraries"][0]["whl"].endswith("mirrorlake-0.1.0-py3-none-any.whl")
-        assert job["job_clusters"][0]["new_cluster"]["data_security_mode"] == "DATA_SECURITY_MODE_DEDICATED"
+        assert (
+            job["job_clusters"][0]["new_cluster"]["data_security_mode"]
+            == "DATA_SECURITY_MODE_DEDICATED"
+        )
         assert key == "command" or job["email_notifications"]["on_failure"] == [GIVEN["notify"]]
     assert jobs["replicate"]["continuous"]["pause_status"] == ("PAUSED" if dev else "UNPAUSED")
     assert jobs["maintain"]["schedule"]["pause_status"] == ("PAUSED" if dev else "UNPAUSED")
@@ -158,12 +188,16 @@ def check_alerts(workspace: FakeWorkspace) -> None:
         assert "replication`.alerts ORDER BY" in body["query_text"]
         assert body["schedule"]["quartz_cron_schedule"] == "0 0/30 * * * ?"
         assert body["run_as"] == {"user_name": "somebody@example.com"}
-        assert body["evaluation"]["notification"]["subscriptions"] == [{"user_email": GIVEN["notify"]}]
+        assert body["evaluation"]["notification"]["subscriptions"] == [
+            {"user_email": GIVEN["notify"]}
+        ]
 
 
 def check_dashboard(deployment: Deployment) -> None:
     (body,) = deployment.workspace.bodies("POST", "lakeview/dashboards")
-    written = json.loads((ROOT / "bundles/dashboards/replication.lvdash.json").read_text(encoding="utf-8"))
+    written = json.loads(
+        (ROOT / "bundles/dashboards/replication.lvdash.json").read_text(encoding="utf-8")
+    )
     assert [page["name"] for page in json.loads(body["serialized_dashboard"])["pages"]] == [
         page["name"] for page in written["pages"]
     ]
@@ -174,6 +208,8 @@ def check_dashboard(deployment: Deployment) -> None:
 def test_validation_is_not_for_show(deployment: Deployment) -> None:
     path = deployment.directory / "bundles" / "maintain.job.yml"
     path.write_text(
-        path.read_text().replace("job_cluster_key: cluster\n          max", "job_cluster_key: x\n          max")
+        path.read_text().replace(
+            "job_cluster_key: cluster\n          max", "job_cluster_key: x\n          max"
+        )
     )
     deployment.run("validate", "--strict", code=1)

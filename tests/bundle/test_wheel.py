@@ -1,4 +1,5 @@
-"""The wheel that everybody gets: installed into an empty environment, it has all it needs, or names what it lacks."""
+"""The wheel that everybody gets: installed into an empty environment, it has all it needs, or names
+what it lacks."""
 
 import json
 import os
@@ -17,7 +18,8 @@ from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.native.library import file_name
 from tests.support.bundle import ROOT, build_environment, build_wheel, uv
 
-#: How a library for a platform begins, and where it says for which processor: ELF in two bytes, Mach-O in four.
+#: How a library for a platform begins, and where it says for which processor: ELF in two bytes,
+#: Mach-O in four.
 MACHINES = {
     "records-linux-x86_64.so": (b"\x7fELF", slice(18, 20), 62),
     "records-linux-aarch64.so": (b"\x7fELF", slice(18, 20), 183),
@@ -30,7 +32,9 @@ def test_everything_that_is_not_code_is_in_the_wheel(tmp_path: Path) -> None:
     with zipfile.ZipFile(build_wheel(tmp_path)) as file:
         packed = {name.removeprefix("mirrorlake/") for name in file.namelist()}
     kept = [
-        path for path in (ROOT / "src" / "mirrorlake").rglob("*") if path.is_file() and "__pycache__" not in str(path)
+        path
+        for path in (ROOT / "src" / "mirrorlake").rglob("*")
+        if path.is_file() and "__pycache__" not in str(path)
     ]
     assert {str(path.relative_to(ROOT / "src" / "mirrorlake")) for path in kept} <= packed
 
@@ -38,7 +42,11 @@ def test_everything_that_is_not_code_is_in_the_wheel(tmp_path: Path) -> None:
 def loops_of(wheel: Path) -> dict[str, bytes]:
     """The compiled loops that a wheel holds, by name."""
     with zipfile.ZipFile(wheel) as file:
-        names = [name for name in file.namelist() if name.startswith("mirrorlake/native/") and name.endswith(".so")]
+        names = [
+            name
+            for name in file.namelist()
+            if name.startswith("mirrorlake/native/") and name.endswith(".so")
+        ]
         return {Path(name).name: file.read(name) for name in names}
 
 
@@ -46,7 +54,9 @@ def loops_of(wheel: Path) -> dict[str, bytes]:
 def clone(tmp_path: Path) -> Path:
     """What a clone holds, so that nothing is written beside the sources."""
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+    names = subprocess.run(
+        listed, cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split("\0")
     for name in filter(None, names):
         if (ROOT / name).is_file():
             (tmp_path / "clone" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +69,9 @@ def built_without_compiler(clone: Path) -> tuple[Path, str]:
     if find_spec("ziglang"):
         pytest.skip("ziglang is installed here")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(clone / "out")]
-    done = subprocess.run(command, cwd=clone, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(
+        command, cwd=clone, capture_output=True, text=True, timeout=120, check=True
+    )
     return next((clone / "out").glob("*.whl")), done.stdout + done.stderr
 
 
@@ -78,13 +90,19 @@ def test_each_file_is_for_the_platform_of_its_name(file: Path) -> None:
 
 
 def test_this_machine_has_its_file_by_the_name_that_python_asks_for() -> None:
-    names = {file_name(system, machine) for system in ("Linux", "Darwin") for machine in ("x86_64", "AMD64", "arm64")}
+    names = {
+        file_name(system, machine)
+        for system in ("Linux", "Darwin")
+        for machine in ("x86_64", "AMD64", "arm64")
+    }
     assert names == {file.name for file in COMPILED} == set(MACHINES)
     if platform.system() in ("Linux", "Darwin"):
         assert (NATIVE / file_name(platform.system(), platform.machine())).is_file()
 
 
-def test_without_a_compiler_a_wheel_holds_the_loops_that_were_made_from_its_source(clone: Path) -> None:
+def test_without_a_compiler_a_wheel_holds_the_loops_that_were_made_from_its_source(
+    clone: Path,
+) -> None:
     native = clone / NATIVE.relative_to(ROOT)
     for file in COMPILED:
         shutil.copy(file, native)
@@ -100,27 +118,42 @@ def test_without_a_compiler_a_wheel_holds_the_loops_that_were_made_from_its_sour
 def test_a_deployment_does_not_need_a_network(clone: Path) -> None:
     offline = {"UV_OFFLINE": "1", "UV_NO_CACHE": "1", "PIP_NO_INDEX": "1"}
     script = [sys.executable, "bundles/build_wheel.py"]
-    subprocess.run(script, cwd=clone, check=True, env=build_environment() | offline, capture_output=True, timeout=120)
+    subprocess.run(
+        script,
+        cwd=clone,
+        check=True,
+        env=build_environment() | offline,
+        capture_output=True,
+        timeout=120,
+    )
     (wheel,) = (clone / "dist" / "databricks").glob("*.whl")
     assert loops_of(wheel) == {} or find_spec("ziglang")
 
 
 @pytest.mark.timeout(600)
 def test_a_wheel_of_a_clone_holds_the_loops_for_every_platform(clone: Path) -> None:
-    """Built as a release is, with the compiler that pyproject.toml names; from the source distribution too."""
+    """Built as a release is, with the compiler that pyproject.toml names; from the source
+    distribution too."""
     if (found := uv()) is None:
         pytest.skip("no uv here: run `make env`")
-    done = subprocess.run([found, "build", "--out-dir", "out"], cwd=clone, capture_output=True, text=True, timeout=500)
-    if done.returncode and any(words in done.stderr for words in ("error sending request", "network", "dns")):
+    done = subprocess.run(
+        [found, "build", "--out-dir", "out"], cwd=clone, capture_output=True, text=True, timeout=500
+    )
+    if done.returncode and any(
+        words in done.stderr for words in ("error sending request", "network", "dns")
+    ):
         pytest.skip(f"no network, and uv has no ziglang in its cache: {done.stderr[-300:]}")
     assert done.returncode == 0, done.stderr
     (wheel,) = (clone / "out").glob("*.whl")
     assert wheel.name.endswith("-py3-none-any.whl")
-    assert loops_of(wheel) == {file.name: file.read_bytes() for file in COMPILED}, "the same bytes wherever it is made"
+    assert loops_of(wheel) == {file.name: file.read_bytes() for file in COMPILED}, (
+        "the same bytes wherever it is made"
+    )
 
 
 def install(wheel: Path, environment: Path, extra: str = "") -> Path:
-    """Install a wheel into an empty environment, and return the folder of its commands. Skips without a network."""
+    """Install a wheel into an empty environment, and return the folder of its commands. Skips
+    without a network."""
     python = environment / "bin" / "python"
     named = f"{wheel}[{extra}]" if extra else str(wheel)
     if (found := uv()) is not None:
@@ -131,7 +164,9 @@ def install(wheel: Path, environment: Path, extra: str = "") -> Path:
                 [str(python), "-m", "pip", "install", "--quiet", named]]  # fmt: skip
     for command in make:
         done = subprocess.run(command, capture_output=True, text=True, timeout=1200)
-        if done.returncode and any(words in done.stderr for words in ("error sending request", "network", "dns")):
+        if done.returncode and any(
+            words in done.stderr for words in ("error sending request", "network", "dns")
+        ):
             pytest.skip(f"no network, and not all is in the cache: {done.stderr[-300:]}")
         assert done.returncode == 0, done.stderr
     return python.parent
@@ -150,17 +185,30 @@ def run_installed(commands: Path, work: Path, *words: str) -> subprocess.Complet
 
 
 def test_the_wheel_alone_answers_and_names_what_else_there_is(tmp_path: Path) -> None:
-    """Without an extra: few packages, none of which is Spark's, and for the rest one line to type."""
+    """Without an extra: few packages, none of which is Spark's, and for the rest one line to
+    type."""
     commands = install(build_wheel(tmp_path), tmp_path / "empty")
     (folder,) = (tmp_path / "empty" / "lib").glob("python*/site-packages")
     names = {path.name.partition("-")[0].lower() for path in folder.glob("*.dist-info")}
     assert {"mirrorlake", "confluent_kafka", "duckdb"} <= names and len(names) <= 25
-    assert not names & {"pyspark", "pandas", "delta_spark", "altair", "mlflow_skinny", "sqlalchemy", "javaproperties"}
+    assert not names & {
+        "pyspark",
+        "pandas",
+        "delta_spark",
+        "altair",
+        "mlflow_skinny",
+        "sqlalchemy",
+        "javaproperties",
+    }
     tables = PathTables(tmp_path / "lake")
     for name in ("records", "offset_map", "clusters"):
         tables.create(name)
     clusters = {name: {"bootstrap_servers": "127.0.0.1:1"} for name in ("east", "west")}
-    file = {"clusters": clusters, "lake": {"path": "lake"}, "flows": {"east->west": {"topics": ["orders"]}}}
+    file = {
+        "clusters": clusters,
+        "lake": {"path": "lake"},
+        "flows": {"east->west": {"topics": ["orders"]}},
+    }
     (tmp_path / "mirrorlake.yml").write_text(json.dumps(file), encoding="utf-8")
     done = run_installed(commands, tmp_path, "sql", "SELECT count(*) AS n FROM records", "--json")
     assert (done.returncode, json.loads(done.stdout)) == (0, [{"n": 0}]), done.stderr
@@ -172,7 +220,9 @@ def test_the_wheel_alone_answers_and_names_what_else_there_is(tmp_path: Path) ->
     ):
         done = run_installed(commands, tmp_path, *words.split())
         assert done.returncode == 2, done.stderr
-        assert done.stderr.splitlines()[-1].endswith(f"pip install 'mirrorlake[{extra}]'"), done.stderr
+        assert done.stderr.splitlines()[-1].endswith(f"pip install 'mirrorlake[{extra}]'"), (
+            done.stderr
+        )
 
 
 @pytest.mark.slow

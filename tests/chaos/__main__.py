@@ -1,4 +1,5 @@
-"""`make chaos`: schedules of the simulation (`--schedules N`), or kills of real processes and brokers (`--kills N`)."""
+"""`make chaos`: schedules of the simulation (`--schedules N`), or kills of real processes and
+brokers (`--kills N`)."""
 
 import argparse
 import random

@@ -1,4 +1,5 @@
-"""A disk of its own for a lake, that is full for a while and has room again: a tmpfs. Takes Linux, and root."""
+"""A disk of its own for a lake, that is full for a while and has room again: a tmpfs. Takes Linux,
+and root."""
 
 import os
 import subprocess
@@ -27,7 +28,8 @@ class Disk:
 
     @contextmanager
     def full(self) -> Iterator[None]:
-        """No room for a byte more, for the time of the block. Raises OSError where it cannot be made so small."""
+        """No room for a byte more, for the time of the block. Raises OSError where it cannot be
+        made so small."""
         if not any(self._resized(self._used()) for _ in range(_TRIES)):
             raise OSError(f"{self._folder} cannot be made full")
         try:
@@ -49,6 +51,8 @@ class Disk:
 
 def _mount(*arguments: str) -> bool:
     try:
-        return subprocess.run(["mount", *arguments], capture_output=True, check=False).returncode == 0
+        return (
+            subprocess.run(["mount", *arguments], capture_output=True, check=False).returncode == 0
+        )
     except OSError:
         return False

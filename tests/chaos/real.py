@@ -1,12 +1,14 @@
-"""Chaos on real clusters: processes are killed with -9 while a flow works, and at the end everything is compared.
+"""Chaos on real clusters: processes are killed with -9 while a flow works, and at the end
+everything is compared.
 
     python -m tests.chaos.real --kills 300 --seed 7
 
-Two clusters, a producer that writes transactions and records of odd sizes, and `mirrorlake run` between them. One after
-another the driver, a Python worker or one of the brokers is killed, each at a random moment after records were seen to
-arrive since the last kill; or the lake's disk is full for a while (tests/chaos/disk.py), or the driver is suspended for
-a minute. In between the topology file is edited, topics and partitions are added. At the end every record and every row
-of the map is compared. The seed decides on what is done; when exactly it hits is the machine's.
+Two clusters, a producer that writes transactions and records of odd sizes, and `mirrorlake run`
+between them. One after another the driver, a Python worker or one of the brokers is killed, each at
+a random moment after records were seen to arrive since the last kill; or the lake's disk is full
+for a while (tests/chaos/disk.py), or the driver is suspended for a minute. In between the topology
+file is edited, topics and partitions are added. At the end every record and every row of the map is
+compared. The seed decides on what is done; when exactly it hits is the machine's.
 """
 
 import argparse
@@ -43,8 +45,16 @@ from tests.support.replication import (
     write_topology,
 )
 
-#: Each kind of kill, and how often of a hundred: a driver takes half a minute to come back, a worker two seconds.
-KINDS = {"driver": 10, "worker": 36, "target broker": 19, "source broker": 19, "full disk": 10, "suspended driver": 6}
+#: Each kind of kill, and how often of a hundred: a driver takes half a minute to come back, a
+#: worker two seconds.
+KINDS = {
+    "driver": 10,
+    "worker": 36,
+    "target broker": 19,
+    "source broker": 19,
+    "full disk": 10,
+    "suspended driver": 6,
+}
 #: How long the disk is full, at least and at most, and how long a driver is suspended, seconds.
 FULL_SECONDS, SUSPENDED_SECONDS = (2.0, 30.0), 60.0
 #: How often of a hundred kills something of the topology or of the source changes in between.
@@ -52,7 +62,8 @@ CHANGES = 20
 #: How long nothing may arrive before it counts as stuck, seconds.
 STUCK_SECONDS = 180.0
 FIRST_TOPICS, MOST_TOPICS, MOST_PARTITIONS = 3, 8, 6
-#: What comes in a second is a small batch, and goes the short way; what has waited behind a kill goes the long one.
+#: What comes in a second is a small batch, and goes the short way; what has waited behind a kill
+#: goes the long one.
 LANDING = {"max_records_per_batch": 5_000, "small_batch_records": 1_000}
 QUIET_CLIENT = {"log_level": 0, "error_cb": lambda _error: None, "reconnect.backoff.max.ms": 500}
 
@@ -64,7 +75,8 @@ def say(text: str) -> None:
 
 
 class Load(Thread):
-    """Writes to the source until it is stopped, in transactions, through everything that happens to the broker."""
+    """Writes to the source until it is stopped, in transactions, through everything that happens to
+    the broker."""
 
     def __init__(self, bootstrap: str, partitions: dict[str, int], seed: int) -> None:
         super().__init__(name="load", daemon=True)
@@ -80,7 +92,9 @@ class Load(Thread):
             try:
                 self._write(self._new_producer())
             except KafkaException:
-                self.transactions["unknown"] += 1  # committed or not: what counts is what the source has at the end
+                self.transactions["unknown"] += (
+                    1  # committed or not: what counts is what the source has at the end
+                )
                 self._ended.wait(0.5)
 
     def stop(self) -> None:
@@ -89,7 +103,12 @@ class Load(Thread):
         self.join(120)
 
     def _new_producer(self) -> Producer:
-        settings = {"bootstrap.servers": self._servers, "transactional.id": "load", "linger.ms": 5, **QUIET_CLIENT}
+        settings = {
+            "bootstrap.servers": self._servers,
+            "transactional.id": "load",
+            "linger.ms": 5,
+            **QUIET_CLIENT,
+        }
         producer = Producer({**settings, "transaction.timeout.ms": 20_000})
         producer.init_transactions(30)
         return producer
@@ -110,10 +129,16 @@ class Load(Thread):
 
     def _send(self, producer: Producer, topic: str) -> None:
         chance, self._number = self._random.random(), self._number + 1
-        size = self._random.randrange(50_000, 300_000) if chance < 0.001 else self._random.randrange(0, 1_200)
+        size = (
+            self._random.randrange(50_000, 300_000)
+            if chance < 0.001
+            else self._random.randrange(0, 1_200)
+        )
         value = None if chance > 0.95 else b"%d|" % self._number + self._random.randbytes(size)
         key = None if chance < 0.3 else b"k%d" % (self._number % 97)
-        headers: list[tuple[str, bytes | None]] = [] if chance < 0.8 else [("n", b"%d" % self._number), ("none", None)]
+        headers: list[tuple[str, bytes | None]] = (
+            [] if chance < 0.8 else [("n", b"%d" % self._number), ("none", None)]
+        )
         partition = self._random.randrange(self.partitions[topic])
         producer.produce(topic, value, key, partition, headers=headers)
         producer.poll(0)
@@ -152,7 +177,8 @@ class Chaos:
         self.partitions[name] = partitions
 
     def arrived(self) -> int:
-        """How far the target's topics reach: the sum of their ends, without what is in open transactions."""
+        """How far the target's topics reach: the sum of their ends, without what is in open
+        transactions."""
         there = self._target.list_topics(timeout=10).topics
         places = [
             TopicPartition(name, partition)
@@ -168,7 +194,8 @@ class Chaos:
         return sum(answer.result().offset for answer in found.values())
 
     def wait_for_progress(self) -> float:
-        """Wait until records arrive that were not there; return how long that took, seconds. Notes it when stuck."""
+        """Wait until records arrive that were not there; return how long that took, seconds. Notes
+        it when stuck."""
         begun, base = time.monotonic(), -1
         while time.monotonic() - begun < STUCK_SECONDS:
             self._see_to_the_driver()
@@ -181,7 +208,10 @@ class Chaos:
             elif now > base:
                 return time.monotonic() - begun
             time.sleep(0.2)
-        self.note(f"stuck: nothing arrived for {STUCK_SECONDS:.0f} s, after {sum(self.kills.values())} kills")
+        self.note(
+            f"stuck: nothing arrived for {STUCK_SECONDS:.0f} s, after {sum(self.kills.values())} "
+            "kills"
+        )
         self._kill_the_driver()
         return STUCK_SECONDS
 
@@ -201,7 +231,8 @@ class Chaos:
         return (self.folder / "run.log").read_text(encoding="utf-8", errors="replace")[-1_500:]
 
     def kill(self, kind: str) -> None:
-        """Kill one process of a kind, and start it again where no other does; or take room or time away."""
+        """Kill one process of a kind, and start it again where no other does; or take room or time
+        away."""
         if kind == "full disk" and self.disk is not None:
             with self.disk.full():
                 time.sleep(self.chance.uniform(*FULL_SECONDS))  # the time that it has no room
@@ -242,12 +273,17 @@ class Chaos:
             self.driver.send_signal(signal.SIGCONT)
 
     def _kill_a_worker(self) -> bool:
-        """A worker is a child of pyspark's daemon, which has the same command line. False where there is none."""
+        """A worker is a child of pyspark's daemon, which has the same command line. False where
+        there is none."""
         end = time.monotonic() + 5
         while time.monotonic() < end:
             self._see_to_the_driver()
             try:
-                family = [one for one in psutil.Process(self.driver.pid).children(recursive=True) if _is_daemon(one)]
+                family = [
+                    one
+                    for one in psutil.Process(self.driver.pid).children(recursive=True)
+                    if _is_daemon(one)
+                ]
                 daemons = {one.pid for one in family}
                 workers = [one for one in family if one.ppid() in daemons]
                 if workers:
@@ -263,7 +299,9 @@ class Chaos:
         choices: dict[str, Callable[[], object]] = {
             "pause": lambda: self.edit([self.chance.choice(list(self.partitions)[1:])]),
             "resume": lambda: self.edit([]),
-            "invalid edit": lambda: self.topology.write_text("flows: {east->wset: {topics: [", encoding="utf-8"),
+            "invalid edit": lambda: self.topology.write_text(
+                "flows: {east->wset: {topics: [", encoding="utf-8"
+            ),
         }
         if len(self.partitions) < MOST_TOPICS:
             choices["new topic"] = lambda: self.new_topic(self.chance.randint(1, 3))
@@ -284,7 +322,8 @@ class Chaos:
         self.partitions[topic] = count
 
     def close(self) -> None:
-        """Let the driver take what is there, and end; then see that a last run finds nothing wrong."""
+        """Let the driver take what is there, and end; then see that a last run finds nothing
+        wrong."""
         self.edit([])
         self.driver.terminate()
         self._ends(self.driver, "the driver, told to stop")
@@ -301,7 +340,8 @@ class Chaos:
             self.note(f"{what}: exit code {code}: {self.log_tail()}")
 
     def compare(self) -> int:
-        """Compare topic by topic, so that only one is in memory; return how many records there are."""
+        """Compare topic by topic, so that only one is in memory; return how many records there
+        are."""
         os.environ.setdefault(SHORT_VARIABLE, "1")
         warehouse = {"spark.sql.warehouse.dir": str(self.folder / "warehouse")}
         spark = local_session(cores="2", settings=warehouse)
@@ -309,7 +349,10 @@ class Chaos:
         try:
             lake = lake_of(spark, self.topology)
             for row in lake.reader.table_rows("flow_status"):
-                say(f"{row['short_batches']} batches went the short way, {row['long_batches']} the long one")
+                say(
+                    f"{row['short_batches']} batches went the short way, {row['long_batches']} the "
+                    "long one"
+                )
                 if not (row["short_batches"] and row["long_batches"]):
                     self.note("one of the ways was never gone")
             for topic in self.partitions:
@@ -326,7 +369,9 @@ class Chaos:
 
 def _is_daemon(process: psutil.Process) -> bool:
     try:
-        return not {"pyspark.daemon", "mirrorlake.spark.worker_daemon"}.isdisjoint(process.cmdline())
+        return not {"pyspark.daemon", "mirrorlake.spark.worker_daemon"}.isdisjoint(
+            process.cmdline()
+        )
     except psutil.Error:
         return False
 
@@ -352,14 +397,16 @@ def _kill_by_kill(chaos: Chaos, kills: int) -> None:
 
 
 def main(kills: int, seed: int) -> int:
-    """Kill so often, compare, say what there was. 0 when nothing was wrong, else 1, and the folder is kept, and what is
-    mounted there."""
+    """Kill so often, compare, say what there was. 0 when nothing was wrong, else 1, and the folder
+    is kept, and what is mounted there."""
     begun = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="mirrorlake-chaos-"))
     say(f"seed {seed}, {kills} kills, in {folder}")
     disk = Disk.mounted(folder / "flow" / "lake")
     if disk is None:
-        say("nothing can be mounted here (that takes root, on Linux): the lake's disk is never full")
+        say(
+            "nothing can be mounted here (that takes root, on Linux): the lake's disk is never full"
+        )
     clusters = start_clusters(["east", "west"], folder)
     try:
         chaos = Chaos(folder / "flow", clusters, random.Random(seed), disk)

@@ -1,6 +1,8 @@
-"""The page in a real browser: every widget shows data, filters and refreshing act, it fits, and it asks nobody.
+"""The page in a real browser: every widget shows data, filters and refreshing act, it fits, and it
+asks nobody.
 
-With MIRRORLAKE_SCREENSHOTS=docs the pictures of docs/dashboard.md are made again (`make screenshots`).
+With MIRRORLAKE_SCREENSHOTS=docs the pictures of docs/dashboard.md are made again (`make
+screenshots`).
 """
 
 import json
@@ -82,7 +84,9 @@ def drawn(browser: Chrome) -> None:
 def go_to(browser: Chrome, page: str) -> None:
     browser.execute_script("location.hash = arguments[0]", page)
     wait_for(
-        browser, f"page {page}", lambda it: it.execute_script(f"return !document.getElementById('page-{page}').hidden")
+        browser,
+        f"page {page}",
+        lambda it: it.execute_script(f"return !document.getElementById('page-{page}').hidden"),
     )
     drawn(browser)
 
@@ -104,12 +108,17 @@ def choose(browser: Chrome, name: str, *values: str) -> None:
 def expected(data: dict[str, Any], name: str, **chosen: Any) -> list[dict[str, Any]]:
     """The rows of a data set that filters let pass: `flow`, `topic`, `since` (ms)."""
     found = data["datasets"][name]
-    rows = [dict(zip((item["name"] for item in found["columns"]), row, strict=True)) for row in found["rows"]]
+    rows = [
+        dict(zip((item["name"] for item in found["columns"]), row, strict=True))
+        for row in found["rows"]
+    ]
     column = DASHBOARD.time_columns().get(name)
     since = chosen.pop("since", None)
     if since is not None and column is not None:
         rows = [row for row in rows if row[column] >= since]
-    return [row for row in rows if all(row.get(key, value) == value for key, value in chosen.items())]
+    return [
+        row for row in rows if all(row.get(key, value) == value for key, value in chosen.items())
+    ]
 
 
 def counter_value(data: dict[str, Any], widget: Any, **chosen: Any) -> float | None:
@@ -137,10 +146,14 @@ def number_of(text: str) -> float:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_widget_shows_data_and_nothing_complains(browser: Chrome, page_file: Path, page: str) -> None:
+def test_every_widget_shows_data_and_nothing_complains(
+    browser: Chrome, page_file: Path, page: str
+) -> None:
     open_page(browser, f"{page_file.as_uri()}#{page}")
     shown = cards(browser)
-    assert set(shown) == {item.widget.name for item in PAGES[page].layout if item.widget.spec is not None}
+    assert set(shown) == {
+        item.widget.name for item in PAGES[page].layout if item.widget.spec is not None
+    }
     for name, card in shown.items():
         assert card["empty"] is None and card["rows"] > 0, name
         if card["kind"] == "counter":
@@ -152,7 +165,9 @@ def test_every_widget_shows_data_and_nothing_complains(browser: Chrome, page_fil
     assert console_errors(browser) == []
 
 
-def test_counters_say_what_the_tables_say(browser: Chrome, page_file: Path, history_data: dict[str, Any]) -> None:
+def test_counters_say_what_the_tables_say(
+    browser: Chrome, page_file: Path, history_data: dict[str, Any]
+) -> None:
     open_page(browser, page_file.as_uri())
     since = history_data["at"] - 24 * 3600_000
     for page in PAGES:
@@ -173,8 +188,16 @@ def test_a_written_page_asks_nobody(browser: Chrome, page_file: Path) -> None:
     for page in PAGES:
         go_to(browser, page)
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
-    assert asked and {url.partition("#")[0] for url in asked} <= {page_file.as_uri(), "about:blank", "data:,"}
+    asked = [
+        event["params"]["request"]["url"]
+        for event in events
+        if event["method"] == "Network.requestWillBeSent"
+    ]
+    assert asked and {url.partition("#")[0] for url in asked} <= {
+        page_file.as_uri(),
+        "about:blank",
+        "data:,",
+    }
     assert console_errors(browser) == []
 
 
@@ -194,7 +217,9 @@ def test_it_fits_and_is_legible(browser: Chrome, page_file: Path, width: int, sh
             if width == 390:  # one below the other
                 assert below["top"] >= above["bottom"], below["name"]
         if width == 1280:
-            assert len({round(card["top"]) for card in shown if card["kind"] == "counter"}) == 1, "one row of counters"
+            assert len({round(card["top"]) for card in shown if card["kind"] == "counter"}) == 1, (
+                "one row of counters"
+            )
     canvas, ink = browser.execute_script(
         "const style = getComputedStyle(document.body); return [style.backgroundColor, style.color]"
     )
@@ -209,7 +234,9 @@ def contrast(one: str, other: str) -> float:
 
     def luminance(color: str) -> float:
         parts = [int(part) / 255 for part in color.strip("rgb()").split(",")]
-        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        linear = [
+            part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+        ]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
     high, low = sorted((luminance(one), luminance(other)), reverse=True)
@@ -264,31 +291,42 @@ def test_filters_act_on_numbers_charts_and_tables(
     hour = cards(browser)["kpi_records"]["number"]
     since = history_data["at"] - 3600_000
     value = sum(
-        counter_value(history_data, widgets["kpi_records"], flow=flow, topic="orders", since=since) or 0
+        counter_value(history_data, widgets["kpi_records"], flow=flow, topic="orders", since=since)
+        or 0
         for flow in ("east->west", "east->lab")
     )
     assert number_of(hour) == pytest.approx(value, rel=0.06) and hour != orders
 
     choose(browser, "filter_flow", "west->east")  # which has no orders
     assert cards(browser)["kpi_records"]["empty"] == "nothing in this selection"
-    browser.execute_script("document.querySelectorAll('.filter .all').forEach(button => button.click())")
+    browser.execute_script(
+        "document.querySelectorAll('.filter .all').forEach(button => button.click())"
+    )
     assert cards(browser)["kpi_lag_records"]["number"] == everything["kpi_lag_records"]["number"]
     assert console_errors(browser) == []
 
 
 def server_of(reader: DashboardReader) -> DashboardServer:
     page = render(DASHBOARD, None, 1, "the lake of a test")
-    return DashboardServer(page, lambda: to_json(reader.read()), 0)  # no Snapshots: each read is a new one
+    return DashboardServer(
+        page, lambda: to_json(reader.read()), 0
+    )  # no Snapshots: each read is a new one
 
 
-def test_the_live_page_follows_the_lake(browser: Chrome, spark: SparkSession, tmp_path: Path) -> None:
+def test_the_live_page_follows_the_lake(
+    browser: Chrome, spark: SparkSession, tmp_path: Path
+) -> None:
     lake = empty_lake(spark, tmp_path)
     with served(server_of(DashboardReader(lake, DASHBOARD))) as server:
         open_page(browser, server.url)
         assert {card["empty"] for card in cards(browser).values()} == {"no data yet"}
 
         fill(lake, hours=0.5)
-        wait_for(browser, "rows that were appended", lambda page: cards(page)["kpi_lag_records"]["number"])
+        wait_for(
+            browser,
+            "rows that were appended",
+            lambda page: cards(page)["kpi_lag_records"]["number"],
+        )
         drawn(browser)
         browser.execute_script("window.same = document.querySelector('#widget-line_lag svg')")
         before = number_of(cards(browser)["kpi_lag_records"]["number"])
@@ -304,11 +342,17 @@ def test_the_live_page_follows_the_lake(browser: Chrome, spark: SparkSession, tm
             "one more sample",
             lambda page: number_of(cards(page)["kpi_lag_records"]["number"]) > before + 4_900_000,
         )
-        same = browser.execute_script("return window.same === document.querySelector('#widget-line_lag svg')")
+        same = browser.execute_script(
+            "return window.same === document.querySelector('#widget-line_lag svg')"
+        )
         assert same, "the chart was filled again, not made anew"
         assert console_errors(browser) == []
 
-    wait_for(browser, "the page notices", lambda page: "does not answer" in page.find_element("id", "state").text)
+    wait_for(
+        browser,
+        "the page notices",
+        lambda page: "does not answer" in page.find_element("id", "state").text,
+    )
     assert cards(browser)["kpi_lag_records"]["number"], "what was seen last stays"
 
 

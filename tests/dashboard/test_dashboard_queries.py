@@ -1,4 +1,5 @@
-"""Each data set of the dashboard on a local lake: with history, without, and with more rows than the page takes."""
+"""Each data set of the dashboard on a local lake: with history, without, and with more rows than
+the page takes."""
 
 import json
 from pathlib import Path
@@ -31,23 +32,36 @@ flows:
 
 def rows_of(data: dict[str, Any], name: str) -> list[dict[str, Any]]:
     found = data["datasets"][name]
-    return [dict(zip((column["name"] for column in found["columns"]), row, strict=True)) for row in found["rows"]]
+    return [
+        dict(zip((column["name"] for column in found["columns"]), row, strict=True))
+        for row in found["rows"]
+    ]
 
 
-def test_every_dataset_has_rows_and_the_columns_that_widgets_ask_for(history_data: dict[str, Any]) -> None:
-    columns = {name: {item["name"] for item in found["columns"]} for name, found in history_data["datasets"].items()}
+def test_every_dataset_has_rows_and_the_columns_that_widgets_ask_for(
+    history_data: dict[str, Any],
+) -> None:
+    columns = {
+        name: {item["name"] for item in found["columns"]}
+        for name, found in history_data["datasets"].items()
+    }
     assert [name for name, found in history_data["datasets"].items() if not found["rows"]] == []
     assert not any(found["cut"] for found in history_data["datasets"].values())
     for widget in DASHBOARD.widgets():
         for item in widget.queries:
             asked = {plan.column for plan in plan_fields(widget, item.query).values()} - {"*"}
             assert asked <= columns[item.query.datasetName], widget.name
-            assert {order.expression.strip("`") for order in item.query.orders} <= columns[item.query.datasetName]
+            assert {order.expression.strip("`") for order in item.query.orders} <= columns[
+                item.query.datasetName
+            ]
 
 
 def test_filters_act_on_every_dataset_that_has_their_column(history_data: dict[str, Any]) -> None:
     targets = {widget.name: dict(filter_targets(widget)) for widget in DASHBOARD.widgets()}
-    columns = {name: {item["name"] for item in found["columns"]} for name, found in history_data["datasets"].items()}
+    columns = {
+        name: {item["name"] for item in found["columns"]}
+        for name, found in history_data["datasets"].items()
+    }
     for column in ("flow", "topic"):
         having = {name for name, names in columns.items() if column in names}
         assert set(targets[f"filter_{column}"]) == having
@@ -69,7 +83,10 @@ def test_values_are_those_of_the_tables(history: Lake, history_data: dict[str, A
     assert sum(row["record_count"] for row in rows_of(history_data, "ds_throughput")) == one(
         "SELECT sum(record_count) FROM latency"
     )
-    lag = {(row["flow"], row["topic"], row["partition"]): row["lag_records"] for row in rows_of(history_data, "ds_lag")}
+    lag = {
+        (row["flow"], row["topic"], row["partition"]): row["lag_records"]
+        for row in rows_of(history_data, "ds_lag")
+    }
     assert max(lag, key=lambda key: lag[key]) == ("east->lab", "clicks", 5)
     newest = max(row["minute"] for row in rows_of(history_data, "ds_latency"))
     assert newest == one("SELECT unix_millis(max(minute)) FROM replication_latency")
@@ -77,21 +94,35 @@ def test_values_are_those_of_the_tables(history: Lake, history_data: dict[str, A
     assert states["east->lab"] == "needs a decision"
 
 
-def test_groups_that_are_held_would_read_again_what_is_not_mirrored(history_data: dict[str, Any]) -> None:
+def test_groups_that_are_held_would_read_again_what_is_not_mirrored(
+    history_data: dict[str, Any],
+) -> None:
     groups = {row["group_id"]: row for row in rows_of(history_data, "ds_groups")}
     assert "old-reporting" not in groups, "it left"
     exactly = {name for name, row in groups.items() if row["fails_over"] == "exactly"}
     assert exactly == {"billing", "warehouse", "fraud-scoring", "stock-sync"}
     assert (groups["funnel"]["positions"], groups["funnel"]["exact_positions"]) == (14, 13)
-    (refused,) = [row for row in rows_of(history_data, "ds_lag") if (row["topic"], row["partition"]) == ("clicks", 5)]
-    held_back = [row for row in rows_of(history_data, "ds_group_positions") if row["state"] == "held back"]
+    (refused,) = [
+        row
+        for row in rows_of(history_data, "ds_lag")
+        if (row["topic"], row["partition"]) == ("clicks", 5)
+    ]
+    held_back = [
+        row for row in rows_of(history_data, "ds_group_positions") if row["state"] == "held back"
+    ]
     assert {(row["topic"], row["partition"]) for row in held_back} == {("clicks", 5)}
-    assert {row["read_again"] for row in held_back} == {held_back[0]["source_position"] - refused["produced_end"]}
+    assert {row["read_again"] for row in held_back} == {
+        held_back[0]["source_position"] - refused["produced_end"]
+    }
     assert groups["funnel"]["read_again"] == held_back[0]["read_again"] > 100
 
 
-def test_too_many_rows_are_cut_to_the_newest_and_it_is_said(history: Lake, history_data: dict[str, Any]) -> None:
-    few = DASHBOARD.model_copy(update={"datasets": tuple(d for d in DASHBOARD.datasets if d.name == "ds_latency")})
+def test_too_many_rows_are_cut_to_the_newest_and_it_is_said(
+    history: Lake, history_data: dict[str, Any]
+) -> None:
+    few = DASHBOARD.model_copy(
+        update={"datasets": tuple(d for d in DASHBOARD.datasets if d.name == "ds_latency")}
+    )
     cut = read_data(history, few, rows=50)
     assert cut["datasets"]["ds_latency"]["cut"] and len(cut["datasets"]["ds_latency"]["rows"]) == 50
     every = sorted((row["minute"] for row in rows_of(history_data, "ds_latency")), reverse=True)
@@ -106,7 +137,9 @@ def test_too_many_rows_are_cut_to_the_newest_and_it_is_said(history: Lake, histo
         "SELECT * FROM no_such_table",
     ],
 )
-def test_a_statement_that_is_no_query_is_refused_and_does_nothing(history: Lake, query: str) -> None:
+def test_a_statement_that_is_no_query_is_refused_and_does_nothing(
+    history: Lake, query: str
+) -> None:
     wrong = Dataset(name="ds_wrong", displayName="Wrong", queryLines=(query,))
     before = history.version_of("clusters"), history.version_of("incidents")
     with pytest.raises(LakeError, match="dataset ds_wrong of the dashboard cannot be read"):
@@ -138,5 +171,7 @@ def test_the_command_writes_one_file(spark: SparkSession, tmp_path: Path) -> Non
 def test_a_place_that_is_not_there(tmp_path: Path) -> None:
     topology = tmp_path / "mirrorlake.yml"
     topology.write_text(TOPOLOGY)
-    found = CliRunner().invoke(app, ["-c", str(topology), "dashboard", "--html", str(tmp_path / "no" / "page.html")])
+    found = CliRunner().invoke(
+        app, ["-c", str(topology), "dashboard", "--html", str(tmp_path / "no" / "page.html")]
+    )
     assert "there is no directory" in str(found.exception)

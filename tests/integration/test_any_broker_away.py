@@ -1,5 +1,5 @@
-"""A source of three brokers of which any one is dead, frozen, or replaced by something that refuses: every command does
-all of it, or exits 1 and names what is left."""
+"""A source of three brokers of which any one is dead, frozen, or replaced by something that
+refuses: every command does all of it, or exits 1 and names what is left."""
 
 import signal
 import uuid
@@ -81,6 +81,8 @@ def test_a_command_does_all_of_it_or_names_what_is_left(
 
     code, said = call(topology, "run", "--once")
     assert code == 0, said
-    assert [len(records) for records in read_topic(clusters.west, f"east.{topic}")] == [60] * PARTITIONS
+    assert [len(records) for records in read_topic(clusters.west, f"east.{topic}")] == [
+        60
+    ] * PARTITIONS
     code, said = call(topology, "failover", "--flow", FLOW, "--all-groups", "--json")
     assert code == 0 and all(group in said for group in groups), said

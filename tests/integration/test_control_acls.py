@@ -43,7 +43,15 @@ from mirrorlake.run.plan import make_plan
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.acls import acl
 from tests.support.clusters import ClusterPair
-from tests.support.control import AUTHORIZER, acls_of, add_acls, eventually, make_sync, own_configs, remove_acls
+from tests.support.control import (
+    AUTHORIZER,
+    acls_of,
+    add_acls,
+    eventually,
+    make_sync,
+    own_configs,
+    remove_acls,
+)
 from tests.support.kafka import NewRecord, create_topic, delete_topic, topics_of, write
 from tests.support.lake_rows import now_of
 from tests.support.replication import FLOW, lake_of, replicate_once, write_topology
@@ -52,9 +60,13 @@ from tests.support.replication import FLOW, lake_of, replicate_once, write_topol
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterPair]:
     """Two clusters with an authorizer."""
-    embedded = start_clusters(["east", "west"], tmp_path_factory.mktemp("guarded"), properties=AUTHORIZER, heap="256m")
+    embedded = start_clusters(
+        ["east", "west"], tmp_path_factory.mktemp("guarded"), properties=AUTHORIZER, heap="256m"
+    )
     try:
-        yield ClusterPair(embedded["east"].bootstrap_servers, embedded["west"].bootstrap_servers, embedded)
+        yield ClusterPair(
+            embedded["east"].bootstrap_servers, embedded["west"].bootstrap_servers, embedded
+        )
     finally:
         stop_clusters(embedded)
 
@@ -62,7 +74,9 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterPair]:
 class Bench:
     """ACL control over the topics whose names begin with a text, on two clusters."""
 
-    def __init__(self, directory: Path, clusters: ClusterPair, topic: str, log: ChangeLog, **settings: object) -> None:
+    def __init__(
+        self, directory: Path, clusters: ClusterPair, topic: str, log: ChangeLog, **settings: object
+    ) -> None:
         self.clusters, self.topic, self.log = clusters, topic, log
         flow = {"topics": [re.escape(topic).replace(r"\-", "-") + ".*"], **settings}
         self.file = write_topology(directory, clusters.east, clusters.west, flow)
@@ -78,7 +92,9 @@ class Bench:
         return acls_of(self.clusters.west, self.topic)
 
 
-def test_acls_follow_by_mirror_makers_rule(tmp_path: Path, guarded: ClusterPair, topic_name: str) -> None:
+def test_acls_follow_by_mirror_makers_rule(
+    tmp_path: Path, guarded: ClusterPair, topic_name: str
+) -> None:
     bench = Bench(tmp_path, guarded, topic_name, MemoryLog(), topics_exclude=[".*-excluded"])
     create_topic(guarded.east, topic_name)
     create_topic(guarded.east, f"{topic_name}-eu")
@@ -108,16 +124,22 @@ def test_acls_follow_by_mirror_makers_rule(tmp_path: Path, guarded: ClusterPair,
     assert all_mirrors in acls_of(guarded.west)
     bench.sync()  # the source has it no more
     assert all_mirrors not in acls_of(guarded.west)
-    assert not any(mirror in name for name in topics_of(guarded.west))  # the rights are there before the topic is
+    assert not any(
+        mirror in name for name in topics_of(guarded.west)
+    )  # the rights are there before the topic is
 
 
 def test_no_right_at_the_target_is_wider_than_at_the_source(
     tmp_path: Path, guarded: ClusterPair, topic_name: str
 ) -> None:
-    """A prefix of the source's stays one only while nothing but mirrors lies below it at the target."""
+    """A prefix of the source's stays one only while nothing but mirrors lies below it at the
+    target."""
     bench = Bench(tmp_path, guarded, topic_name, MemoryLog())
     create_topic(guarded.east, topic_name)
-    narrow, everything = acl(topic_name, pattern="PREFIXED", principal="User:app"), acl("*", principal="User:all")
+    narrow, everything = (
+        acl(topic_name, pattern="PREFIXED", principal="User:app"),
+        acl("*", principal="User:all"),
+    )
     add_acls(guarded.east, narrow, everything)
     mirror, own = f"east.{topic_name}", f"east.{topic_name}-private"
     try:
@@ -126,7 +148,10 @@ def test_no_right_at_the_target_is_wider_than_at_the_source(
         assert acl("east.", pattern="PREFIXED", principal="User:all") in acls_of(guarded.west)
         create_topic(guarded.west, own)  # the target's own
         bench.sync()
-        assert bench.on_target() == {acl(mirror, principal="User:app"), acl(mirror, principal="User:all")}
+        assert bench.on_target() == {
+            acl(mirror, principal="User:app"),
+            acl(mirror, principal="User:all"),
+        }
         wide = {each.principal for each in acls_of(guarded.west) if each.pattern == "PREFIXED"}
         assert not wide & {"User:app", "User:all"}
         delete_topic(guarded.west, own)
@@ -153,7 +178,10 @@ def test_removal_takes_away_ours_and_nothing_made_by_hand(
     assert bench.on_target() == by_hand | {acl(mirror, pattern="PREFIXED", principal="User:ours")}
     remove_acls(guarded.east, both, ours)
     (dry,) = bench.acls.plan()
-    assert (dry.action, dry.acl) == ("delete", acl(mirror, pattern="PREFIXED", principal="User:ours"))
+    assert (dry.action, dry.acl) == (
+        "delete",
+        acl(mirror, pattern="PREFIXED", principal="User:ours"),
+    )
     assert len(bench.on_target()) == 3  # a dry run changes nothing
     assert bench.sync() == [("done", None)]
     assert bench.on_target() == by_hand
@@ -171,7 +199,9 @@ def test_rights_on_the_mirror_of_a_deleted_topic_stay_until_the_source_takes_the
     admin = AdminClient({"bootstrap.servers": guarded.east})
     admin.delete_topics([topic_name])[topic_name].result(20)
     eventually(lambda: topic_name in topics_of(guarded.east), False)
-    assert bench.sync() == [] and bench.on_target() == {acl(f"east.{topic_name}", pattern="PREFIXED")}
+    assert bench.sync() == [] and bench.on_target() == {
+        acl(f"east.{topic_name}", pattern="PREFIXED")
+    }
     remove_acls(guarded.east, prefix)
     assert bench.sync() == [("done", None)] and bench.on_target() == set()
 
@@ -188,7 +218,9 @@ def test_nothing_is_sent_when_nothing_differs(
     for call in ("create_acls", "delete_acls"):
         real = getattr(client, call)
 
-        def counted(acls: list[Any], _call: str = call, _real: Any = real, **settings: object) -> object:
+        def counted(
+            acls: list[Any], _call: str = call, _real: Any = real, **settings: object
+        ) -> object:
             sent.append(f"{_call} {len(acls)}")
             return _real(acls, **settings)
 
@@ -216,7 +248,9 @@ def test_what_is_ours_is_known_after_a_restart(
     assert later.sync() == [("done", None)]
     assert later.on_target() == {acl(mirror, principal="User:hand")}
     rows = now_of(lake).rows("SELECT * FROM changes WHERE kind = 'acl' ORDER BY at")
-    assert [(row["flow"], row["resource"], row["before"], row["after"], row["outcome"]) for row in rows] == [
+    assert [
+        (row["flow"], row["resource"], row["before"], row["after"], row["outcome"]) for row in rows
+    ] == [
         (FLOW, mirror, None, acl(mirror).text(), "begun"),
         (FLOW, mirror, None, acl(mirror).text(), "done"),
         (FLOW, mirror, acl(mirror).text(), None, "done"),
@@ -232,7 +266,10 @@ def test_identity_in_both_directions_does_not_keep_an_acl_alive(
     document = yaml.safe_load(there.file.read_text(encoding="utf-8"))
     document["flows"]["west->east"] = document["flows"][FLOW]
     there.file.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
-    there.acls, back = make_sync(AclSync, there.file, log), make_sync(AclSync, there.file, log, "west->east")
+    there.acls, back = (
+        make_sync(AclSync, there.file, log),
+        make_sync(AclSync, there.file, log, "west->east"),
+    )
     for address in (guarded.east, guarded.west):
         create_topic(address, topic_name)
     add_acls(guarded.east, acl(topic_name))
@@ -247,8 +284,11 @@ def test_identity_in_both_directions_does_not_keep_an_acl_alive(
 def test_opposite_flows_in_two_processes_know_of_each_other_at_each_turn(
     tmp_path: Path, guarded: ClusterPair, topic_name: str, spark: SparkSession
 ) -> None:
-    """Each process has read the tables before the other made an ACL, and still does not take it for somebody's own."""
-    topology = write_topology(tmp_path, guarded.east, guarded.west, {"topics": [topic_name], "policy": "identity"})
+    """Each process has read the tables before the other made an ACL, and still does not take it for
+    somebody's own."""
+    topology = write_topology(
+        tmp_path, guarded.east, guarded.west, {"topics": [topic_name], "policy": "identity"}
+    )
     document = yaml.safe_load(topology.read_text(encoding="utf-8"))
     document["flows"]["west->east"] = document["flows"][FLOW]
     topology.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
@@ -270,7 +310,11 @@ def test_opposite_flows_in_two_processes_know_of_each_other_at_each_turn(
 
 
 def test_an_acl_that_was_made_just_before_a_kill_is_ours(
-    tmp_path: Path, guarded: ClusterPair, topic_name: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
+    guarded: ClusterPair,
+    topic_name: str,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     topology = write_topology(tmp_path, guarded.east, guarded.west, {"topics": [topic_name]})
     lake = lake_of(spark, topology)
@@ -295,7 +339,8 @@ def test_an_acl_that_was_made_just_before_a_kill_is_ours(
 def test_readers_of_mirrors_keep_their_rights_when_the_policy_changes(
     tmp_path: Path, guarded: ClusterPair, topic_name: str, spark: SparkSession, choice: str
 ) -> None:
-    """`default` edited to `identity`: the ACLs of before are left alone and named, until an operator decides."""
+    """`default` edited to `identity`: the ACLs of before are left alone and named, until an
+    operator decides."""
     create_topic(guarded.east, topic_name)
     add_acls(guarded.east, acl(topic_name))
     topology = write_topology(tmp_path, guarded.east, guarded.west, {})
@@ -306,7 +351,9 @@ def test_readers_of_mirrors_keep_their_rights_when_the_policy_changes(
     edited = Bench(tmp_path, guarded, topic_name, event_log, policy="identity")
     targets = SimpleNamespace(acls=edited.acls, sync_acls=edited.acls.sync)
     worker = SimpleNamespace(targets=targets)
-    control: Any = SimpleNamespace(flow=edited.acls.flow, _event_log=event_log, _acls_left=None, _flow_worker=worker)
+    control: Any = SimpleNamespace(
+        flow=edited.acls.flow, _event_log=event_log, _acls_left=None, _flow_worker=worker
+    )
     for _ in range(2):
         ControlLoop._sync_acls(control)
     eventually(edited.on_target, {before, after})
@@ -314,7 +361,9 @@ def test_readers_of_mirrors_keep_their_rights_when_the_policy_changes(
     connections = Connections(load_topology(edited.file))
     log = WrittenChanges(lake.reader)
     (planned,) = make_plan(connections, connections.topology.active_flows(), log)["flows"]
-    assert [(left["name"], left["policy"]) for left in planned["acls_left"]] == [(before.name, "default")]
+    assert [(left["name"], left["policy"]) for left in planned["acls_left"]] == [
+        (before.name, "default")
+    ]
     (told,) = resolve(lake, connections, Wanted(kind=acl_sync.LEFT), choice)
     assert before.name in told["detail"] and "mirrorlake resolve" in told["detail"]
     eventually(edited.on_target, {after} if choice == "revoke" else {before, after})
@@ -329,10 +378,15 @@ def test_the_lake_knows_the_acls_of_the_source_as_they_were(
 ) -> None:
     """Whether or not the flow keeps them alike at its target; and nothing is noted twice."""
     create_topic(guarded.east, topic_name, 2, **{"retention.ms": "86400000"})
-    wide, literal = acl(topic_name[:-1], "WRITE", pattern="PREFIXED"), acl(topic_name, "ALL", principal="User:bob")
+    wide, literal = (
+        acl(topic_name[:-1], "WRITE", pattern="PREFIXED"),
+        acl(topic_name, "ALL", principal="User:bob"),
+    )
     add_acls(guarded.east, wide, literal)
     settings = {"sync_topic_acls_enabled": synced, "sync_topic_configs_enabled": synced}
-    topology = write_topology(tmp_path, guarded.east, guarded.west, {"topics": [topic_name], **settings})
+    topology = write_topology(
+        tmp_path, guarded.east, guarded.west, {"topics": [topic_name], **settings}
+    )
     write(guarded.east, topic_name, [NewRecord(b"1")])
     replicate_once(spark, topology)
     lake = lake_of(spark, topology)
@@ -373,14 +427,21 @@ def test_a_topic_is_made_with_its_acls_and_configs_before_its_first_record(
     log, gone = EventLog(lake), f"{topic_name}-gone"
     topology = write_topology(tmp_path, guarded.east, guarded.west, {"topics": [f"{topic_name}.*"]})
     create_topic(guarded.east, topic_name, retention_ms="5000000")
-    add_acls(guarded.east, acl(topic_name, permission="DENY"), acl(topic_name, principal="User:bob"))
+    add_acls(
+        guarded.east, acl(topic_name, permission="DENY"), acl(topic_name, principal="User:bob")
+    )
     topics = flow_topics(topology, lake, log)
     topics.refresh()
     mirror = f"east.{topic_name}"
     eventually(lambda: mirror in topics_of(guarded.west), True)
-    assert acls_of(guarded.west, mirror) == {acl(mirror, permission="DENY"), acl(mirror, principal="User:bob")}
+    assert acls_of(guarded.west, mirror) == {
+        acl(mirror, permission="DENY"),
+        acl(mirror, principal="User:bob"),
+    }
     assert own_configs(guarded.west, mirror)["retention.ms"] == "5000000"
-    stated = TopicState(1, 1, {"retention.ms": "6000000"}, "id", (acl(gone[:-1], "ALL", pattern="PREFIXED"),))
+    stated = TopicState(
+        1, 1, {"retention.ms": "6000000"}, "id", (acl(gone[:-1], "ALL", pattern="PREFIXED"),)
+    )
     log.states.note("east", {gone: stated})
     topics.ensure([PartitionPlan(gone, 0, f"east.{gone}", NOTHING_MAPPED, 0, 0)])
     assert acls_of(guarded.west, f"east.{gone}") == {acl(f"east.{gone}")}
@@ -393,7 +454,9 @@ def test_a_topic_whose_acls_the_target_refuses_is_not_made(
 ) -> None:
     """We may not make them there, or not even see them."""
     directory = tmp_path / "closed"
-    closed = EmbeddedCluster("closed", directory, properties={**AUTHORIZER, "super.users": "User:nobody"}, heap="256m")
+    closed = EmbeddedCluster(
+        "closed", directory, properties={**AUTHORIZER, "super.users": "User:nobody"}, heap="256m"
+    )
     with closed:
         lake = open_path_lake(tmp_path)
         create_topic(guarded.east, topic_name)
@@ -401,7 +464,11 @@ def test_a_topic_whose_acls_the_target_refuses_is_not_made(
         add_acls(guarded.east, acl(topic_name, permission="DENY"))
         flow = {"topics": [f"{topic_name}.*"]}
         topology = write_topology(tmp_path, guarded.east, closed.bootstrap_servers, flow)
-        rights = [AclOperation.CLUSTER_ACTION, AclOperation.CREATE, *[AclOperation.DESCRIBE] * describes]
+        rights = [
+            AclOperation.CLUSTER_ACTION,
+            AclOperation.CREATE,
+            *[AclOperation.DESCRIBE] * describes,
+        ]
         _leave_us_only(closed.bootstrap_servers, *rights)
         topics = flow_topics(topology, lake, EventLog(lake))
         for _ in range(2):
@@ -438,13 +505,25 @@ def test_a_cluster_without_an_authorizer_is_told_once(
 def test_a_cluster_that_does_not_let_us_ask_any_more_takes_no_rights_away(
     tmp_path: Path, guarded: ClusterPair, topic_name: str
 ) -> None:
-    """Once anybody has rights on the cluster, nobody else has: we may not describe its ACLs any more."""
+    """Once anybody has rights on the cluster, nobody else has: we may not describe its ACLs any
+    more."""
     directory = tmp_path / "closed"
-    closed = EmbeddedCluster("closed", directory, properties={**AUTHORIZER, "super.users": "User:nobody"}, heap="256m")
+    closed = EmbeddedCluster(
+        "closed", directory, properties={**AUTHORIZER, "super.users": "User:nobody"}, heap="256m"
+    )
     with closed:
-        bench = Bench(tmp_path, ClusterPair(closed.bootstrap_servers, guarded.west, None), topic_name, MemoryLog())
+        bench = Bench(
+            tmp_path,
+            ClusterPair(closed.bootstrap_servers, guarded.west, None),
+            topic_name,
+            MemoryLog(),
+        )
         create_topic(closed.bootstrap_servers, topic_name)
-        add_acls(closed.bootstrap_servers, acl(topic_name), acl(topic_name, "DESCRIBE", principal="User:ANONYMOUS"))
+        add_acls(
+            closed.bootstrap_servers,
+            acl(topic_name),
+            acl(topic_name, "DESCRIBE", principal="User:ANONYMOUS"),
+        )
         assert bench.sync() == [("done", None)] * 2
         _leave_us_only(closed.bootstrap_servers, AclOperation.CLUSTER_ACTION)
         assert len(bench.acls.sync()) == 1 and bench.acls.sync() == []
@@ -459,30 +538,51 @@ def test_acls_that_the_target_refuses_are_told_once(
 ) -> None:
     """We may see the ACLs of the target, but not change them."""
     directory = tmp_path / "closed"
-    closed = EmbeddedCluster("closed", directory, properties={**AUTHORIZER, "super.users": "User:nobody"}, heap="256m")
+    closed = EmbeddedCluster(
+        "closed", directory, properties={**AUTHORIZER, "super.users": "User:nobody"}, heap="256m"
+    )
     with closed:
-        bench = Bench(tmp_path, ClusterPair(guarded.east, closed.bootstrap_servers, None), topic_name, MemoryLog())
+        bench = Bench(
+            tmp_path,
+            ClusterPair(guarded.east, closed.bootstrap_servers, None),
+            topic_name,
+            MemoryLog(),
+        )
         create_topic(guarded.east, topic_name)
         add_acls(guarded.east, acl(topic_name), acl(topic_name, principal="User:bob"))
         _leave_us_only(closed.bootstrap_servers, AclOperation.CLUSTER_ACTION, AclOperation.DESCRIBE)
         rows = bench.acls.sync()
-        assert [(row.resource, row.outcome) for row in rows] == [(f"east.{topic_name}", "refused")] * 2
+        assert [(row.resource, row.outcome) for row in rows] == [
+            (f"east.{topic_name}", "refused")
+        ] * 2
         assert [row.error for row in rows] == ["ALTER on cluster west is not allowed"] * 2
-        monkeypatch.setattr(bench.acls._target.client, "create_acls", None)  # not asked again so soon
+        monkeypatch.setattr(
+            bench.acls._target.client, "create_acls", None
+        )  # not asked again so soon
         assert bench.acls.sync() == [] and len(bench.acls.plan()) == 2
         assert owned_acls(bench.log.history(FLOW, "acl")) == {}
 
 
 def _leave_us_only(bootstrap: str, *operations: AclOperation) -> None:
-    """Give us these operations on a cluster, and so, by naming somebody, take all others; waits until that holds."""
+    """Give us these operations on a cluster, and so, by naming somebody, take all others; waits
+    until that holds."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    where = (ResourceType.BROKER, "kafka-cluster", ResourcePatternType.LITERAL, "User:ANONYMOUS", "*")
+    where = (
+        ResourceType.BROKER,
+        "kafka-cluster",
+        ResourcePatternType.LITERAL,
+        "User:ANONYMOUS",
+        "*",
+    )
     bindings = [AclBinding(*where, operation, AclPermissionType.ALLOW) for operation in operations]
     for future in admin.create_acls(bindings).values():
         future.result(20)
 
     def may() -> set[AclOperation]:
         cluster = admin.describe_cluster(include_authorized_operations=True).result(20)
-        return set(cluster.authorized_operations or ()) & {AclOperation.ALTER, AclOperation.DESCRIBE}
+        return set(cluster.authorized_operations or ()) & {
+            AclOperation.ALTER,
+            AclOperation.DESCRIBE,
+        }
 
     eventually(may, set(operations) & {AclOperation.DESCRIBE})

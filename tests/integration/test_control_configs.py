@@ -16,7 +16,13 @@ from mirrorlake.kafka.admin_configs import describe_topic_configs
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import Change, MemoryLog
 from tests.support.clusters import ClusterPair
-from tests.support.control import eventually, make_sync, own_configs, set_cluster_default, set_configs
+from tests.support.control import (
+    eventually,
+    make_sync,
+    own_configs,
+    set_cluster_default,
+    set_configs,
+)
 from tests.support.kafka import create_topic, topics_of
 from tests.support.replication import write_topology
 
@@ -24,7 +30,9 @@ from tests.support.replication import write_topology
 class Bench:
     """One topic and its mirror, and config control over them that can be restarted."""
 
-    def __init__(self, directory: Path, clusters: ClusterPair, topic: str, **settings: object) -> None:
+    def __init__(
+        self, directory: Path, clusters: ClusterPair, topic: str, **settings: object
+    ) -> None:
         self.clusters, self.topic, self.mirror = clusters, topic, f"east.{topic}"
         self.log = MemoryLog()
         flow = {"topics": [re.escape(topic).replace(r"\-", "-") + ".*"], **settings}
@@ -34,11 +42,16 @@ class Bench:
     def sync(self) -> list[Change]:
         """Sync, and wait until the target's brokers show what was done."""
         rows = self.configs.sync()
-        eventually(lambda: [change for change in self.configs.plan() if not self.is_refused(change, rows)], [])
+        eventually(
+            lambda: [change for change in self.configs.plan() if not self.is_refused(change, rows)],
+            [],
+        )
         return rows
 
     def is_refused(self, change: Any, rows: list[Change]) -> bool:
-        return any(row.outcome == "refused" and str(row.after).startswith(change.key) for row in rows)
+        return any(
+            row.outcome == "refused" and str(row.after).startswith(change.key) for row in rows
+        )
 
     def on_target(self) -> dict[str, str]:
         return own_configs(self.clusters.west, self.mirror)
@@ -52,9 +65,17 @@ def done(key: str, before: str | None, after: str | None, topic: str) -> Change:
     return Change("config", topic, f"{key}={before}", text)
 
 
-def test_a_mirror_is_made_with_its_configs_at_once(tmp_path: Path, clusters: ClusterPair, topic_name: str) -> None:
+def test_a_mirror_is_made_with_its_configs_at_once(
+    tmp_path: Path, clusters: ClusterPair, topic_name: str
+) -> None:
     bench = Bench(tmp_path, clusters, topic_name)
-    create_topic(clusters.east, topic_name, cleanup_policy="compact", min_insync_replicas="1", retention_bytes="5000")
+    create_topic(
+        clusters.east,
+        topic_name,
+        cleanup_policy="compact",
+        min_insync_replicas="1",
+        retention_bytes="5000",
+    )
     configs = bench.configs.creation({topic_name: 1, "no-such-topic": 1})
     own = {"cleanup.policy": "compact", "retention.bytes": "5000", **ALWAYS}
     assert configs == {topic_name: own, "no-such-topic": ALWAYS}
@@ -64,7 +85,9 @@ def test_a_mirror_is_made_with_its_configs_at_once(tmp_path: Path, clusters: Clu
     assert bench.configs.plan() == [] and bench.configs.sync() == []
 
 
-def test_configs_follow_by_difference(tmp_path: Path, clusters: ClusterPair, topic_name: str) -> None:
+def test_configs_follow_by_difference(
+    tmp_path: Path, clusters: ClusterPair, topic_name: str
+) -> None:
     exclude = [*DEFAULT_CONFIG_PROPERTIES_EXCLUDE, r"delete\.retention\.ms"]
     bench = Bench(tmp_path, clusters, topic_name, config_properties_exclude=exclude)
     create_topic(clusters.east, topic_name, cleanup_policy="compact", delete_retention_ms="1000")
@@ -94,7 +117,13 @@ def test_nothing_is_sent_when_nothing_differs(
     real = admin.client.incremental_alter_configs
 
     def counted(resources: list[Any], **settings: object) -> object:
-        sent.append([(entry.name, entry.value) for resource in resources for entry in resource.incremental_configs])
+        sent.append(
+            [
+                (entry.name, entry.value)
+                for resource in resources
+                for entry in resource.incremental_configs
+            ]
+        )
         return real(resources, **settings)
 
     monkeypatch.setattr(admin.client, "incremental_alter_configs", counted)
@@ -120,18 +149,24 @@ def test_plan_changes_nothing(tmp_path: Path, clusters: ClusterPair, topic_name:
 
 
 @pytest.mark.parametrize("defaults_from", ["target", "source"])
-def test_use_defaults_from(tmp_path: Path, clusters: ClusterPair, topic_name: str, defaults_from: str) -> None:
+def test_use_defaults_from(
+    tmp_path: Path, clusters: ClusterPair, topic_name: str, defaults_from: str
+) -> None:
     if clusters.embedded is None:
         pytest.skip("the defaults of somebody's own cluster are not changed")
     bench = Bench(tmp_path, clusters, topic_name, use_defaults_from=defaults_from)
     create_topic(clusters.east, topic_name)
     bench.make_mirror(flush_messages="9")
-    assert describe_topic_configs(bench.configs._source, [topic_name]).configs[topic_name]["segment.ms"].origin == (
-        "default"
-    )
+    assert describe_topic_configs(bench.configs._source, [topic_name]).configs[topic_name][
+        "segment.ms"
+    ].origin == ("default")
     try:
-        set_cluster_default(clusters.west, "log.segment.bytes", "2000000")  # the two clusters' defaults differ
-        set_cluster_default(clusters.east, "log.roll.ms", "123456")  # set for all brokers of the source
+        set_cluster_default(
+            clusters.west, "log.segment.bytes", "2000000"
+        )  # the two clusters' defaults differ
+        set_cluster_default(
+            clusters.east, "log.roll.ms", "123456"
+        )  # set for all brokers of the source
         eventually(lambda: _value(bench.configs._target, bench.mirror, "segment.bytes"), "2000000")
         eventually(lambda: _value(bench.configs._source, topic_name, "segment.ms"), "123456")
         rows = bench.sync()
@@ -158,8 +193,11 @@ def _value(admin: ClusterAdmin, topic: str, key: str) -> str | None:
 def test_a_refused_change_is_told_once_and_stops_no_other(
     tmp_path: Path, clusters: ClusterPair, topic_name: str
 ) -> None:
-    """The target's own smallest lag, which is excluded, is more than the largest lag of the source allows."""
-    bench = Bench(tmp_path, clusters, topic_name, config_properties_exclude=[r"min\.compaction\.lag\.ms"])
+    """The target's own smallest lag, which is excluded, is more than the largest lag of the source
+    allows."""
+    bench = Bench(
+        tmp_path, clusters, topic_name, config_properties_exclude=[r"min\.compaction\.lag\.ms"]
+    )
     second = f"{topic_name}-second"
     create_topic(clusters.east, topic_name, max_compaction_lag_ms="1000", retention_bytes="5")
     create_topic(clusters.east, second, retention_bytes="6")
@@ -168,13 +206,20 @@ def test_a_refused_change_is_told_once_and_stops_no_other(
     rows = {(row.resource, row.after): row for row in bench.sync()}
     refused = rows.pop((bench.mirror, "max.compaction.lag.ms=1000"))
     assert refused.outcome == "refused" and "compaction.lag" in str(refused.error)
-    assert set(rows) == {(bench.mirror, "retention.bytes=5"), (f"east.{second}", "retention.bytes=6")}
+    assert set(rows) == {
+        (bench.mirror, "retention.bytes=5"),
+        (f"east.{second}", "retention.bytes=6"),
+    }
     assert all(row.outcome == "done" for row in rows.values())
     assert bench.on_target() == {"min.compaction.lag.ms": "5000", "retention.bytes": "5"}
     assert bench.configs.sync() == [] and bench.configs.sync() == []
     assert [change.key for change in bench.configs.plan()] == ["max.compaction.lag.ms"]
-    set_configs(clusters.east, topic_name, {"max.compaction.lag.ms": "2000"})  # another value is another change
-    assert [(row.after, row.outcome) for row in bench.configs.sync()] == [("max.compaction.lag.ms=2000", "refused")]
+    set_configs(
+        clusters.east, topic_name, {"max.compaction.lag.ms": "2000"}
+    )  # another value is another change
+    assert [(row.after, row.outcome) for row in bench.configs.sync()] == [
+        ("max.compaction.lag.ms=2000", "refused")
+    ]
 
 
 def test_more_replicas_in_sync_than_the_target_has_are_refused(
@@ -185,7 +230,10 @@ def test_more_replicas_in_sync_than_the_target_has_are_refused(
     bench.make_mirror()
     assert bench.configs.creation({topic_name: 1}) == {topic_name: ALWAYS}
     (row,) = bench.sync()
-    assert (row.resource, row.outcome) == (bench.mirror, "refused") and "no producer could write" in str(row.error)
+    assert (row.resource, row.outcome) == (
+        bench.mirror,
+        "refused",
+    ) and "no producer could write" in str(row.error)
     assert bench.on_target() == {} and bench.configs.sync() == []
 
 
@@ -199,14 +247,20 @@ def test_of_two_identity_flows_the_first_in_the_file_leads(
     path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
     create_topic(clusters.east, topic_name, retention_bytes="5")
     create_topic(clusters.west, topic_name, retention_bytes="6")
-    there, back = make_sync(ConfigSync, path, MemoryLog()), make_sync(ConfigSync, path, MemoryLog(), "west->east")
+    there, back = (
+        make_sync(ConfigSync, path, MemoryLog()),
+        make_sync(ConfigSync, path, MemoryLog(), "west->east"),
+    )
     assert back.sync() == []
     assert [row.after for row in there.sync()] == ["retention.bytes=5"]
     assert own_configs(clusters.east, topic_name) == {"retention.bytes": "5"}
 
 
-def test_two_flows_into_one_topic_do_not_fight_for_ever(tmp_path: Path, clusters: ClusterPair, topic_name: str) -> None:
-    """Whoever undoes what was set, by hand or as another flow, is told of and left alone after three times."""
+def test_two_flows_into_one_topic_do_not_fight_for_ever(
+    tmp_path: Path, clusters: ClusterPair, topic_name: str
+) -> None:
+    """Whoever undoes what was set, by hand or as another flow, is told of and left alone after
+    three times."""
     bench = Bench(tmp_path, clusters, topic_name)
     create_topic(clusters.east, topic_name, retention_bytes="5")
     bench.make_mirror()
@@ -215,19 +269,26 @@ def test_two_flows_into_one_topic_do_not_fight_for_ever(tmp_path: Path, clusters
         outcomes.append([row.outcome for row in bench.configs.sync()])
         set_configs(clusters.west, bench.mirror, {"retention.bytes": "6"})
     assert outcomes == [["done"], ["done"], ["done"], ["refused"], []]
-    assert "another tool or operator keeps changing retention.bytes" in str(bench.log.rows[-1][1].error)
+    assert "another tool or operator keeps changing retention.bytes" in str(
+        bench.log.rows[-1][1].error
+    )
 
 
 def test_many_topics_take_few_requests(
     tmp_path: Path, clusters: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = Bench(tmp_path, clusters, topic_name)
-    east, west = (ClusterAdmin("", {"bootstrap.servers": address}) for address in (clusters.east, clusters.west))
+    east, west = (
+        ClusterAdmin("", {"bootstrap.servers": address})
+        for address in (clusters.east, clusters.west)
+    )
     names = [f"{topic_name}-{number}" for number in range(130)]
     calls: list[int] = []
     real = west.client.create_topics
     monkeypatch.setattr(
-        west.client, "create_topics", lambda topics, **more: (calls.append(len(topics)), real(topics, **more))[1]
+        west.client,
+        "create_topics",
+        lambda topics, **more: (calls.append(len(topics)), real(topics, **more))[1],
     )
     east.create_topics([TopicInfo(name, 1, 1, {"retention.bytes": "9"}) for name in names])
     eventually(lambda: set(names) <= topics_of(clusters.east), True)

@@ -1,5 +1,5 @@
-"""A scheduled `run --once` whose control work fails says so, and the next one closes the incident of a process that is
-gone."""
+"""A scheduled `run --once` whose control work fails says so, and the next one closes the incident
+of a process that is gone."""
 
 from collections.abc import Iterator
 from pathlib import Path

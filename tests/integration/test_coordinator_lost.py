@@ -1,4 +1,5 @@
-"""A target's broker that dies at the end of a transaction: the call that then hangs in librdkafka is given up."""
+"""A target's broker that dies at the end of a transaction: the call that then hangs in librdkafka
+is given up."""
 
 import os
 from pathlib import Path
@@ -14,9 +15,11 @@ from tests.support.kafka import create_topic, read_topic
 from tests.support.shards import chunks, job_for
 
 
-def test_the_end_of_a_transaction_does_not_wait_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The records are acknowledged, and the group's coordinator dies before the position is: an attempt ends in time,
-    and the next one, when the broker is back, writes each record once."""
+def test_the_end_of_a_transaction_does_not_wait_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The records are acknowledged, and the group's coordinator dies before the position is: an
+    attempt ends in time, and the next one, when the broker is back, writes each record once."""
     monkeypatch.setattr(patience, "CALL_SECONDS", 3.0)
     cluster = start_clusters(["west"], tmp_path)["west"]
     topic, rows = f"lost-{os.urandom(4).hex()}", 100

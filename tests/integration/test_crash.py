@@ -1,5 +1,5 @@
-"""Killed with -9 at the worst moments and started again: nothing lost, nothing twice, the map exact (DESIGN.md,
-"Guarantees, and where they come from")."""
+"""Killed with -9 at the worst moments and started again: nothing lost, nothing twice, the map exact
+(DESIGN.md, "Guarantees, and where they come from")."""
 
 import shutil
 import sys
@@ -23,7 +23,15 @@ from mirrorlake import failpoints
 from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.native import SWITCH
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import NewRecord, create_topic, numbered, partition_count, read_topic, send, write
+from tests.support.kafka import (
+    NewRecord,
+    create_topic,
+    numbered,
+    partition_count,
+    read_topic,
+    send,
+    write,
+)
 from tests.support.lake_rows import now_of
 from tests.support.lanes import LANES
 from tests.support.replication import (
@@ -42,12 +50,15 @@ LONG_WAY = {"max_records_per_batch": 1_500, "small_batch_records": 0}
 SHORT_WAY = {"max_records_per_batch": 1_500}
 #: Records that wait for each test: two batches.
 WAITING = 3_000
-#: Where a driver dies in turn, on the long way and on the short one: wherever something was just written, or at all
-#: points that lie on a way.
+#: Where a driver dies in turn, on the long way and on the short one: wherever something was just
+#: written, or at all points that lie on a way.
 WRITTEN = (("mid-transaction", "produced"), ("landed", "kafka-committed"))
-ALL = tuple(tuple(point for point in failpoints.POINTS if point != other) for other in ("taken", "file-written"))
-#: How a Python worker dies in turn: at a point that it passes (a worker can take the driver with it too), by which
-#: signal, and whether it produces natively.
+ALL = tuple(
+    tuple(point for point in failpoints.POINTS if point != other)
+    for other in ("taken", "file-written")
+)
+#: How a Python worker dies in turn: at a point that it passes (a worker can take the driver with it
+#: too), by which signal, and whether it produces natively.
 KILLS_IN_WORKERS = (("mid-transaction", "SIGSEGV", ""), ("kafka-committed", "SIGKILL", ""))
 MORE_KILLS_IN_WORKERS = (
     ("file-written", "SIGKILL", ""),
@@ -58,7 +69,8 @@ MORE_KILLS_IN_WORKERS = (
 
 @dataclass
 class Scene:
-    """A flow that all tests of this file share: each writes more, breaks something, and compares all there is."""
+    """A flow that all tests of this file share: each writes more, breaks something, and compares
+    all there is."""
 
     folder: Path
     topology: Path
@@ -76,7 +88,8 @@ class Scene:
         self.written += count
 
     def recovers(self, spark: SparkSession) -> None:
-        """Nothing lost, nothing twice, the map exact, after one more run over what is there and 500 records more."""
+        """Nothing lost, nothing twice, the map exact, after one more run over what is there and 500
+        records more."""
         self.write(500)
         run = replicate_once(spark, self.topology)
         assert_same(run.lake, self.east, self.west, self.names, self.written)
@@ -93,7 +106,9 @@ def new_scene(folder: Path, clusters: ClusterPair, landing: Mapping[str, int]) -
 
 
 @pytest.fixture(scope="module")
-def made(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+def made(
+    spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory
+) -> Scene:
     scene = new_scene(tmp_path_factory.mktemp("crash"), clusters, LONG_WAY)
     replicate_once(spark, scene.topology)
     return scene
@@ -106,19 +121,30 @@ def scene(made: Scene) -> Scene:
     return made
 
 
-@pytest.mark.law("exactly once", "exact map", lane=("native", "python"), session=("with", "without"))
-@pytest.mark.parametrize("points", [pytest.param(WRITTEN, id="written"), pytest.param(ALL, id="all", marks=SLOW)])
+@pytest.mark.law(
+    "exactly once", "exact map", lane=("native", "python"), session=("with", "without")
+)
+@pytest.mark.parametrize(
+    "points", [pytest.param(WRITTEN, id="written"), pytest.param(ALL, id="all", marks=SLOW)]
+)
 def test_driver_killed_at_point_after_point(
-    spark: SparkSession, scene: Scene, clusters: ClusterPair, tmp_path: Path, points: Sequence[Sequence[str]]
+    spark: SparkSession,
+    scene: Scene,
+    clusters: ClusterPair,
+    tmp_path: Path,
+    points: Sequence[Sequence[str]],
 ) -> None:
-    """Two flows side by side, a new one that goes the short way. Each run dies at another point, over what the one
-    before left: a crash in the middle of a recovery is one too. They produce by librdkafka's C interface and by
-    Python's objects in turn, so that either way goes on where the other one died."""
+    """Two flows side by side, a new one that goes the short way. Each run dies at another point,
+    over what the one before left: a crash in the middle of a recovery is one too. They produce by
+    librdkafka's C interface and by Python's objects in turn, so that either way goes on where the
+    other one died."""
     short = new_scene(tmp_path / "new", clusters, SHORT_WAY)
     with ThreadPoolExecutor() as side_by_side:
         deaths = [
             side_by_side.submit(_die_in_turn, one, at, ways)
-            for one, at, ways in zip((scene, short), points, (("", "off"), ("off", "")), strict=True)
+            for one, at, ways in zip(
+                (scene, short), points, (("", "off"), ("off", "")), strict=True
+            )
         ]
         for death in deaths:
             death.result()
@@ -129,7 +155,11 @@ def test_driver_killed_at_point_after_point(
 def _die_in_turn(scene: Scene, points: Sequence[str], ways: Sequence[str]) -> None:
     for point, way in zip(points, cycle(ways)):
         once = scene.folder / f"once-{uuid.uuid4().hex}"
-        environment = {"MIRRORLAKE_CRASH": f"{point}:driver", "MIRRORLAKE_CRASH_ONCE": str(once), SWITCH: way}
+        environment = {
+            "MIRRORLAKE_CRASH": f"{point}:driver",
+            "MIRRORLAKE_CRASH_ONCE": str(once),
+            SWITCH: way,
+        }
         code = finish(start_run(scene.topology, "--once", **environment))
         log = (scene.folder / "run.log").read_text(encoding="utf-8")
         assert once.exists(), f"nobody came to {point}\n{log}"
@@ -139,17 +169,25 @@ def _die_in_turn(scene: Scene, points: Sequence[str], ways: Sequence[str]) -> No
 
 @pytest.mark.law("exactly once", "exact map")
 @pytest.mark.parametrize(
-    "kills", [pytest.param(KILLS_IN_WORKERS, id="some"), pytest.param(MORE_KILLS_IN_WORKERS, id="more", marks=SLOW)]
+    "kills",
+    [
+        pytest.param(KILLS_IN_WORKERS, id="some"),
+        pytest.param(MORE_KILLS_IN_WORKERS, id="more", marks=SLOW),
+    ],
 )
 def test_worker_killed_in_a_task(
     spark: SparkSession, scene: Scene, tmp_path: Path, kills: Sequence[tuple[str, str, str]]
 ) -> None:
-    """The flow tries the batch again: all is there without anybody's help. Native code that goes wrong ends a process
-    by SIGSEGV."""
+    """The flow tries the batch again: all is there without anybody's help. Native code that goes
+    wrong ends a process by SIGSEGV."""
     environment = spark.sparkContext.environment
     for point, how, way in kills:
         once = tmp_path / f"{point}-{how}"
-        asked = {"MIRRORLAKE_CRASH": point, "MIRRORLAKE_CRASH_ONCE": str(once), "MIRRORLAKE_CRASH_SIGNAL": how}
+        asked = {
+            "MIRRORLAKE_CRASH": point,
+            "MIRRORLAKE_CRASH_ONCE": str(once),
+            "MIRRORLAKE_CRASH_SIGNAL": how,
+        }
         environment.update({**asked, SWITCH: way})
         try:
             replicate_once(spark, scene.topology)
@@ -165,12 +203,17 @@ def test_worker_killed_in_a_task(
 def test_landed_but_not_committed_by_the_stream(
     spark: SparkSession, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The driver died behind the commit in `records` and before the one in the streaming checkpoint."""
+    """The driver died behind the commit in `records` and before the one in the streaming
+    checkpoint."""
     with monkeypatch.context() as patch:
         patch.setattr("mirrorlake.landing.worker.forget_query", lambda *_: None)
         replicate_once(spark, scene.topology)
     commits = sorted(
-        (path for path in scene.folder.glob("lake/_checkpoints/land/east/*/commits/*") if path.name.isdigit()),
+        (
+            path
+            for path in scene.folder.glob("lake/_checkpoints/land/east/*/commits/*")
+            if path.name.isdigit()
+        ),
         key=lambda path: int(path.name),
     )
     assert len(commits) >= 2
@@ -187,7 +230,8 @@ def test_landed_but_not_committed_by_the_stream(
 def test_map_rows_that_were_lost_for_many_batches_are_rebuilt(
     spark: SparkSession, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No row of several batches reaches the map: all are rebuilt from the target's metadata and the stage."""
+    """No row of several batches reaches the map: all are rebuilt from the target's metadata and the
+    stage."""
     with monkeypatch.context() as patch:
         patch.setattr("mirrorlake.produce.map_writer.MapWriter._append_all", lambda _self: None)
         lost = replicate_once(spark, scene.topology)
@@ -219,7 +263,11 @@ class Feeder(Thread):
     def run(self) -> None:
         while not self._stop_asked.wait(0.05):
             for _ in range(self._rate // 20):
-                send(self._producer, self._topic, NewRecord(b"%d" % self.number, None, self.number % PARTITIONS))
+                send(
+                    self._producer,
+                    self._topic,
+                    NewRecord(b"%d" % self.number, None, self.number % PARTITIONS),
+                )
                 self.number += 1
         self._producer.flush(30)
 
@@ -239,7 +287,8 @@ class Feeder(Thread):
 @pytest.mark.usefixtures("lane")
 @pytest.mark.parametrize("lane", LANES, indirect=True)
 def test_stage_first(spark: SparkSession, scene: Scene) -> None:
-    """DESIGN.md, "Stage first": what a read_committed consumer sees at the target was in `records` by then."""
+    """DESIGN.md, "Stage first": what a read_committed consumer sees at the target was in `records`
+    by then."""
     stage = DeltaLog(scene.folder / "lake" / "records")
     version, seen, enough = 0, [], scene.written + 3_000
     with (
@@ -250,7 +299,8 @@ def test_stage_first(spark: SparkSession, scene: Scene) -> None:
             while stage.commit(version + 1) is not None:
                 version += 1
             seen.append((version, messages))
-            # A start that took long has left a backlog: it is watched until batches come one by one.
+            # A start that took long has left a backlog: it is watched until batches come one by
+            # one.
             if sum(len(keys) for _, keys in seen) >= enough and len({upto for upto, _ in seen}) > 5:
                 break
     scene.written = feeder.number
@@ -264,7 +314,9 @@ def test_stage_first(spark: SparkSession, scene: Scene) -> None:
     checked = 0
     for upto, messages in seen:
         for key in messages:
-            assert key in committed and committed[key] <= upto, f"{key} was at the target before it was staged"
+            assert key in committed and committed[key] <= upto, (
+                f"{key} was at the target before it was staged"
+            )
             checked += 1
     assert checked >= enough
     assert len({upto for upto, _ in seen}) > 5, "it was not watched while batches were landed"
@@ -288,14 +340,21 @@ def _watch(bootstrap: str, topic: str) -> Iterator[list[tuple[int, bytes]]]:
             messages = consumer.consume(1_000, timeout=0.05)
             seen += len(messages)
             if messages:
-                yield [(message.partition(), message.value()) for message in messages if message.error() is None]
+                yield [
+                    (message.partition(), message.value())
+                    for message in messages
+                    if message.error() is None
+                ]
     finally:
         consumer.close()
 
 
 @pytest.mark.slow
-def test_brokers_killed_under_load(spark: SparkSession, scene: Scene, clusters: ClusterPair) -> None:
-    """The target's broker dies while transactions are open, then the source's while records are read."""
+def test_brokers_killed_under_load(
+    spark: SparkSession, scene: Scene, clusters: ClusterPair
+) -> None:
+    """The target's broker dies while transactions are open, then the source's while records are
+    read."""
     if clusters.embedded is None:
         pytest.skip("the clusters are not ours to kill")
     with (

@@ -1,5 +1,5 @@
-"""Decisions are of a generation: what was decided about offsets of a topic says nothing about the topic that took its
-name, nor about another target topic."""
+"""Decisions are of a generation: what was decided about offsets of a topic says nothing about the
+topic that took its name, nor about another target topic."""
 
 import os
 from dataclasses import dataclass
@@ -85,7 +85,9 @@ class Scene:
 @pytest.fixture
 def scene(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> Scene:
     settings = {"topics": [f"{topic_name}.*"], "sync_topic_configs_enabled": False}
-    return Scene(clusters, topic_name, write_topology(tmp_path, clusters.east, clusters.west, settings))
+    return Scene(
+        clusters, topic_name, write_topology(tmp_path, clusters.east, clusters.west, settings)
+    )
 
 
 @pytest.mark.law("kept by generation", "nothing silently", session="without")
@@ -108,36 +110,52 @@ def test_a_record_that_was_given_up_says_nothing_of_the_new_topic(scene: Scene) 
 
 @pytest.mark.law("kept by generation", "nothing silently", session="without")
 def test_what_was_given_up_of_one_generation_excuses_no_hole_in_the_next_one(scene: Scene) -> None:
-    """A record of the new topic is missing, at an offset at which one of the old topic was given up."""
-    topic, place = scene.prefix, {"partition": 0, "first_offset": 7, "last_offset": 7, "target_generation": 0}
+    """A record of the new topic is missing, at an offset at which one of the old topic was given
+    up."""
+    topic, place = (
+        scene.prefix,
+        {"partition": 0, "first_offset": 7, "last_offset": 7, "target_generation": 0},
+    )
     scene.create(topic, tag="a", count=20)
     mirrorlake(scene.topology, "run", "--once")
     error = ReplicationError("planted", topic=topic, generation=1, **place)  # type: ignore[arg-type]
     Incidents(scene.lake).note([Incident(FLOW, "target_refused", error)], "skip")
     scene.make_again(topic, tag="b", count=20)
-    assert scene.seen(topic) == [text for text in texts("a", 20, 1) + texts("b", 20, 1) if text != "b:7"]
+    assert scene.seen(topic) == [
+        text for text in texts("a", 20, 1) + texts("b", 20, 1) if text != "b:7"
+    ]
     PathTables(scene.topology.parent / "lake").rewrite("incidents", of_the_first_generation)
     found = mirrorlake(scene.topology, "verify", code=1)
     told = [(row["first_offset"], row["last_offset"], row["kind"]) for row in found["differences"]]
     assert (told, found["excused"]) == ([(7, 7, "not_mapped")], {})
     alerts = mirrorlake(scene.topology, "status", code=1)["alerts"]
-    assert [(row["topic"], row["value"]) for row in alerts if row["alert"] == "map_gap"] == [(topic, 1)]
+    assert [(row["topic"], row["value"]) for row in alerts if row["alert"] == "map_gap"] == [
+        (topic, 1)
+    ]
 
 
 def of_the_first_generation(rows: pa.Table) -> pa.Table:
-    """What the table `incidents` holds, as if all of it had been about the first generation of its topic."""
+    """What the table `incidents` holds, as if all of it had been about the first generation of its
+    topic."""
     return pa.Table.from_pylist([{**row, "generation": 0} for row in rows.to_pylist()], rows.schema)
 
 
 @pytest.mark.law("kept by generation", session="without")
 def test_each_decision_about_one_generation_leaves_the_next_one_whole(scene: Scene) -> None:
-    """What the tables hold as decided about offsets 5 to 9 of each topic, and which generation that was of."""
+    """What the tables hold as decided about offsets 5 to 9 of each topic, and which generation that
+    was of."""
     topics = scene.names()
     scene.create(*topics, tag="a", count=20)
     mirrorlake(scene.topology, "run", "--once")
     lake = scene.lake
     for topic, (kind, choice) in zip(topics, DECISIONS, strict=True):
-        place = {"topic": topic, "partition": 0, "first_offset": 5, "last_offset": 9, "generation": 0}
+        place = {
+            "topic": topic,
+            "partition": 0,
+            "first_offset": 5,
+            "last_offset": 9,
+            "generation": 0,
+        }
         at_target = {} if kind.startswith("s") else {"target_generation": 0}
         lost = TargetLost("planted", target_offset=5, **place, **at_target)  # type: ignore[arg-type]
         error = lost if kind == "target_lost" else ReplicationError("planted", **place, **at_target)  # type: ignore[arg-type]
@@ -151,7 +169,8 @@ def test_each_decision_about_one_generation_leaves_the_next_one_whole(scene: Sce
 
 @pytest.mark.law("kept by generation", session="without")
 def test_what_is_parked_of_one_generation_stops_the_next_one(scene: Scene) -> None:
-    """An operator lets one record be parked. One that the target refuses of the new topic is for an operator again."""
+    """An operator lets one record be parked. One that the target refuses of the new topic is for an
+    operator again."""
     topic = scene.prefix
     create_topic(scene.clusters.west, f"east.{topic}", max_message_bytes=str(LIMIT))
     scene.create(topic, tag="a", count=3)
@@ -163,7 +182,9 @@ def test_what_is_parked_of_one_generation_stops_the_next_one(scene: Scene) -> No
     write(scene.clusters.east, topic, [NewRecord(os.urandom(TOO_LARGE))])
     mirrorlake(scene.topology, "run", "--once", code=1)
     assert open_incidents(scene.topology, code=1) == [("target_refused", topic, 0, 3, 3)]
-    rows = now_of(scene.lake).rows("SELECT kind, generation, resolution FROM incidents WHERE kind = 'target_refused'")
+    rows = now_of(scene.lake).rows(
+        "SELECT kind, generation, resolution FROM incidents WHERE kind = 'target_refused'"
+    )
     assert sorted(tuple(row.values()) for row in rows) == [
         ("target_refused", 0, "park"),
         ("target_refused", 1, None),
@@ -183,5 +204,7 @@ def test_a_partition_that_is_stopped_goes_on_with_a_new_topic(scene: Scene) -> N
     mirrorlake(scene.topology, "run", "--once")
     scene.make_again(topic, tag="b", count=20)
     assert scene.seen(topic) == texts("a", 3, 1) + texts("b", 20, 1)
-    (row,) = now_of(scene.lake).rows(f"SELECT state, topic FROM partition_status WHERE topic = '{topic}'")
+    (row,) = now_of(scene.lake).rows(
+        f"SELECT state, topic FROM partition_status WHERE topic = '{topic}'"
+    )
     assert row["state"] != "stopped"

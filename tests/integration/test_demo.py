@@ -8,15 +8,25 @@ from pathlib import Path
 
 import pytest
 
-CHAPTERS = ("Starting two Kafka clusters", "Producing", "Killing the driver", "Starting it again", "Comparing",
-            "Killing east", "The tables are in")  # fmt: skip
+CHAPTERS = (
+    "Starting two Kafka clusters",
+    "Producing",
+    "Killing the driver",
+    "Starting it again",
+    "Comparing",
+    "Killing east",
+    "The tables are in",
+)
 
 
 @pytest.mark.slow
 def test_the_script_is_played_to_its_end(tmp_path: Path) -> None:
-    """A crash and a lost cluster, 9,000 records: all there, each once, for the group that was moved too."""
+    """A crash and a lost cluster, 9,000 records: all there, each once, for the group that was moved
+    too."""
     command = [sys.executable, "-m", "mirrorlake", "demo", "--records", "9000", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=360, cwd=tmp_path, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=360, cwd=tmp_path, check=False
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     told = re.findall(rf"(\d)/{len(CHAPTERS)} ({'|'.join(CHAPTERS)})", done.stderr)
     assert told == [(str(number), chapter) for number, chapter in enumerate(CHAPTERS, 1)]
@@ -32,10 +42,22 @@ def test_the_script_is_played_to_its_end(tmp_path: Path) -> None:
         "group_never_read": 0,
         "lake": lake,
     }
-    assert "FAIL" not in done.stderr and "Traceback" not in done.stderr, "a lost cluster is told in one sentence"
+    assert "FAIL" not in done.stderr and "Traceback" not in done.stderr, (
+        "a lost cluster is told in one sentence"
+    )
     log = (tmp_path / "mirrorlake-demo" / "run.log").read_text(encoding="utf-8")
     assert "leaked" not in log and "Traceback" not in log
-    again = [sys.executable, "-m", "mirrorlake", "-c", "mirrorlake-demo/mirrorlake.yml", "sql", "--json"]
+    again = [
+        sys.executable,
+        "-m",
+        "mirrorlake",
+        "-c",
+        "mirrorlake-demo/mirrorlake.yml",
+        "sql",
+        "--json",
+    ]
     query = "SELECT sum(record_count) AS n FROM offset_map WHERE topic = 'orders'"
-    answer = subprocess.run([*again, query], capture_output=True, text=True, timeout=120, cwd=tmp_path, check=True)
+    answer = subprocess.run(
+        [*again, query], capture_output=True, text=True, timeout=120, cwd=tmp_path, check=True
+    )
     assert json.loads(answer.stdout) == [{"n": 9_000}]

@@ -1,4 +1,5 @@
-"""`failover` beside a process that runs the flow on another host: it waits for that one and produces nothing itself."""
+"""`failover` beside a process that runs the flow on another host: it waits for that one and
+produces nothing itself."""
 
 from pathlib import Path
 
@@ -19,7 +20,11 @@ pytestmark = pytest.mark.slow
 
 
 def test_a_drain_waits_for_a_process_whose_locks_it_does_not_see(
-    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    clusters: ClusterPair,
+    topic_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     create_topic(clusters.east, topic_name)
     file = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})

@@ -1,4 +1,5 @@
-"""docs/failover.md, run from top to bottom: every command of the page in its order, on real clusters and consumers."""
+"""docs/failover.md, run from top to bottom: every command of the page in its order, on real
+clusters and consumers."""
 
 import json
 import re
@@ -39,7 +40,8 @@ def sections() -> dict[str, list[str]]:
 
 @pytest.fixture
 def own(clusters: ClusterPair) -> Iterator[ClusterPair]:
-    """The clusters, without the page's topics and groups behind the test; `run` takes signals, which are given back."""
+    """The clusters, without the page's topics and groups behind the test; `run` takes signals,
+    which are given back."""
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     with own_topics(clusters):
         yield clusters
@@ -54,7 +56,10 @@ def own(clusters: ClusterPair) -> Iterator[ClusterPair]:
 def test_the_page(spark: SparkSession, own: ClusterPair, tmp_path: Path) -> None:
     page = sections()
     topology = write_topology(
-        tmp_path, own.east, own.west, {"topics": ["orders"], "groups": GROUPS, "emit_checkpoints_enabled": True}
+        tmp_path,
+        own.east,
+        own.west,
+        {"topics": ["orders"], "groups": GROUPS, "emit_checkpoints_enabled": True},
     )
 
     def call(line: str, code: int = 0) -> str:
@@ -72,7 +77,9 @@ def test_the_page(spark: SparkSession, own: ClusterPair, tmp_path: Path) -> None
     def read(bootstrap: str, group: str, limit: int | None = None) -> list[list[int]]:
         """What the group reads on from where it stands, at most so many."""
         topic = "orders" if bootstrap == own.east else "east.orders"
-        return read_with_python(bootstrap, "earliest", [Reading(group, topic, limit)])[group].get(0, [])
+        return read_with_python(bootstrap, "earliest", [Reading(group, topic, limit)])[group].get(
+            0, []
+        )
 
     create_topic(own.east, "orders")
     write(own.east, "orders", [NewRecord(b"%d" % number) for number in range(1_000)])
@@ -99,8 +106,15 @@ def test_the_page(spark: SparkSession, own: ClusterPair, tmp_path: Path) -> None
     call(lost)
     source_is(own.east)
     call(run)
-    rows = lake_of(spark, topology).sql(f"SELECT * FROM group_positions WHERE flow = '{FLOW}'").collect()
-    assert {(row["group_id"], row["synced"]) for row in rows} == {("audit", True), ("billing", True)}
+    rows = (
+        lake_of(spark, topology)
+        .sql(f"SELECT * FROM group_positions WHERE flow = '{FLOW}'")
+        .collect()
+    )
+    assert {(row["group_id"], row["synced"]) for row in rows} == {
+        ("audit", True),
+        ("billing", True),
+    }
 
     dry_run, home = page.pop("Failback")
     assert "would move" in call(dry_run)

@@ -1,8 +1,9 @@
-"""Failover of real consumers, of Kafka's Java client and of librdkafka's: each reads exactly what it had not read.
+"""Failover of real consumers, of Kafka's Java client and of librdkafka's: each reads exactly what
+it had not read.
 
-The goal set by MirrorMaker 2 (docs/mm2.md, "Translation of positions"): over 1,000,000 records, a group that lags by
-100,000 reads 72,607 of them again after its failover, and one that lags by 400,000 reads 186,303 again. Here it is 0
-again and 0 skipped.
+The goal set by MirrorMaker 2 (docs/mm2.md, "Translation of positions"): over 1,000,000 records, a
+group that lags by 100,000 reads 72,607 of them again after its failover, and one that lags by
+400,000 reads 186,303 again. Here it is 0 again and 0 skipped.
 """
 
 import json
@@ -13,7 +14,13 @@ from dataclasses import dataclass
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
@@ -39,7 +46,9 @@ CASES = [(client, kind, lag) for client in CLIENTS for kind, lags in LAGS.items(
 
 def fill_million(bootstrap: str, topic: str) -> None:
     """1,000,000 records of 20 bytes."""
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20, "queue.buffering.max.messages": MILLION})
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "linger.ms": 20, "queue.buffering.max.messages": MILLION}
+    )
     for number in range(MILLION):
         producer.produce(topic, b"%020d" % number, partition=0)
         if number % 10_000 == 0:
@@ -58,8 +67,12 @@ def fill_marked(bootstrap: str, topic: str) -> None:
 
 
 def fill_compacted(bootstrap: str, topic: str) -> None:
-    """Records of which compaction leaves some 20,000, with holes of uneven size, cleaned for good."""
-    keys = [b"%d" % (-(number % 50) if number % 7 in (2, 5, 6) else number) for number in range(COMPACTED)]
+    """Records of which compaction leaves some 20,000, with holes of uneven size, cleaned for
+    good."""
+    keys = [
+        b"%d" % (-(number % 50) if number % 7 in (2, 5, 6) else number)
+        for number in range(COMPACTED)
+    ]
     write(bootstrap, topic, [NewRecord(b"%d" % number, key) for number, key in enumerate(keys)])
     deadline, number = time.monotonic() + 90, COMPACTED
     while sum(map(len, read_topic(bootstrap, topic))) > COMPACTED * 5 // 7:
@@ -68,7 +81,10 @@ def fill_compacted(bootstrap: str, topic: str) -> None:
         write(bootstrap, topic, [NewRecord(b"%d" % number, b"last")])
         number += 1
     keep = {"cleanup.policy": "delete", "retention.ms": "-1"}
-    entries = [ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET) for key, value in keep.items()]
+    entries = [
+        ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
+        for key, value in keep.items()
+    ]
     resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
     admin = AdminClient({"bootstrap.servers": bootstrap})  # must live until it has answered
     admin.incremental_alter_configs([resource])[resource].result(20)
@@ -77,7 +93,8 @@ def fill_compacted(bootstrap: str, topic: str) -> None:
 
 @dataclass(frozen=True)
 class Moved:
-    """What each group read at the source and, behind the failover, at the target; and all numbers of each topic."""
+    """What each group read at the source and, behind the failover, at the target; and all numbers
+    of each topic."""
 
     before: Mapping[str, Numbers]
     after: Mapping[str, Numbers]
@@ -86,17 +103,25 @@ class Moved:
 
 
 @pytest.fixture(scope="module")
-def moved(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Moved]:
+def moved(
+    spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Moved]:
     name = f"far{uuid.uuid4().hex[:6]}"
     topics = {kind: f"{name}.{kind}" for kind in LAGS}
     create_topic(clusters.east, topics["million"])
     create_topic(clusters.east, topics["marked"], MARKED_PARTITIONS)
-    cleaned = {"cleanup_policy": "compact", "segment_ms": "100", "min_cleanable_dirty_ratio": "0.01"}
+    cleaned = {
+        "cleanup_policy": "compact",
+        "segment_ms": "100",
+        "min_cleanable_dirty_ratio": "0.01",
+    }
     create_topic(clusters.east, topics["compacted"], **cleaned, min_compaction_lag_ms="0")
     fill_million(clusters.east, topics["million"])
     fill_marked(clusters.east, topics["marked"])
     fill_compacted(clusters.east, topics["compacted"])
-    left = [int(record.value or b"") for record in read_topic(clusters.east, topics["compacted"])[0]]
+    left = [
+        int(record.value or b"") for record in read_topic(clusters.east, topics["compacted"])[0]
+    ]
     whole: dict[str, Numbers] = {
         "million": {0: [[0, MILLION - 1]]},
         "marked": {partition: [[0, TRANSACTIONS - 1]] for partition in range(MARKED_PARTITIONS)},
@@ -112,9 +137,13 @@ def moved(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.T
         ]
         before.update(read(clusters.east, "earliest", readings))
     settings = {"topics": [f"{name}[.].*"], "groups": [f"{name}-.*"]}
-    topology = write_topology(tmp_path_factory.mktemp("million"), clusters.east, clusters.west, settings)
+    topology = write_topology(
+        tmp_path_factory.mktemp("million"), clusters.east, clusters.west, settings
+    )
     # Nothing was mirrored before: the command itself catches up.
-    result = CliRunner().invoke(app, ["-c", str(topology), "failover", "--flow", FLOW, "--all-groups", "--json"])
+    result = CliRunner().invoke(
+        app, ["-c", str(topology), "failover", "--flow", FLOW, "--all-groups", "--json"]
+    )
     found = json.loads(result.stdout)
     assert (result.exit_code, found["complete"]) == (0, True), found["left"]
     records = sum(map(count, whole.values()))
@@ -144,5 +173,9 @@ def test_a_group_reads_on_where_it_stopped(moved: Moved, client: str, kind: str,
     before, after = moved.before[group], moved.after[group]
     assert (count(before), count(after)) == (count(moved.whole[kind]) - lag, lag)
     for partition, numbers in moved.whole[kind].items():
-        assert joined(before.get(partition, []), after.get(partition, [])) == numbers, f"partition {partition}"
-    assert {(row["done"], row["exact"], row["read_again_at_most"]) for row in moved.rows[group]} == {("moved", True, 0)}
+        assert joined(before.get(partition, []), after.get(partition, [])) == numbers, (
+            f"partition {partition}"
+        )
+    assert {
+        (row["done"], row["exact"], row["read_again_at_most"]) for row in moved.rows[group]
+    } == {("moved", True, 0)}

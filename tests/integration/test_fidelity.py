@@ -1,4 +1,5 @@
-"""What arrives is what was sent: byte for byte, partition for partition, to the millisecond, and mapped exactly."""
+"""What arrives is what was sent: byte for byte, partition for partition, to the millisecond, and
+mapped exactly."""
 
 import random
 import time
@@ -9,7 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 from pyspark.sql import SparkSession
 
 import mirrorlake
@@ -38,7 +45,17 @@ from tests.support.replication import (
 )
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-TOPICS = ("bytes", "large", "times", "appended", "partitions", "empty", "single", "mixed", "compacted")
+TOPICS = (
+    "bytes",
+    "large",
+    "times",
+    "appended",
+    "partitions",
+    "empty",
+    "single",
+    "mixed",
+    "compacted",
+)
 PREFIX = f"fidelity-{uuid.uuid4().hex[:8]}"
 SINGLE = 1_200
 
@@ -58,10 +75,17 @@ def produce_all(east: str) -> None:
     write(
         east,
         name("times"),
-        [NewRecord(b"t", None, 0, None, at) for at in (now, 1, 999, 978_307_200_123, now - 1, now + 60_000, 2, now)],
+        [
+            NewRecord(b"t", None, 0, None, at)
+            for at in (now, 1, 999, 978_307_200_123, now - 1, now + 60_000, 2, now)
+        ],
     )
     create_topic(east, name("appended"), message_timestamp_type="LogAppendTime")
-    write(east, name("appended"), [NewRecord(b"t", None, 0, None, 978_307_200_123 + i) for i in range(50)])
+    write(
+        east,
+        name("appended"),
+        [NewRecord(b"t", None, 0, None, 978_307_200_123 + i) for i in range(50)],
+    )
     create_topic(east, name("partitions"), partitions=5)
     write(east, name("partitions"), [NewRecord(b"%d" % i, None, (0, 3)[i % 2]) for i in range(500)])
     create_topic(east, name("empty"), partitions=3)
@@ -71,7 +95,8 @@ def produce_all(east: str) -> None:
 
 
 def produce_transactions(east: str) -> None:
-    """`single`: a marker behind every record. `mixed`: transactions of several sizes and topics, some aborted."""
+    """`single`: a marker behind every record. `mixed`: transactions of several sizes and topics,
+    some aborted."""
     create_topic(east, name("single"))
     create_topic(east, name("mixed"), partitions=2)
     producer = transactional_producer(east)
@@ -137,7 +162,10 @@ class Replicated:
 def produced(clusters: ClusterPair) -> Mapping[str, list[list[Record]]]:
     """The source topics, written once for the whole file, and what they hold."""
     with ThreadPoolExecutor() as side_by_side:  # each waits for the broker most of its time
-        for done in [side_by_side.submit(work, clusters.east) for work in (produce_all, produce_transactions, compact)]:
+        for done in [
+            side_by_side.submit(work, clusters.east)
+            for work in (produce_all, produce_transactions, compact)
+        ]:
             done.result()
     return {topic: read_topic(clusters.east, name(topic)) for topic in (*TOPICS, *CODECS)}
 
@@ -150,15 +178,20 @@ def replicated(
     produced: Mapping[str, list[list[Record]]],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Replicated:
-    # So that the topics of the two lanes are two. Not `_`: Kafka refuses names that differ by `_` for `.` alone.
+    # So that the topics of the two lanes are two. Not `_`: Kafka refuses names that differ by `_`
+    # for `.` alone.
     separator = {"native": ".", "python": "-"}[request.param]
     flow = {"topics": [f"{PREFIX}-.*"], "replication_policy_separator": separator}
-    topology = write_topology(tmp_path_factory.mktemp("fidelity"), clusters.east, clusters.west, flow)
+    topology = write_topology(
+        tmp_path_factory.mktemp("fidelity"), clusters.east, clusters.west, flow
+    )
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv(SWITCH, "off" if request.param == "python" else "")
         run = replicate_once(spark, topology)
     names = {name(topic): f"east{separator}{name(topic)}" for topic in produced}
-    return Replicated(topology, run, both_sides(run.lake, clusters.east, clusters.west, names), produced)
+    return Replicated(
+        topology, run, both_sides(run.lake, clusters.east, clusters.west, names), produced
+    )
 
 
 @pytest.mark.law("exactly once", "exact map")
@@ -168,7 +201,9 @@ def test_arrives_as_it_was_sent(replicated: Replicated, topic: str) -> None:
     assert (count == 0) is (topic == "empty")
 
 
-def test_source_topics_hold_what_these_tests_are_about(produced: Mapping[str, list[list[Record]]]) -> None:
+def test_source_topics_hold_what_these_tests_are_about(
+    produced: Mapping[str, list[list[Record]]],
+) -> None:
     assert len(produced["bytes"][0]) == len(odd_records())
     assert len(produced["single"][0]) == SINGLE
     assert [len(part) for part in produced["partitions"]] == [250, 0, 0, 250, 0]
@@ -181,7 +216,9 @@ def test_source_topics_hold_what_these_tests_are_about(produced: Mapping[str, li
     assert len(mixed) == sum(number % 7 + 1 for number in range(40) if number % 3 != 1)
 
 
-def test_a_marker_behind_every_record_costs_one_map_row_per_thousand(replicated: Replicated) -> None:
+def test_a_marker_behind_every_record_costs_one_map_row_per_thousand(
+    replicated: Replicated,
+) -> None:
     assert replicated.sides.rows[name("single"), 0] <= -(-SINGLE // 1_000)
 
 
@@ -189,7 +226,11 @@ def test_a_marker_behind_every_record_costs_one_map_row_per_thousand(replicated:
 def test_verify_proves_all_of_it(replicated: Replicated) -> None:
     answer = mirrorlake.open(replicated.topology).verify()
     assert answer.differences == [] and answer.excused == {}
-    assert answer.records == answer.proven == sum(len(part) for found in replicated.before.values() for part in found)
+    assert (
+        answer.records
+        == answer.proven
+        == sum(len(part) for found in replicated.before.values() for part in found)
+    )
 
 
 def test_workers_read_the_files_themselves(replicated: Replicated) -> None:
@@ -208,11 +249,20 @@ def test_stage_keeps_timestamp_types(replicated: Replicated) -> None:
 
 
 def test_identity_names_and_at_least_once(
-    spark: SparkSession, clusters: ClusterPair, produced: Mapping[str, list[list[Record]]], tmp_path: Path
+    spark: SparkSession,
+    clusters: ClusterPair,
+    produced: Mapping[str, list[list[Record]]],
+    tmp_path: Path,
 ) -> None:
     chosen = ("bytes", "partitions", "mixed", "lz4")
-    flow = {"topics": [name(topic) for topic in chosen], "policy": "identity", "delivery": "at_least_once"}
+    flow = {
+        "topics": [name(topic) for topic in chosen],
+        "policy": "identity",
+        "delivery": "at_least_once",
+    }
     run = replicate_once(spark, write_topology(tmp_path, clusters.east, clusters.west, flow))
-    sides = both_sides(run.lake, clusters.east, clusters.west, {name(topic): name(topic) for topic in chosen})
+    sides = both_sides(
+        run.lake, clusters.east, clusters.west, {name(topic): name(topic) for topic in chosen}
+    )
     for topic in chosen:
         assert assert_topic_same(sides, name(topic), produced[topic]) > 0

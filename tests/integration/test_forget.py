@@ -1,5 +1,6 @@
-"""Records leave the lake by a predicate, and nothing else changes: the map stays exact, what is forgotten is neither
-read again nor sent, and a process that is killed meanwhile leaves nothing undone."""
+"""Records leave the lake by a predicate, and nothing else changes: the map stays exact, what is
+forgotten is neither read again nor sent, and a process that is killed meanwhile leaves nothing
+undone."""
 
 import json
 import shutil
@@ -32,7 +33,8 @@ from tests.support.replication import (
     write_topology,
 )
 
-#: Whose records are picked, by a key that is nowhere else: digits would be in some time or identifier of a table's log.
+#: Whose records are picked, by a key that is nowhere else: digits would be in some time or
+#: identifier of a table's log.
 PEOPLE = ("ann", "bob", "eve")
 HOST = "@people.example"
 KEY = "{}" + HOST
@@ -56,24 +58,34 @@ class Scene:
     def write(self, count: int = 60) -> None:
         """Records of all people in turn, in two partitions; the last ones are Eve's."""
         numbers = range(self.written, self.written + count)
-        records = [NewRecord(b"%d" % at, KEY.format(PEOPLE[at // 2 % 3]).encode(), at % 2) for at in numbers]
+        records = [
+            NewRecord(b"%d" % at, KEY.format(PEOPLE[at // 2 % 3]).encode(), at % 2)
+            for at in numbers
+        ]
         write(self.clusters.east, self.topic, records)
         self.written += count
 
     def of(self, person: str, since: int = 0) -> set[tuple[int, int]]:
         """Where a person's records are."""
-        return {(at % 2, at // 2) for at in range(since, self.written) if PEOPLE[at // 2 % 3] == person}
+        return {
+            (at % 2, at // 2) for at in range(since, self.written) if PEOPLE[at // 2 % 3] == person
+        }
 
     def is_whole(self, lake: Lake) -> None:
-        """All but what was forgotten is staged, and all but what was never sent is at the target, and mapped."""
+        """All but what was forgotten is staged, and all but what was never sent is at the target,
+        and mapped."""
         sides = both_sides(lake, self.clusters.east, self.clusters.west, self.names)
         for partition, there in enumerate(sides.source[self.topic]):
             here = sides.target[f"east.{self.topic}"][partition]
             sent = [record for record in there if (partition, record.offset) not in self.never_sent]
             assert [record[1:] for record in here] == [record[1:] for record in sent]
-            pairs = zip((record.offset for record in sent), (record.offset for record in here), strict=True)
+            pairs = zip(
+                (record.offset for record in sent), (record.offset for record in here), strict=True
+            )
             assert sorted(sides.mapped[self.topic, partition]) == list(pairs)
-            kept = [record.offset for record in there if (partition, record.offset) not in self.gone]
+            kept = [
+                record.offset for record in there if (partition, record.offset) not in self.gone
+            ]
             assert sorted(sides.staged[self.topic, partition]) == kept
 
     def forget(self, person: str, **options: bool) -> mirrorlake.Forgotten:
@@ -88,16 +100,20 @@ def picked(person: str) -> str:
 def new_scene(clusters: ClusterPair, folder: Path) -> Scene:
     topic = f"forget-{uuid.uuid4().hex[:8]}"
     create_topic(clusters.east, topic, 2)
-    scene = Scene(write_topology(folder, clusters.east, clusters.west, {"topics": [topic]}), topic, clusters)
+    scene = Scene(
+        write_topology(folder, clusters.east, clusters.west, {"topics": [topic]}), topic, clusters
+    )
     scene.write()
     return scene
 
 
 @pytest.mark.law("exactly once", "never more than was seen")
 @pytest.mark.parametrize("place", ["path", pytest.param("catalog", marks=pytest.mark.slow)])
-def test_what_is_forgotten_stays_so(spark: SparkSession, clusters: ClusterPair, tmp_path: Path, place: str) -> None:
-    """Of what is mapped, what is only staged, the last record of each partition: deleted, while no process runs; it is
-    not landed again, not even without checkpoints, and not sent."""
+def test_what_is_forgotten_stays_so(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, place: str
+) -> None:
+    """Of what is mapped, what is only staged, the last record of each partition: deleted, while no
+    process runs; it is not landed again, not even without checkpoints, and not sent."""
     scene = new_scene(clusters, tmp_path)
     if place == "catalog":
         in_catalog(scene.topology)
@@ -112,7 +128,11 @@ def test_what_is_forgotten_stays_so(spark: SparkSession, clusters: ClusterPair, 
     done = scene.forget("eve")
     assert (done.records, done.waiting, done.waits) == (len(scene.gone), 0, [])
     assert [row["topic"] for row in done.topics] == [scene.topic] and done.files > 0
-    assert done.gone_after is not None and done.deleted_at is not None and done.gone_after > done.deleted_at
+    assert (
+        done.gone_after is not None
+        and done.deleted_at is not None
+        and done.gone_after > done.deleted_at
+    )
     assert scene.forget("eve").records == 0
     run = replicate_once(spark, scene.topology)
     scene.is_whole(run.lake)
@@ -129,21 +149,25 @@ def test_what_is_forgotten_stays_so(spark: SparkSession, clusters: ClusterPair, 
     assert told == [{"after": f"{done.forget_id}: {len(scene.gone)} records of {scene.topic}"}]
     if place == "path":
         logs = [*(tmp_path / "lake").rglob("_delta_log/*.json")]
-        assert len(logs) > 10 and not [path for path in logs if HOST in path.read_text(encoding="utf-8")]
+        assert len(logs) > 10 and not [
+            path for path in logs if HOST in path.read_text(encoding="utf-8")
+        ]
 
 
 def test_what_a_flow_still_needs_waits(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its map rows were lost with the process: they are told by counting staged records, so none of those goes. While
-    it runs, what is mapped does."""
+    """Its map rows were lost with the process: they are told by counting staged records, so none of
+    those goes. While it runs, what is mapped does."""
     scene = new_scene(clusters, tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr("mirrorlake.produce.map_writer.MapWriter._append_all", lambda _self: None)
         replicate_once(spark, scene.topology)
     waiting = scene.forget("ann")
     assert (waiting.records, waiting.waiting) == (0, len(scene.of("ann")))
-    assert [row["flow"] for row in waiting.waits] == ["east->west"] and "run it once" in waiting.waits[0]["why"]
+    assert [row["flow"] for row in waiting.waits] == [
+        "east->west"
+    ] and "run it once" in waiting.waits[0]["why"]
     with replicating(spark, scene.topology) as run:
         while len(run.reports) < 1 or scene.forget("ann", dry_run=True).waiting:
             pass  # each call takes as long as a query
@@ -153,18 +177,25 @@ def test_what_a_flow_still_needs_waits(
     scene.is_whole(replicate_once(spark, scene.topology).lake)
 
 
-@pytest.mark.parametrize("points", [FORGET_POINTS[:1], pytest.param(FORGET_POINTS, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "points", [FORGET_POINTS[:1], pytest.param(FORGET_POINTS, marks=pytest.mark.slow)]
+)
 def test_killed_while_it_forgets(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, points: Sequence[str]
 ) -> None:
-    """Noted and not deleted, deleted and not said so: flows go on behind it, and the next call finishes."""
+    """Noted and not deleted, deleted and not said so: flows go on behind it, and the next call
+    finishes."""
     scene = new_scene(clusters, tmp_path)
     land_only(spark, scene.topology)
     for point, person in zip(points, PEOPLE, strict=False):
         once = tmp_path / point
         where = ("--where", picked(person))
         environment = {"MIRRORLAKE_CRASH": point, "MIRRORLAKE_CRASH_ONCE": str(once)}
-        code = finish(start_command(scene.topology, "forget", "--topic", scene.topic, *where, "--yes", **environment))
+        code = finish(
+            start_command(
+                scene.topology, "forget", "--topic", scene.topic, *where, "--yes", **environment
+            )
+        )
         assert once.exists() and code == -9, (tmp_path / "run.log").read_text(encoding="utf-8")
         scene.gone |= scene.of(person)
         if point == FORGET_POINTS[0]:
@@ -172,10 +203,14 @@ def test_killed_while_it_forgets(
             replicate_once(spark, scene.topology)
             assert scene.forget("nobody").finished == len(scene.gone)
     where = ("--topic", scene.topic, "--where", "false")
-    asked = CliRunner().invoke(app, ["-c", str(scene.topology), "forget", "--json", "--yes", *where])
+    asked = CliRunner().invoke(
+        app, ["-c", str(scene.topology), "forget", "--json", "--yes", *where]
+    )
     assert asked.exit_code == 0, asked.output
     assert json.loads(asked.stdout)["records"] == 0
-    left = mirrorlake.open(str(scene.topology)).rows("SELECT 1 FROM forgotten WHERE deleted_at IS NULL")
+    left = mirrorlake.open(str(scene.topology)).rows(
+        "SELECT 1 FROM forgotten WHERE deleted_at IS NULL"
+    )
     assert left == []
     scene.write()
     scene.is_whole(replicate_once(spark, scene.topology).lake)
@@ -185,8 +220,8 @@ def test_killed_while_it_forgets(
 def test_other_places_that_hold_the_same_records_are_named(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path
 ) -> None:
-    """A person's records were replayed to a topic that another flow mirrors: they are staged there too, until they are
-    forgotten there. The replay's predicate is in `changes`."""
+    """A person's records were replayed to a topic that another flow mirrors: they are staged there
+    too, until they are forgotten there. The replay's predicate is in `changes`."""
     scene = new_scene(clusters, tmp_path)
     replicate_once(spark, scene.topology)
     lake, again = mirrorlake.open(scene.topology, spark=spark), f"{scene.topic}-again"

@@ -1,4 +1,5 @@
-"""The disk of the lake is full for a while: nothing is lost, nothing ends, and an operator can see it."""
+"""The disk of the lake is full for a while: nothing is lost, nothing ends, and an operator can see
+it."""
 
 import signal
 import subprocess
@@ -21,7 +22,8 @@ RECORDS = 3_000
 
 @contextmanager
 def small_disk(place: Path, megabytes: int) -> Iterator[Path]:
-    """A file system of its own for the time of the block; skips where this user may not mount one."""
+    """A file system of its own for the time of the block; skips where this user may not mount
+    one."""
     place.mkdir()
     command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(place)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -58,10 +60,16 @@ def test_a_disk_that_is_full_for_a_while_stops_nothing_for_good(
             ballast = fill_up(disk)
             write(clusters.east, topic_name, numbered(RECORDS, 2, start=RECORDS))
             log = tmp_path / "run.log"
-            until(lambda: log.read_text(encoding="utf-8").count("No space left on device") >= 5, "it meets the end")
+            until(
+                lambda: log.read_text(encoding="utf-8").count("No space left on device") >= 5,
+                "it meets the end",
+            )
             assert run.poll() is None, "it goes on"
             ballast.unlink()
-            until(lambda: arrived(clusters, topic_name) == 2 * RECORDS, "what was written meanwhile arrives")
+            until(
+                lambda: arrived(clusters, topic_name) == 2 * RECORDS,
+                "what was written meanwhile arrives",
+            )
             write(clusters.east, topic_name, numbered(10, 2, start=2 * RECORDS))
             until(lambda: arrived(clusters, topic_name) == 2 * RECORDS + 10, "it goes on as before")
             run.send_signal(signal.SIGTERM)

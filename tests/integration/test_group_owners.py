@@ -1,4 +1,5 @@
-"""What a group's owner does at the target is the owner's: a rewind stays, an excluded group is left alone."""
+"""What a group's owner does at the target is the owner's: a rewind stays, an excluded group is left
+alone."""
 
 import json
 import uuid
@@ -43,7 +44,13 @@ class Scene:
     def commit(self, side: str, kind: str, offset: int) -> None:
         """Commit a position as a group without members does."""
         bootstrap, topic = self._place(side)
-        consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": self.group(kind), "enable.auto.commit": False})
+        consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap,
+                "group.id": self.group(kind),
+                "enable.auto.commit": False,
+            }
+        )
         consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
         consumer.close()
 
@@ -68,16 +75,24 @@ class Scene:
         checkpoints.sync()
 
     def _place(self, side: str) -> tuple[str, str]:
-        return (self.clusters.east, self.topic) if side == "east" else (self.clusters.west, f"east.{self.topic}")
+        return (
+            (self.clusters.east, self.topic)
+            if side == "east"
+            else (self.clusters.west, f"east.{self.topic}")
+        )
 
 
 @pytest.fixture(scope="module")
-def scene(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+def scene(
+    spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory
+) -> Scene:
     topic = f"owners-{uuid.uuid4().hex[:8]}"
     create_topic(clusters.east, topic)
     write(clusters.east, topic, numbered(RECORDS))
     settings = {"topics": [topic], "groups": [f"{topic}-.*"], "emit_checkpoints_enabled": True}
-    topology = write_topology(tmp_path_factory.mktemp("owners"), clusters.east, clusters.west, settings)
+    topology = write_topology(
+        tmp_path_factory.mktemp("owners"), clusters.east, clusters.west, settings
+    )
     made = Scene(clusters, topology, None, topic)  # type: ignore[arg-type]
     for kind in GROUPS:
         made.commit("east", kind, 100)

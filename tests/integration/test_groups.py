@@ -45,31 +45,46 @@ RECORDS, TRANSACTIONS = 5_000, 150
 LAGS = (0, 10, 1_000)
 
 
-def committed(bootstrap: str, group: str, keys: list[TopicAndPartition]) -> dict[TopicAndPartition, tuple[int, str]]:
+def committed(
+    bootstrap: str, group: str, keys: list[TopicAndPartition]
+) -> dict[TopicAndPartition, tuple[int, str]]:
     """What a group has committed."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
     found = consumer.committed([TopicPartition(*key) for key in keys], 20)
     consumer.close()
-    return {(item.topic, item.partition): (item.offset, item.metadata or "") for item in found if item.offset >= 0}
+    return {
+        (item.topic, item.partition): (item.offset, item.metadata or "")
+        for item in found
+        if item.offset >= 0
+    }
 
 
-def commit(bootstrap: str, group: str, topic: str, partition: int, offset: int, metadata: str = "") -> None:
+def commit(
+    bootstrap: str, group: str, topic: str, partition: int, offset: int, metadata: str = ""
+) -> None:
     """Commit a position as a group without members does."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
-    consumer.commit(offsets=[TopicPartition(topic, partition, offset, metadata=metadata)], asynchronous=False)
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}
+    )
+    consumer.commit(
+        offsets=[TopicPartition(topic, partition, offset, metadata=metadata)], asynchronous=False
+    )
     consumer.close()
 
 
 def end_of(bootstrap: str, topic: str, partition: int) -> int:
     """The end of the log, uncommitted records included."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "ends", "isolation.level": "read_uncommitted"})
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "ends", "isolation.level": "read_uncommitted"}
+    )
     _, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), 20)
     consumer.close()
     return int(end)
 
 
 def unread(bootstrap: str, group: str, topic: str, limit: int | None = None) -> list[bytes | None]:
-    """What a real consumer of the group reads from its positions to the end; commits what it read, and leaves."""
+    """What a real consumer of the group reads from its positions to the end; commits what it read,
+    and leaves."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap,
@@ -156,7 +171,9 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def scene(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def scene(
+    spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
     name = f"groups-{uuid.uuid4().hex[:6]}"
     for kind, partitions in (("plain", 2), ("marked", 1), ("void", 1)):
         create_topic(clusters.east, f"{name}-{kind}", partitions)
@@ -168,14 +185,31 @@ def scene(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.T
         producer.commit_transaction(30)
     source = {kind: read_topic(clusters.east, f"{name}-{kind}")[0] for kind in ("plain", "marked")}
     settings = {"topics": [f"{name}-.*"], "groups": [f"{name}-.*", "mirrorlake-.*"], **GROUPS}
-    topology = write_topology(tmp_path_factory.mktemp("groups"), clusters.east, clusters.west, settings)
+    topology = write_topology(
+        tmp_path_factory.mktemp("groups"), clusters.east, clusters.west, settings
+    )
     made = Scene(clusters, topology, None, name, source)  # type: ignore[arg-type]
     for lag in LAGS:
-        commit(clusters.east, made.group(f"lag{lag}"), made.topic("plain"), 0, made.position("plain", lag), f"m{lag}")
+        commit(
+            clusters.east,
+            made.group(f"lag{lag}"),
+            made.topic("plain"),
+            0,
+            made.position("plain", lag),
+            f"m{lag}",
+        )
     for lag in (0, 10, 100):
-        commit(clusters.east, made.group(f"tx{lag}"), made.topic("marked"), 0, made.position("marked", lag))
+        commit(
+            clusters.east,
+            made.group(f"tx{lag}"),
+            made.topic("marked"),
+            0,
+            made.position("marked", lag),
+        )
     # Behind the marker of the last record: where a consumer that has read all commits.
-    commit(clusters.east, made.group("txend"), made.topic("marked"), 0, made.position("marked", 0) + 1)
+    commit(
+        clusters.east, made.group("txend"), made.topic("marked"), 0, made.position("marked", 0) + 1
+    )
     commit(clusters.east, made.group("lag0"), made.topic("plain"), 1, 0)
     commit(clusters.east, made.group("void"), made.topic("void"), 0, 0)
     commit(clusters.east, made.group("held"), made.topic("plain"), 0, RECORDS + 70)
@@ -195,7 +229,11 @@ def test_a_run_writes_checkpoints_and_moves_absent_groups(scene: Scene) -> None:
         "held",
         "void",
     }
-    assert newest["lag0", "plain", 1]["target_position"] == newest["void", "void", 0]["target_position"] == 0
+    assert (
+        newest["lag0", "plain", 1]["target_position"]
+        == newest["void", "void", 0]["target_position"]
+        == 0
+    )
     held = newest["held", "plain", 0]
     assert held["target_position"] == RECORDS and held["reason"].startswith(PAST_END)
     for lag in LAGS:
@@ -235,12 +273,18 @@ def test_failback_reads_at_home_exactly_what_was_not_read_there(scene: Scene) ->
     assert unread(scene.clusters.east, scene.group("home"), plain) == values[4_100:]
     # In the middle of a topic with markers: between two records of the source lies one offset more.
     commit(scene.clusters.west, scene.group("txhome"), f"east.{scene.topic('marked')}", 0, 0)
-    got = unread(scene.clusters.west, scene.group("txhome"), f"east.{scene.topic('marked')}", limit=40)
+    got = unread(
+        scene.clusters.west, scene.group("txhome"), f"east.{scene.topic('marked')}", limit=40
+    )
     assert scene.move("txhome", reverse=True)["complete"]
     rest = unread(scene.clusters.east, scene.group("txhome"), scene.topic("marked"))
     assert [*got, *rest] == [record.value for record in scene.source["marked"]]
     row = scene.newest()["home", "plain", 0]
-    assert (row["source_position"], row["target_position"], row["reason"]) == (4_100, 4_100, "failback")
+    assert (row["source_position"], row["target_position"], row["reason"]) == (
+        4_100,
+        4_100,
+        "failback",
+    )
 
 
 @pytest.mark.law("never backwards")
@@ -252,14 +296,24 @@ def test_a_group_rewound_at_the_source_moves_only_when_forced(scene: Scene) -> N
         checkpoints.checkpoint()
         checkpoints.sync()
     row = scene.newest()["rewound", "plain", 0]
-    assert (row["source_position"], row["target_position"], row["synced"], row["reason"]) == (1200, 1200, False, BEHIND)
+    assert (row["source_position"], row["target_position"], row["synced"], row["reason"]) == (
+        1200,
+        1200,
+        False,
+        BEHIND,
+    )
     assert scene.at_target("rewound", "plain") == (3_000, "")
     found = scene.move("rewound")
     assert not found["complete"] and BEHIND in found["left"][0]
     assert scene.move("rewound", force=True)["complete"]
     assert scene.at_target("rewound", "plain") == (1_200, "")
-    query = f"SELECT * FROM changes WHERE kind = 'group' AND startswith(resource, '{group}') ORDER BY at"
-    assert [(row["outcome"], row["before"], row["after"]) for row in now_of(scene.lake).rows(query)] == [
+    query = (
+        f"SELECT * FROM changes WHERE kind = 'group' AND startswith(resource, '{group}') ORDER "
+        "BY at"
+    )
+    assert [
+        (row["outcome"], row["before"], row["after"]) for row in now_of(scene.lake).rows(query)
+    ] == [
         ("done", None, "3000"),  # by group sync
         ("refused", "3000", "1200"),
         ("done", "3000", "1200"),
@@ -292,7 +346,10 @@ def test_an_active_group_is_not_touched_and_an_empty_one_is(scene: Scene) -> Non
         checkpoints.sync()
         newest = scene.newest()
         assert newest["idle", "plain", 0]["synced"]
-        assert (newest["active", "plain", 0]["synced"], newest["active", "plain", 0]["reason"]) == (False, ACTIVE)
+        assert (newest["active", "plain", 0]["synced"], newest["active", "plain", 0]["reason"]) == (
+            False,
+            ACTIVE,
+        )
         for force in (False, True):
             found = scene.move("active", "idle", force=force)
             assert not found["complete"] and len(found["left"]) == 1 and ACTIVE in found["left"][0]
@@ -344,8 +401,14 @@ def test_a_failover_that_was_killed_half_way_ends_in_the_same_state(
     monkeypatch.undo()
     assert [scene.at_target(group, "plain") for group in groups].count(None) == 2
     found = scene.move(*groups)
-    assert found["complete"] and sorted(row["done"] for row in found["groups"]) == ["moved", "moved", "there"]
-    assert [scene.at_target(group, "plain") for group in groups] == [(500 + number, "") for number in range(3)]
+    assert found["complete"] and sorted(row["done"] for row in found["groups"]) == [
+        "moved",
+        "moved",
+        "there",
+    ]
+    assert [scene.at_target(group, "plain") for group in groups] == [
+        (500 + number, "") for number in range(3)
+    ]
 
 
 def test_a_planned_migration_catches_up_first(scene: Scene) -> None:
@@ -386,12 +449,22 @@ def test_a_source_that_is_gone_is_stood_for_by_the_last_checkpoints(scene: Scene
 def test_divergence_lists_what_never_reached_the_target(scene: Scene) -> None:
     place = {"source_cluster": "east", "topic": scene.topic("void"), "partition": 0}
     append(scene.lake, "records", [{**place, "offset": offset} for offset in range(5, 12)])
-    result = CliRunner().invoke(app, ["-c", str(scene.topology), "divergence", "--flow", FLOW, "--json"])
+    result = CliRunner().invoke(
+        app, ["-c", str(scene.topology), "divergence", "--flow", FLOW, "--json"]
+    )
     assert result.exit_code == 1
     assert json.loads(result.stdout)["staged_only"] == [
-        {"topic": scene.topic("void"), "partition": 0, "first_offset": 5, "last_offset": 11, "record_count": 7}
+        {
+            "topic": scene.topic("void"),
+            "partition": 0,
+            "first_offset": 5,
+            "last_offset": 11,
+            "record_count": 7,
+        }
     ]
-    rows = now_of(scene.lake).rows(f"SELECT topic, record_count FROM divergence WHERE flow = '{FLOW}'")
+    rows = now_of(scene.lake).rows(
+        f"SELECT topic, record_count FROM divergence WHERE flow = '{FLOW}'"
+    )
     assert rows == [{"topic": scene.topic("void"), "record_count": 7}]
 
 
@@ -400,29 +473,46 @@ def test_commands_say_what_is_and_refuse_what_is_wrong(scene: Scene) -> None:
     checkpoints = scene.checkpoints()
     checkpoints.checkpoint()
     checkpoints.sync()
-    result = CliRunner().invoke(app, ["-c", str(scene.topology), "groups", "--flow", FLOW, "--json"])
+    result = CliRunner().invoke(
+        app, ["-c", str(scene.topology), "groups", "--flow", FLOW, "--json"]
+    )
     assert result.exit_code == 0, result.output
     (flow,) = json.loads(result.stdout)["flows"]
     rows = {(row["group"], row["topic"], row["partition"]): row for row in flow["groups"]}
     row = rows[scene.group("shown"), scene.topic("plain"), 0]
     end = read_topic(scene.clusters.east, scene.topic("plain"))[0][-1].offset + 1
-    assert (row["source_position"], row["target_position"], row["translated_position"]) == (2_000, 2_000, 2_000)
-    assert (row["source_state"], row["target_state"], row["exact"], row["synced"]) == ("EMPTY", "EMPTY", True, True)
+    assert (row["source_position"], row["target_position"], row["translated_position"]) == (
+        2_000,
+        2_000,
+        2_000,
+    )
+    assert (row["source_state"], row["target_state"], row["exact"], row["synced"]) == (
+        "EMPTY",
+        "EMPTY",
+        True,
+        True,
+    )
     assert row["source_lag"] == end - 2_000 <= row["target_lag"]
     held = rows[scene.group("held"), scene.topic("plain"), 0]
-    assert (held["exact"], held["read_again_at_most"]) == (False, 0) and f"ends at {end}" in held["reason"]
+    assert (held["exact"], held["read_again_at_most"]) == (False, 0) and f"ends at {end}" in held[
+        "reason"
+    ]
     shown = CliRunner().invoke(
         app, ["-c", str(scene.topology), "failover", "--flow", FLOW, "--all-groups", "--dry-run"]
     )
     assert shown.exit_code == 1 and "left:" in shown.output
-    for group, told in (("nobody", "not known"), ("mirrorlake-0a1b2c3d-west->east", "flow of mirrorlake")):
+    for group, told in (
+        ("nobody", "not known"),
+        ("mirrorlake-0a1b2c3d-west->east", "flow of mirrorlake"),
+    ):
         command = ["-c", str(scene.topology), "failover", "--flow", FLOW, "--group", group]
         refused = CliRunner().invoke(app, command)
         assert isinstance(refused.exception, InputError) and told in str(refused.exception)
 
 
 def test_a_group_that_reads_uncommitted_records_is_named_while_that_shows(scene: Scene) -> None:
-    """Only while a transaction is open: then its position lies behind what readers of committed records get."""
+    """Only while a transaction is open: then its position lies behind what readers of committed
+    records get."""
     topic, group = f"east.{scene.topic('plain')}", scene.group("hasty")
     commit(scene.clusters.east, group, scene.topic("plain"), 1, 0)
     producer = transactional_producer(scene.clusters.west)
@@ -436,7 +526,9 @@ def test_a_group_that_reads_uncommitted_records_is_named_while_that_shows(scene:
     finally:
         producer.abort_transaction(20)
     assert f"group {group} has read records at the target that are not committed" in said
-    assert "not committed" not in CliRunner().invoke(app, command).output, "behind the marker it cannot be told"
+    assert "not committed" not in CliRunner().invoke(app, command).output, (
+        "behind the marker it cannot be told"
+    )
 
 
 def test_the_broker_lists_groups_of_the_new_protocol(scene: Scene) -> None:
@@ -454,11 +546,15 @@ def test_the_broker_lists_groups_of_the_new_protocol(scene: Scene) -> None:
         messages = consumer.consume(10, timeout=60)
         assert messages
         last = max(message.offset() for message in messages if message.partition() == 0)
-        consumer.commit(offsets=[TopicPartition(scene.topic("plain"), 0, last + 1)], asynchronous=False)
+        consumer.commit(
+            offsets=[TopicPartition(scene.topic("plain"), 0, last + 1)], asynchronous=False
+        )
         groups = scene.connections.groups("east")
         assert groups.listing().states[scene.group("kip848")] not in ("EMPTY", "DEAD")
         positions = groups.positions([scene.group("kip848")]).positions
-        assert positions == {scene.group("kip848"): {(scene.topic("plain"), 0): Committed(last + 1)}}
+        assert positions == {
+            scene.group("kip848"): {(scene.topic("plain"), 0): Committed(last + 1)}
+        }
         scene.checkpoints().checkpoint()
         assert scene.newest()["kip848", "plain", 0]["target_position"] == last + 1
     finally:
@@ -486,11 +582,19 @@ def test_positions_in_a_topic_that_two_flows_share(
         write(bootstrap, topic_name, numbered(count, start=start))
     replicate_once(spark, topology)
     run = replicate_once(spark, topology)
-    east, west = (read_topic(bootstrap, topic_name)[0] for bootstrap in (clusters.east, clusters.west))
+    east, west = (
+        read_topic(bootstrap, topic_name)[0] for bootstrap in (clusters.east, clusters.west)
+    )
     assert len(east) == len(west) == 50
     for read in (10, 30, 35, 50):
         group = f"{topic_name}-{read}"
-        commit(clusters.east, group, topic_name, 0, east[read].offset if read < 50 else east[-1].offset + 1)
+        commit(
+            clusters.east,
+            group,
+            topic_name,
+            0,
+            east[read].offset if read < 50 else east[-1].offset + 1,
+        )
         connections = Connections(load_topology(topology))
         direction = Direction(connections.topology.flow(FLOW))
         found = move_groups(run.lake, connections, direction, MoveOptions((group,), drain=False))

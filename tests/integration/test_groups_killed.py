@@ -1,4 +1,5 @@
-"""Killed with -9 on the way of positions, and started again: nothing moves backwards, and the end is the same."""
+"""Killed with -9 on the way of positions, and started again: nothing moves backwards, and the end
+is the same."""
 
 import json
 import uuid
@@ -16,7 +17,14 @@ from mirrorlake.groups.sync_plan import BEHIND
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
-from tests.support.replication import FLOW, finish, lake_of, replicate_once, start_command, write_topology
+from tests.support.replication import (
+    FLOW,
+    finish,
+    lake_of,
+    replicate_once,
+    start_command,
+    write_topology,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +33,9 @@ RECORDS = 1_000
 
 def commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
     """Commit a position as a group without members does."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}
+    )
     consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
     consumer.close()
 
@@ -60,13 +70,17 @@ def newest(lake: Lake, *groups: str) -> dict[str, Any]:
 def test_between_checkpoint_and_sync(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:
-    """Three replicators die there, one after the other; a fourth does not. A group that its owner has moved on at the
-    target, and one that was rewound at the source, stay where they are."""
+    """Three replicators die there, one after the other; a fourth does not. A group that its owner
+    has moved on at the target, and one that was rewound at the source, stay where they are."""
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(RECORDS))
     walking, ahead, rewound = (f"{topic_name}-{what}" for what in ("walking", "ahead", "rewound"))
     groups, mirror = [walking, ahead, rewound], f"east.{topic_name}"
-    settings = {"topics": [topic_name], "groups": [f"{topic_name}-.*"], "emit_checkpoints_enabled": True}
+    settings = {
+        "topics": [topic_name],
+        "groups": [f"{topic_name}-.*"],
+        "emit_checkpoints_enabled": True,
+    }
     topology = write_topology(tmp_path, clusters.east, clusters.west, settings)
     seen = [[-1, -1, -1]]
     for at_source in ([100, 100, 300], [200, 150, 50], [250, 160, 60]):
@@ -74,9 +88,13 @@ def test_between_checkpoint_and_sync(
             commit(clusters.east, group, topic_name, offset)
         killed(topology, "checkpointed", "run", "--once")
         rows = newest(lake_of(spark, topology), *groups)
-        assert [rows[group]["source_position"] for group in groups] == at_source, "they were written"
+        assert [rows[group]["source_position"] for group in groups] == at_source, (
+            "they were written"
+        )
         seen.append(positions(clusters.west, groups, mirror))
-        if len(seen) == 2:  # as a run that was not killed would have left it, and then its owner moved one on
+        if (
+            len(seen) == 2
+        ):  # as a run that was not killed would have left it, and then its owner moved one on
             assert seen[-1] == [-1, -1, -1], "nothing was moved yet"
             replicate_once(spark, topology)
             seen.append(positions(clusters.west, groups, mirror))
@@ -98,10 +116,14 @@ def test_between_checkpoint_and_sync(
 def test_half_way_through_a_failover(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:
-    """Killed behind the first group, and behind the second; the third run ends as one that nobody killed does."""
+    """Killed behind the first group, and behind the second; the third run ends as one that nobody
+    killed does."""
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(RECORDS))
-    chosen = {word: [f"{topic_name}-{word}{number}" for number in range(3)] for word in ("killed", "whole")}
+    chosen = {
+        word: [f"{topic_name}-{word}{number}" for number in range(3)]
+        for word in ("killed", "whole")
+    }
     for groups in chosen.values():
         for number, group in enumerate(groups):
             commit(clusters.east, group, topic_name, 500 + number)
@@ -111,7 +133,13 @@ def test_half_way_through_a_failover(
     mirror = f"east.{topic_name}"
 
     def failover(word: str) -> list[str]:
-        return ["failover", "--flow", FLOW, "--no-drain", *(f"--group={group}" for group in chosen[word])]
+        return [
+            "failover",
+            "--flow",
+            FLOW,
+            "--no-drain",
+            *(f"--group={group}" for group in chosen[word]),
+        ]
 
     for wanted in ([500, -1, -1], [500, 501, -1]):
         killed(topology, "group-moved", *failover("killed"))
@@ -119,13 +147,28 @@ def test_half_way_through_a_failover(
     for word, done in (("killed", ["there", "there", "moved"]), ("whole", ["moved"] * 3)):
         result = CliRunner().invoke(app, ["-c", str(topology), *failover(word), "--json"])
         found = json.loads(result.stdout)
-        assert (result.exit_code, found["complete"], [row["done"] for row in found["groups"]]) == (0, True, done)
+        assert (result.exit_code, found["complete"], [row["done"] for row in found["groups"]]) == (
+            0,
+            True,
+            done,
+        )
     ends = {}
     for word, groups in chosen.items():
         rows = newest(lake, *groups)
-        kept = ("source_position", "target_topic", "target_position", "metadata", "synced", "reason")
+        kept = (
+            "source_position",
+            "target_topic",
+            "target_position",
+            "metadata",
+            "synced",
+            "reason",
+        )
         at_target = positions(clusters.west, groups, mirror)
         changes = lake.sql("SELECT * FROM changes WHERE kind = 'group' ORDER BY resource").collect()
-        told = [(row["after"], row["outcome"]) for row in changes if row["resource"].startswith(groups[0][:-1])]
+        told = [
+            (row["after"], row["outcome"])
+            for row in changes
+            if row["resource"].startswith(groups[0][:-1])
+        ]
         ends[word] = (at_target, [[rows[group][name] for name in kept] for group in groups], told)
     assert ends["killed"] == ends["whole"]

@@ -1,4 +1,5 @@
-"""Groups in a generation of a topic that is over: a position is of a generation, and is moved by the newest."""
+"""Groups in a generation of a topic that is over: a position is of a generation, and is moved by
+the newest."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,16 +71,25 @@ class Scene:
 
     def place(self, value: str) -> int:
         """The offset of a record at the target."""
-        (found,) = [one.offset for one in read_topic(self.clusters.west, self.mirror)[0] if one.value == value.encode()]
+        (found,) = [
+            one.offset
+            for one in read_topic(self.clusters.west, self.mirror)[0]
+            if one.value == value.encode()
+        ]
         return found
 
     def stand(self, group: str, at: int) -> None:
-        until(lambda: self._answers(group), "the group's coordinator at the source has loaded what it has")
+        until(
+            lambda: self._answers(group),
+            "the group's coordinator at the source has loaded what it has",
+        )
         commit(self.clusters.west, f"{self.topic}-{group}", self.mirror, at)
 
     def failback(self, *groups: str, code: int = 0) -> dict[str, dict[str, object]]:
         named = [word for group in groups for word in ("--group", f"{self.topic}-{group}")]
-        said = mirrorlake(self.topology, "failback", "--flow", "east->west", *named, "--no-drain", code=code)
+        said = mirrorlake(
+            self.topology, "failback", "--flow", "east->west", *named, "--no-drain", code=code
+        )
         assert said["complete"] is (code == 0) and bool(said["left"]) is (code == 1)
         return {row["group"].removeprefix(f"{self.topic}-"): row for row in said["groups"]}
 
@@ -91,8 +101,20 @@ class Scene:
 
     def failover(self, code: int = 0) -> dict[str, dict[str, object]]:
         """All groups are moved without the source, by what was noted of them."""
-        said = mirrorlake(self.topology, "failover", "--flow", "east->west", "--all-groups", "--no-drain", code=code)
-        assert said["origin_unreachable"] and said["complete"] is (code == 0) and bool(said["left"]) is (code == 1)
+        said = mirrorlake(
+            self.topology,
+            "failover",
+            "--flow",
+            "east->west",
+            "--all-groups",
+            "--no-drain",
+            code=code,
+        )
+        assert (
+            said["origin_unreachable"]
+            and said["complete"] is (code == 0)
+            and bool(said["left"]) is (code == 1)
+        )
         return {row["group"].removeprefix(f"{self.topic}-"): row for row in said["groups"]}
 
     def note(self, generation: int, **groups: int) -> None:
@@ -119,7 +141,9 @@ class Scene:
 def scene(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> Scene:
     settings = {"topics": [topic_name], "groups": [f"{topic_name}.*"]}
     create_topic(clusters.east, topic_name)
-    return Scene(clusters, topic_name, write_topology(tmp_path, clusters.east, clusters.west, settings))
+    return Scene(
+        clusters, topic_name, write_topology(tmp_path, clusters.east, clusters.west, settings)
+    )
 
 
 @pytest.mark.law("kept by generation", "never more than was seen", session="without")
@@ -135,8 +159,19 @@ def test_a_group_in_records_of_a_topic_that_is_gone_begins_the_new_one(scene: Sc
     row = scene.failback("amid", code=1)["amid"]
     assert (row["done"], row["exact"], row["gone_at_most"]) == ("moved", False, 10)
     assert scene.at_source("amid") == 0
-    asked = ["--flow", "east->west", "--topic", scene.mirror, "--partition", "0", "--offset", str(scene.place("a:40"))]
-    assert mirrorlake(scene.topology, "translate", *asked, "--reverse")["offset"] == 40, "history is told as it was"
+    asked = [
+        "--flow",
+        "east->west",
+        "--topic",
+        scene.mirror,
+        "--partition",
+        "0",
+        "--offset",
+        str(scene.place("a:40")),
+    ]
+    assert mirrorlake(scene.topology, "translate", *asked, "--reverse")["offset"] == 40, (
+        "history is told as it was"
+    )
 
 
 @pytest.mark.law("kept by generation", session="without")
@@ -154,33 +189,47 @@ def test_a_group_behind_the_place_where_a_log_went_back_begins_there(scene: Scen
 
 
 @pytest.mark.law("kept by generation", "never more than was seen", session="without")
-def test_without_the_source_a_group_reads_on_in_what_is_left_of_a_topic_that_is_gone(scene: Scene) -> None:
-    """What a group had not read of the old topic is at the target still; then come the records of the new one."""
+def test_without_the_source_a_group_reads_on_in_what_is_left_of_a_topic_that_is_gone(
+    scene: Scene,
+) -> None:
+    """What a group had not read of the old topic is at the target still; then come the records of
+    the new one."""
     scene.run("a", 50)
     scene.note(0, amid=40, past=50)
     scene.make_again("b", 20)
     scene.note(1, new=7)
     scene.lose_source()
     moved = scene.failover()
-    wanted = {"amid": scene.place("a:40"), "past": scene.place("a:49") + 1, "new": scene.place("b:7")}
+    wanted = {
+        "amid": scene.place("a:40"),
+        "past": scene.place("a:49") + 1,
+        "new": scene.place("b:7"),
+    }
     assert {group: scene.at_target(group) for group in wanted} == wanted
     assert all(row["exact"] and row["gone_at_most"] == 0 for row in moved.values())
     assert moved["amid"]["read_again_at_most"] >= 30, "how far it came since nobody knows"
 
 
 @pytest.mark.law("kept by generation", session="without")
-def test_without_the_source_a_group_reads_on_behind_the_place_where_a_log_went_back(scene: Scene) -> None:
+def test_without_the_source_a_group_reads_on_behind_the_place_where_a_log_went_back(
+    scene: Scene,
+) -> None:
     scene.run_in_batches()
     scene.note(0, below=10, above=30)
     scene.cut(20)
     scene.goes_on("b", 60)
     scene.lose_source()
     scene.failover()
-    assert (scene.at_target("below"), scene.at_target("above")) == (scene.place("a:10"), scene.place("a:30"))
+    assert (scene.at_target("below"), scene.at_target("above")) == (
+        scene.place("a:10"),
+        scene.place("a:30"),
+    )
 
 
 @pytest.mark.law("kept by generation", "nothing silently", session="without")
-def test_what_a_mirror_has_no_more_of_a_topic_that_is_gone_is_said_without_the_source(scene: Scene) -> None:
+def test_what_a_mirror_has_no_more_of_a_topic_that_is_gone_is_said_without_the_source(
+    scene: Scene,
+) -> None:
     """Retention has taken at the target what a group in the old topic had not read."""
     scene.run("a", 50)
     scene.note(0, amid=20)
@@ -206,7 +255,9 @@ def lake_of(scene: Scene) -> Lake:
 
 
 @pytest.mark.law("never backwards", "kept by generation", session="without")
-def test_what_its_owner_set_back_stays_through_a_restart_of_a_topic_made_again(scene: Scene) -> None:
+def test_what_its_owner_set_back_stays_through_a_restart_of_a_topic_made_again(
+    scene: Scene,
+) -> None:
     scene.run("a", 50)
     scene.make_again("b", 20)
     group = f"{scene.topic}-app"
@@ -224,11 +275,15 @@ def test_what_its_owner_set_back_stays_through_a_restart_of_a_topic_made_again(s
         assert position(scene.clusters.west, group, scene.mirror) == there - 10
     (row,) = now_of(lake_of(scene)).table_rows("group_positions")
     assert (row["generation"], row["source_position"], row["reason"]) == (1, 15, REWOUND)
-    assert restarted(scene, 0).checkpoint()[0].generation == 0, "the row of generation 1 says nothing of another one"
+    assert restarted(scene, 0).checkpoint()[0].generation == 0, (
+        "the row of generation 1 says nothing of another one"
+    )
 
 
 @pytest.mark.law("nothing silently", session="without")
-def test_a_group_whose_topic_is_not_selected_any_more_is_not_gone(scene: Scene, tmp_path: Path) -> None:
+def test_a_group_whose_topic_is_not_selected_any_more_is_not_gone(
+    scene: Scene, tmp_path: Path
+) -> None:
     scene.run("a", 50)
     group = f"{scene.topic}-app"
     commit(scene.clusters.east, group, scene.topic, 15)

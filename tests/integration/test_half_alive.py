@@ -1,4 +1,5 @@
-"""A source of three brokers of which one is away: what did not answer is unknown, not gone, and the rest goes on."""
+"""A source of three brokers of which one is away: what did not answer is unknown, not gone, and the
+rest goes on."""
 
 import json
 import uuid
@@ -66,20 +67,26 @@ def test_groups_of_a_coordinator_that_is_away_are_unknown_and_not_gone(
     code, shown = call(topology, "groups", "--flow", FLOW)
     (flow,) = shown["flows"]
     assert code == 1 and flow["untold"], "a coordinator is away"
-    assert flow["errors"].keys() == lost and {row["group"] for row in flow["groups"]} == groups - lost
+    assert (
+        flow["errors"].keys() == lost and {row["group"] for row in flow["groups"]} == groups - lost
+    )
 
     with pytest.raises(ReplicationError, match="did not report"):
         checkpoints_of(topology, lake).checkpoint()
     rows = lake.sql(f"SELECT group_id, reason FROM group_positions WHERE flow = '{FLOW}'").collect()
-    assert {row["group_id"] for row in rows} == groups and GONE not in {row["reason"] for row in rows}
+    assert {row["group_id"] for row in rows} == groups and GONE not in {
+        row["reason"] for row in rows
+    }
 
     code, found = call(topology, "failover", "--flow", FLOW, "--all-groups")
     assert code == 1 and not found["complete"]
     assert {row["group"] for row in found["groups"]} == groups - lost
-    assert {row["done"] for row in found["groups"]} <= {"moved", "there"}, "the turn before has moved them, or not yet"
-    assert all(any(f"group {group} was not reported" in line for line in found["left"]) for group in lost), found[
-        "left"
-    ]
+    assert {row["done"] for row in found["groups"]} <= {"moved", "there"}, (
+        "the turn before has moved them, or not yet"
+    )
+    assert all(
+        any(f"group {group} was not reported" in line for line in found["left"]) for group in lost
+    ), found["left"]
     assert any(f"{name}-{leaderless}" in line for line in found["left"]), "its end is not known"
     code, found = call(topology, "failover", "--flow", FLOW, "--no-drain", "--group", f"{name}-g0")
     assert code == 1 and "was not reported" in " ".join(found["left"])
@@ -106,12 +113,17 @@ def test_one_bad_coordinator_holds_up_its_own_groups_only(east: ThreeBrokers) ->
     settings = LiveSettings[str | int | bool](lambda: client)
     admin = GroupAdmin(ClusterAdmin("east", settings), settings)
     groups = [f"{name}-{number}" for number in range(4_000)]
-    assert admin.move({group: {(name, 0): Committed(number)} for number, group in enumerate(groups)}) == {}
+    assert (
+        admin.move({group: {(name, 0): Committed(number)} for number, group in enumerate(groups)})
+        == {}
+    )
     homes = east.coordinators(groups)
     away = homes[groups[0]]
     lost = {group for group in groups if homes[group] == away}
     with east.frozen(away):
-        first = admin.positions(groups)  # some ask the broker that says nothing who their coordinator is
+        first = admin.positions(
+            groups
+        )  # some ask the broker that says nothing who their coordinator is
         assert lost <= first.errors.keys() and first.positions.keys() - lost
         told = admin.positions(groups)
         assert told.errors.keys() == lost

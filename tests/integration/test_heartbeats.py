@@ -1,4 +1,5 @@
-"""Heartbeats take the way of every record: how old the newest one is at the target measures the whole path."""
+"""Heartbeats take the way of every record: how old the newest one is at the target measures the
+whole path."""
 
 import math
 import time
@@ -24,7 +25,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def own(clusters: ClusterPair) -> Iterator[ClusterPair]:
-    """The clusters; heartbeats topics are gone behind the test, since flows of other tests would mirror them."""
+    """The clusters; heartbeats topics are gone behind the test, since flows of other tests would
+    mirror them."""
     with own_topics(clusters):
         yield clusters
 
@@ -54,35 +56,54 @@ def test_heartbeats_are_mirrored_and_their_age_is_told(
 ) -> None:
     create_topic(own.east, topic_name)
     write(own.east, topic_name, [NewRecord(b"x")])
-    settings = {"topics": [topic_name], "emit_heartbeats_enabled": True, "refresh_topics_interval_seconds": 1}
+    settings = {
+        "topics": [topic_name],
+        "emit_heartbeats_enabled": True,
+        "refresh_topics_interval_seconds": 1,
+    }
     topology = write_topology(tmp_path, own.east, own.west, settings)
     with replicating(spark, topology) as run:
-        until(lambda: len(heartbeats(own.west, "east.heartbeats")) >= 5, "five heartbeats came through", 240)
+        until(
+            lambda: len(heartbeats(own.west, "east.heartbeats")) >= 5,
+            "five heartbeats came through",
+            240,
+        )
         until(lambda: 0 <= age_of(run.lake) < 30, "what came through is young", 240)
         assert ask_mirror_client(own.west, "east")["replicationHops"]["east"] == 1
     arrived, sent = heartbeats(own.west, "east.heartbeats"), heartbeats(own.east, "heartbeats")
     assert arrived == sent[: len(arrived)]
     assert {(beat.source, beat.target) for beat in sent} == {("east", "west")}
     assert heartbeats(own.west, "heartbeats") == sent, "MirrorMaker 2 writes them to the target"
-    assert {own_configs(address, "heartbeats")["cleanup.policy"] for address in (own.east, own.west)} == {"compact"}
+    assert {
+        own_configs(address, "heartbeats")["cleanup.policy"] for address in (own.east, own.west)
+    } == {"compact"}
     rows = run.lake.table("changes").where("kind = 'topic'").collect()
-    assert {"heartbeats", "heartbeats on cluster east", "east.heartbeats"} <= {row["resource"] for row in rows}
+    assert {"heartbeats", "heartbeats on cluster east", "east.heartbeats"} <= {
+        row["resource"] for row in rows
+    }
 
     before, told, after = time.time(), age_of(run.lake), time.time()
     newest = arrived[-1].timestamp / 1000
-    assert before - newest - 10 < told < after - newest + 1, "the time from the record to its row may be missing"
+    assert before - newest - 10 < told < after - newest + 1, (
+        "the time from the record to its row may be missing"
+    )
     until(lambda: age_of(run.lake) > told, "it grows while nothing comes through")
 
     replicate_once(spark, topology)
     again = heartbeats(own.west, "east.heartbeats")
-    assert again == heartbeats(own.east, "heartbeats"), "a run with an end sends one, and mirrors it"
+    assert again == heartbeats(own.east, "heartbeats"), (
+        "a run with an end sends one, and mirrors it"
+    )
     assert len(again) == len(sent) + 1
     found = status(run.lake)
     assert found["lag_records"] == 0 and found["open_incidents"] == 0
 
 
-def test_an_idle_flow_commits_as_often_as_it_is_sampled(spark: SparkSession, own: ClusterPair, tmp_path: Path) -> None:
-    """Ten heartbeats are one batch: an hour is 360 commits of what changes, and none of what does not."""
+def test_an_idle_flow_commits_as_often_as_it_is_sampled(
+    spark: SparkSession, own: ClusterPair, tmp_path: Path
+) -> None:
+    """Ten heartbeats are one batch: an hour is 360 commits of what changes, and none of what does
+    not."""
     settings = {"topics": ["heartbeats"], "emit_heartbeats_enabled": True}
     topology = write_topology(tmp_path, own.east, own.west, settings)
 
@@ -92,7 +113,11 @@ def test_an_idle_flow_commits_as_often_as_it_is_sampled(spark: SparkSession, own
     with replicating(spark, topology) as run:
         until(lambda: age_of(run.lake) < 30, "a heartbeat came through", 240)
         first = versions()
-        until(lambda: versions()["positions"] >= first["positions"] + 4, "it was sampled four times", 240)
+        until(
+            lambda: versions()["positions"] >= first["positions"] + 4,
+            "it was sampled four times",
+            240,
+        )
         commits = {table: version - first[table] for table, version in versions().items()}
     sampled = commits.pop("positions")
     for table in ("records", "offset_map", "latency"):

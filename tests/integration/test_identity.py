@@ -1,4 +1,5 @@
-"""A lake's identity is in the lake: moved, or with other checkpoints, it goes on under the names it has at targets."""
+"""A lake's identity is in the lake: moved, or with other checkpoints, it goes on under the names it
+has at targets."""
 
 import uuid
 from collections.abc import Callable
@@ -33,8 +34,11 @@ PARTITIONS = 2
 
 
 @pytest.mark.slow
-def test_a_lake_that_moves_after_a_kill_goes_on(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
-    """Killed between a transaction and its map rows: what is started next must know the transactions as its own."""
+def test_a_lake_that_moves_after_a_kill_goes_on(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path
+) -> None:
+    """Killed between a transaction and its map rows: what is started next must know the
+    transactions as its own."""
     scenes = [_waiting(clusters, tmp_path / name) for name in ("moved", "checkpoints")]
     changes: list[Callable[[Path], None]] = [_move_lake, _change_checkpoints]
     with ThreadPoolExecutor() as side_by_side:
@@ -50,14 +54,17 @@ def test_a_lake_that_moves_after_a_kill_goes_on(spark: SparkSession, clusters: C
 def test_who_opened_a_catalog_to_read_it_does_not_produce(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path
 ) -> None:
-    """A failover from a notebook would be a second producer beside the job, under a name that fences nobody."""
+    """A failover from a notebook would be a second producer beside the job, under a name that
+    fences nobody."""
     topology, topic = _waiting(clusters, tmp_path)
     place = in_catalog(topology)
     writer = lake_of(spark, topology)
     found = load_topology(topology)
     reader = reading_lake(spark, Location.model_validate(place), tmp_path)
     assert reader.stored_id == writer.lake_id
-    with pytest.raises(LakeError, match="was opened read-only, so nothing can be landed or produced here"):
+    with pytest.raises(
+        LakeError, match="was opened read-only, so nothing can be landed or produced here"
+    ):
         move_groups(reader, Connections(found), Direction(found.flow(FLOW)), MoveOptions())
     assert reader.table("offset_map").count() == 0
     assert replicate_once(spark, topology).lake.table("offset_map").count() == PARTITIONS
@@ -74,9 +81,16 @@ def _waiting(clusters: ClusterPair, folder: Path) -> tuple[Path, str]:
 def _die(topology: Path) -> None:
     once = topology.parent / "once"
     code = finish(
-        start_run(topology, "--once", MIRRORLAKE_CRASH="kafka-committed:driver", MIRRORLAKE_CRASH_ONCE=str(once))
+        start_run(
+            topology,
+            "--once",
+            MIRRORLAKE_CRASH="kafka-committed:driver",
+            MIRRORLAKE_CRASH_ONCE=str(once),
+        )
     )
-    assert (code, once.exists()) == (-9, True), (topology.parent / "run.log").read_text(encoding="utf-8")
+    assert (code, once.exists()) == (-9, True), (topology.parent / "run.log").read_text(
+        encoding="utf-8"
+    )
 
 
 def _move_lake(topology: Path) -> None:

@@ -1,4 +1,5 @@
-"""What holds up one flow holds up no other: dead clusters, refused records, and processes that want the same."""
+"""What holds up one flow holds up no other: dead clusters, refused records, and processes that want
+the same."""
 
 import os
 import signal
@@ -15,7 +16,15 @@ from mirrorlake.errors import TargetRefused
 from tests.support.clusters import ClusterPair
 from tests.support.control import set_configs
 from tests.support.kafka import NewRecord, create_topic, delete_topic, numbered, read_topic, write
-from tests.support.replication import FLOW, assert_same, finish, lake_of, replicate_once, start_run, write_topology
+from tests.support.replication import (
+    FLOW,
+    assert_same,
+    finish,
+    lake_of,
+    replicate_once,
+    start_run,
+    write_topology,
+)
 from tests.support.topologies import (
     Live,
     assert_mapped,
@@ -73,8 +82,11 @@ def three(clusters: ClusterPair, north: EmbeddedCluster, tmp_path: Path) -> Thre
     return Three(clusters, north, topic, write_flows(tmp_path, addresses, flows))
 
 
-def test_two_processes_share_the_work_and_never_do_the_same(spark: SparkSession, three: Three) -> None:
-    """One runs east->west, another east->north from the same stage; a third that wants east->west is told why not."""
+def test_two_processes_share_the_work_and_never_do_the_same(
+    spark: SparkSession, three: Three
+) -> None:
+    """One runs east->west, another east->north from the same stage; a third that wants east->west
+    is told why not."""
     count = 100
     with live(spark, three.topology, chosen=["east->west"]) as run:
         until(lambda: three.arrived("east->west") >= count, "the first process produces")
@@ -105,7 +117,8 @@ def test_two_processes_share_the_work_and_never_do_the_same(spark: SparkSession,
 
 
 def test_a_dead_cluster_holds_up_nobody_else(spark: SparkSession, three: Three) -> None:
-    """North dies in the middle of the work: east->west goes on, and what waited for north arrives later, once."""
+    """North dies in the middle of the work: east->west goes on, and what waited for north arrives
+    later, once."""
     flows = ("east->west", "east->north", "north->west")
     count = 100
     with live(spark, three.topology) as run:
@@ -117,7 +130,9 @@ def test_a_dead_cluster_holds_up_nobody_else(spark: SparkSession, three: Three) 
         for _ in range(4):
             fill(three.clusters.east, three.topic, "east", 100, start=count)
             count += 100
-            seconds = until(lambda wanted=count: three.arrived("east->west") >= wanted, "east->west goes on")
+            seconds = until(
+                lambda wanted=count: three.arrived("east->west") >= wanted, "east->west goes on"
+            )
             waited.append(seconds)
         assert max(waited) < HELD_UP_SECONDS, waited
         assert max(waited[1:]) < HELD_UP_SECONDS / 2, waited
@@ -130,14 +145,20 @@ def test_a_dead_cluster_holds_up_nobody_else(spark: SparkSession, three: Three) 
     for target in ("west", "north"):
         assert three.records(target) == [texts("east", count, partition=n) for n in (0, 1)]
     back = read_topic(three.clusters.west, f"north.{three.topic}")
-    assert [values(records) for records in back] == [texts("north", 200, partition=n) for n in (0, 1)]
+    assert [values(records) for records in back] == [
+        texts("north", 200, partition=n) for n in (0, 1)
+    ]
     source = read_topic(three.clusters.east, three.topic)
     there = read_topic(three.north.bootstrap_servers, f"east.{three.topic}")
     assert assert_mapped(run.lake, "east->north", source, three.topic, there) == count
 
 
 def _unreachable(run: Live) -> set[str]:
-    return {row["flow"] for row in run.incidents() if row["kind"] in ("cluster_unreachable", "flow_waits")}
+    return {
+        row["flow"]
+        for row in run.incidents()
+        if row["kind"] in ("cluster_unreachable", "flow_waits")
+    }
 
 
 def test_a_refused_record_stops_its_partition_alone(
@@ -158,7 +179,9 @@ def test_a_refused_record_stops_its_partition_alone(
     with live(spark, topology, expect=True) as run:
         until(lambda: run.raised or run.replicator._running, "it has started")
         write(clusters.east, topic_name, numbered(20, 2, 200))
-        until(lambda: len(read_topic(clusters.west, remote)[1]) == 110, "the other partition goes on")
+        until(
+            lambda: len(read_topic(clusters.west, remote)[1]) == 110, "the other partition goes on"
+        )
         assert len(read_topic(clusters.west, remote)[0]) == 50
         open_now = incidents(run.lake)
         assert [(row["flow"], row["kind"], row["topic"], row["partition"]) for row in open_now] == [
@@ -189,5 +212,11 @@ def test_a_topic_that_the_target_will_not_make_stops_no_other(
     assert [(row["kind"], row["topic"]) for row in incidents(run)] == [("topic_refused", odd)]
     delete_topic(clusters.west, f"east.{topic_name}_odd")
     again = replicate_once(spark, topology)
-    assert_same(again.lake, clusters.east, clusters.west, {name: f"east.{name}" for name in (odd, good)}, 200)
+    assert_same(
+        again.lake,
+        clusters.east,
+        clusters.west,
+        {name: f"east.{name}" for name in (odd, good)},
+        200,
+    )
     assert not incidents(again.lake)

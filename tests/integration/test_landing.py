@@ -30,14 +30,21 @@ def test_no_batch_compiles_code_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
     native: str,
 ) -> None:
-    """The time of a batch, were it a literal in generated code, would make two new classes of every batch. What is read
-    natively needs no code."""
+    """The time of a batch, were it a literal in generated code, would make two new classes of every
+    batch. What is read natively needs no code."""
     monkeypatch.setenv("MIRRORLAKE_NATIVE", native)
     topology = write_topology(
-        tmp_path, clusters.east, clusters.west, {"topics": [topic_name]}, {"max_records_per_batch": 100}
+        tmp_path,
+        clusters.east,
+        clusters.west,
+        {"topics": [topic_name]},
+        {"max_records_per_batch": 100},
     )
     create_topic(clusters.east, topic_name, 1)
-    generated = {"spark.sql.codegen.factoryMode": "FALLBACK", "spark.sql.codegen.wholeStage": "true"}
+    generated = {
+        "spark.sql.codegen.factoryMode": "FALLBACK",
+        "spark.sql.codegen.wholeStage": "true",
+    }
     compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
     counts = []
     with settings_for_now(spark, generated):
@@ -51,9 +58,14 @@ def test_no_batch_compiles_code_of_its_own(
 
 
 def test_records_go_on_where_objectives_cannot_be_noted(
-    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    clusters: ClusterPair,
+    topic_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The objectives of a flow are noted beside its start; a run that could not note it replicates, and says so."""
+    """The objectives of a flow are noted beside its start; a run that could not note it replicates,
+    and says so."""
 
     def refuse(*_: object, **__: object) -> None:
         raise LakeError("the table objectives takes no rows")
@@ -70,8 +82,8 @@ def test_records_go_on_where_objectives_cannot_be_noted(
 def test_few_records_up_to_an_end_need_no_session(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
-    """A run with an end opens a session when it finds more than the driver lands by itself. Where there is no Java,
-    it ends then, as wrong input does, and says so."""
+    """A run with an end opens a session when it finds more than the driver lands by itself. Where
+    there is no Java, it ends then, as wrong input does, and says so."""
     no_java = {"PATH": "/nowhere", "JAVA_HOME": "", "HOME": str(tmp_path)}
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
     create_topic(clusters.east, topic_name, 2)
@@ -80,7 +92,9 @@ def test_few_records_up_to_an_end_need_no_session(
     assert finish(start_run(topology, "--once", **no_java)) == 0, log.read_text(encoding="utf-8")
     names = {topic_name: f"east.{topic_name}"}
     assert_same(lake_of(spark, topology), clusters.east, clusters.west, names, 1_000)
-    write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]}, {"small_batch_records": 0})
+    write_topology(
+        tmp_path, clusters.east, clusters.west, {"topics": [topic_name]}, {"small_batch_records": 0}
+    )
     write(clusters.east, topic_name, numbered(10, 2, 1_000))
     assert finish(start_run(topology, "--once", **no_java)) == 2, log.read_text(encoding="utf-8")
     assert "Spark and Kafka need Java 17 or newer" in log.read_text(encoding="utf-8")

@@ -1,5 +1,5 @@
-"""Where landing begins: asked of the tables and of the source, whatever a query before it had seen; and around what one
-partition is refused, everything else goes on."""
+"""Where landing begins: asked of the tables and of the source, whatever a query before it had seen;
+and around what one partition is refused, everything else goes on."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,15 +20,21 @@ from tests.support.topologies import incidents, staged_count
 
 
 def staged(lake: Lake, topic: str) -> list[int]:
-    """The offsets of a topic's partition 0 in the stage, in order; one that is there twice stands twice."""
-    rows = now_of(lake).rows(f"SELECT offset FROM records WHERE topic = '{topic}' AND partition = 0")
+    """The offsets of a topic's partition 0 in the stage, in order; one that is there twice stands
+    twice."""
+    rows = now_of(lake).rows(
+        f"SELECT offset FROM records WHERE topic = '{topic}' AND partition = 0"
+    )
     return sorted(row["offset"] for row in rows)
 
 
 def forget_last_commit(topology: Path) -> None:
-    """Leave the landing's checkpoint as a kill would between Delta's commit of the last batch and Spark's."""
+    """Leave the landing's checkpoint as a kill would between Delta's commit of the last batch and
+    Spark's."""
     folders = topology.parent.glob("lake/_checkpoints/land/east/*/commits")
-    commits = [int(path.name) for folder in folders for path in folder.iterdir() if path.name.isdigit()]
+    commits = [
+        int(path.name) for folder in folders for path in folder.iterdir() if path.name.isdigit()
+    ]
     for folder in topology.parent.glob("lake/_checkpoints/land/east/*/commits"):
         (folder / str(max(commits))).unlink()
         (folder / f".{max(commits)}.crc").unlink(missing_ok=True)
@@ -36,10 +42,14 @@ def forget_last_commit(topology: Path) -> None:
 
 @pytest.mark.slow
 def test_a_batch_whose_stream_died_behind_its_commit_is_staged_once_when_the_plan_differs(
-    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    clusters: ClusterPair,
+    topic_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Killed between Delta's commit and Spark's, and other topics are wanted at the restart: where the new query begins
-    is asked of the table."""
+    """Killed between Delta's commit and Spark's, and other topics are wanted at the restart: where
+    the new query begins is asked of the table."""
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
     create_topic(clusters.east, topic_name)
     with monkeypatch.context() as patch:
@@ -60,7 +70,9 @@ def test_what_appeared_and_was_trimmed_while_nobody_ran_lands_from_its_start(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
     """And so does a topic whose start moves on between the plan and the first read."""
-    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"]})
+    topology = write_topology(
+        tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"]}
+    )
     known, late = f"{topic_name}-known", f"{topic_name}-late"
     create_topic(clusters.east, known)
     write(clusters.east, known, numbered(10))
@@ -77,10 +89,17 @@ def test_what_appeared_and_was_trimmed_while_nobody_ran_lands_from_its_start(
 
 
 def test_a_start_that_moves_on_behind_the_plan_is_planned_again(
-    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    clusters: ClusterPair,
+    topic_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A new topic is read from where its start went; of one that was landed before, what was lost is told."""
-    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"]})
+    """A new topic is read from where its start went; of one that was landed before, what was lost
+    is told."""
+    topology = write_topology(
+        tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"]}
+    )
     known, late, beside = f"{topic_name}-known", f"{topic_name}-late", f"{topic_name}-beside"
     for topic in (known, beside):
         create_topic(clusters.east, topic)
@@ -89,11 +108,16 @@ def test_a_start_that_moves_on_behind_the_plan_is_planned_again(
     create_topic(clusters.east, late)
     for topic in (known, late, beside):
         write(clusters.east, topic, numbered(100, start=10))
-    before_next_start(monkeypatch, lambda: [truncate(clusters.east, topic, 60) for topic in (known, late)])
+    before_next_start(
+        monkeypatch, lambda: [truncate(clusters.east, topic, 60) for topic in (known, late)]
+    )
     with pytest.raises(MirrorlakeError, match="offsets 10 to 59"):
         replicate_once(spark, topology)
     lake = lake_of(spark, topology)
-    told = [(row["kind"], row["topic"], row["first_offset"], row["last_offset"]) for row in incidents(lake)]
+    told = [
+        (row["kind"], row["topic"], row["first_offset"], row["last_offset"])
+        for row in incidents(lake)
+    ]
     assert told == [("source_truncated", known, 10, 59)]
     assert staged(lake, late) == list(range(60, 100))
     assert staged_count(lake, beside) == (110, 110)
@@ -114,9 +138,14 @@ def before_next_start(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object
 
 
 def test_continue_goes_on_at_what_is_there_now_and_says_what_was_given_up(
-    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    clusters: ClusterPair,
+    topic_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Retention goes on trimming: between the incident and the decision, and behind the plan that follows it."""
+    """Retention goes on trimming: between the incident and the decision, and behind the plan that
+    follows it."""
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(50))
@@ -133,7 +162,9 @@ def test_continue_goes_on_at_what_is_there_now_and_says_what_was_given_up(
     replicate_once(spark, topology)
     assert staged(lake, topic_name) == [*range(50), *range(120, 150)]
     assert not incidents(lake)
-    rows = now_of(lake).rows(f"SELECT * FROM incidents WHERE topic = '{topic_name}' AND resolution = 'continue'")
+    rows = now_of(lake).rows(
+        f"SELECT * FROM incidents WHERE topic = '{topic_name}' AND resolution = 'continue'"
+    )
     given_up = sorted((row["first_offset"], row["last_offset"]) for row in rows)
     assert given_up == [(50, 79), (80, 109), (110, 119)]
     truncate(clusters.east, topic_name, 150)
@@ -146,10 +177,13 @@ def test_continue_goes_on_at_what_is_there_now_and_says_what_was_given_up(
 def test_a_partition_that_cannot_be_read_stops_alone(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
-    """A batch of one partition is damaged on the broker's disk: its checksum is wrong for every reader."""
+    """A batch of one partition is damaged on the broker's disk: its checksum is wrong for every
+    reader."""
     if clusters.embedded is None:
         pytest.skip("the brokers' disks are not ours to damage")
-    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"]})
+    topology = write_topology(
+        tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"]}
+    )
     damaged, well = f"{topic_name}-damaged", f"{topic_name}-well"
     for topic in (damaged, well):
         create_topic(clusters.east, topic, 2)

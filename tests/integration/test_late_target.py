@@ -1,5 +1,6 @@
-"""A flow that is new to an old stage: it begins with what the stage has, though the source has trimmed it long ago, and
-goes over into what comes meanwhile, in one process, without a gap or a double. Groups are translated over all of it."""
+"""A flow that is new to an old stage: it begins with what the stage has, though the source has
+trimmed it long ago, and goes over into what comes meanwhile, in one process, without a gap or a
+double. Groups are translated over all of it."""
 
 import time
 from pathlib import Path
@@ -23,7 +24,8 @@ from tests.support.replication import (
 )
 
 PARTITIONS = 2
-#: Records in one partition at which groups stand: the first, one in the middle of what was trimmed, its end.
+#: Records in one partition at which groups stand: the first, one in the middle of what was trimmed,
+#: its end.
 AT = (0, 7_000, 20_000)
 SECONDS = 300
 
@@ -32,7 +34,11 @@ SECONDS = 300
 def test_a_late_target_gets_all_that_the_stage_has(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, count: int
 ) -> None:
-    settings = {"topics": [topic_name], "emit_checkpoints_enabled": True, "emit_checkpoints_interval_seconds": 1}
+    settings = {
+        "topics": [topic_name],
+        "emit_checkpoints_enabled": True,
+        "emit_checkpoints_interval_seconds": 1,
+    }
     topology = write_topology(tmp_path, clusters.east, clusters.west, settings)
     create_topic(clusters.east, topic_name, PARTITIONS)
     write(clusters.east, topic_name, numbered(count, PARTITIONS, size=20))
@@ -54,16 +60,21 @@ def test_a_late_target_gets_all_that_the_stage_has(
                 written += 500
     lake = replicate_once(spark, topology).lake
     sides = both_sides(lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"})
-    came: list[list[Record]] = [before + after for before, after in zip(staged, sides.source[topic_name], strict=True)]
+    came: list[list[Record]] = [
+        before + after for before, after in zip(staged, sides.source[topic_name], strict=True)
+    ]
     assert assert_topic_same(sides, topic_name, came) == written
     verified = mirrorlake.open(str(topology)).verify()
     assert verified.differences == [] and verified.proven == written
     assert verified.excused == {"source_trimmed": count}
     for group, position in groups.items():
         for partition, at in enumerate(committed(clusters.west, group, f"east.{topic_name}")):
-            # Between the end of the stage at that time and the next record lie markers of transactions.
+            # Between the end of the stage at that time and the next record lie markers of
+            # transactions.
             after = translated(topology, topic_name, partition, position - 1) + 1 if position else 0
-            assert after <= at <= translated(topology, topic_name, partition, position), f"{group}, {partition}"
+            assert after <= at <= translated(topology, topic_name, partition, position), (
+                f"{group}, {partition}"
+            )
 
 
 def committed(bootstrap: str, group: str, topic: str) -> list[int]:

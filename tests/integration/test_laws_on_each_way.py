@@ -1,4 +1,5 @@
-"""The laws on the ways that few other tests go: a run that opens no Spark session, and a lake in a catalog."""
+"""The laws on the ways that few other tests go: a run that opens no Spark session, and a lake in a
+catalog."""
 
 import shutil
 from collections.abc import Iterator
@@ -37,14 +38,15 @@ from tests.support.replication import (
 from tests.support.topologies import incidents, map_pairs
 
 PARTITIONS = 2
-#: Points behind which something was just written. Into a catalog Spark lands and its workers produce, at points that
-#: the driver does not pass.
+#: Points behind which something was just written. Into a catalog Spark lands and its workers
+#: produce, at points that the driver does not pass.
 POINTS, CATALOG_POINTS = ("landed", "kafka-committed", "produced"), ("planned", "produced")
 
 
 @dataclass
 class Scene:
-    """Two topics of a flow, and how it is run: as a command without Java, or in this process into a catalog."""
+    """Two topics of a flow, and how it is run: as a command without Java, or in this process into a
+    catalog."""
 
     spark: SparkSession
     clusters: ClusterPair
@@ -81,7 +83,8 @@ class Scene:
         return 0
 
     def dies_at(self, point: str) -> None:
-        """A run that gets no further than to a point: killed, or, in this process, by an exception."""
+        """A run that gets no further than to a point: killed, or, in this process, by an
+        exception."""
         if not self.in_catalog:
             once = self.topology.parent / f"once-{point}"
             code = self.run(MIRRORLAKE_CRASH=f"{point}:driver", MIRRORLAKE_CRASH_ONCE=str(once))
@@ -109,7 +112,9 @@ class Scene:
         return {(number, record.value) for number, part in enumerate(parts) for record in part}
 
     def staged_values(self, topic: str) -> set[tuple[int, bytes | None]]:
-        rows = now_of(self.lake).rows(f"SELECT partition, value FROM records WHERE topic = '{topic}'")
+        rows = now_of(self.lake).rows(
+            f"SELECT partition, value FROM records WHERE topic = '{topic}'"
+        )
         return {(row["partition"], bytes(row["value"])) for row in rows}
 
     def assert_whole(self) -> None:
@@ -135,7 +140,9 @@ def scene(
     topology = write_topology(tmp_path, clusters.east, clusters.west, {**QUIET, **flow})
     if request.param == "catalog":
         in_catalog(topology)
-    made = Scene(spark, clusters, topology, topic, f"{topic}-beside", request.param == "catalog", monkeypatch)
+    made = Scene(
+        spark, clusters, topology, topic, f"{topic}-beside", request.param == "catalog", monkeypatch
+    )
     for name in (made.topic, made.beside):
         create_topic(clusters.east, name, PARTITIONS)
     made.write(200)
@@ -159,11 +166,19 @@ def test_what_the_source_lost_stops_its_partition_and_is_told(scene: Scene) -> N
     scene.write(100)
     truncate(scene.clusters.east, scene.topic, 120)
     assert scene.run() == 1
-    told = [(row["kind"], row["topic"], row["first_offset"], row["last_offset"]) for row in incidents(scene.lake)]
+    told = [
+        (row["kind"], row["topic"], row["first_offset"], row["last_offset"])
+        for row in incidents(scene.lake)
+    ]
     assert told == [("source_truncated", scene.topic, 100, 119)]
     counts = {topic: len(scene.target_values(topic)) for topic in (scene.topic, scene.beside)}
-    assert counts == {scene.topic: 100 + 150, scene.beside: 300}, "the other partition and the other topic go on"
-    assert read_status(now_of(scene.lake), Connections(load_topology(scene.topology)))["healthy"] is False
+    assert counts == {scene.topic: 100 + 150, scene.beside: 300}, (
+        "the other partition and the other topic go on"
+    )
+    assert (
+        read_status(now_of(scene.lake), Connections(load_topology(scene.topology)))["healthy"]
+        is False
+    )
     if not scene.in_catalog:
         assert finish(start_command(scene.topology, "status")) == 1
 
@@ -177,9 +192,16 @@ def test_a_topic_that_was_made_again_is_another_one(scene: Scene) -> None:
     create_topic(scene.clusters.east, scene.topic, PARTITIONS)
     scene.write(100)
     assert scene.run() == 1
-    assert [(row["kind"], row["topic"]) for row in incidents(scene.lake)] == [("topic_recreated", scene.topic)]
+    assert [(row["kind"], row["topic"]) for row in incidents(scene.lake)] == [
+        ("topic_recreated", scene.topic)
+    ]
     assert len(scene.target_values(scene.beside)) == 300
-    resolve(scene.lake, Connections(load_topology(scene.topology)), Wanted(topic=scene.topic), "new-generation")
+    resolve(
+        scene.lake,
+        Connections(load_topology(scene.topology)),
+        Wanted(topic=scene.topic),
+        "new-generation",
+    )
     assert scene.run() == 0, scene.said()
     there = [record.offset for record in read_topic(scene.clusters.west, scene.mirror)[0]]
     assert len(there) == 100 + 50
@@ -190,11 +212,14 @@ def test_a_topic_that_was_made_again_is_another_one(scene: Scene) -> None:
 
 @pytest.mark.law("stage is the truth", "progress is offsets")
 def test_tables_and_target_are_enough_to_go_on(scene: Scene) -> None:
-    """The checkpoints of queries are gone, and the target has forgotten the flow's positions: the map has them."""
+    """The checkpoints of queries are gone, and the target has forgotten the flow's positions: the
+    map has them."""
     assert scene.run() == 0, scene.said()
     group = f"mirrorlake-{scene.lake.lake_id}-{FLOW}"
     delete_groups(scene.clusters.west, [group])
-    shutil.rmtree(scene.topology.parent / ("checkpoints" if scene.in_catalog else "lake/_checkpoints"))
+    shutil.rmtree(
+        scene.topology.parent / ("checkpoints" if scene.in_catalog else "lake/_checkpoints")
+    )
     scene.write(100)
     assert scene.run() == 0, scene.said()
     scene.assert_whole()
@@ -216,5 +241,7 @@ def positions(scene: Scene, group: str) -> list[int]:
     """Where a group stands in the mirror."""
     admin = AdminClient({"bootstrap.servers": scene.clusters.west})
     (asked,) = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)]).values()
-    found = {(place.topic, place.partition): place.offset for place in asked.result(20).topic_partitions}
+    found = {
+        (place.topic, place.partition): place.offset for place in asked.result(20).topic_partitions
+    }
     return [found[scene.mirror, number] for number in range(PARTITIONS)]

@@ -1,4 +1,5 @@
-"""A running `run` takes over an edited topology file within 15 seconds, and an invalid edit changes nothing."""
+"""A running `run` takes over an edited topology file within 15 seconds, and an invalid edit changes
+nothing."""
 
 import uuid
 from collections.abc import Iterator
@@ -16,11 +17,14 @@ from tests.support.topologies import Live, ends, fill, live, until, values, writ
 
 pytestmark = pytest.mark.slow
 
-#: What the issue promises; and how much longer a first record may take, of a flow that has to start.
+#: What the issue promises; and how much longer a first record may take, of a flow that has to
+#: start.
 IN_FORCE, AND_A_RECORD = 15.0, 30.0
 
 
-def test_edits_are_in_force_within_15_seconds(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
+def test_edits_are_in_force_within_15_seconds(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path
+) -> None:
     mark = f"l{uuid.uuid4().hex[:6]}-"
     addresses = {"east": clusters.east, "west": clusters.west}
     for name in ("first", "second", "back"):
@@ -47,7 +51,9 @@ def test_edits_are_in_force_within_15_seconds(spark: SparkSession, clusters: Clu
         assert seconds < IN_FORCE
 
     def told(run: Live, outcome: str) -> int:
-        return run.lake.table("changes").where(f"kind = 'topology' AND outcome = '{outcome}'").count()
+        return (
+            run.lake.table("changes").where(f"kind = 'topology' AND outcome = '{outcome}'").count()
+        )
 
     def values_of(name: str) -> list[str]:
         return values(read_topic(clusters.west, f"east.{mark}{name}")[0])
@@ -78,7 +84,9 @@ def test_edits_are_in_force_within_15_seconds(spark: SparkSession, clusters: Clu
         fill(clusters.east, mark + "first", "c", 10, 1)
 
         with in_force(run, "refused"):
-            (tmp_path / "mirrorlake.yml").write_text("flows: {east->wset: {topics: [", encoding="utf-8")
+            (tmp_path / "mirrorlake.yml").write_text(
+                "flows: {east->wset: {topics: [", encoding="utf-8"
+            )
         assert len(values_of("first")) == 20, "a paused flow produces nothing"
         with in_force(run, "refused"):
             edit({"topics": both, "topic": "x"})
@@ -109,9 +117,18 @@ def test_an_edit_while_the_target_is_away_is_in_force_when_it_is_back(
             write_flows(tmp_path, addresses, {"east->north": {"topics": [first, second]}})
             until(lambda: run.incidents("topology_edit"), "the edit is told to wait")
             (waiting,) = run.incidents("topology_edit")
-            assert waiting["flow"] == "east->north" and "north does not answer" in waiting["detail"], waiting
+            assert (
+                waiting["flow"] == "east->north" and "north does not answer" in waiting["detail"]
+            ), waiting
             assert "tried again" in waiting["detail"], waiting
             north.start()
-            until(lambda: ends(north.bootstrap_servers, [f"east.{second}"]) >= 10, "the edit is in force", 150)
+            until(
+                lambda: ends(north.bootstrap_servers, [f"east.{second}"]) >= 10,
+                "the edit is in force",
+                150,
+            )
             until(lambda: not run.incidents("topology_edit"), "nothing waits any more")
-            assert run.lake.table("changes").where("kind = 'topology' AND outcome = 'done'").count() == 1
+            assert (
+                run.lake.table("changes").where("kind = 'topology' AND outcome = 'done'").count()
+                == 1
+            )

@@ -45,7 +45,9 @@ def produce(cluster: EmbeddedCluster, values: list[bytes]) -> None:
 
 
 def consume(cluster: EmbeddedCluster, count: int) -> list[bytes]:
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "test", "log_level": 0})
+    consumer = Consumer(
+        {"bootstrap.servers": cluster.bootstrap_servers, "group.id": "test", "log_level": 0}
+    )
     consumer.assign([TopicPartition(TOPIC, 0, 0)])
     messages = consumer.consume(count, timeout=20)
     consumer.close()
@@ -53,7 +55,9 @@ def consume(cluster: EmbeddedCluster, count: int) -> list[bytes]:
 
 
 def read(bootstrap_servers: str, topic: str, count: int) -> list[bytes]:
-    consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": "test", "log_level": 0})
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap_servers, "group.id": "test", "log_level": 0}
+    )
     consumer.assign([TopicPartition(topic, partition, 0) for partition in range(3)])
     messages = consumer.consume(count, timeout=5)
     consumer.close()
@@ -63,7 +67,9 @@ def read(bootstrap_servers: str, topic: str, count: int) -> list[bytes]:
 def positions(bootstrap_servers: str, group: str, topic: str, partitions: int) -> int:
     """The positions of a group, all together."""
     consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": group, "log_level": 0})
-    found = consumer.committed([TopicPartition(topic, partition) for partition in range(partitions)], timeout=5)
+    found = consumer.committed(
+        [TopicPartition(topic, partition) for partition in range(partitions)], timeout=5
+    )
     consumer.close()
     return sum(max(0, item.offset) for item in found)
 
@@ -121,7 +127,9 @@ def test_broker_that_cannot_start_names_its_log(tmp_path: Path) -> None:
     cluster = EmbeddedCluster("east", tmp_path, properties={"log.retention.bytes": "many"})
     with pytest.raises((ClusterUnreachable, InputError)) as raised:
         cluster.start()
-    log = next(Path(word.rstrip(",")) for word in raised.value.message.split() if word.endswith(".log"))
+    log = next(
+        Path(word.rstrip(",")) for word in raised.value.message.split() if word.endswith(".log")
+    )
     assert log.exists()
     assert cluster.pids == []
 
@@ -146,7 +154,11 @@ def test_development_clusters_outlive_the_command(tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from mirrorlake.devtools.local.develop import up; "
         "up(Path(sys.argv[1]), ['east', 'west'], 1, Path(sys.argv[2]))"
     )
-    subprocess.run([sys.executable, "-c", program, str(tmp_path / "local"), str(topology)], check=True, timeout=120)
+    subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "local"), str(topology)],
+        check=True,
+        timeout=120,
+    )
     try:
         running = develop.status(tmp_path / "local")
         assert [(each.name, each.running) for each in running] == [("east", True), ("west", True)]
@@ -159,9 +171,15 @@ def test_development_clusters_outlive_the_command(tmp_path: Path) -> None:
         assert develop.up(tmp_path / "local", ["east", "west"], 1, topology) == running
         loaded = develop.up(tmp_path / "local", ["east", "west"], 1, topology, load=500)
         assert [each.load_pid is not None for each in loaded] == [True, False]
-        assert develop.up(tmp_path / "local", ["east", "west"], 1, topology, load=500) == loaded, "one is enough"
-        assert becomes_true(lambda: len(read(running[0].bootstrap_servers, "orders", 300)) == 300, 30)
-        assert becomes_true(lambda: positions(running[0].bootstrap_servers, "billing", "orders", 3) > 0, 30)
+        assert develop.up(tmp_path / "local", ["east", "west"], 1, topology, load=500) == loaded, (
+            "one is enough"
+        )
+        assert becomes_true(
+            lambda: len(read(running[0].bootstrap_servers, "orders", 300)) == 300, 30
+        )
+        assert becomes_true(
+            lambda: positions(running[0].bootstrap_servers, "billing", "orders", 3) > 0, 30
+        )
     finally:
         stopped = develop.down(tmp_path / "local")
     assert [(each.running, each.load_pid) for each in stopped] == [(False, None), (False, None)]

@@ -1,5 +1,5 @@
-"""How mirrors are made on a target whose defaults are other than the source's: with what can be kept
-of the configs of their topics, and with what keeps their records as they are."""
+"""How mirrors are made on a target whose defaults are other than the source's: with what can be
+kept of the configs of their topics, and with what keeps their records as they are."""
 
 import os
 import time
@@ -32,7 +32,9 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterPair]:
     embedded = start_clusters(["east"], folder, heap="256m")
     try:
         embedded |= start_clusters(["west"], folder, properties=ODD, heap="256m")
-        yield ClusterPair(embedded["east"].bootstrap_servers, embedded["west"].bootstrap_servers, embedded)
+        yield ClusterPair(
+            embedded["east"].bootstrap_servers, embedded["west"].bootstrap_servers, embedded
+        )
     finally:
         stop_clusters(embedded)
 
@@ -40,10 +42,20 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterPair]:
 def test_a_mirror_is_made_with_all_that_its_target_takes_and_keeps_its_records(
     odd: ClusterPair, tmp_path: Path
 ) -> None:
-    """A config that the target refuses, one that would refuse what is older, and the time of the target's brokers."""
-    create_topic(odd.east, "t", max_message_bytes="3000000", min_compaction_lag_ms="100000", retention_ms="-1")
+    """A config that the target refuses, one that would refuse what is older, and the time of the
+    target's brokers."""
+    create_topic(
+        odd.east,
+        "t",
+        max_message_bytes="3000000",
+        min_compaction_lag_ms="100000",
+        retention_ms="-1",
+    )
     old = int(time.time() * 1000) - 30 * DAY_MS
-    records = [NewRecord(b"old", timestamp=old), NewRecord(os.urandom(2_000_000), timestamp=old + 1)]
+    records = [
+        NewRecord(b"old", timestamp=old),
+        NewRecord(os.urandom(2_000_000), timestamp=old + 1),
+    ]
     write(odd.east, "t", records, message_max_bytes=4_000_000)
     set_configs(odd.east, "t", {"message.timestamp.before.max.ms": "3600000"})
     topology = write_topology(tmp_path, odd.east, odd.west, {"topics": ["t"]})
@@ -52,7 +64,11 @@ def test_a_mirror_is_made_with_all_that_its_target_takes_and_keeps_its_records(
     kept = {"max.message.bytes": "3000000", "retention.ms": "-1", **ALWAYS}
     assert own_configs(odd.west, "east.t") == kept
     (told,) = mirrorlake(topology, "sql", "SELECT * FROM changes WHERE kind = 'config'")
-    assert (told["resource"], told["after"], told["outcome"]) == ("east.t", "min.compaction.lag.ms=100000", "refused")
+    assert (told["resource"], told["after"], told["outcome"]) == (
+        "east.t",
+        "min.compaction.lag.ms=100000",
+        "refused",
+    )
     assert "compaction" in told["error"]
 
 
@@ -81,12 +97,18 @@ def test_a_mirror_that_stamps_its_records_gets_to_keep_theirs_or_is_told(
     odd: ClusterPair, tmp_path: Path, topic_name: str, excluded: bool
 ) -> None:
     """One that was made by the target's defaults, and one on which somebody set it."""
-    for topic, configs in ((topic_name, {}), (f"{topic_name}-hand", {"message_timestamp_type": "LogAppendTime"})):
+    for topic, configs in (
+        (topic_name, {}),
+        (f"{topic_name}-hand", {"message_timestamp_type": "LogAppendTime"}),
+    ):
         create_topic(odd.east, topic)
         create_topic(odd.west, f"east.{topic}", **configs)
     exclude = ["message\\.timestamp\\.type"] if excluded else []
     file = write_topology(
-        tmp_path, odd.east, odd.west, {"topics": [f"{topic_name}.*"], "config_properties_exclude": exclude}
+        tmp_path,
+        odd.east,
+        odd.west,
+        {"topics": [f"{topic_name}.*"], "config_properties_exclude": exclude},
     )
     rows = make_sync(ConfigSync, file, MemoryLog()).sync()
     said = {(row.resource, row.after): row.outcome for row in rows}

@@ -1,4 +1,5 @@
-"""Maintenance beside a running replicator, on real brokers: nothing is lost, twice, or told as an incident."""
+"""Maintenance beside a running replicator, on real brokers: nothing is lost, twice, or told as an
+incident."""
 
 import time
 from pathlib import Path
@@ -21,7 +22,8 @@ PER_ROUND = 400
 
 
 def everything(lake: Lake, file: Path) -> int:
-    """All of `maintain`, as if what landed up to now were old; gives how many records were deleted."""
+    """All of `maintain`, as if what landed up to now were old; gives how many records were
+    deleted."""
     now = ago(0)
     cuts, _ = cut_records(*stage_of(lake, load_topology(file), now, now))
     removed = table_upkeep.remove_records(lake, cuts, int(now.timestamp() * 1000))
@@ -35,7 +37,9 @@ def everything(lake: Lake, file: Path) -> int:
 
 
 def mapped(lake: Lake) -> int:
-    return int(lake.sql("SELECT coalesce(sum(record_count), 0) AS n FROM offset_map").collect()[0]["n"])
+    return int(
+        lake.sql("SELECT coalesce(sum(record_count), 0) AS n FROM offset_map").collect()[0]["n"]
+    )
 
 
 def modes(lake: Lake) -> dict[str, str]:
@@ -64,7 +68,9 @@ def test_the_replicator_runs_through_maintenance(
         assert run.lake.table("incidents").collect() == []
         assert modes(run.lake) == {"east->west": "continuous"}
     assert modes(run.lake) == {"east->west": "stopped"}
-    assert run.lake.table("records").count() == ROUNDS * PER_ROUND - removed == 3, "the newest of each partition stay"
+    assert run.lake.table("records").count() == ROUNDS * PER_ROUND - removed == 3, (
+        "the newest of each partition stay"
+    )
 
     # A flow that starts behind compacted and deleted commits, by either reader.
     for number, reader in enumerate(("auto", "rows"), start=ROUNDS):
@@ -75,7 +81,9 @@ def test_the_replicator_runs_through_maintenance(
     source = read_topics(clusters.east, [topic_name])[topic_name]
     target = read_topics(clusters.west, [remote])[remote]
     told = [[(record.key, record.value, record.timestamp) for record in part] for part in source]
-    assert [[(record.key, record.value, record.timestamp) for record in part] for part in target] == told
+    assert [
+        [(record.key, record.value, record.timestamp) for record in part] for part in target
+    ] == told
     assert sum(map(len, told)) == (ROUNDS + 2) * PER_ROUND == mapped(lake)
     assert modes(lake) == {"east->west": "once"}
     assert lake.table("divergence").collect() == []

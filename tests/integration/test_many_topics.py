@@ -33,7 +33,11 @@ def test_three_hundred_topics(spark: SparkSession, clusters: ClusterPair, tmp_pa
     assert producer.flush(60) == 0
     run = replicate_once(spark, topology)
     assert_same(
-        run.lake, clusters.east, clusters.west, {topic.name: f"east.{topic.name}" for topic in topics}, PARTITIONS
+        run.lake,
+        clusters.east,
+        clusters.west,
+        {topic.name: f"east.{topic.name}" for topic in topics},
+        PARTITIONS,
     )
     (planned,) = make_plan(connections, connections.topology.active_flows())["flows"]
     assert {item["action"] for item in planned["topics"]} == {"none"}

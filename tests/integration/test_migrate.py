@@ -1,4 +1,5 @@
-"""Groups moved from copies as MirrorMaker 2 leaves them, made here record by record, so that each case is there."""
+"""Groups moved from copies as MirrorMaker 2 leaves them, made here record by record, so that each
+case is there."""
 
 import json
 import os
@@ -23,7 +24,8 @@ from tests.support.kafka import NewRecord, assign, create_topic, read_topic, tak
 from tests.support.replication import FLOW, replicate_once, write_topology
 
 COUNT = 3_000
-#: The copy as runs of source offsets: MirrorMaker 2 died behind 1,999, and had noted 1,199 last; then behind 2,499.
+#: The copy as runs of source offsets: MirrorMaker 2 died behind 1,999, and had noted 1,199 last;
+#: then behind 2,499.
 RUNS = (range(0, 2_000), range(1_200, 2_500), range(2_450, COUNT))
 SYNCS = "mm2-offset-syncs.west.internal"
 BESIDE = {"replication_policy_separator": ".mirrorlake.", "sync_group_offsets_enabled": False}
@@ -31,7 +33,8 @@ BESIDE = {"replication_policy_separator": ".mirrorlake.", "sync_group_offsets_en
 
 @dataclass(frozen=True)
 class Beside:
-    """A topic, MirrorMaker 2's copy of it, and ours, which has a transaction marker now and then."""
+    """A topic, MirrorMaker 2's copy of it, and ours, which has a transaction marker now and
+    then."""
 
     topology: Path
     clusters: ClusterPair
@@ -53,11 +56,21 @@ class Beside:
     def read(self, topic: str, group: str) -> list[int]:
         """The numbers that a group reads from where it stands to the end."""
         consumer = Consumer(
-            {"bootstrap.servers": self.clusters.west, "group.id": group, "enable.auto.commit": False}
-            | {"isolation.level": "read_committed", "enable.partition.eof": True, "auto.offset.reset": "error"}
+            {
+                "bootstrap.servers": self.clusters.west,
+                "group.id": group,
+                "enable.auto.commit": False,
+            }
+            | {
+                "isolation.level": "read_committed",
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",
+            }
             | {"fetch.wait.max.ms": 10}
         )
-        assign(consumer, [TopicPartition(topic, 0, OFFSET_STORED)])  # where the group stands, without joining it
+        assign(
+            consumer, [TopicPartition(topic, 0, OFFSET_STORED)]
+        )  # where the group stands, without joining it
         found: list[int] = []
         try:
             while True:
@@ -70,24 +83,41 @@ class Beside:
 
 
 def numbered(numbers: Iterable[int], start: int) -> list[NewRecord]:
-    return [NewRecord(b"%d of many" % number, b"k%d" % (number % 7), 0, None, start + number) for number in numbers]
+    return [
+        NewRecord(b"%d of many" % number, b"k%d" % (number % 7), 0, None, start + number)
+        for number in numbers
+    ]
 
 
 @pytest.fixture(scope="module")
-def beside(clusters: ClusterPair, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterable[Beside]:
-    topic, start = f"moved-{uuid.uuid4().hex[:6]}", int(time.time() * 1000) - 600_000  # young enough to be kept
+def beside(
+    clusters: ClusterPair, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> Iterable[Beside]:
+    topic, start = (
+        f"moved-{uuid.uuid4().hex[:6]}",
+        int(time.time() * 1000) - 600_000,
+    )  # young enough to be kept
     with own_topics(clusters):
         topology = write_topology(
-            tmp_path_factory.mktemp("migrate"), clusters.east, clusters.west, {"topics": [topic], **BESIDE}
+            tmp_path_factory.mktemp("migrate"),
+            clusters.east,
+            clusters.west,
+            {"topics": [topic], **BESIDE},
         )
         here = Beside(topology, clusters, topic)
-        for address, name in ((clusters.east, topic), (clusters.east, SYNCS), (clusters.west, here.theirs)):
+        for address, name in (
+            (clusters.east, topic),
+            (clusters.east, SYNCS),
+            (clusters.west, here.theirs),
+        ):
             create_topic(address, name)
         write(clusters.east, topic, numbered(range(COUNT), start))
         write(clusters.west, here.theirs, numbered(here.copied, start))
         at, syncs = 0, []
         for run in RUNS:
-            syncs += [OffsetSync(topic, 0, run[step], at + step) for step in range(0, len(run), 101)]
+            syncs += [
+                OffsetSync(topic, 0, run[step], at + step) for step in range(0, len(run), 101)
+            ]
             at += len(run)
         pairs = [encode_offset_sync(sync) for sync in syncs]
         write(clusters.east, SYNCS, [NewRecord(value, key) for key, value in pairs])
@@ -96,7 +126,16 @@ def beside(clusters: ClusterPair, spark: SparkSession, tmp_path_factory: pytest.
 
 
 def command(here: Beside, *words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    line = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(here.topology), "migrate", "--flow", FLOW]
+    line = [
+        sys.executable,
+        "-m",
+        "mirrorlake.cli.main",
+        "-c",
+        str(here.topology),
+        "migrate",
+        "--flow",
+        FLOW,
+    ]
     return subprocess.run(
         [*line, "--topics", here.topic, *words],
         capture_output=True,
@@ -108,18 +147,35 @@ def command(here: Beside, *words: str, **environment: str) -> "subprocess.Comple
 
 
 @pytest.mark.parametrize("by", ["sync", "content"])
-def test_wherever_a_group_stands_it_reads_on(beside: Beside, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+def test_wherever_a_group_stands_it_reads_on(
+    beside: Beside, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
     if by == "content":
         monkeypatch.setattr("mirrorlake.migrate.migration.read_syncs", lambda *_: {})
     lake = mirrorlake.open(beside.topology)
-    places = [0, 1, 1_500, 1_999, 2_000, 2_001, 2_700, 2_800, 2_801, 3_300, 3_301, len(beside.copied)]
+    places = [
+        0,
+        1,
+        1_500,
+        1_999,
+        2_000,
+        2_001,
+        2_700,
+        2_800,
+        2_801,
+        3_300,
+        3_301,
+        len(beside.copied),
+    ]
     groups = {f"at-{by}-{place}": place for place in places}
     for group, place in groups.items():
         commit_all(beside.clusters.west, beside.theirs, [group], place, 1)
     dry = lake.migrate(FLOW, beside.topic, f"at-{by}-.*", dry_run=True)
     assert {row["done"] for row in dry.groups} == {"would move"}
     done = lake.migrate(FLOW, beside.topic, f"at-{by}-.*")
-    assert done.complete and all(row["exact"] and row["done"] == "moved" for row in done.groups), done.left
+    assert done.complete and all(row["exact"] and row["done"] == "moved" for row in done.groups), (
+        done.left
+    )
     assert by in {row["method"] for row in done.groups} <= {by, "content"}
     for group, place in groups.items():
         read, then = beside.copied[:place], beside.read(beside.ours, group)
@@ -153,7 +209,9 @@ def test_killed_between_two_groups_it_goes_on(beside: Beside, tmp_path: Path) ->
     rows = json.loads(again.stdout)["groups"]
     assert sorted(row["done"] for row in rows) == ["moved", "moved", "there"]
     lake = mirrorlake.open(beside.topology)
-    noted = lake.rows("SELECT resource, outcome FROM changes WHERE kind = 'group' AND resource LIKE 'killed-%'")
+    noted = lake.rows(
+        "SELECT resource, outcome FROM changes WHERE kind = 'group' AND resource LIKE 'killed-%'"
+    )
     assert sorted((row["resource"].split()[0], row["outcome"]) for row in noted) == [
         (f"killed-{number}", "done") for number in range(3)
     ]
@@ -200,8 +258,12 @@ def test_what_cannot_be(beside: Beside) -> None:
 
 def test_plan_says_whose_it_is(beside: Beside, tmp_path: Path) -> None:
     (flow,) = mirrorlake.open(beside.topology).plan().flows
-    assert [(topic["holder"], topic["held_records"] >= COUNT) for topic in flow["topics"]] == [("ours", True)]
-    same = write_topology(tmp_path, beside.clusters.east, beside.clusters.west, {"topics": [beside.topic]})
+    assert [(topic["holder"], topic["held_records"] >= COUNT) for topic in flow["topics"]] == [
+        ("ours", True)
+    ]
+    same = write_topology(
+        tmp_path, beside.clusters.east, beside.clusters.west, {"topics": [beside.topic]}
+    )
     plan = mirrorlake.open(same).plan()
     assert plan.flows[0]["topics"][0]["holder"] == "MirrorMaker 2"
     (problem,) = [problem for problem in plan.problems if problem["rule"] == "second-writer"]

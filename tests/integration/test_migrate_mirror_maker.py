@@ -1,4 +1,5 @@
-"""Groups moved from a real MirrorMaker 2's copies to ours and back, under load, with a kill -9 of it in between."""
+"""Groups moved from a real MirrorMaker 2's copies to ours and back, under load, with a kill -9 of
+it in between."""
 
 import json
 import subprocess
@@ -59,7 +60,8 @@ def move(topology: Path, topic: str, *words: str) -> dict[str, Any]:
 
 
 def beside(directory: Path) -> Path:
-    """The topology that `import --beside` makes; without it the plan refuses to write where MirrorMaker 2 does."""
+    """The topology that `import --beside` makes; without it the plan refuses to write where
+    MirrorMaker 2 does."""
     properties = str(directory / "mm2.properties")
     (directory / "same").mkdir()
     (directory / "beside").mkdir()
@@ -67,20 +69,23 @@ def beside(directory: Path) -> Path:
     command(same, "import", properties, "-o", str(same))
     refused = command(same, "plan", code=2)
     assert "second-writer" in {problem["rule"] for problem in refused["problems"]}
-    assert {topic["holder"] for topic in refused["flows"][0]["topics"] if "moving" in topic["topic"]} == {
-        "MirrorMaker 2"
-    }
+    assert {
+        topic["holder"] for topic in refused["flows"][0]["topics"] if "moving" in topic["topic"]
+    } == {"MirrorMaker 2"}
     command(made, "import", properties, "--beside", "-o", str(made))
     planned = command(made, "plan")
     assert planned["problems"] == []
     wanted = {ORDERS: ours(ORDERS), AUDIT: ours(AUDIT)}
-    assert {topic["topic"]: topic["target_topic"] for topic in planned["flows"][0]["topics"]} == wanted
+    assert {
+        topic["topic"]: topic["target_topic"] for topic in planned["flows"][0]["topics"]
+    } == wanted
     assert {topic["holder"] for topic in planned["flows"][0]["topics"]} == {None}
     return made
 
 
 def assert_each_once(reader: Reader, wanted: set[bytes]) -> None:
-    """Nothing lost, and nothing read in two phases; within a phase of theirs only what MirrorMaker 2 wrote twice."""
+    """Nothing lost, and nothing read in two phases; within a phase of theirs only what MirrorMaker
+    2 wrote twice."""
     assert wanted - reader.values() == set(), f"{reader.group} lost {len(wanted - reader.values())}"
     counted = Counter(value for _, values in reader.phases for value in set(values) & wanted)
     again = {value for value, count in counted.items() if count > 1}
@@ -90,13 +95,17 @@ def assert_each_once(reader: Reader, wanted: set[bytes]) -> None:
             assert len(values) == len(set(values)), f"{reader.group} read some twice in {topic}"
 
 
-def test_two_waves_and_a_rollback(clusters: ClusterPair, spark: SparkSession, tmp_path: Path) -> None:
+def test_two_waves_and_a_rollback(
+    clusters: ClusterPair, spark: SparkSession, tmp_path: Path
+) -> None:
     with own_topics(clusters):
         for topic, partitions in ((ORDERS, 3), (AUDIT, 2)):
             create_topic(clusters.east, topic, partitions)
         maker = MirrorMaker(clusters, "moving-.*", tmp_path)
         load = Load(clusters.east, {ORDERS: 3, AUDIT: 2})
-        billing, slow, reports = (Reader(clusters.west, name) for name in ("billing", "slow", "reports"))
+        billing, slow, reports = (
+            Reader(clusters.west, name) for name in ("billing", "slow", "reports")
+        )
         with maker.running(), load.running():
             wait_for(lambda: copied(clusters, ORDERS) > 3_000 and copied(clusters, AUDIT) > 3_000)
             billing.begin(theirs(ORDERS))
@@ -144,7 +153,11 @@ def test_two_waves_and_a_rollback(clusters: ClusterPair, spark: SparkSession, tm
 def has_repeated(clusters: ClusterPair) -> bool:
     """Whether MirrorMaker 2 has come back, and written something twice in both topics."""
     for topic in (ORDERS, AUDIT):
-        values = [record.value for partition in read_topic(clusters.west, theirs(topic)) for record in partition]
+        values = [
+            record.value
+            for partition in read_topic(clusters.west, theirs(topic))
+            for record in partition
+        ]
         if len(values) == len(set(values)):
             return False
     return True

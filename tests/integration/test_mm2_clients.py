@@ -1,4 +1,5 @@
-"""MirrorMaker 2's released Java client reads what our adapters write: one hop, a pipe of two, other separators."""
+"""MirrorMaker 2's released Java client reads what our adapters write: one hop, a pipe of two, other
+separators."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,14 +32,19 @@ CHECKPOINTS = [
 
 @pytest.fixture
 def own(clusters: ClusterPair) -> Iterator[ClusterPair]:
-    """The clusters; topics that a test makes are gone behind it, since flows of other tests would mirror heartbeats."""
+    """The clusters; topics that a test makes are gone behind it, since flows of other tests would
+    mirror heartbeats."""
     with own_topics(clusters):
         yield clusters
 
 
-def setup(directory: Path, clusters: ClusterPair, **settings: object) -> tuple[Topology, Connections]:
+def setup(
+    directory: Path, clusters: ClusterPair, **settings: object
+) -> tuple[Topology, Connections]:
     loud = {"emit_checkpoints_enabled": True, "emit_heartbeats_enabled": True}
-    topology = load_topology(write_topology(directory, clusters.east, clusters.west, {**loud, **settings}))
+    topology = load_topology(
+        write_topology(directory, clusters.east, clusters.west, {**loud, **settings})
+    )
     return topology, Connections(topology)
 
 
@@ -78,7 +84,8 @@ def test_one_hop(own: ClusterPair, tmp_path: Path) -> None:
 
 
 def test_a_pipe_of_two(own: ClusterPair, tmp_path: Path) -> None:
-    """The last cluster of pipes east -> mid -> west and a -> b -> west, with the names that the flows give there."""
+    """The last cluster of pipes east -> mid -> west and a -> b -> west, with the names that the
+    flows give there."""
     for first, second in (("east", "mid"), ("a", "b")):
         policy = DefaultPolicy(aliases=frozenset({first, second, "west"}))
         once = policy.remote_topic(first, HEARTBEATS)
@@ -114,18 +121,31 @@ def test_another_separator(own: ClusterPair, tmp_path: Path, enabled: bool, name
     assert (found["upstreamClusters"], found["replicationHops"]["east"]) == (["east"], 1)
 
 
-def test_the_last_checkpoint_wins_and_nothing_is_written_twice(own: ClusterPair, tmp_path: Path) -> None:
+def test_the_last_checkpoint_wins_and_nothing_is_written_twice(
+    own: ClusterPair, tmp_path: Path
+) -> None:
     topology, connections = setup(tmp_path, own)
     topic = CheckpointTopic(topology.flow(FLOW), connections, MemoryLog())
     assert topic.publish([]) == 0
     assert partition_count(own.west, topic.name) == 1, "made even for nothing: clients wait for it"
     assert own_configs(own.west, topic.name)["cleanup.policy"] == "compact"
-    first, second = MirrorCheckpoint("g", "east.t", 0, 10, 20), MirrorCheckpoint("g", "east.t", 0, 5, 8, "rewound")
+    first, second = (
+        MirrorCheckpoint("g", "east.t", 0, 10, 20),
+        MirrorCheckpoint("g", "east.t", 0, 5, 8, "rewound"),
+    )
     other = MirrorCheckpoint("g", "east.t", 1, 1, 1)
-    assert topic.publish([MirrorCheckpoint("g", "east.t", 2, 7, -1)]) == 0, "there is no position below 0"
-    assert [topic.publish(some) for some in ([first, other], [first, other], [second, other], [second])] == [2, 0, 1, 0]
+    assert topic.publish([MirrorCheckpoint("g", "east.t", 2, 7, -1)]) == 0, (
+        "there is no position below 0"
+    )
+    assert [
+        topic.publish(some) for some in ([first, other], [first, other], [second, other], [second])
+    ] == [2, 0, 1, 0]
     (records,) = read_topic(own.west, topic.name)
-    assert [decode_checkpoint(record.key, record.value) for record in records] == [first, other, second]
+    assert [decode_checkpoint(record.key, record.value) for record in records] == [
+        first,
+        other,
+        second,
+    ]
     found = ask_mirror_client(own.west, "east", "g")
     assert found["translateOffsets"]["g"] == {"east.t/0": [8, "rewound"], "east.t/1": [1, ""]}
 
@@ -133,7 +153,9 @@ def test_the_last_checkpoint_wins_and_nothing_is_written_twice(own: ClusterPair,
 def test_many_checkpoints_at_once(own: ClusterPair, tmp_path: Path) -> None:
     topology, connections = setup(tmp_path, own)
     topic = CheckpointTopic(topology.flow(FLOW), connections, MemoryLog())
-    many = [MirrorCheckpoint(f"g{n % 500}", f"east.t{n % 200}", n // 500, n, n) for n in range(100_000)]
+    many = [
+        MirrorCheckpoint(f"g{n % 500}", f"east.t{n % 200}", n // 500, n, n) for n in range(100_000)
+    ]
     assert topic.publish(many) == len(set(many))
     assert sum(map(len, read_topic(own.west, topic.name))) == len(many)
 

@@ -1,4 +1,5 @@
-"""MirrorMaker 2's Java client over two running flows, east -> west -> north: it says what `checkpoints` says."""
+"""MirrorMaker 2's Java client over two running flows, east -> west -> north: it says what
+`checkpoints` says."""
 
 import uuid
 from collections.abc import Mapping
@@ -23,21 +24,31 @@ TRANSACTIONS = 60
 
 def commit(bootstrap: str, group: str, topic: str, offset: int, metadata: str) -> None:
     """Commit a position as a group without members does."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
-    consumer.commit(offsets=[TopicPartition(topic, 0, offset, metadata=metadata)], asynchronous=False)
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}
+    )
+    consumer.commit(
+        offsets=[TopicPartition(topic, 0, offset, metadata=metadata)], asynchronous=False
+    )
     consumer.close()
 
 
 def table(lake: Lake, flow: str) -> Mapping[str, dict[str, list[Any]]]:
-    """The newest checkpoints of a flow as the client gives them: by group, `topic/partition` to [offset, metadata]."""
+    """The newest checkpoints of a flow as the client gives them: by group, `topic/partition` to
+    [offset, metadata]."""
     found: dict[str, dict[str, list[Any]]] = {}
     for row in lake.sql(f"SELECT * FROM group_positions WHERE flow = '{flow}'").collect():
         place = f"{row['target_topic']}/{row['partition']}"
-        found.setdefault(row["group_id"], {})[place] = [row["target_position"], row["metadata"] or ""]
+        found.setdefault(row["group_id"], {})[place] = [
+            row["target_position"],
+            row["metadata"] or "",
+        ]
     return found
 
 
-def test_a_pipe_of_two_running_flows(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
+def test_a_pipe_of_two_running_flows(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path
+) -> None:
     topic = f"pipe{uuid.uuid4().hex[:6]}"
     here, there = f"{topic}-here", f"{topic}-there"
     loud = {"emit_heartbeats_enabled": True, "emit_checkpoints_enabled": True}
@@ -49,7 +60,9 @@ def test_a_pipe_of_two_running_flows(spark: SparkSession, clusters: ClusterPair,
         topology = write_flows(tmp_path / "flows", addresses, flows)
         create_topic(clusters.east, topic)
         producer = transactional_producer(clusters.east)
-        for number in range(TRANSACTIONS):  # a marker every second offset: positions differ on both sides
+        for number in range(
+            TRANSACTIONS
+        ):  # a marker every second offset: positions differ on both sides
             producer.begin_transaction()
             send(producer, topic, NewRecord(b"%d" % number))
             producer.commit_transaction(30)
@@ -57,24 +70,36 @@ def test_a_pipe_of_two_running_flows(spark: SparkSession, clusters: ClusterPair,
         with live(spark, topology) as run:
             until(lambda: here in table(run.lake, "east->west"), "the group of east is known", 240)
             commit(clusters.west, there, f"east.{topic}", 20, "by west")
-            until(lambda: there in table(run.lake, "west->north"), "the group of west is known", 240)
             until(
-                lambda: ask_mirror_client(north.bootstrap_servers, "west")["replicationHops"].get("east") == 2,
+                lambda: there in table(run.lake, "west->north"), "the group of west is known", 240
+            )
+            until(
+                lambda: (
+                    ask_mirror_client(north.bootstrap_servers, "west")["replicationHops"].get(
+                        "east"
+                    )
+                    == 2
+                ),
                 "heartbeats have come through both flows",
                 240,
             )
         at_west = ask_mirror_client(clusters.west, "east", here, there)
         at_north = ask_mirror_client(north.bootstrap_servers, "west", here, there)
         found = {flow: table(run.lake, flow) for flow in ("east->west", "west->north")}
-    assert found["east->west"][here] == {f"east.{topic}/0": [20, "by east"]}, "the map is exact over markers"
-    assert at_west["translateOffsets"] == {here: found["east->west"][here], there: {}}
-    assert at_north["translateOffsets"] == {group: found["west->north"].get(group, {}) for group in (here, there)}, (
-        "what is synced to west goes on to north"
+    assert found["east->west"][here] == {f"east.{topic}/0": [20, "by east"]}, (
+        "the map is exact over markers"
     )
+    assert at_west["translateOffsets"] == {here: found["east->west"][here], there: {}}
+    assert at_north["translateOffsets"] == {
+        group: found["west->north"].get(group, {}) for group in (here, there)
+    }, "what is synced to west goes on to north"
     place, (_, metadata) = f"west.east.{topic}/0", ("", "by west")
     assert at_north["translateOffsets"][there][place][1] == metadata
     assert at_west["replicationHops"] == {"east": 1, "nobody": -1}
     assert at_north["replicationHops"] == {"east": 2, "west": 1, "nobody": -1}
-    assert (at_west["upstreamClusters"], at_north["upstreamClusters"]) == (["east"], ["east", "west"])
+    assert (at_west["upstreamClusters"], at_north["upstreamClusters"]) == (
+        ["east"],
+        ["east", "west"],
+    )
     assert at_west["checkpointTopics"] == ["east.checkpoints.internal"]
     assert at_north["checkpointTopics"] == ["west.checkpoints.internal"]

@@ -27,7 +27,8 @@ Row = tuple[bytes | None, bytes | None, Headers, int | None]
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows as they are given: cut out of more, in columns of some type, with a header added or taken away."""
+    """Rows as they are given: cut out of more, in columns of some type, with a header added or
+    taken away."""
 
     rows: list[Row]
     skipped: int
@@ -40,13 +41,24 @@ class Batch:
     def arrow(self) -> pa.RecordBatch:
         """The batch: a slice that has other rows in front of itself and behind."""
         other: list[Row] = [(b"other", None, [("other", b"1")], 1)] * self.skipped
-        keys, values, headers, times = zip(*other, *self.rows, *other[:1], ("?", "?", None, 1), strict=True)
-        listed = [None if row is None else [{"key": key, "value": value} for key, value in row] for row in headers]
+        keys, values, headers, times = zip(
+            *other, *self.rows, *other[:1], ("?", "?", None, 1), strict=True
+        )
+        listed = [
+            None if row is None else [{"key": key, "value": value} for key, value in row]
+            for row in headers
+        ]
         columns = {
-            "key": pa.array([None if key == "?" else key for key in keys], pa.binary()).cast(self.binary),
-            "value": pa.array([None if value == "?" else value for value in values], pa.binary()).cast(self.binary),
+            "key": pa.array([None if key == "?" else key for key in keys], pa.binary()).cast(
+                self.binary
+            ),
+            "value": pa.array(
+                [None if value == "?" else value for value in values], pa.binary()
+            ).cast(self.binary),
             "headers": pa.array(listed, self.headers),
-            "timestamp": pa.array([None if at is None else at * 1_000 for at in times], pa.timestamp("us", "UTC")),
+            "timestamp": pa.array(
+                [None if at is None else at * 1_000 for at in times], pa.timestamp("us", "UTC")
+            ),
         }
         return pa.record_batch(columns).slice(self.skipped, len(self.rows))
 
@@ -70,7 +82,9 @@ _batch = st.builds(
     Batch,
     st.lists(_row, max_size=30) | st.lists(_plain, max_size=30),
     st.integers(0, 20),
-    st.sampled_from([pa.binary(), pa.large_binary(), pa.binary_view(), pa.dictionary(pa.int32(), pa.binary())]),
+    st.sampled_from(
+        [pa.binary(), pa.large_binary(), pa.binary_view(), pa.dictionary(pa.int32(), pa.binary())]
+    ),
     st.sampled_from([HEADERS, LARGE_HEADERS]),
     st.none() | st.tuples(_name, st.binary(max_size=9)),
     st.none() | st.sampled_from(["gone", "", "a"]),
@@ -94,7 +108,9 @@ class Place:
         found: list[Any] = []
         while self.position < end:
             for message in self.reader.consume(1_000, 0.05):
-                assert message.error() is None or message.error().name() == "_PARTITION_EOF", message.error()
+                assert message.error() is None or message.error().name() == "_PARTITION_EOF", (
+                    message.error()
+                )
                 if message.error() is None:
                     found.append(message)
                     self.position = message.offset() + 1
@@ -131,14 +147,19 @@ def producer_of(place: Place, codec: str) -> Producer:
     return place.producers[codec]
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=60,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(st.lists(_batch, min_size=1, max_size=4), st.sampled_from(CODECS))
 def test_what_is_given_is_what_is_read_back(place: Place, batches: list[Batch], codec: str) -> None:
     producer = producer_of(place, codec)
     producer.begin_transaction()
     shipments = []
     for batch in batches:
-        shipments.append(producer.shipment(place.topic, 0, batch.arrow(), batch.added, batch.removed))
+        shipments.append(
+            producer.shipment(place.topic, 0, batch.arrow(), batch.added, batch.removed)
+        )
         shipments[-1].send()
         if batch.foreign:  # another one writes between
             assert producer.flush(20) == 0
@@ -147,7 +168,12 @@ def test_what_is_given_is_what_is_read_back(place: Place, batches: list[Batch], 
     producer.commit_transaction(20)
     offsets = [int(offset) for shipment in shipments for offset in shipment.offsets()]
     found = {
-        message.offset(): (message.key(), message.value(), message.headers(), message.timestamp()[1])
+        message.offset(): (
+            message.key(),
+            message.value(),
+            message.headers(),
+            message.timestamp()[1],
+        )
         for message in place.read(max(offsets, default=-1) + 1)
         if not (message.value() or b"").startswith(b"foreign ")
     }
@@ -176,7 +202,12 @@ def transactional(bootstrap: str, topic: str, **more: Any) -> Producer:
     """A producer that has begun a transaction."""
     extra = {key.replace("_", "."): value for key, value in more.items()}
     made = Producer(
-        {"bootstrap.servers": bootstrap, "transactional.id": topic, "message.max.bytes": 10_000_000, **extra}
+        {
+            "bootstrap.servers": bootstrap,
+            "transactional.id": topic,
+            "message.max.bytes": 10_000_000,
+            **extra,
+        }
     )
     made.init_transactions(30)
     made.begin_transaction()
@@ -184,12 +215,14 @@ def transactional(bootstrap: str, topic: str, **more: Any) -> Producer:
 
 
 def test_a_refused_record_in_the_middle(clusters: ClusterPair, topic_name: str) -> None:
-    """The one that is too large says so; nothing of the transaction is seen, and the next one is as ever."""
+    """The one that is too large says so; nothing of the transaction is seen, and the next one is as
+    ever."""
     create_topic(clusters.west, topic_name, max_message_bytes="5000")
     producer = transactional(clusters.west, topic_name, batch_num_messages=1)
     shipment = producer.shipment(topic_name, 0, rows([b"a", b"b", b"x" * 20_000, b"c"]))
     shipment.send()
-    # librdkafka sends nothing more in a transaction that failed: the last one waits, or was refused on its way.
+    # librdkafka sends nothing more in a transaction that failed: the last one waits, or was refused
+    # on its way.
     assert producer.flush(2) <= 1
     refused = shipment.refused()
     assert refused is not None and refused[:3].tolist() == [0, 0, KafkaError.MSG_SIZE_TOO_LARGE]
@@ -244,7 +277,9 @@ def test_a_partition_that_was_added_a_moment_ago(clusters: ClusterPair, topic_na
             producer.refresh(topic_name, 5)
             producer.poll(0.05)
     producer.commit_transaction(20)
-    assert [[record.value for record in part] for part in read_topic(clusters.west, topic_name)] == [[b"a"], [b"b"]]
+    assert [
+        [record.value for record in part] for part in read_topic(clusters.west, topic_name)
+    ] == [[b"a"], [b"b"]]
 
 
 def test_who_is_fenced_may_not_write(clusters: ClusterPair, topic_name: str) -> None:

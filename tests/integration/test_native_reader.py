@@ -1,4 +1,5 @@
-"""The native reader gives what any consumer gets, record by record, and knows when a range is over."""
+"""The native reader gives what any consumer gets, record by record, and knows when a range is
+over."""
 
 import ctypes as C
 import random
@@ -31,16 +32,21 @@ CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 BYTES = st.none() | st.binary(max_size=40)
 HEADERS = st.none() | st.lists(st.tuples(st.text("aß🔑b", max_size=3), BYTES), max_size=4)
 RECORDS = st.lists(
-    st.builds(NewRecord, BYTES, BYTES, st.integers(0, 2), HEADERS, st.integers(0, 1_700_000_000_000)),
+    st.builds(
+        NewRecord, BYTES, BYTES, st.integers(0, 2), HEADERS, st.integers(0, 1_700_000_000_000)
+    ),
     min_size=1,
     max_size=30,
 )
 
 
 def native(
-    bootstrap: str, ranges: Mapping[tuple[str, int], tuple[int, int]], reader: NativeReader | None = None
+    bootstrap: str,
+    ranges: Mapping[tuple[str, int], tuple[int, int]],
+    reader: NativeReader | None = None,
 ) -> dict[tuple[str, int], list[tuple]]:
-    """What the reader gives of each partition: (offset, timestamp type, timestamp, key, value, headers)."""
+    """What the reader gives of each partition: (offset, timestamp type, timestamp, key, value,
+    headers)."""
     found: dict[tuple[str, int], list[tuple]] = {}
     used = reader or opened(bootstrap)
     try:
@@ -54,7 +60,9 @@ def native(
     return found
 
 
-def opened(bootstrap: str, keep: bool = False, patience_seconds: float = PATIENCE_SECONDS) -> NativeReader:
+def opened(
+    bootstrap: str, keep: bool = False, patience_seconds: float = PATIENCE_SECONDS
+) -> NativeReader:
     return NativeReader({"bootstrap.servers": bootstrap, "log_level": 2}, keep, patience_seconds)
 
 
@@ -77,7 +85,9 @@ def rows_of(batch: pa.RecordBatch) -> list[tuple]:
     return list(zip(*(column.to_pylist() for column in columns), headers, strict=True))
 
 
-def consumed(bootstrap: str, ranges: Mapping[tuple[str, int], tuple[int, int]]) -> dict[tuple[str, int], list[tuple]]:
+def consumed(
+    bootstrap: str, ranges: Mapping[tuple[str, int], tuple[int, int]]
+) -> dict[tuple[str, int], list[tuple]]:
     """The same by confluent-kafka's consumer."""
     consumer = Consumer(
         {
@@ -100,7 +110,14 @@ def consumed(bootstrap: str, ranges: Mapping[tuple[str, int], tuple[int, int]]) 
                 ended.add(key)
             elif message.offset() < ranges[key][1]:
                 kind, at = message.timestamp()
-                row = (message.offset(), kind - 1, at, message.key(), message.value(), message.headers())
+                row = (
+                    message.offset(),
+                    kind - 1,
+                    at,
+                    message.key(),
+                    message.value(),
+                    message.headers(),
+                )
                 found.setdefault(key, []).append(row)
     consumer.close()
     return found
@@ -108,20 +125,29 @@ def consumed(bootstrap: str, ranges: Mapping[tuple[str, int], tuple[int, int]]) 
 
 def log_ends(bootstrap: str, topic: str, partitions: int) -> dict[tuple[str, int], tuple[int, int]]:
     """From the start to the last stable offset of each partition."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "ends", "isolation.level": "read_committed"})
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": "ends", "isolation.level": "read_committed"}
+    )
     found = {}
     for partition in range(partitions):
         while (topic, partition) not in found:
             with suppress(KafkaException):  # a leader may be new to it
-                found[topic, partition] = consumer.get_watermark_offsets(TopicPartition(topic, partition), 10)
+                found[topic, partition] = consumer.get_watermark_offsets(
+                    TopicPartition(topic, partition), 10
+                )
     consumer.close()
     return found
 
 
-@settings(max_examples=6, phases=[Phase.generate], suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=6,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(
     rounds=st.lists(
-        st.tuples(RECORDS, st.sampled_from(CODECS), st.sampled_from(["plain", "commit", "abort"])), max_size=4
+        st.tuples(RECORDS, st.sampled_from(CODECS), st.sampled_from(["plain", "commit", "abort"])),
+        max_size=4,
     ),
     appended=st.booleans(),
     dice=st.randoms(use_true_random=False),
@@ -129,10 +155,15 @@ def log_ends(bootstrap: str, topic: str, partitions: int) -> dict[tuple[str, int
 def test_any_topic_is_read_as_a_consumer_reads_it(
     clusters: ClusterPair, rounds: list, appended: bool, dice: random.Random
 ) -> None:
-    """Null and empty keys, values and headers, codecs, transactions and aborts, both kinds of timestamps; whole, and
-    cut into ranges at random offsets."""
+    """Null and empty keys, values and headers, codecs, transactions and aborts, both kinds of
+    timestamps; whole, and cut into ranges at random offsets."""
     topic = f"native-{uuid.uuid4().hex[:10]}"
-    create_topic(clusters.east, topic, 3, message_timestamp_type="LogAppendTime" if appended else "CreateTime")
+    create_topic(
+        clusters.east,
+        topic,
+        3,
+        message_timestamp_type="LogAppendTime" if appended else "CreateTime",
+    )
     for records, codec, how in rounds:
         if how == "plain":
             write(clusters.east, topic, records, compression_type=codec)
@@ -140,7 +171,9 @@ def test_any_topic_is_read_as_a_consumer_reads_it(
             producer = transactional_producer(clusters.east)
             producer.begin_transaction()
             for record in records:
-                producer.produce(topic, record.value, record.key, record.partition, headers=record.headers)
+                producer.produce(
+                    topic, record.value, record.key, record.partition, headers=record.headers
+                )
             producer.flush(30)
             producer.commit_transaction() if how == "commit" else producer.abort_transaction()
     ranges = log_ends(clusters.east, topic, 3)
@@ -167,15 +200,20 @@ def test_a_reader_goes_on_and_back(clusters: ClusterPair, topic_name: str) -> No
     key = (topic_name, 0)
     reader = opened(clusters.east, keep=True)
     for first, end in ((0, 10), (10, 500), (200, 300), (300, 300), (300, 1_000)):
-        offsets = [row[0] for row in native(clusters.east, {key: (first, end)}, reader).get(key, [])]
+        offsets = [
+            row[0] for row in native(clusters.east, {key: (first, end)}, reader).get(key, [])
+        ]
         assert offsets == list(range(first, end))
     write(clusters.east, topic_name, numbered(50, 1))
-    assert [row[0] for row in native(clusters.east, {key: (1_000, 1_050)}, reader)[key]] == list(range(1_000, 1_050))
+    assert [row[0] for row in native(clusters.east, {key: (1_000, 1_050)}, reader)[key]] == list(
+        range(1_000, 1_050)
+    )
     reader.close()
 
 
 def test_what_nobody_will_read_is_let_go_of(clusters: ClusterPair, topic_name: str) -> None:
-    """A reader that stays at the ends of logs fetches ahead: a burst that others read would fill its memory."""
+    """A reader that stays at the ends of logs fetches ahead: a burst that others read would fill
+    its memory."""
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(1_000, 1))
     key = (topic_name, 0)
@@ -185,7 +223,9 @@ def test_what_nobody_will_read_is_let_go_of(clusters: ClusterPair, topic_name: s
     reader.keep_prefetched(())
     assert _waiting(reader) == 0
     write(clusters.east, topic_name, numbered(50, 1))
-    assert [row[0] for row in native(clusters.east, {key: (900, 1_050)}, reader)[key]] == list(range(900, 1_050))
+    assert [row[0] for row in native(clusters.east, {key: (900, 1_050)}, reader)[key]] == list(
+        range(900, 1_050)
+    )
     reader.close()
 
 
@@ -201,12 +241,16 @@ def test_a_range_that_was_trimmed_is_an_error(clusters: ClusterPair, topic_name:
     write(clusters.east, topic_name, numbered(100, 1))
     truncate(clusters.east, topic_name, 40)
     assert len(native(clusters.east, {(topic_name, 0): (40, 100)})[topic_name, 0]) == 60
-    with pytest.raises(KafkaException, match=f"{topic_name}-0 cannot be read from offset 10") as raised:
+    with pytest.raises(
+        KafkaException, match=f"{topic_name}-0 cannot be read from offset 10"
+    ) as raised:
         native(clusters.east, {(topic_name, 0): (10, 100)})
     assert raised.value.args[0].code() == KafkaError._AUTO_OFFSET_RESET
 
 
-def test_a_topic_that_is_gone_is_an_error(clusters: ClusterPair, impatient: NativeReader, topic_name: str) -> None:
+def test_a_topic_that_is_gone_is_an_error(
+    clusters: ClusterPair, impatient: NativeReader, topic_name: str
+) -> None:
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(10, 1))
     delete_topic(clusters.east, topic_name)

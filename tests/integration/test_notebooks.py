@@ -1,4 +1,5 @@
-"""Every notebook runs: on a lake of known rows, as a workspace would run it, and on the demo's lake."""
+"""Every notebook runs: on a lake of known rows, as a workspace would run it, and on the demo's
+lake."""
 
 import os
 import runpy
@@ -53,14 +54,16 @@ MOVES = {
 
 @pytest.fixture(scope="module")
 def place(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake where orders-1 is late in its second minute by batch 8, orders-2 has two records that are not mapped, and
-    three that are not staged."""
+    """A lake where orders-1 is late in its second minute by batch 8, orders-2 has two records that
+    are not mapped, and three that are not staged."""
     directory = tmp_path_factory.mktemp("notebooks")
     history = History(spark, directory)
     for partition in (0, 1, 2):
         mapped = 18 if partition == 2 else 20
         history.staged(95, "orders", partition, range(20))
-        history.run(90, "orders", partition, 7, 0, 100, 10).run(28, "orders", partition, 8, 10, 111, mapped - 10)
+        history.run(90, "orders", partition, 7, 0, 100, 10).run(
+            28, "orders", partition, 8, 10, 111, mapped - 10
+        )
         history.batch(90, "orders", partition, 7, 10, [5, 8, 8, 9, 9, 9])
         late = [5, 300, 40, 900, 7000 if partition == 1 else 100, 8000]
         history.batch(28, "orders", partition, 8, mapped - 10, late)
@@ -123,8 +126,8 @@ def place(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
         )
     history.write()
     (directory / "mirrorlake.yml").write_text(
-        "clusters: {east: {bootstrap_servers: '127.0.0.1:1'}, west: {bootstrap_servers: '127.0.0.1:2'}}\n"
-        "lake: {path: ./lake}\nflows: {east->west: {topics: [orders]}}\n",
+        "clusters: {east: {bootstrap_servers: '127.0.0.1:1'}, west: {bootstrap_servers: "
+        "'127.0.0.1:2'}}\nlake: {path: ./lake}\nflows: {east->west: {topics: [orders]}}\n",
         encoding="utf-8",
     )
     return directory
@@ -132,22 +135,27 @@ def place(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.fixture(scope="module")
 def recorded(place: Path) -> None:
-    """Two runs in the lake's own store: 0.2 busy cores at rest, 20 CPU seconds for a million records."""
+    """Two runs in the lake's own store: 0.2 busy cores at rest, 20 CPU seconds for a million
+    records."""
     store = open_store(Tracking(), place / "lake")
     for number, rates in enumerate(((0, 10_000, 20_000), (5_000, 40_000))):
-        run = store.begin(f"run {number}", {"mirrorlake.command": "run"}, 1_790_000_000_000 + number)
+        run = store.begin(
+            f"run {number}", {"mirrorlake.command": "run"}, 1_790_000_000_000 + number
+        )
         store.params(run, {"cores": "2"})
         for step, rate in enumerate(rates):
             figures = {"records_per_second": rate, "cpu_cores": 0.2 + rate * 20 / 1e6}
             store.metrics(run, figures, 1_790_000_000_000 + 30_000 * step, 30 * step)
-        store.metrics(run, {"records": 1e6, "seconds": 100.0, "cpu_seconds": 40.0}, 1_790_000_100_000, 100)
+        store.metrics(
+            run, {"records": 1e6, "seconds": 100.0, "cpu_seconds": 40.0}, 1_790_000_100_000, 100
+        )
         store.end(run, "FINISHED")
 
 
 @pytest.fixture
 def run(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Runs a notebook as `python notebooks/<name>.py` does, in this process; returns what it shows. No session is asked
-    for: the lake is a folder."""
+    """Runs a notebook as `python notebooks/<name>.py` does, in this process; returns what it shows.
+    No session is asked for: the lake is a folder."""
 
     def no_session(_known: Internals) -> SparkSession:
         raise AssertionError("a lake in a folder needs none")
@@ -165,14 +173,19 @@ def run(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixt
 
 
 def charts(place: Path, name: str) -> list[str]:
-    return [path.read_text(encoding="utf-8") for path in sorted((place / "notebook-charts").glob(f"{name}-*.html"))]
+    return [
+        path.read_text(encoding="utf-8")
+        for path in sorted((place / "notebook-charts").glob(f"{name}-*.html"))
+    ]
 
 
 def test_01_quickstart(place: Path, run: Run) -> None:
     said = run("01_quickstart")
     assert "incident" in said and "target_refused" in said and "stopped" in said
     drawn = charts(place, "01_quickstart")
-    assert len(drawn) == 2 and all("vega" in text and "http://" not in text[:2000] for text in drawn)
+    assert len(drawn) == 2 and all(
+        "vega" in text and "http://" not in text[:2000] for text in drawn
+    )
 
 
 def test_02_investigate_latency(place: Path, run: Run) -> None:
@@ -213,13 +226,17 @@ def test_08_command(place: Path, run: Run) -> None:
     assert f'"{FLOW}"' in said and "exit code 0" in said
     said = run("08_command", "command=divergence", f"arguments=--flow {FLOW}")
     assert "only in the lake" in said and "exit code 1, the replication needs attention" in said
-    assert "there is no flow west->east" in run("08_command", "command=plan", "arguments=--flow west->east")
+    assert "there is no flow west->east" in run(
+        "08_command", "command=plan", "arguments=--flow west->east"
+    )
 
 
 def test_04_failover_drill(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def moved(_lake: OpenLake, flow: str, groups: tuple[str, ...] | None, *, dry_run: bool) -> Moves:
+    def moved(
+        _lake: OpenLake, flow: str, groups: tuple[str, ...] | None, *, dry_run: bool
+    ) -> Moves:
         asked.append((flow, groups, dry_run))
         return Moves.from_document(MOVES)
 
@@ -244,12 +261,16 @@ def test_07_trace(place: Path, run: Run) -> None:
     assert len(charts(place, "07_trace")) == 1
     assert "the target refused it: too large" in run("07_trace", "partition=2", "offset=18")
     assert "offset 19, east->west" in run("07_trace", "key=key-19")
-    assert "offset 10, east->west" in run("07_trace", "topic=east.orders", "side=target", "partition=1", "offset=111")
+    assert "offset 10, east->west" in run(
+        "07_trace", "topic=east.orders", "side=target", "partition=1", "offset=111"
+    )
 
 
 def test_06_capacity(place: Path, run: Run, recorded: None) -> None:
     said = run("06_capacity", "records_per_second=100000", "utilisation=0.5")
-    assert "100,000 records/s, 50% busy: 4.4 cores by runs of this lake (20 CPU s per million)" in said
+    assert (
+        "100,000 records/s, 50% busy: 4.4 cores by runs of this lake (20 CPU s per million)" in said
+    )
     assert len(charts(place, "06_capacity")) == 1
 
 
@@ -286,7 +307,8 @@ class FakeWidgets:
 
 
 @pytest.mark.parametrize(
-    "name", ["01_quickstart", "02_investigate_latency", "03_translate_offsets", "05_audit", "07_trace"]
+    "name",
+    ["01_quickstart", "02_investigate_latency", "03_translate_offsets", "05_audit", "07_trace"],
 )
 def test_a_workspace_uses_its_own_session_widgets_and_display(
     spark: SparkSession, place: Path, name: str, monkeypatch: pytest.MonkeyPatch
@@ -306,26 +328,50 @@ def test_a_workspace_uses_its_own_session_widgets_and_display(
     exec(compile(source, name, "exec"), namespace)
     assert widgets.made[0] == "lake" and "flow" in widgets.made
     assert any(isinstance(item, DataFrame) for item in shown)
-    assert all(isinstance(item, DataFrame) for item in shown), "a sentence goes to the cell's output"
-    assert all(item.startswith("<svg") and "<script" not in item for item in drawn), "charts need no network"
+    assert all(isinstance(item, DataFrame) for item in shown), (
+        "a sentence goes to the cell's output"
+    )
+    assert all(item.startswith("<svg") and "<script" not in item for item in drawn), (
+        "charts need no network"
+    )
     assert bool(drawn) is (name != "05_audit")
 
 
 def test_what_the_pages_say_is_right(spark: SparkSession, place: Path, recorded: None) -> None:
     nb = open_notebook(
-        {}, flow="", topic="", since="", until="", partition="", offset="", minute="", records_per_second="",
-        utilisation="", tracking_uri="", experiment="",
-    )  # fmt: skip
+        {},
+        flow="",
+        topic="",
+        since="",
+        until="",
+        partition="",
+        offset="",
+        minute="",
+        records_per_second="",
+        utilisation="",
+        tracking_uri="",
+        experiment="",
+    )
     nb._widgets["lake"] = str(place / "lake")
     spike = latency.find_spike(nb)
     assert (spike.topic, spike.partition, spike.batch_id, spike.p99_ms) == ("orders", 1, 8, 7000)
     assert sorted(latency.records(nb, spike)["offset"].to_pylist()) == list(range(10, 20))
     asked = [("orders", 0, position) for position in (0, 9, 10, 19)]
     there = {row["position"]: row for row in translation.there_and_back(nb, asked).to_pylist()}
-    assert {position: row["other_position"] for position, row in there.items()} == {0: 100, 9: 109, 10: 111, 19: 120}
+    assert {position: row["other_position"] for position, row in there.items()} == {
+        0: 100,
+        9: 109,
+        10: 111,
+        19: 120,
+    }
     assert all(row["back"] == position and row["exact"] for position, row in there.items())
     home = translation.back_and_there(nb, asked).to_pylist()
-    assert {row["position"]: row["other_position"] for row in home} == {100: 0, 109: 9, 111: 10, 120: 19}
+    assert {row["position"]: row["other_position"] for row in home} == {
+        100: 0,
+        109: 9,
+        111: 10,
+        120: 19,
+    }
     (missing,) = audit.missing(nb).to_pylist()
     assert (missing["partition"], missing["first_offset"], missing["last_offset"]) == (2, 18, 19)
     assert (missing["incident"], missing["decision"]) == ("target_refused", "open")
@@ -345,7 +391,12 @@ def test_every_notebook_runs_unchanged_beside_the_demo(tmp_path: Path) -> None:
 
     def done(*command: str) -> str:
         found = subprocess.run(
-            [sys.executable, *command], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600
+            [sys.executable, *command],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=600,
         )
         assert found.returncode == 0, found.stdout + found.stderr
         return found.stdout
@@ -355,12 +406,21 @@ def test_every_notebook_runs_unchanged_beside_the_demo(tmp_path: Path) -> None:
     assert "orders" in said["01_quickstart"]
     assert "orders-" in said["02_investigate_latency"]
     assert "east.orders" in said["03_translate_offsets"]
-    assert "would move" in said["04_failover_drill"] and "orders-service" in said["04_failover_drill"]
+    assert (
+        "would move" in said["04_failover_drill"] and "orders-service" in said["04_failover_drill"]
+    )
     assert "partitions complete, and no other" in said["05_audit"]
-    known = "cores by runs of this lake", "No run has been recorded from which a cost can be calculated"
-    assert any(one in said["06_capacity"] for one in known), "runs of less than half a minute have no figures over time"
+    known = (
+        "cores by runs of this lake",
+        "No run has been recorded from which a cost can be calculated",
+    )
+    assert any(one in said["06_capacity"] for one in known), (
+        "runs of less than half a minute have no figures over time"
+    )
     assert "it is at the target" in said["07_trace"]
     lake = mirrorlake.open(path=tmp_path / "mirrorlake-demo" / "lake")
-    (read,) = lake.rows("SELECT max(partition) AS partition FROM checkpoints WHERE group_id = 'shop'")
+    (read,) = lake.rows(
+        "SELECT max(partition) AS partition FROM checkpoints WHERE group_id = 'shop'"
+    )
     place = ("topic=orders", f"partition={read['partition']}", "offset=0")
     assert "group shop is past it at the source" in done(str(FOLDER / "07_trace.py"), *place)

@@ -1,4 +1,5 @@
-"""Whatever breaks in a thread of a run, at any step: it is reported, tried again, and never taken for a good end."""
+"""Whatever breaks in a thread of a run, at any step: it is reported, tried again, and never taken
+for a good end."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -107,7 +108,8 @@ def arrived(bootstrap: str, topic: str, count: int) -> bool:
 def test_what_breaks_is_tried_again_until_it_goes(
     broken: Broken, spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
-    """Each step breaks five times while records come: all arrive, in order, and what was told of it is closed."""
+    """Each step breaks five times while records come: all arrive, in order, and what was told of it
+    is closed."""
     create_topic(clusters.east, topic_name)
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
     fill(clusters.east, topic_name, "first", 10, 1)
@@ -116,13 +118,18 @@ def test_what_breaks_is_tried_again_until_it_goes(
         until(partial(arrived, clusters.west, f"east.{topic_name}", len(wanted)), "it runs")
         for number, name in enumerate((*STEPS, *LASTING)):
             broken.left[name] = 5
-            if name.startswith(("flow: begin", "flow: make", "landing: start", "landing: plan", "landing: watch")):
+            if name.startswith(
+                ("flow: begin", "flow: make", "landing: start", "landing: plan", "landing: watch")
+            ):
                 run.replicator._landings["east"]._changed.set()  # these are steps of a beginning
                 run.replicator._running["east->west"].worker._again.set()
             fill(clusters.east, topic_name, f"{number}", 10, 1)
             wanted += texts(f"{number}", 10, 1)
             until(partial(broken.over, name), f"{name} breaks as often as it is to")
-            until(partial(arrived, clusters.west, f"east.{topic_name}", len(wanted)), f"records arrive behind {name}")
+            until(
+                partial(arrived, clusters.west, f"east.{topic_name}", len(wanted)),
+                f"records arrive behind {name}",
+            )
         until(lambda: not incidents(run.lake), "what was told is closed")
     assert values(read_topic(clusters.west, f"east.{topic_name}")[0]) == wanted
     assert broken.met == dict.fromkeys((*STEPS, *LASTING), 5)
@@ -131,8 +138,8 @@ def test_what_breaks_is_tried_again_until_it_goes(
 def test_what_goes_on_breaking_is_told_and_lets_no_run_end_well(
     broken: Broken, spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
-    """For each step: a run with an end ends with an error, an incident is open, and `status` is not healthy; and once
-    the step goes again, all is well."""
+    """For each step: a run with an end ends with an error, an incident is open, and `status` is not
+    healthy; and once the step goes again, all is well."""
     for number, name in enumerate(STEPS):
         if name == "landing: compare":
             continue  # a run with an end compares once, when it plans
@@ -153,7 +160,12 @@ def test_what_goes_on_breaking_is_told_and_lets_no_run_end_well(
 
 @pytest.mark.parametrize("name", ["landing: watch", "flow: batch", "upkeep: turn"])
 def test_a_worker_that_is_broken_when_the_run_is_stopped_is_what_the_run_ends_with(
-    name: str, broken: Broken, spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+    name: str,
+    broken: Broken,
+    spark: SparkSession,
+    clusters: ClusterPair,
+    topic_name: str,
+    tmp_path: Path,
 ) -> None:
     create_topic(clusters.east, topic_name)
     fill(clusters.east, topic_name, "a", 10, 1)
@@ -164,24 +176,36 @@ def test_a_worker_that_is_broken_when_the_run_is_stopped_is_what_the_run_ends_wi
         told = incidents(run.lake)
         status = mirrorlake.open(topology).status()
         assert not status.healthy
-    assert {row["flow"] for row in told} == {WHOLE_LAKE if name.startswith("upkeep") else "east->west"}
+    assert {row["flow"] for row in told} == {
+        WHOLE_LAKE if name.startswith("upkeep") else "east->west"
+    }
     assert len(run.raised) == 1 and isinstance(run.raised[0], MirrorlakeError)
 
 
 @pytest.mark.slow
-def test_a_session_that_dies_ends_the_run_which_says_so(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> None:
+def test_a_session_that_dies_ends_the_run_which_says_so(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
     """No other JVM can be had in that process: who started it starts it again."""
     create_topic(clusters.east, topic_name)
     fill(clusters.east, topic_name, "a", 10, 1)
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
     run = start_run(topology)
     until(partial(arrived, clusters.west, f"east.{topic_name}", 10), "it runs")
-    (jvm,) = [child for child in psutil.Process(run.pid).children(recursive=True) if child.name() == "java"]
+    (jvm,) = [
+        child
+        for child in psutil.Process(run.pid).children(recursive=True)
+        if child.name() == "java"
+    ]
     jvm.kill()
     fill(clusters.east, topic_name, "b", 10, 1)
     assert finish(run, 60) == 1
-    assert "the JVM of this process's Spark session is gone" in (tmp_path / "run.log").read_text(encoding="utf-8")
+    assert "the JVM of this process's Spark session is gone" in (tmp_path / "run.log").read_text(
+        encoding="utf-8"
+    )
     assert not mirrorlake.open(topology).status().healthy
     assert finish(start_run(topology, "--once")) == 0
     assert mirrorlake.open(topology).status().healthy
-    assert values(read_topic(clusters.west, f"east.{topic_name}")[0]) == texts("a", 10, 1) + texts("b", 10, 1)
+    assert values(read_topic(clusters.west, f"east.{topic_name}")[0]) == texts("a", 10, 1) + texts(
+        "b", 10, 1
+    )

@@ -1,4 +1,5 @@
-"""Aliases that are legal in MirrorMaker 2's files: none of them is refused where nothing is ambiguous."""
+"""Aliases that are legal in MirrorMaker 2's files: none of them is refused where nothing is
+ambiguous."""
 
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from tests.support.topologies import until
 SEPARATED = {"policy": "identity", "replication_policy_separator": "-"}
 
 
-def write_file(directory: Path, clusters: dict[str, str], flows: dict[str, dict[str, object]]) -> Path:
+def write_file(
+    directory: Path, clusters: dict[str, str], flows: dict[str, dict[str, object]]
+) -> Path:
     directory.mkdir(exist_ok=True)
     path = directory / "mirrorlake.yml"
     document = {
@@ -24,7 +27,9 @@ def write_file(directory: Path, clusters: dict[str, str], flows: dict[str, dict[
     return path
 
 
-def test_a_targets_alias_may_hold_spaces_and_dots(clusters: ClusterPair, tmp_path: Path, topic_name: str) -> None:
+def test_a_targets_alias_may_hold_spaces_and_dots(
+    clusters: ClusterPair, tmp_path: Path, topic_name: str
+) -> None:
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(10))
     with own_topics(clusters):
@@ -50,8 +55,21 @@ def test_of_flows_that_keep_names_a_sources_alias_may_hold_the_separator(
         topology = write_file(tmp_path, {"us-east": clusters.east, "us-west": clusters.west}, flows)
         for _ in range(3):
             mirrorlake(topology, "run", "--once")
-        assert len(read_topic(clusters.west, there)[0]) == len(read_topic(clusters.east, back)[0]) == 10
-        until(lambda: "us-east-heartbeats" in topics_of(clusters.west), "the heartbeats are mirrored")
-        found = {name for name in topics_of(clusters.east) | topics_of(clusters.west) if name.endswith("heartbeats")}
-        assert {name for name in found if name.startswith("us-")} == {"us-east-heartbeats", "us-west-heartbeats"}
+        assert (
+            len(read_topic(clusters.west, there)[0])
+            == len(read_topic(clusters.east, back)[0])
+            == 10
+        )
+        until(
+            lambda: "us-east-heartbeats" in topics_of(clusters.west), "the heartbeats are mirrored"
+        )
+        found = {
+            name
+            for name in topics_of(clusters.east) | topics_of(clusters.west)
+            if name.endswith("heartbeats")
+        }
+        assert {name for name in found if name.startswith("us-")} == {
+            "us-east-heartbeats",
+            "us-west-heartbeats",
+        }
         assert "us-east-heartbeats" not in topics_of(clusters.east)

@@ -31,10 +31,25 @@ from tests.support.mirror_client import client_jars
 from tests.support.replication import assert_topic_same, both_sides, replicate_once, write_topology
 
 #: What a broker before 4.0 takes by default, and one of today where the topic says so.
-ANY_TIME = {"message_timestamp_after_max_ms": str(2**63 - 1), "message_timestamp_before_max_ms": str(2**63 - 1)}
+ANY_TIME = {
+    "message_timestamp_after_max_ms": str(2**63 - 1),
+    "message_timestamp_before_max_ms": str(2**63 - 1),
+}
 NOW = int(time.time() * 1_000)
-#: Nanoseconds and microseconds, by mistake; both ends of 64 bits; no time; the ends of what `timestamp` holds.
-TIMES = (NOW * 1_000_000, NOW * 1_000, 2**63 - 1, -(2**63), -1, -2, 1, -62_135_596_800_000, 253_402_300_799_999, NOW)
+#: Nanoseconds and microseconds, by mistake; both ends of 64 bits; no time; the ends of what
+#: `timestamp` holds.
+TIMES = (
+    NOW * 1_000_000,
+    NOW * 1_000,
+    2**63 - 1,
+    -(2**63),
+    -1,
+    -2,
+    1,
+    -62_135_596_800_000,
+    253_402_300_799_999,
+    NOW,
+)
 
 
 @pytest.mark.parametrize("lane", LANES, indirect=True)
@@ -50,12 +65,19 @@ def test_a_record_of_any_time_arrives_beside_its_neighbours(
     write(clusters.east, fine, numbered(100))
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [odd, fine]})
     lake = replicate_once(spark, topology).lake
-    sides = both_sides(lake, clusters.east, clusters.west, {odd: f"east.{odd}", fine: f"east.{fine}"})
+    sides = both_sides(
+        lake, clusters.east, clusters.west, {odd: f"east.{odd}", fine: f"east.{fine}"}
+    )
     assert (assert_topic_same(sides, odd), assert_topic_same(sides, fine)) == (len(times), 100)
     assert [record.timestamp for record in sides.target[f"east.{odd}"][0]] == times
-    asked = f"SELECT offset, timestamp IS NULL AS odd, timestamp_ms FROM records WHERE topic = '{odd}' ORDER BY offset"
+    asked = (
+        "SELECT offset, timestamp IS NULL AS odd, timestamp_ms FROM records WHERE topic = "
+        f"'{odd}' ORDER BY offset"
+    )
     staged = [(row["odd"], row["timestamp_ms"]) for row in now_of(lake).rows(asked)]
-    assert staged == [(True, at) if at > LAST_MS or at < FIRST_MS else (False, None) for at in times]
+    assert staged == [
+        (True, at) if at > LAST_MS or at < FIRST_MS else (False, None) for at in times
+    ]
     opened = mirrorlake.open(topology)
     proven = opened.verify()
     assert (proven.differences, proven.excused, proven.proven) == ([], {}, 100 + len(times))
@@ -72,23 +94,40 @@ def test_a_time_of_0_is_sent_as_1_and_told(
     write_with_times(clusters.east, topic_name, 0, 1, NOW, 0)
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
     replicate_once(spark, topology)
-    there = [(record.value, record.timestamp) for record in read_topic(clusters.west, f"east.{topic_name}")[0]]
+    there = [
+        (record.value, record.timestamp)
+        for record in read_topic(clusters.west, f"east.{topic_name}")[0]
+    ]
     assert there == [(b"0", 1), (b"1", 1), (b"%d" % NOW, NOW), (b"0", 1)]
     opened = mirrorlake.open(topology)
     proven = opened.verify()
     assert (proven.differences, proven.excused, proven.proven) == ([], {"altered_timestamp": 2}, 4)
-    told = {offset: opened.flows["east->west"].trace(topic_name, 0, offset).stages[2]["said"] for offset in (0, 1)}
-    assert {offset: "1 ms for its 0" in said for offset, said in told.items()} == {0: True, 1: False}
+    told = {
+        offset: opened.flows["east->west"].trace(topic_name, 0, offset).stages[2]["said"]
+        for offset in (0, 1)
+    }
+    assert {offset: "1 ms for its 0" in said for offset, said in told.items()} == {
+        0: True,
+        1: False,
+    }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lane", LANES, indirect=True)
-def test_a_record_of_100_mib_arrives(clusters: ClusterPair, tmp_path: Path, topic_name: str, lane: str) -> None:
-    """Our own clients take it: how much is too much is the matter of brokers, which compare it compressed. In a process
-    of its own: where Spark's source reads it, it takes most of a JVM's heap."""
+def test_a_record_of_100_mib_arrives(
+    clusters: ClusterPair, tmp_path: Path, topic_name: str, lane: str
+) -> None:
+    """Our own clients take it: how much is too much is the matter of brokers, which compare it
+    compressed. In a process of its own: where Spark's source reads it, it takes most of a JVM's
+    heap."""
     create_topic(clusters.east, topic_name, max_message_bytes="60000000")
     size, half = 100 << 20, random.Random(7).randbytes(50 << 20)
-    write(clusters.east, topic_name, [NewRecord(half.ljust(size, b"\0"))], **{**LARGE, "compression_type": "lz4"})
+    write(
+        clusters.east,
+        topic_name,
+        [NewRecord(half.ljust(size, b"\0"))],
+        **{**LARGE, "compression_type": "lz4"},
+    )
     write(clusters.east, topic_name, numbered(10))
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
     command(topology, "run", "--once")
@@ -107,15 +146,21 @@ ANY_NAME = st.binary(max_size=6) | st.sampled_from(
 )
 TEXT_NAME = st.text(max_size=6).map(str.encode)
 ODD_TIMES = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(TIMES)
-#: By lane: Java's client, by which Spark reads, and confluent-kafka's take names for texts that end at a zero.
+#: By lane: Java's client, by which Spark reads, and confluent-kafka's take names for texts that end
+#: at a zero.
 NAMES = {"native": ANY_NAME, "python": TEXT_NAME.filter(lambda name: 0 not in name)}
-ALL_TIMES = {"native": ODD_TIMES, "python": ODD_TIMES.filter(lambda at: SPARK_FIRST_MS <= at <= SPARK_LAST_MS)}
+ALL_TIMES = {
+    "native": ODD_TIMES,
+    "python": ODD_TIMES.filter(lambda at: SPARK_FIRST_MS <= at <= SPARK_LAST_MS),
+}
 
 
 def odd_rows(lane: str) -> st.SearchStrategy[list[dict[str, object]]]:
-    """Records as rows. librdkafka tells no length of a name, so that one with a zero is exact where its value is not
-    null."""
-    header = st.builds(lambda name, value: {"key": name, "value": b"" if 0 in name else value}, NAMES[lane], BYTES)
+    """Records as rows. librdkafka tells no length of a name, so that one with a zero is exact where
+    its value is not null."""
+    header = st.builds(
+        lambda name, value: {"key": name, "value": b"" if 0 in name else value}, NAMES[lane], BYTES
+    )
     record = st.fixed_dictionaries(
         {
             "timestamp_ms": ALL_TIMES[lane].filter(bool),
@@ -137,7 +182,11 @@ def odd_rows(lane: str) -> st.SearchStrategy[list[dict[str, object]]]:
 @settings(
     max_examples=2,
     phases=[Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.data_too_large,
+    ],
 )
 @given(data=st.data())
 def test_odd_records_arrive_byte_by_byte(
@@ -149,7 +198,10 @@ def test_odd_records_arrive_byte_by_byte(
     create_topic(clusters.east, topic, **ANY_TIME, max_message_bytes="10000000")
     send_rows(clusters.east, topic, rows)
     topology = write_topology(
-        tmp_path / topic[:20], clusters.east, clusters.west, {"topics": [topic], "policy": "identity"}
+        tmp_path / topic[:20],
+        clusters.east,
+        clusters.west,
+        {"topics": [topic], "policy": "identity"},
     )
     replicate_once(spark, topology)
     assert rows_of(clusters.east, topic) == rows
@@ -160,7 +212,9 @@ def test_odd_records_arrive_byte_by_byte(
 
 def send_rows(bootstrap: str, topic: str, rows: list[dict[str, object]]) -> None:
     """Write rows as they are, which confluent-kafka's own producer could not."""
-    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "message.max.bytes": 10_000_000})
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "acks": "all", "message.max.bytes": 10_000_000}
+    )
     batch = pa.RecordBatch.from_pylist([{"timestamp": None, **row} for row in rows], ROWS)
     shipment = producer.shipment(topic, 0, batch)
     shipment.send()
@@ -174,9 +228,15 @@ def rows_of(bootstrap: str, topic: str) -> list[dict[str, object]]:
     _, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)
     consumer.close()
     for _, batch in reader.read({(topic, 0): (0, end)}):
-        names = (batch.column("timestamp").view(pa.int64()), batch.column("key"), batch.column("value"))
+        names = (
+            batch.column("timestamp").view(pa.int64()),
+            batch.column("key"),
+            batch.column("value"),
+        )
         columns = [*names, headers_of(batch).cast(HEADERS)]
-        found += pa.RecordBatch.from_arrays(columns, ["timestamp_ms", "key", "value", "headers"]).to_pylist()
+        found += pa.RecordBatch.from_arrays(
+            columns, ["timestamp_ms", "key", "value", "headers"]
+        ).to_pylist()
     reader.close()
     return found
 
@@ -200,13 +260,18 @@ def test_a_record_that_cannot_be_staged_stops_its_partition_alone(
     topic_name: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Whatever the reason is that nobody foresees: here a time that Arrow does not cast, as if nothing stood beside."""
+    """Whatever the reason is that nobody foresees: here a time that Arrow does not cast, as if
+    nothing stood beside."""
     monkeypatch.setattr(stage_file, "split_times", lambda times: (times, None))
     odd, fine = f"{topic_name}-odd", f"{topic_name}-fine"
     create_topic(clusters.east, odd, 2, **ANY_TIME)
     create_topic(clusters.east, fine)
     times = [NOW * 1_000_000 if number == 5 else NOW for number in range(8)]
-    write(clusters.east, odd, [NewRecord(b"%d" % n, b"k", n % 2, None, at) for n, at in enumerate(times)])
+    write(
+        clusters.east,
+        odd,
+        [NewRecord(b"%d" % n, b"k", n % 2, None, at) for n, at in enumerate(times)],
+    )
     write(clusters.east, fine, numbered(100))
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [odd, fine]})
     with pytest.raises(ReplicationError, match=f"{odd}-1 cannot be staged from offset 2"):
@@ -214,7 +279,11 @@ def test_a_record_that_cannot_be_staged_stops_its_partition_alone(
     assert [len(part) for part in read_topic(clusters.west, f"east.{fine}")] == [100]
     assert [len(part) for part in read_topic(clusters.west, f"east.{odd}")] == [4, 0]
     (incident,) = mirrorlake.open(topology).incidents()
-    assert (incident["kind"], incident["topic"], incident["partition"]) == ("source_refused", odd, 1)
+    assert (incident["kind"], incident["topic"], incident["partition"]) == (
+        "source_refused",
+        odd,
+        1,
+    )
     assert "from offset 2" in incident["detail"]
 
 
@@ -238,7 +307,15 @@ def test_a_name_that_gets_too_long_stops_its_topic_alone(
 def write_with_times(bootstrap: str, topic: str, *times: int) -> None:
     """Write a record of each time by Java's client."""
     source = Path(__file__).parents[1] / "support" / "java" / "TimedRecords.java"
-    command = [str(find_java()), "-cp", client_jars(), str(source), bootstrap, topic, *map(str, times)]
+    command = [
+        str(find_java()),
+        "-cp",
+        client_jars(),
+        str(source),
+        bootstrap,
+        topic,
+        *map(str, times),
+    ]
     subprocess.run(command, check=True, timeout=180)
 
 
@@ -251,7 +328,11 @@ def test_a_time_that_spark_cannot_read_stops_its_partition_alone(
     odd, fine = f"{topic_name}-odd", f"{topic_name}-fine"
     create_topic(clusters.east, odd, 2, **ANY_TIME)
     create_topic(clusters.east, fine)
-    write(clusters.east, odd, [NewRecord(b"%d" % n, b"k", n % 2, None, at if n == 5 else NOW) for n in range(8)])
+    write(
+        clusters.east,
+        odd,
+        [NewRecord(b"%d" % n, b"k", n % 2, None, at if n == 5 else NOW) for n in range(8)],
+    )
     write(clusters.east, fine, numbered(100))
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [odd, fine]})
     with pytest.raises(ReplicationError, match=f"{odd}-1 .*from offset 2"):
@@ -259,5 +340,9 @@ def test_a_time_that_spark_cannot_read_stops_its_partition_alone(
     assert len(read_topic(clusters.west, f"east.{fine}")[0]) == 100
     assert [len(part) for part in read_topic(clusters.west, f"east.{odd}")] == [4, 0]
     (incident,) = mirrorlake.open(topology).incidents()
-    assert (incident["kind"], incident["topic"], incident["partition"]) == ("source_refused", odd, 1)
+    assert (incident["kind"], incident["topic"], incident["partition"]) == (
+        "source_refused",
+        odd,
+        1,
+    )
     assert "offset 2" in incident["detail"]

@@ -1,5 +1,5 @@
-"""A transaction that stays open at the source holds records back: lag says so, an alert names it, and
-so does failover."""
+"""A transaction that stays open at the source holds records back: lag says so, an alert names it,
+and so does failover."""
 
 import time
 from collections.abc import Iterator
@@ -14,7 +14,14 @@ from mirrorlake.failover import drain
 from mirrorlake.kafka.connections import Connections
 from tests.integration.test_readable_positions import Scene
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import NewRecord, create_topic, numbered, send, transactional_producer, write
+from tests.support.kafka import (
+    NewRecord,
+    create_topic,
+    numbered,
+    send,
+    transactional_producer,
+    write,
+)
 from tests.support.replication import finish, start_run, write_topology
 from tests.support.topologies import until
 
@@ -27,13 +34,16 @@ def scene(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> Scene:
     settings = {"topics": [topic_name], "sample_positions_interval_seconds": 1}
     topology = write_topology(tmp_path, clusters.east, clusters.west, settings)
     document = yaml.safe_load(topology.read_text(encoding="utf-8"))
-    topology.write_text(yaml.safe_dump({**document, "objectives": {"transaction_seconds": 1}}), encoding="utf-8")
+    topology.write_text(
+        yaml.safe_dump({**document, "objectives": {"transaction_seconds": 1}}), encoding="utf-8"
+    )
     return Scene(clusters, topology, topic_name)
 
 
 @pytest.fixture
 def hanging(scene: Scene) -> Iterator[Producer]:
-    """A transaction with one record, and records of another producer in front of it and behind it."""
+    """A transaction with one record, and records of another producer in front of it and behind
+    it."""
     write(scene.clusters.east, scene.name, numbered(BEFORE))
     producer = transactional_producer(scene.clusters.east, transaction_timeout_ms=600_000)
     producer.begin_transaction()
@@ -55,7 +65,10 @@ def test_it_is_told_by_lag_by_an_alert_and_by_failover(
         until(lambda: lags(scene) == (0, BEHIND), "lag is told to both ends")
         until(lambda: hangs(scene), "an alert names the transaction")
         (alert,) = hangs(scene)
-        assert f"producer id {found.producer_id} " in alert["detail"] and f"{BEHIND} offsets" in alert["detail"]
+        assert (
+            f"producer id {found.producer_id} " in alert["detail"]
+            and f"{BEHIND} offsets" in alert["detail"]
+        )
         assert (alert["topic"], alert["partition"]) == place and alert["value"] >= 1
     finally:
         run.terminate()
@@ -83,7 +96,9 @@ def hangs(scene: Scene) -> list[dict[str, object]]:
     return [row for row in status["alerts"] if row["alert"] == "hanging_transaction"]
 
 
-def test_a_failover_waits_for_transactions_that_end(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failover_waits_for_transactions_that_end(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     producer = transactional_producer(scene.clusters.east, transaction_timeout_ms=600_000)
     producer.begin_transaction()
     send(producer, scene.name, NewRecord(b"one"))

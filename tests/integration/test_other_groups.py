@@ -1,4 +1,5 @@
-"""Share groups and streams groups are named, with the reason, where consumer groups are shown and moved."""
+"""Share groups and streams groups are named, with the reason, where consumer groups are shown and
+moved."""
 
 import json
 import subprocess
@@ -38,18 +39,26 @@ def east(tmp_path: Path) -> Iterator[str]:
     with EmbeddedCluster("east", tmp_path / "east", properties=ALL_KINDS, heap="256m") as cluster:
         bootstrap = cluster.bootstrap_servers
         create_topic(bootstrap, "orders")
-        consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": "plain", "enable.auto.commit": False})
+        consumer = Consumer(
+            {"bootstrap.servers": bootstrap, "group.id": "plain", "enable.auto.commit": False}
+        )
         consumer.commit(offsets=[TopicPartition("orders", 0, 0)], asynchronous=False)
         consumer.close()
         command = [str(find_java()), "-cp", str(kafka_jars()[0].parent / "*"), str(_MAKER)]
         arguments = [bootstrap, "orders", "sharing", "streaming"]
-        done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=180, check=False)
+        done = subprocess.run(
+            [*command, *arguments], capture_output=True, text=True, timeout=180, check=False
+        )
         assert done.returncode == 0, done.stderr
         yield bootstrap
 
 
-def test_they_are_named(spark: SparkSession, east: str, clusters: ClusterPair, tmp_path: Path) -> None:
-    topology = write_topology(tmp_path / "flow", east, clusters.west, {"topics": ["orders"], "groups": [".*"]})
+def test_they_are_named(
+    spark: SparkSession, east: str, clusters: ClusterPair, tmp_path: Path
+) -> None:
+    topology = write_topology(
+        tmp_path / "flow", east, clusters.west, {"topics": ["orders"], "groups": [".*"]}
+    )
 
     def call(*arguments: str) -> tuple[int, dict[str, Any]]:
         result = CliRunner().invoke(app, ["-c", str(topology), *arguments, "--json"])
@@ -60,7 +69,11 @@ def test_they_are_named(spark: SparkSession, east: str, clusters: ClusterPair, t
     assert shown["flows"][0]["not_mirrored"] == dict.fromkeys(["sharing", "streaming"], OTHER_KIND)
     assert code == 0, "nothing is wrong with the replication"
     _, moved = call("failover", "--flow", FLOW, "--no-drain", "--all-groups")
-    assert [line for line in moved["warnings"] if OTHER_KIND in line and ("sharing" in line or "streaming" in line)]
+    assert [
+        line
+        for line in moved["warnings"]
+        if OTHER_KIND in line and ("sharing" in line or "streaming" in line)
+    ]
     command = ["-c", str(topology), "failover", "--flow", FLOW, "--no-drain", "--group", "sharing"]
     refused = CliRunner().invoke(app, command)
     assert isinstance(refused.exception, InputError) and OTHER_KIND in str(refused.exception)

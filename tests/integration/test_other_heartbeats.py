@@ -1,5 +1,5 @@
-"""Topics that are called heartbeats and hold people's own records are people's: they count, are restored, and get no
-heartbeat."""
+"""Topics that are called heartbeats and hold people's own records are people's: they count, are
+restored, and get no heartbeat."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,8 @@ OWN = [NewRecord(b'{"alive": true}', b"device-7")] * 5
 
 @pytest.fixture
 def own(clusters: ClusterPair) -> Iterator[ClusterPair]:
-    """The clusters; heartbeats topics are gone behind the test, since flows of other tests would mirror them."""
+    """The clusters; heartbeats topics are gone behind the test, since flows of other tests would
+    mirror them."""
     with own_topics(clusters):
         yield clusters
 
@@ -35,7 +36,8 @@ def noted(topology: Path) -> str:
 def test_a_topic_of_such_a_name_counts_and_is_restored(
     spark: SparkSession, own: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
-    """`device.heartbeats` beside heartbeats of ours: lag and latency are about it, and a restore brings it back."""
+    """`device.heartbeats` beside heartbeats of ours: lag and latency are about it, and a restore
+    brings it back."""
     topic = f"{topic_name}.heartbeats"
     create_topic(own.east, topic)
     write(own.east, topic, OWN)
@@ -56,19 +58,29 @@ def test_a_topic_of_such_a_name_counts_and_is_restored(
 
 
 def test_an_applications_topic_gets_no_heartbeat(own: ClusterPair, tmp_path: Path) -> None:
-    """`heartbeats` with other records at the source and at the target: nothing is written there, and it is said."""
+    """`heartbeats` with other records at the source and at the target: nothing is written there,
+    and it is said."""
     for address in (own.east, own.west):
         create_topic(address, "heartbeats")
         write(address, "heartbeats", OWN)
-    topology = write_topology(tmp_path, own.east, own.west, {"topics": ["nothing"], "emit_heartbeats_enabled": True})
+    topology = write_topology(
+        tmp_path, own.east, own.west, {"topics": ["nothing"], "emit_heartbeats_enabled": True}
+    )
     command(topology, "run", "--once", code=1)
     (incident,) = mirrorlake.open(topology).incidents()
-    assert incident["kind"] == "control_heartbeats" and "emit_heartbeats_enabled: false" in incident["detail"]
+    assert (
+        incident["kind"] == "control_heartbeats"
+        and "emit_heartbeats_enabled: false" in incident["detail"]
+    )
     assert not re.search(noted(topology), "heartbeats")
     for address in (own.east, own.west):
         (records,) = read_topic(address, "heartbeats")
-        assert len(records) == 5 and not any(is_heartbeat(record.key, record.value) for record in records)
+        assert len(records) == 5 and not any(
+            is_heartbeat(record.key, record.value) for record in records
+        )
     assert len(read_topic(own.west, "east.heartbeats")[0]) == 5, "it is mirrored like any other"
-    write_topology(tmp_path, own.east, own.west, {"topics": ["nothing"], "emit_heartbeats_enabled": False})
+    write_topology(
+        tmp_path, own.east, own.west, {"topics": ["nothing"], "emit_heartbeats_enabled": False}
+    )
     command(topology, "run", "--once")
     assert command(topology, "status")["healthy"]

@@ -1,4 +1,5 @@
-"""A shard's task does the same whichever producer it has: what arrives, what is mapped, what is refused."""
+"""A shard's task does the same whichever producer it has: what arrives, what is mapped, what is
+refused."""
 
 import os
 import time
@@ -28,7 +29,9 @@ VALUES: list[Staged] = [
 ]
 
 
-def staged(plan: PartitionPlan, records: Sequence[Staged], *at_a_time: int) -> Iterator[tuple[PartitionPlan, Any]]:
+def staged(
+    plan: PartitionPlan, records: Sequence[Staged], *at_a_time: int
+) -> Iterator[tuple[PartitionPlan, Any]]:
     """Rows of a source whose every other offset is a marker, cut out of one batch."""
     count = len(records)
     now = pa.array(np.arange(count) * 1_000 + time.time_ns() // 1_000, pa.timestamp("us"))
@@ -39,7 +42,8 @@ def staged(plan: PartitionPlan, records: Sequence[Staged], *at_a_time: int) -> I
         "key": pa.array([key for key, _, _ in records], pa.binary()),
         "value": pa.array([value for _, value, _ in records], pa.binary()),
         "headers": pa.array(
-            [row and [{"key": key, "value": value} for key, value in row] for _, _, row in records], HEADERS
+            [row and [{"key": key, "value": value} for key, value in row] for _, _, row in records],
+            HEADERS,
         ),
     }
     rows, first = pa.record_batch(columns), 0
@@ -63,23 +67,39 @@ def shard(clusters: ClusterPair, topic: str, count: int, **settings: str | int) 
     return job_for(clusters.west, topic, 2 * count, **settings)
 
 
-@pytest.mark.parametrize("provenance", [None, Provenance("here", "there"), Provenance("here", "there", strip=True)])
+@pytest.mark.parametrize(
+    "provenance", [None, Provenance("here", "there"), Provenance("here", "there", strip=True)]
+)
 @pytest.mark.parametrize("transactional", [True, False])
 def test_what_is_staged_arrives(
-    clusters: ClusterPair, topic_name: str, lane: str, provenance: Provenance | None, transactional: bool
+    clusters: ClusterPair,
+    topic_name: str,
+    lane: str,
+    provenance: Provenance | None,
+    transactional: bool,
 ) -> None:
     create_topic(clusters.west, topic_name)
     records = VALUES * 5
     job = shard(clusters, topic_name, len(records))
-    job = replace(job, target=replace(job.target, provenance=provenance, transactional=transactional))
+    job = replace(
+        job, target=replace(job.target, provenance=provenance, transactional=transactional)
+    )
     result = produce_shard(job, staged(job.plan.partitions[0], records, 3, 1, 16))
     read = read_topic(clusters.west, topic_name)[0]
-    assert [(record.key, record.value) for record in read] == [(key, value) for key, value, _ in records]
+    assert [(record.key, record.value) for record in read] == [
+        (key, value) for key, value, _ in records
+    ]
     for record, (_, _, headers) in zip(read, records, strict=True):
-        kept = [one for one in headers or [] if provenance is None or not provenance.strip or one[0] != HEADER]
+        kept = [
+            one
+            for one in headers or []
+            if provenance is None or not provenance.strip or one[0] != HEADER
+        ]
         added = [(HEADER, b"here")] if provenance is not None and not provenance.strip else []
         assert record.headers == ([*kept, *added] or None)
-    assert mapped(result) == dict(zip(range(0, 2 * len(records), 2), [record.offset for record in read], strict=True))
+    assert mapped(result) == dict(
+        zip(range(0, 2 * len(records), 2), [record.offset for record in read], strict=True)
+    )
 
 
 def test_somebody_else_writes_between(
@@ -97,12 +117,18 @@ def test_somebody_else_writes_between(
     monkeypatch.setattr(ShardWriter, "_wait", write_between)
     values: list[Staged] = [(None, b"%d" % number + b"x" * 5_000, None) for number in range(count)]
     result = produce_shard(job, staged(job.plan.partitions[0], values, 7, 150, 43))
-    read = [record for record in read_topic(clusters.west, topic_name)[0] if record.value != b"foreign"]
+    read = [
+        record for record in read_topic(clusters.west, topic_name)[0] if record.value != b"foreign"
+    ]
     assert [record.value for record in read] == [value for _, value, _ in values]
-    assert mapped(result) == dict(zip(range(0, 2 * count, 2), [record.offset for record in read], strict=True))
+    assert mapped(result) == dict(
+        zip(range(0, 2 * count, 2), [record.offset for record in read], strict=True)
+    )
 
 
-def test_a_refused_record_stops_its_partition_at_its_offset(clusters: ClusterPair, topic_name: str, lane: str) -> None:
+def test_a_refused_record_stops_its_partition_at_its_offset(
+    clusters: ClusterPair, topic_name: str, lane: str
+) -> None:
     create_topic(clusters.west, topic_name, max_message_bytes="5000")
     values: list[Staged] = [(None, b"%d" % number, None) for number in range(40)]
     values[23] = (None, os.urandom(20_000), None)
@@ -117,7 +143,11 @@ def test_a_refused_record_stops_its_partition_at_its_offset(clusters: ClusterPai
 
 def test_what_the_client_itself_refuses(clusters: ClusterPair, topic_name: str, lane: str) -> None:
     create_topic(clusters.west, topic_name)
-    values: list[Staged] = [(None, b"a", None), (None, os.urandom(20_000), None), (None, b"b", None)]
+    values: list[Staged] = [
+        (None, b"a", None),
+        (None, os.urandom(20_000), None),
+        (None, b"b", None),
+    ]
     job = shard(clusters, topic_name, len(values), message_max_bytes=10_000)
     result = produce_shard(job, staged(job.plan.partitions[0], values)).to_pylist()[0]
     assert (result["refused_first"], result["refused_last"], result["record_count"]) == (2, 2, 1)
@@ -128,16 +158,21 @@ def test_a_queue_that_is_full(clusters: ClusterPair, topic_name: str, lane: str)
     values: list[Staged] = [(None, b"%d" % number, None) for number in range(500)]
     job = shard(clusters, topic_name, len(values), queue_buffering_max_messages=20)
     produce_shard(job, staged(job.plan.partitions[0], values))
-    assert [record.value for record in read_topic(clusters.west, topic_name)[0]] == [value for _, value, _ in values]
+    assert [record.value for record in read_topic(clusters.west, topic_name)[0]] == [
+        value for _, value, _ in values
+    ]
 
 
 def test_one_lane_goes_on_where_the_other_one_ended(
     clusters: ClusterPair, topic_name: str, lane: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Positions and what they say of the map are the same: the second attempt writes nothing, and rebuilds all."""
+    """Positions and what they say of the map are the same: the second attempt writes nothing, and
+    rebuilds all."""
     create_topic(clusters.west, topic_name)
     job = shard(clusters, topic_name, len(VALUES))
     first = produce_shard(job, staged(job.plan.partitions[0], VALUES))
     monkeypatch.setenv("MIRRORLAKE_NATIVE", "off" if lane == "native" else "")
     second = produce_shard(job, staged(job.plan.partitions[0], VALUES))
-    assert mapped(first) == mapped(second) and len(read_topic(clusters.west, topic_name)[0]) == len(VALUES)
+    assert mapped(first) == mapped(second) and len(read_topic(clusters.west, topic_name)[0]) == len(
+        VALUES
+    )

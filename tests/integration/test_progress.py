@@ -1,4 +1,5 @@
-"""Progress is offsets: whatever dies, is rewritten or forgotten meanwhile, a flow goes on where map and target say."""
+"""Progress is offsets: whatever dies, is rewritten or forgotten meanwhile, a flow goes on where map
+and target say."""
 
 import uuid
 from collections.abc import Sequence
@@ -36,9 +37,14 @@ SMALL_BATCHES = "mirrorlake.run.flow_spec.FlowSpec"
 
 @pytest.mark.law("progress is offsets")
 def test_a_changed_selection_and_a_death_in_its_backlog_leave_nothing_behind(
-    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    clusters: ClusterPair,
+    topic_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A topic that was paused has a backlog of many batches; the process ends behind the first of them."""
+    """A topic that was paused has a backlog of many batches; the process ends behind the first of
+    them."""
     flows = {"topics": [f"{topic_name}-.*"]}
     paused = {**flows, "paused": [f"{topic_name}-b"]}
     topics = {f"{topic_name}-{name}": f"east.{topic_name}-{name}" for name in "ab"}
@@ -80,9 +86,13 @@ class Bench:
         """One file of the stage, with these offsets by partition, in this order."""
         rows = []
         for partition, numbers in offsets.items():
-            named = [{**row, "value": b"%d" % row["offset"]} for row in staged(numbers, topic=self.topic)]
+            named = [
+                {**row, "value": b"%d" % row["offset"]} for row in staged(numbers, topic=self.topic)
+            ]
             rows += [{**row, "partition": partition} for row in named]
-            self.expected.setdefault(partition, []).extend(b"%d" % number for number in sorted(numbers))
+            self.expected.setdefault(partition, []).extend(
+                b"%d" % number for number in sorted(numbers)
+            )
         commit(self.lake, "records", rows)
 
     def producer(self, **spec: object) -> FlowProducer:
@@ -106,8 +116,13 @@ class Bench:
     def assert_exact(self) -> None:
         """Each record once, in order, and a row of the map for each."""
         found = read_topic(self.west, self.topic)
-        assert {p: [record.value for record in records] for p, records in enumerate(found)} == self.expected
-        wanted = {p: [(int(record.value), record.offset) for record in records] for p, records in enumerate(found)}
+        assert {
+            p: [record.value for record in records] for p, records in enumerate(found)
+        } == self.expected
+        wanted = {
+            p: [(int(record.value), record.offset) for record in records]
+            for p, records in enumerate(found)
+        }
         pairs: dict[int, list[tuple[int, int]]] = {p: [] for p in wanted}
         for row in now_of(self.lake).rows(f"SELECT * FROM offset_map WHERE topic = '{self.topic}'"):
             for each in row["segments"]:
@@ -128,11 +143,22 @@ def bench(lake: Lake, clusters: ClusterPair, topic_name: str) -> Bench:
     create_topic(clusters.west, topic_name, PARTITIONS)
     client = {"bootstrap.servers": clusters.west}
     name = f"{name_at_target(lake, FLOW)}-{uuid.uuid4().hex[:6]}"
-    spec = FlowSpec(FLOW, "east", name, lambda topic: topic if topic == topic_name else None, client, client, 2, True)
+    spec = FlowSpec(
+        FLOW,
+        "east",
+        name,
+        lambda topic: topic if topic == topic_name else None,
+        client,
+        client,
+        2,
+        True,
+    )
     return Bench(lake, StageFiles(lake), clusters.west, topic_name, spec)
 
 
-def test_what_was_lost_is_recovered_in_smaller_batches_over_an_optimized_stage(bench: Bench) -> None:
+def test_what_was_lost_is_recovered_in_smaller_batches_over_an_optimized_stage(
+    bench: Bench,
+) -> None:
     bench.land({0: range(100), 1: range(100)})
     bench.run()
     with pytest.MonkeyPatch.context() as patch:
@@ -155,7 +181,10 @@ def test_a_fallback_in_the_middle_of_a_batch_writes_nothing_twice(bench: Bench) 
         assert first is not None and first.reader == "files"
         bench.land({0: range(10, 20), 1: [*range(10, 60_000), 60_001, 60_000]})
         second = producer.step()
-        assert second is not None and (second.reader, second.record_count) == ("rows", 60_002 - 10 + 10)
+        assert second is not None and (second.reader, second.record_count) == (
+            "rows",
+            60_002 - 10 + 10,
+        )
     finally:
         producer.close()
     bench.assert_exact()
@@ -163,8 +192,11 @@ def test_a_fallback_in_the_middle_of_a_batch_writes_nothing_twice(bench: Bench) 
 
 @pytest.mark.parametrize("reader", ["files", "rows"])
 @pytest.mark.parametrize("left", [0, 40])
-def test_a_reader_that_gives_less_than_was_planned_moves_no_position(bench: Bench, reader: str, left: int) -> None:
-    """A file of the stage gives fewer rows than it was landed with: none of a partition, or all but some."""
+def test_a_reader_that_gives_less_than_was_planned_moves_no_position(
+    bench: Bench, reader: str, left: int
+) -> None:
+    """A file of the stage gives fewer rows than it was landed with: none of a partition, or all but
+    some."""
     bench.land({0: range(0, 200, 2), 1: range(10)})
     bench.run()
     before = set(_files(bench))
@@ -177,10 +209,14 @@ def test_a_reader_that_gives_less_than_was_planned_moves_no_position(bench: Benc
     pq.write_table(whole.filter(rows | (pc.field("offset") < 200 + 2 * left)), fresh)
     shards = {"reader": reader, "produce_tasks": 2}
     for _ in range(2):  # trying again does not get used to it
-        with pytest.raises(Exception, match="-0 was not read as it was planned, from offset 199 to 398") as raised:
+        with pytest.raises(
+            Exception, match="-0 was not read as it was planned, from offset 199 to 398"
+        ) as raised:
             bench.run(**shards)
         assert isinstance(raised_by_task(raised.value), MapError)
-    assert not any(int(record.value) > 200 + 2 * left for record in read_topic(bench.west, bench.topic)[0])
+    assert not any(
+        int(record.value) > 200 + 2 * left for record in read_topic(bench.west, bench.topic)[0]
+    )
     pq.write_table(whole, fresh)
     bench.run(**shards)
     bench.assert_exact()
@@ -190,7 +226,11 @@ def _files(bench: Bench) -> list[Path]:
     """The files of the stage that hold the topic."""
     records = bench.lake.directory / "records"  # type: ignore[operator]
     found = records.glob("*.parquet")
-    return [path for path in found if bench.topic in pq.read_table(path, columns=["topic"])["topic"].to_pylist()]
+    return [
+        path
+        for path in found
+        if bench.topic in pq.read_table(path, columns=["topic"])["topic"].to_pylist()
+    ]
 
 
 def test_a_task_of_another_number_of_shards_writes_no_more(bench: Bench) -> None:
@@ -198,7 +238,9 @@ def test_a_task_of_another_number_of_shards_writes_no_more(bench: Bench) -> None
     bench.land({0: range(3), 1: range(3)})
     bench.run(produce_tasks=2)
     for shard in range(2):
-        left = Producer({**bench.spec.client, "transactional.id": f"{bench.spec.name_at_target}-{shard}"})
+        left = Producer(
+            {**bench.spec.client, "transactional.id": f"{bench.spec.name_at_target}-{shard}"}
+        )
         left.init_transactions(20)
         left.begin_transaction()
         left.produce(bench.topic, b"twice", partition=shard)
@@ -211,7 +253,9 @@ def test_a_task_of_another_number_of_shards_writes_no_more(bench: Bench) -> None
     bench.assert_exact()
 
 
-def test_a_task_that_begins_after_it_was_fenced_writes_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_that_begins_after_it_was_fenced_writes_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Two tasks are planned, and start only when their partitions lie in one shard."""
     jobs: list[ShardJob] = []
     keep = FlowProducer._jobs
@@ -262,7 +306,9 @@ def test_positions_that_the_target_forgot_stop_only_what_cannot_be_known(bench: 
     _forget_positions(bench)
     bench.land({1: range(20, 30)})
     bench.run(on_refused=told.extend)
-    assert [(type(error), error.partition, error.first_offset) for error in told] == [(PositionLost, 0, 20)]
+    assert [(type(error), error.partition, error.first_offset) for error in told] == [
+        (PositionLost, 0, 20)
+    ]
     assert [len(records) for records in read_topic(bench.west, bench.topic)] == [30, 30]
     bench.run(on_refused=told.extend, known_foreign={PartitionGeneration(bench.topic, 0, 1): 20})
     assert len(told) == 2, "what was said of another generation"
@@ -271,9 +317,13 @@ def test_positions_that_the_target_forgot_stop_only_what_cannot_be_known(bench: 
     assert [len(records) for records in read_topic(bench.west, bench.topic)] == [40, 30]
 
 
-def test_nothing_mapped_and_no_position_is_a_beginning_only_where_the_target_has_nothing_new(bench: Bench) -> None:
+def test_nothing_mapped_and_no_position_is_a_beginning_only_where_the_target_has_nothing_new(
+    bench: Bench,
+) -> None:
     told: list[TargetRefused] = []
-    write(bench.west, bench.topic, numbered(5, PARTITIONS))  # somebody else's, before the flow began
+    write(
+        bench.west, bench.topic, numbered(5, PARTITIONS)
+    )  # somebody else's, before the flow began
     targets = {bench.topic: TargetGeneration(0, 0, (3, 0))}
     bench.land({0: range(10), 1: range(10)})
     bench.run(on_refused=told.extend, targets=targets)

@@ -1,8 +1,9 @@
-"""A position that groups are moved to is one that a consumer can read from, and what has none is named.
+"""A position that groups are moved to is one that a consumer can read from, and what has none is
+named.
 
 Retention takes records of a mirror as of any topic; a topic may be empty, refused or paused; a
-group may stand behind the end of its topic. No consumer may come to the broker's reset by a position
-that we set: by default it skips everything.
+group may stand behind the end of its topic. No consumer may come to the broker's reset by a
+position that we set: by default it skips everything.
 """
 
 import json
@@ -62,7 +63,9 @@ class Scene:
     def commit(self, side: str, group: str, offset: int, topic: str | None = None) -> None:
         """Commit a position as a group without members does."""
         consumer = self._consumer(side, group)
-        consumer.commit(offsets=[TopicPartition(topic or self._topic(side), 0, offset)], asynchronous=False)
+        consumer.commit(
+            offsets=[TopicPartition(topic or self._topic(side), 0, offset)], asynchronous=False
+        )
         consumer.close()
 
     def position(self, side: str, group: str, topic: str | None = None) -> int:
@@ -77,17 +80,23 @@ class Scene:
 
     def _consumer(self, side: str, group: str) -> Consumer:
         bootstrap = self.clusters.east if side == "east" else self.clusters.west
-        return Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
+        return Consumer(
+            {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}
+        )
 
 
 @pytest.fixture
 def scene(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> Scene:
     settings = {"topics": [f"{topic_name}.*"], "groups": [f"{topic_name}.*"], **GROUPS}
     create_topic(clusters.east, topic_name)
-    return Scene(clusters, write_topology(tmp_path, clusters.east, clusters.west, settings), topic_name)
+    return Scene(
+        clusters, write_topology(tmp_path, clusters.east, clusters.west, settings), topic_name
+    )
 
 
-def test_a_group_in_front_of_the_mirrors_start_goes_to_it_and_what_is_lost_is_said(scene: Scene) -> None:
+def test_a_group_in_front_of_the_mirrors_start_goes_to_it_and_what_is_lost_is_said(
+    scene: Scene,
+) -> None:
     group = f"{scene.name}-g"
     write(scene.clusters.east, scene.name, numbered(RECORDS))
     scene.run()
@@ -99,7 +108,11 @@ def test_a_group_in_front_of_the_mirrors_start_goes_to_it_and_what_is_lost_is_sa
     assert (row["gone_at_most"], row["read_again_at_most"]) == (400, 0)
     assert scene.position("west", group) == 500
     (left,) = found["left"]
-    assert f"group {group}, east.{scene.name}-0" in left and "400 records" in left and "not there any more" in left
+    assert (
+        f"group {group}, east.{scene.name}-0" in left
+        and "400 records" in left
+        and "not there any more" in left
+    )
 
 
 def test_group_sync_keeps_groups_out_of_the_way_of_the_brokers_reset(scene: Scene) -> None:
@@ -174,7 +187,9 @@ def test_a_position_behind_the_end_of_its_topic_is_called_that(scene: Scene) -> 
     (row,) = found["groups"]
     assert (code, row["to_position"], row["read_again_at_most"]) == (1, 100, 0)
     (left,) = found["left"]
-    assert "500" in left and f"behind the end of {scene.name}-0" in left and "read again" not in left
+    assert (
+        "500" in left and f"behind the end of {scene.name}-0" in left and "read again" not in left
+    )
     code, shown = scene.call("groups", "--flow", FLOW, "--group", group)
     assert "behind the end" in shown["flows"][0]["groups"][0]["reason"]
     delete_groups(scene.clusters.west, [group])
@@ -184,7 +199,8 @@ def test_a_position_behind_the_end_of_its_topic_is_called_that(scene: Scene) -> 
 
 @pytest.mark.parametrize("away", [False, True], ids=["planned", "unplanned"])
 def test_positions_without_a_counterpart_are_named(scene: Scene, away: bool) -> None:
-    """In a topic that is refused, in one that is paused, and in one that the flow does not select."""
+    """In a topic that is refused, in one that is paused, and in one that the flow does not
+    select."""
     group, left_out = f"{scene.name}-g", f"{scene.name}-x"
     refused = scene.name + "r" * (248 - len(scene.name))  # its mirror could not bear the name
     paused, other = f"{scene.name}-paused", f"other-{scene.name}"
@@ -205,12 +221,18 @@ def test_positions_without_a_counterpart_are_named(scene: Scene, away: bool) -> 
     by_group = [line for line in found["left"] if line.startswith(f"group {group}")]
     by_refused = [line for line in by_group if refused in line]
     by_paused = [line for line in by_group if paused in line]
-    assert len(by_refused) == 1 and f"group {group} has no position at west" in by_refused[0], found["left"]
+    assert len(by_refused) == 1 and f"group {group} has no position at west" in by_refused[0], (
+        found["left"]
+    )
     assert len(by_paused) == 1 and "paused" in by_paused[0], found["left"]
     assert not [line for line in found["left"] if other in line]
-    assert [line for line in found["warnings"] if left_out in line and "groups_exclude" in line], found["warnings"]
+    assert [line for line in found["warnings"] if left_out in line and "groups_exclude" in line], (
+        found["warnings"]
+    )
     if not away:
-        assert [line for line in found["warnings"] if other in line and group in line], found["warnings"]
+        assert [line for line in found["warnings"] if other in line and group in line], found[
+            "warnings"
+        ]
 
 
 def test_a_topic_that_is_refused_since_a_restart_keeps_its_positions(scene: Scene) -> None:
@@ -223,7 +245,10 @@ def test_a_topic_that_is_refused_since_a_restart_keeps_its_positions(scene: Scen
     scene.edit(replication_policy_separator="-" * 16)
     scene.commit("east", group, 7, long)
     scene.run(code=1)
-    query = f"SELECT source_position, target_position, reason FROM group_positions WHERE group_id = '{group}'"
+    query = (
+        "SELECT source_position, target_position, reason FROM group_positions WHERE group_id "
+        f"= '{group}'"
+    )
     _, rows = scene.call("sql", query)
     assert rows == [{"source_position": 7, "target_position": 7, "reason": None}]
 

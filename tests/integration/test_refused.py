@@ -1,4 +1,5 @@
-"""A refused record stops its partition, and its incident stays open for as long as that is so; or it is parked."""
+"""A refused record stops its partition, and its incident stays open for as long as that is so; or
+it is parked."""
 
 import os
 import time
@@ -45,7 +46,8 @@ def optimize(lake: Lake) -> int:
 def test_a_refused_record_in_a_backlog_stays_an_incident(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path
 ) -> None:
-    """All is staged, and compacted, before the flow produces anything, as for a flow that is new to an old stage."""
+    """All is staged, and compacted, before the flow produces anything, as for a flow that is new to
+    an old stage."""
     topic = f"refused-{uuid.uuid4().hex[:8]}"
     create_topic(clusters.east, topic, 2)
     create_topic(clusters.west, f"east.{topic}", 2, max_message_bytes="5000")
@@ -66,7 +68,9 @@ def test_a_refused_record_in_a_backlog_stays_an_incident(
         with pytest.raises(TargetRefused):
             replicate_once(spark, topology)
         rows = mirrorlake.open(topology).rows(f"SELECT {told} FROM incidents")
-        assert [tuple(row.values()) for row in rows] == [(FLOW, "target_refused", topic, 0, 50, 50, None)]
+        assert [tuple(row.values()) for row in rows] == [
+            (FLOW, "target_refused", topic, 0, 50, 50, None)
+        ]
     assert [len(records) for records in read_topic(clusters.west, f"east.{topic}")] == [50, 100]
 
 
@@ -88,39 +92,57 @@ class Scene:
 
     def write(self, *sizes: int, partition: int = 0) -> None:
         """Records of some sizes that cannot be compressed."""
-        write(self.clusters.east, self.topic, [NewRecord(os.urandom(size), None, partition) for size in sizes])
+        write(
+            self.clusters.east,
+            self.topic,
+            [NewRecord(os.urandom(size), None, partition) for size in sizes],
+        )
 
     def parked(self) -> list[tuple[int, int, str, int]]:
         """Partition, offset, reason and size of what is parked."""
-        rows = mirrorlake.open(self.topology).rows("SELECT * FROM parked ORDER BY partition, offset")
-        assert {(row["flow"], row["topic"], row["replayed_at"]) for row in rows} <= {(FLOW, self.topic, None)}
+        rows = mirrorlake.open(self.topology).rows(
+            "SELECT * FROM parked ORDER BY partition, offset"
+        )
+        assert {(row["flow"], row["topic"], row["replayed_at"]) for row in rows} <= {
+            (FLOW, self.topic, None)
+        }
         return [(row["partition"], row["offset"], row["reason"], row["byte_count"]) for row in rows]
 
     def is_mirrored_but(self, lake: Lake, left_out: set[tuple[int, int]]) -> Sides:
-        """All but some (partition, offset) are at the target once, in order and as they were, and mapped."""
+        """All but some (partition, offset) are at the target once, in order and as they were, and
+        mapped."""
         sides = both_sides(lake, self.clusters.east, self.clusters.west, self.names)
         for partition, there in enumerate(sides.source[self.topic]):
             here = sides.target[f"east.{self.topic}"][partition]
             wanted = [record for record in there if (partition, record.offset) not in left_out]
             assert [record[1:] for record in here] == [record[1:] for record in wanted], partition
-            pairs = zip((record.offset for record in wanted), (record.offset for record in here), strict=True)
+            pairs = zip(
+                (record.offset for record in wanted),
+                (record.offset for record in here),
+                strict=True,
+            )
             assert sorted(sides.mapped[self.topic, partition]) == list(pairs)
         return sides
 
 
-def new_scene(clusters: ClusterPair, folder: Path, landing: Mapping[str, int] | None = None, **flow: str) -> Scene:
+def new_scene(
+    clusters: ClusterPair, folder: Path, landing: Mapping[str, int] | None = None, **flow: str
+) -> Scene:
     topic = f"parked-{uuid.uuid4().hex[:8]}"
     create_topic(clusters.east, topic, 2)
     create_topic(clusters.west, f"east.{topic}", 2, max_message_bytes=str(LIMIT))
     settings = {"topics": [topic], "sync_topic_configs_enabled": False, **flow}
-    return Scene(write_topology(folder, clusters.east, clusters.west, settings, landing), topic, clusters)
+    return Scene(
+        write_topology(folder, clusters.east, clusters.west, settings, landing), topic, clusters
+    )
 
 
 def test_refused_records_are_parked_and_the_rest_goes_on(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path
 ) -> None:
-    """Thirty of two hundred, first and last ones and neighbours among them, between records that are large only until
-    they are compressed; a run finds them in few batches. Twice, and by the library's `verify` and `status`."""
+    """Thirty of two hundred, first and last ones and neighbours among them, between records that
+    are large only until they are compressed; a run finds them in few batches. Twice, and by the
+    library's `verify` and `status`."""
     scene = new_scene(clusters, tmp_path, on_refused="park")
     sizes = [TOO_LARGE + at if at % 7 == 0 or at in (1, 199) else 40 for at in range(200)]
     scene.write(*sizes)
@@ -145,9 +167,11 @@ def test_refused_records_are_parked_and_the_rest_goes_on(
     assert verified.differences == [] and verified.excused["parked"] == len(refused) + 1, verified
 
 
-def test_a_record_of_another_file_is_not_blamed(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
-    """The last record of one file of the stage goes to the broker in one batch with the first ones of the next, of
-    which one is too large: the broker refuses the batch."""
+def test_a_record_of_another_file_is_not_blamed(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path
+) -> None:
+    """The last record of one file of the stage goes to the broker in one batch with the first ones
+    of the next, of which one is too large: the broker refuses the batch."""
     scene = new_scene(clusters, tmp_path, on_refused="park")
     scene.write(40)
     land_only(spark, scene.topology)
@@ -159,7 +183,9 @@ def test_a_record_of_another_file_is_not_blamed(spark: SparkSession, clusters: C
 
 
 @pytest.mark.slow
-def test_thousands_are_found_in_few_batches(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
+def test_thousands_are_found_in_few_batches(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path
+) -> None:
     """A thousand of ten thousand: not a batch for each."""
     scene = new_scene(clusters, tmp_path, on_refused="park")
     document = yaml.safe_load(scene.topology.read_text(encoding="utf-8"))
@@ -172,11 +198,14 @@ def test_thousands_are_found_in_few_batches(spark: SparkSession, clusters: Clust
     seconds, refused = time.monotonic() - began, {(0, at) for at in range(10_000) if at % 10 == 3}
     scene.is_mirrored_but(run.lake, refused)
     assert len(scene.parked()) == len(refused)
-    print(f"{len(refused)} of 10,000 records parked in {seconds:.1f} s and {len(run.reports)} batches")  # noqa: T201
+    batches = len(run.reports)
+    print(f"{len(refused)} records parked in {seconds:.1f} s and {batches} batches")  # noqa: T201
     assert len(run.reports) <= 20
 
 
-def test_an_operator_parks_what_stopped(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
+def test_an_operator_parks_what_stopped(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path
+) -> None:
     """Only what the incident named: the next refused record stops the partition again."""
     scene = new_scene(clusters, tmp_path)
     scene.write(40, TOO_LARGE, 40, TOO_LARGE, 40)
@@ -184,19 +213,23 @@ def test_an_operator_parks_what_stopped(spark: SparkSession, clusters: ClusterPa
         with pytest.raises(TargetRefused):
             replicate_once(spark, scene.topology)
         lake = lake_of(spark, scene.topology)
-        (incident,) = resolve(lake, Connections(load_topology(scene.topology)), Wanted(topic=scene.topic), "park")
+        (incident,) = resolve(
+            lake, Connections(load_topology(scene.topology)), Wanted(topic=scene.topic), "park"
+        )
         assert incident["first_offset"] == decided[-1]
     run = replicate_once(spark, scene.topology)
     scene.is_mirrored_but(run.lake, {(0, 1), (0, 3)})
     assert [at for _, at, _, _ in scene.parked()] == [1, 3]
 
 
-@pytest.mark.parametrize("points", [PARK_POINTS, pytest.param(("kafka-committed", "mapped"), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "points", [PARK_POINTS, pytest.param(("kafka-committed", "mapped"), marks=pytest.mark.slow)]
+)
 def test_killed_while_records_are_parked(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, points: Sequence[str]
 ) -> None:
-    """After each point between the refusal and going on, another run goes on where that one died: each record is at the
-    target once, or parked once."""
+    """After each point between the refusal and going on, another run goes on where that one died:
+    each record is at the target once, or parked once."""
     scene = new_scene(clusters, tmp_path, {"small_batch_records": 0}, on_refused="park")
     left_out: set[tuple[int, int]] = set()
     for point in points:
@@ -205,7 +238,10 @@ def test_killed_while_records_are_parked(
         left_out.add((0, 1 + 3 * len(left_out)))
         scene.write(40, TOO_LARGE, 40)
         code = finish(start_run(scene.topology, "--once", **environment))
-        assert once.exists() and code == -9, (point, (tmp_path / "run.log").read_text(encoding="utf-8"))
+        assert once.exists() and code == -9, (
+            point,
+            (tmp_path / "run.log").read_text(encoding="utf-8"),
+        )
     run: Run = replicate_once(spark, scene.topology)
     scene.is_mirrored_but(run.lake, left_out)
     assert {(partition, at) for partition, at, _, _ in scene.parked()} == left_out

@@ -1,4 +1,5 @@
-"""What a target refuses, and would take sent in another way, or takes a moment later: nobody has to decide about it."""
+"""What a target refuses, and would take sent in another way, or takes a moment later: nobody has to
+decide about it."""
 
 import os
 from pathlib import Path
@@ -17,7 +18,8 @@ from tests.support.replication import FLOW, replicating, write_topology
 from tests.support.topologies import until
 
 pytestmark = BOTH_LANES
-#: Half as large by zstd, which fits into a broker's default of 1 MiB, and as large as it is by lz4, which does not.
+#: Half as large by zstd, which fits into a broker's default of 1 MiB, and as large as it is by lz4,
+#: which does not.
 DENSE = os.urandom(700_000).hex().encode()
 
 
@@ -34,14 +36,20 @@ def test_a_record_that_the_source_took_by_a_denser_codec_arrives(
     (planned,) = mirrorlake(topology, "plan")["flows"]
     assert planned["compression"] == "lz4"
     mirrorlake(topology, "run", "--once", code=0 if compression is None else 1)
-    there, here = read_topic(clusters.east, topic_name), read_topic(clusters.west, f"east.{topic_name}")
+    there, here = (
+        read_topic(clusters.east, topic_name),
+        read_topic(clusters.west, f"east.{topic_name}"),
+    )
     if compression is None:
         assert [[record.value for record in part] for part in here] == [
             [record.value for record in part] for part in there
         ]
         return
     told = mirrorlake(topology, "status", code=1)["incidents"]
-    assert {(item["kind"], item["partition"]) for item in told} == {("target_refused", 0), ("target_refused", 1)}
+    assert {(item["kind"], item["partition"]) for item in told} == {
+        ("target_refused", 0),
+        ("target_refused", 1),
+    }
     assert all("compressed by lz4" in item["detail"] for item in told)
     assert [len(part) for part in here] == [10, 10]
 
@@ -55,7 +63,8 @@ def test_a_partition_goes_on_by_itself_when_its_topics_limit_was_raised(
     monkeypatch: pytest.MonkeyPatch,
     where: str,
 ) -> None:
-    """At the target by hand, or at the source within the second in which the larger record comes."""
+    """At the target by hand, or at the source within the second in which the larger record
+    comes."""
     monkeypatch.setattr(control_loop, "CHECK_SECONDS", 1.0)
     mirror = f"east.{topic_name}"
     create_topic(clusters.east, topic_name, max_message_bytes="5000")
@@ -74,8 +83,12 @@ def test_a_partition_goes_on_by_itself_when_its_topics_limit_was_raised(
         write(clusters.east, topic_name, [NewRecord(os.urandom(50_000)), *numbered(3)])
         reader = now_of(run.lake)
         if where == "target":
-            until(lambda: bool(now_of(run.lake).table_rows("open_incidents")), "the record is refused")
+            until(
+                lambda: bool(now_of(run.lake).table_rows("open_incidents")), "the record is refused"
+            )
             set_configs(clusters.west, mirror, {"max.message.bytes": "100000"})
         until(lambda: arrived(7), "the larger record is there, and what is behind it", 60)
         until(lambda: not now_of(run.lake).table_rows("open_incidents"), "nobody waits any more")
-        assert not reader.rows(f"SELECT * FROM incidents WHERE flow = '{FLOW}' AND resolution = 'retry'")
+        assert not reader.rows(
+            f"SELECT * FROM incidents WHERE flow = '{FLOW}' AND resolution = 'retry'"
+        )

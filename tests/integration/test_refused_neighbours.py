@@ -1,4 +1,5 @@
-"""What is refused stops alone, whatever else was in its transaction: other partitions, and records of its own batch."""
+"""What is refused stops alone, whatever else was in its transaction: other partitions, and records
+of its own batch."""
 
 import os
 import time
@@ -35,14 +36,17 @@ TOLD = "flow, kind, topic, partition, first_offset, last_offset"
 
 
 def one_shard(clusters: ClusterPair, folder: Path, topic: str, **flow: object) -> Path:
-    """A flow that brings all partitions of a topic by one producer, and leaves the target's limits as they are."""
+    """A flow that brings all partitions of a topic by one producer, and leaves the target's limits
+    as they are."""
     settings = {"topics": [topic], "sync_topic_configs_enabled": False, "produce_tasks": 1, **flow}
     return write_topology(folder, clusters.east, clusters.west, settings)
 
 
 def told(topology: Path) -> list[tuple[object, ...]]:
     """The open incidents."""
-    rows = mirrorlake.open(topology).rows(f"SELECT {TOLD} FROM open_incidents ORDER BY topic, partition")
+    rows = mirrorlake.open(topology).rows(
+        f"SELECT {TOLD} FROM open_incidents ORDER BY topic, partition"
+    )
     return [tuple(row.values()) for row in rows]
 
 
@@ -57,8 +61,17 @@ def test_one_record_that_is_too_large_stops_its_partition_there(
     small, large = os.urandom(1_000), os.urandom(2_000_000)
     for partition in range(PARTITIONS):
         refused = REFUSED_AT if partition == REFUSED_IN else -1
-        written = (NewRecord(large if at == refused else small, b"%d" % at, partition) for at in range(records))
-        write(clusters.east, topic, written, message_max_bytes=10_000_000, queue_buffering_max_kbytes=1_000_000)
+        written = (
+            NewRecord(large if at == refused else small, b"%d" % at, partition)
+            for at in range(records)
+        )
+        write(
+            clusters.east,
+            topic,
+            written,
+            message_max_bytes=10_000_000,
+            queue_buffering_max_kbytes=1_000_000,
+        )
     topology = one_shard(clusters, tmp_path, topic)
     land_only(spark, topology)
     began = time.monotonic()
@@ -79,9 +92,13 @@ def test_one_record_that_is_too_large_stops_its_partition_there(
     assert len(sides.mapped[topic, REFUSED_IN]) == records - 1 and told(topology) == []
 
 
-#: Topics that refuse single records by Kafka's name, and for what: (configs of the target, the odd record).
+#: Topics that refuse single records by Kafka's name, and for what: (configs of the target, the odd
+#: record).
 ODD: Mapping[str, tuple[dict[str, str], NewRecord]] = {
-    "INVALID_TIMESTAMP": ({"message_timestamp_before_max_ms": "3600000"}, NewRecord(b"old", b"k", 0, None, 1_000)),
+    "INVALID_TIMESTAMP": (
+        {"message_timestamp_before_max_ms": "3600000"},
+        NewRecord(b"old", b"k", 0, None, 1_000),
+    ),
     "INVALID_RECORD": ({"cleanup_policy": "compact"}, NewRecord(b"keyless", None, 0)),
 }
 
@@ -105,7 +122,9 @@ def test_odd_records_among_good_ones_of_their_batch_are_parked_alone(
     document["flows"][FLOW]["on_refused"] = "park"
     topology.write_text(yaml.safe_dump(document), encoding="utf-8")
     replicate_once(spark, topology)
-    parked = mirrorlake.open(topology).rows("SELECT partition, offset, reason FROM parked ORDER BY offset")
+    parked = mirrorlake.open(topology).rows(
+        "SELECT partition, offset, reason FROM parked ORDER BY offset"
+    )
     assert [tuple(row.values()) for row in parked] == [(0, at, reason) for at in (250, 301, 302)]
     assert told(topology) == []
     assert [len(found) for found in read_topic(clusters.west, f"east.{topic}")] == [500, 500]
@@ -114,32 +133,49 @@ def test_odd_records_among_good_ones_of_their_batch_are_parked_alone(
 def test_a_producer_that_the_target_forgot_is_replaced(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path
 ) -> None:
-    """Idle for longer than the target keeps transactional ids (seven days by default): that refuses no record."""
+    """Idle for longer than the target keeps transactional ids (seven days by default): that refuses
+    no record."""
     expiring = {"transactional.id.expiration.ms": "1000"} | {
-        f"transaction.{name}.transaction.cleanup.interval.ms": "500" for name in ("remove.expired", "abort.timed.out")
+        f"transaction.{name}.transaction.cleanup.interval.ms": "500"
+        for name in ("remove.expired", "abort.timed.out")
     }
-    topic, target = f"idle-{uuid.uuid4().hex[:8]}", start_clusters(["west"], tmp_path / "kafka", properties=expiring)
+    topic, target = (
+        f"idle-{uuid.uuid4().hex[:8]}",
+        start_clusters(["west"], tmp_path / "kafka", properties=expiring),
+    )
     west = target["west"].bootstrap_servers
     try:
         create_topic(clusters.east, topic)
         topology = one_shard(ClusterPair(clusters.east, west, None), tmp_path, topic)
         with replicating(spark, topology) as run:
             for count in (10, 20, 30):
-                write(clusters.east, topic, [NewRecord(b"%d" % at) for at in range(count - 10, count)])
+                write(
+                    clusters.east, topic, [NewRecord(b"%d" % at) for at in range(count - 10, count)]
+                )
                 until(lambda count=count: sum(map(len, read_topic(west, f"east.{topic}"))) == count)
                 until(lambda: forgotten(west))
         sides = both_sides(run.lake, clusters.east, west, {topic: f"east.{topic}"})
-        assert [value for _, _, value, *_ in sides.target[f"east.{topic}"][0]] == [b"%d" % at for at in range(30)]
-        assert mirrorlake.open(topology).rows("SELECT kind FROM incidents WHERE kind LIKE '%refused%'") == []
+        assert [value for _, _, value, *_ in sides.target[f"east.{topic}"][0]] == [
+            b"%d" % at for at in range(30)
+        ]
+        assert (
+            mirrorlake.open(topology).rows("SELECT kind FROM incidents WHERE kind LIKE '%refused%'")
+            == []
+        )
     finally:
         stop_clusters(target)
 
 
 def forgotten(bootstrap: str) -> bool:
-    """Whether a cluster has forgotten all transactional ids of flows: the newest of each is a tombstone."""
+    """Whether a cluster has forgotten all transactional ids of flows: the newest of each is a
+    tombstone."""
     newest = {}
     for partition in read_topic(bootstrap, "__transaction_state"):
-        newest |= {record.key: record.value for record in partition if b"mirrorlake-" in (record.key or b"")}
+        newest |= {
+            record.key: record.value
+            for record in partition
+            if b"mirrorlake-" in (record.key or b"")
+        }
     return bool(newest) and not any(newest.values())
 
 

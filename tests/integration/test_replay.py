@@ -1,4 +1,5 @@
-"""`replay` on real brokers: what a predicate picks arrives once, in order, whenever it is killed (docs/replay.md)."""
+"""`replay` on real brokers: what a predicate picks arrives once, in order, whenever it is killed
+(docs/replay.md)."""
 
 import json
 import uuid
@@ -16,7 +17,13 @@ from mirrorlake.errors import InputError
 from mirrorlake.lake.table_upkeep import remove_history
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, Record, create_topic, partition_count, read_topic, write
-from tests.support.replication import expanded, finish, replicate_once, start_command, write_topology
+from tests.support.replication import (
+    expanded,
+    finish,
+    replicate_once,
+    start_command,
+    write_topology,
+)
 
 PARTITIONS = 3
 COUNT = 3_000
@@ -38,20 +45,29 @@ class Replicated:
         return mirrorlake.open(self.topology, spark=spark)
 
     def picked(self, source: list[list[Record]] | None = None) -> list[list[Record]]:
-        """What FAILED picks of each partition, of what was written first, or of what is read at the source since."""
+        """What FAILED picks of each partition, of what was written first, or of what is read at the
+        source since."""
         return [
-            [record for record in records if record.offset >= 10 and json.loads(record.value)["status"] == "FAILED"]
+            [
+                record
+                for record in records
+                if record.offset >= 10 and json.loads(record.value)["status"] == "FAILED"
+            ]
             for records in source or self.source
         ]
 
 
 @pytest.fixture(scope="module")
-def replicated(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Replicated:
+def replicated(
+    spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory
+) -> Replicated:
     topic = f"replay-{uuid.uuid4().hex[:8]}"
     create_topic(clusters.east, topic, PARTITIONS)
     headers = (None, [("a", b"1"), ("b", None)])
     write(clusters.east, topic, [record(number, headers[number % 2]) for number in range(COUNT)])
-    topology = write_topology(tmp_path_factory.mktemp("replay"), clusters.east, clusters.west, {"topics": [topic]})
+    topology = write_topology(
+        tmp_path_factory.mktemp("replay"), clusters.east, clusters.west, {"topics": [topic]}
+    )
     replicate_once(spark, topology)
     return Replicated(topology, clusters, topic, read_topic(clusters.east, topic))
 
@@ -59,10 +75,14 @@ def replicated(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pyt
 def record(number: int, headers: list[tuple[str, bytes | None]] | None) -> NewRecord:
     status = "FAILED" if number % 7 in (0, 3) else "DONE"
     value = json.dumps({"number": number, "status": status}).encode()
-    return NewRecord(value, None if number % 5 == 0 else b"k%d" % (number % 11), number % PARTITIONS, headers)
+    return NewRecord(
+        value, None if number % 5 == 0 else b"k%d" % (number % 11), number % PARTITIONS, headers
+    )
 
 
-def with_position(topic: str, partition: int, one: Record, replay: str) -> list[tuple[str, bytes | None]]:
+def with_position(
+    topic: str, partition: int, one: Record, replay: str
+) -> list[tuple[str, bytes | None]]:
     """The headers that a replayed record has."""
     place = {"cluster": "east", "topic": topic, "partition": partition, "offset": one.offset}
     mine = [
@@ -81,12 +101,16 @@ def assert_arrived(here: Replicated, flow: str, target: str, picked: list[list[R
         for one, other in zip(wanted, got, strict=True):
             assert (other.key, other.value, other.timestamp) == (one.key, one.value, one.timestamp)
             assert other.headers == with_position(here.topic, partition, one, replay)
-        assert mapped(here, flow, partition) == [(a.offset, b.offset) for a, b in zip(wanted, got, strict=True)]
+        assert mapped(here, flow, partition) == [
+            (a.offset, b.offset) for a, b in zip(wanted, got, strict=True)
+        ]
 
 
 def mapped(here: Replicated, flow: str, partition: int) -> list[tuple[int, int]]:
     rows = mirrorlake.open(here.topology).rows(
-        "SELECT segments FROM offset_map WHERE flow = :flow AND partition = :partition", flow=flow, partition=partition
+        "SELECT segments FROM offset_map WHERE flow = :flow AND partition = :partition",
+        flow=flow,
+        partition=partition,
     )
     return sorted(pair for row in rows for pair in expanded(row["segments"]))
 
@@ -95,9 +119,20 @@ def mapped(here: Replicated, flow: str, partition: int) -> list[tuple[int, int]]
 def test_killed_again_and_again_and_once_more(
     replicated: Replicated, spark: SparkSession, tmp_path: Path, kills: Sequence[str]
 ) -> None:
-    """Each call goes on where the one before was killed, by what was noted: what is landed meanwhile is not picked."""
+    """Each call goes on where the one before was killed, by what was noted: what is landed
+    meanwhile is not picked."""
     here, target = replicated, f"{replicated.topic}.killed"
-    arguments = ("replay", "--topic", here.topic, "--where", FAILED, "--to", target, "--cluster", "west")
+    arguments = (
+        "replay",
+        "--topic",
+        here.topic,
+        "--where",
+        FAILED,
+        "--to",
+        target,
+        "--cluster",
+        "west",
+    )
     assert set(failpoints.RESEND_POINTS) < set(KILLS)
     for point in kills:
         once = tmp_path / point
@@ -123,14 +158,18 @@ def test_killed_again_and_again_and_once_more(
 def test_the_first_ones_at_a_rate(replicated: Replicated, spark: SparkSession) -> None:
     here, target = replicated, f"{replicated.topic}.first"
     lake = here.lake(spark)
-    first, second, _ = here.picked(read_topic(here.clusters.east, here.topic))  # other tests write there too
+    first, second, _ = here.picked(
+        read_topic(here.clusters.east, here.topic)
+    )  # other tests write there too
     count = len(first) + 20
     planned = lake.replay(here.topic, FAILED, target, max_records=count, dry_run=True)
     assert planned.dry_run and planned.records == count and not planned.flow
     assert [row["offset"] for row in planned.examples] == [one.offset for one in first[:5]]
     assert json.loads(planned.examples[0]["value"])["status"] == "FAILED"
     steps: list[int] = []
-    found = lake.replay(here.topic, FAILED, target, max_records=count, rate=200, report=steps.append)
+    found = lake.replay(
+        here.topic, FAILED, target, max_records=count, rate=200, report=steps.append
+    )
     assert found.records == count and len(steps) > 1
     arrived = read_topic(here.clusters.west, target)
     assert [one.value for one in arrived[0]] == [one.value for one in first]
@@ -138,7 +177,9 @@ def test_the_first_ones_at_a_rate(replicated: Replicated, spark: SparkSession) -
     assert not arrived[2]
 
 
-def test_what_is_refused(replicated: Replicated, spark: SparkSession, clusters: ClusterPair) -> None:
+def test_what_is_refused(
+    replicated: Replicated, spark: SparkSession, clusters: ClusterPair
+) -> None:
     here = replicated
     lake = here.lake(spark)
     few = f"{here.topic}.few"
@@ -157,7 +198,8 @@ def test_what_is_refused(replicated: Replicated, spark: SparkSession, clusters: 
 
 
 def test_nobody_takes_a_replay_for_a_flow(replicated: Replicated, spark: SparkSession) -> None:
-    """It raises no alarm, and is in no list of flows; its map can be asked; `verify` knows whose the records are."""
+    """It raises no alarm, and is in no list of flows; its map can be asked; `verify` knows whose
+    the records are."""
     here = replicated
     lake = here.lake(spark)
     found = lake.replay(here.topic, "offset < 50", f"east.{here.topic}", into_mirror=True)
@@ -166,15 +208,28 @@ def test_nobody_takes_a_replay_for_a_flow(replicated: Replicated, spark: SparkSe
     assert lake.verify(again=True).differences == []
     status = lake.status()
     assert status.healthy, status.alerts
-    assert {row["flow"] for row in status.proofs} == {row["flow"] for row in status.flows} == {"east->west"}
-    for view in ("flow_status", "partition_status", "replication_latency", "divergence", "proof_status"):
+    assert (
+        {row["flow"] for row in status.proofs}
+        == {row["flow"] for row in status.flows}
+        == {"east->west"}
+    )
+    for view in (
+        "flow_status",
+        "partition_status",
+        "replication_latency",
+        "divergence",
+        "proof_status",
+    ):
         assert not lake.rows(f"SELECT flow FROM {view} WHERE flow LIKE 'replay:%'"), view
     position = lake.translate(found.flow, here.topic, 0, 10)
     assert position.topic == f"east.{here.topic}" and position.exact
 
 
-def test_a_private_replay_leaves_its_predicate_nowhere(replicated: Replicated, spark: SparkSession) -> None:
-    """Neither while it waits to go on, which it does in the same words only, nor when it is at its end."""
+def test_a_private_replay_leaves_its_predicate_nowhere(
+    replicated: Replicated, spark: SparkSession
+) -> None:
+    """Neither while it waits to go on, which it does in the same words only, nor when it is at its
+    end."""
     lake, to = replicated.lake(spark), f"{replicated.topic}-private"
     person = "get_json_object(CAST(value AS STRING), '$.number') = '1007'"
     folder = replicated.topology.parent / "lake"
@@ -182,7 +237,9 @@ def test_a_private_replay_leaves_its_predicate_nowhere(replicated: Replicated, s
     stopped.set()
     begun = lake.replay(replicated.topic, person, to, private=True, stop=stopped)
     assert not begun.complete
-    other = lake.replay(replicated.topic, person.replace("1007", "1009"), to, private=True, dry_run=True)
+    other = lake.replay(
+        replicated.topic, person.replace("1007", "1009"), to, private=True, dry_run=True
+    )
     assert begun.flow not in (None, other.flow)
     assert [*(folder / "_checkpoints" / "private-replays").iterdir()], "it can go on"
     done = lake.replay(replicated.topic, person, to, private=True)
@@ -190,14 +247,19 @@ def test_a_private_replay_leaves_its_predicate_nowhere(replicated: Replicated, s
     assert sum(map(len, read_topic(replicated.clusters.west, to))) == 1
     assert not [*(folder / "_checkpoints" / "private-replays").iterdir()]
     (note,) = lake.rows(
-        f"SELECT after FROM changes WHERE flow = '{done.flow}' AND kind = 'replay' AND outcome = 'begun'"
+        f"SELECT after FROM changes WHERE flow = '{done.flow}' AND kind = 'replay' AND outcome = "
+        "'begun'"
     )
     assert json.loads(note["after"])["request"]["where"] is None
-    left = [path for path in folder.rglob("*") if path.is_file() and b"= '1007'" in path.read_bytes()]
+    left = [
+        path for path in folder.rglob("*") if path.is_file() and b"= '1007'" in path.read_bytes()
+    ]
     assert left == []
 
 
-def test_maintain_forgets_what_ended_replays_were_asked_for(replicated: Replicated, spark: SparkSession) -> None:
+def test_maintain_forgets_what_ended_replays_were_asked_for(
+    replicated: Replicated, spark: SparkSession
+) -> None:
     """One that has not ended keeps its note, by which it goes on."""
     lake, stopped = replicated.lake(spark), Event()
     lake.replay(replicated.topic, "offset = 11", f"{replicated.topic}-kept")
@@ -207,4 +269,6 @@ def test_maintain_forgets_what_ended_replays_were_asked_for(replicated: Replicat
     remove_history(tables, "changes", 2**42)  # ms: some decades ahead
     left = lake.rows("SELECT DISTINCT flow, outcome FROM changes WHERE kind = 'replay'")
     assert left == [{"flow": waits.flow, "outcome": "begun"}]
-    assert lake.replay(replicated.topic, "offset = 12", f"{replicated.topic}-kept").flow == waits.flow
+    assert (
+        lake.replay(replicated.topic, "offset = 12", f"{replicated.topic}-kept").flow == waits.flow
+    )

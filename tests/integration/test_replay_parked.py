@@ -1,12 +1,18 @@
-"""`replay --parked` on real brokers: what a target refused arrives once its limit was raised, each once, also when the
-command is killed."""
+"""`replay --parked` on real brokers: what a target refused arrives once its limit was raised, each
+once, also when the command is killed."""
 
 import os
 import uuid
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 from pyspark.sql import SparkSession
 
 import mirrorlake
@@ -26,9 +32,14 @@ def limit(bootstrap: str, topic: str, size: int) -> None:
     admin.incremental_alter_configs([resource])[resource].result(20)
 
 
-@pytest.mark.parametrize("point", ["resend-sent", pytest.param("kafka-committed", marks=pytest.mark.slow)])
-def test_sent_when_the_limit_was_raised(spark: SparkSession, clusters: ClusterPair, tmp_path: Path, point: str) -> None:
-    """First a limit that some fit in, then one for all; killed while they are sent, and before that is noted."""
+@pytest.mark.parametrize(
+    "point", ["resend-sent", pytest.param("kafka-committed", marks=pytest.mark.slow)]
+)
+def test_sent_when_the_limit_was_raised(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, point: str
+) -> None:
+    """First a limit that some fit in, then one for all; killed while they are sent, and before that
+    is noted."""
     topic = f"parked-{uuid.uuid4().hex[:8]}"
     target = f"east.{topic}"
     create_topic(clusters.east, topic, PARTITIONS)
@@ -36,7 +47,11 @@ def test_sent_when_the_limit_was_raised(spark: SparkSession, clusters: ClusterPa
     settings = {"topics": [topic], "sync_topic_configs_enabled": False, "on_refused": "park"}
     topology = write_topology(tmp_path, clusters.east, clusters.west, settings)
     for partition in range(PARTITIONS):
-        write(clusters.east, topic, [NewRecord(os.urandom(size), b"%d" % size, partition) for size in SIZES])
+        write(
+            clusters.east,
+            topic,
+            [NewRecord(os.urandom(size), b"%d" % size, partition) for size in SIZES],
+        )
     replicate_once(spark, topology)
     lake = mirrorlake.open(topology, spark=spark)
     parked = PARTITIONS * sum(size > 40 for size in SIZES)
@@ -44,7 +59,9 @@ def test_sent_when_the_limit_was_raised(spark: SparkSession, clusters: ClusterPa
     limit(clusters.west, target, 7_000)
     once = tmp_path / "once"
     environment = {"MIRRORLAKE_CRASH": f"{point}:driver", "MIRRORLAKE_CRASH_ONCE": str(once)}
-    code = finish(start_command(topology, "replay", "--parked", "--flow", "east->west", **environment))
+    code = finish(
+        start_command(topology, "replay", "--parked", "--flow", "east->west", **environment)
+    )
     assert once.exists() and code == -9, (tmp_path / "run.log").read_text(encoding="utf-8")
     found = lake.replay_parked()
     small = PARTITIONS * SIZES.count(6_000)
@@ -55,17 +72,30 @@ def test_sent_when_the_limit_was_raised(spark: SparkSession, clusters: ClusterPa
     assert waiting(lake) == parked - small
     limit(clusters.west, target, 20_000)
     found = lake.replay_parked("east->west", topic)
-    assert found.complete and not found.continued and found.records == parked - small and waiting(lake) == 0
-    for there, here in zip(read_topic(clusters.east, topic), read_topic(clusters.west, target), strict=True):
-        wanted = [one for size in (40, 6_000, 9_000) for one in there if len(one.value or b"") == size]
+    assert (
+        found.complete
+        and not found.continued
+        and found.records == parked - small
+        and waiting(lake) == 0
+    )
+    for there, here in zip(
+        read_topic(clusters.east, topic), read_topic(clusters.west, target), strict=True
+    ):
+        wanted = [
+            one for size in (40, 6_000, 9_000) for one in there if len(one.value or b"") == size
+        ]
         assert [one[1:3] for one in here] == [one[1:3] for one in wanted]
         late = [one for one in here if one.headers]
-        assert [len(one.value or b"") for one in late] == [6_000] * SIZES.count(6_000) + [9_000] * SIZES.count(9_000)
+        assert [len(one.value or b"") for one in late] == [6_000] * SIZES.count(6_000) + [
+            9_000
+        ] * SIZES.count(9_000)
     assert lake.replay_parked().warnings == ["nothing is parked"]
     assert lake.verify(again=True).differences == []
     assert [row["parked"] for row in lake.status().flows] == [0]
 
 
 def waiting(lake: mirrorlake.OpenLake) -> int:
-    (row,) = lake.rows("SELECT count(*) AS n FROM parked WHERE flow = 'east->west' AND replayed_at IS NULL")
+    (row,) = lake.rows(
+        "SELECT count(*) AS n FROM parked WHERE flow = 'east->west' AND replayed_at IS NULL"
+    )
     return int(row["n"])

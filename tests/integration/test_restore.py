@@ -1,5 +1,5 @@
-"""`restore` on real brokers: whole topics from the lake, as they were, on a cluster that has nothing in them, whenever
-it is killed (docs/restore.md)."""
+"""`restore` on real brokers: whole topics from the lake, as they were, on a cluster that has
+nothing in them, whenever it is killed (docs/restore.md)."""
 
 import uuid
 from collections.abc import Sequence
@@ -30,8 +30,9 @@ from tests.support.replication import expanded, finish, land_only, start_command
 
 PARTITIONS = 3
 COUNT = 3_000
-#: Where the command dies in turn, before it is let come to its end; not slow are the deaths of `replay`
-#: (test_replay.py), which sends as this does, and of a restore of groups (test_restore_rehearsal.py).
+#: Where the command dies in turn, before it is let come to its end; not slow are the deaths of
+#: `replay` (test_replay.py), which sends as this does, and of a restore of groups
+#: (test_restore_rehearsal.py).
 KILLS = ("resend-begun", "kafka-committed", "resend-sent")
 
 
@@ -52,10 +53,17 @@ class Landed:
 
 
 @pytest.fixture(scope="module")
-def landed(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Landed:
+def landed(
+    spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory
+) -> Landed:
     prefix = f"restore-{uuid.uuid4().hex[:8]}"
     here = Landed(
-        write_topology(tmp_path_factory.mktemp("restore"), clusters.east, clusters.west, {"topics": [f"{prefix}-.*"]}),
+        write_topology(
+            tmp_path_factory.mktemp("restore"),
+            clusters.east,
+            clusters.west,
+            {"topics": [f"{prefix}-.*"]},
+        ),
         clusters,
         prefix,
         {},
@@ -89,7 +97,8 @@ def assert_restored(here: Landed, flow: str, names: dict[str, str]) -> None:
         for partition, (wanted, got) in enumerate(zip(here.source[topic], arrived, strict=True)):
             assert [one[1:] for one in got] == [one[1:] for one in wanted], f"{topic}-{partition}"
             rows = mirrorlake.open(here.topology).rows(
-                "SELECT segments FROM offset_map WHERE flow = :flow AND topic = :topic AND partition = :partition",
+                "SELECT segments FROM offset_map WHERE flow = :flow AND topic = :topic AND "
+                "partition = :partition",
                 flow=flow,
                 topic=here.name(topic),
                 partition=partition,
@@ -99,7 +108,9 @@ def assert_restored(here: Landed, flow: str, names: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize("kills", [(), pytest.param(KILLS, marks=pytest.mark.slow)])
-def test_killed_again_and_again(landed: Landed, spark: SparkSession, tmp_path: Path, kills: Sequence[str]) -> None:
+def test_killed_again_and_again(
+    landed: Landed, spark: SparkSession, tmp_path: Path, kills: Sequence[str]
+) -> None:
     """Whatever was landed meanwhile is not restored: what is, was decided at the beginning."""
     here = landed
     arguments = ("restore", "--from", "east", "--to", "west", "--topic", f"{here.prefix}-.*")
@@ -115,17 +126,23 @@ def test_killed_again_and_again(landed: Landed, spark: SparkSession, tmp_path: P
     found = here.lake(spark).restore("east", "west", [f"{here.prefix}-.*"])
     assert found.complete and found.continued == bool(kills) and found.flow is not None
     counts = {topic: sum(map(len, records)) for topic, records in here.source.items()}
-    assert {row["topic"]: row["records"] for row in found.topics} == {here.name(at): n for at, n in counts.items()}
+    assert {row["topic"]: row["records"] for row in found.topics} == {
+        here.name(at): n for at, n in counts.items()
+    }
     assert all(row["topic"] == row["target_topic"] for row in found.topics) and not found.warnings
     assert_restored(here, found.flow, {topic: here.name(topic) for topic in here.source})
     assert partition_count(here.clusters.west, here.name("empty")) == 2
-    assert configs(here.clusters.west, here.name("many")) >= {"retention.ms=-1", "max.message.bytes=2000000"}
+    assert configs(here.clusters.west, here.name("many")) >= {
+        "retention.ms=-1",
+        "max.message.bytes=2000000",
+    }
     with pytest.raises(InputError, match="holds records; delete it"):
         here.lake(spark).restore("east", "west", [f"{here.prefix}-.*"])
 
 
 def test_compacted(landed: Landed, spark: SparkSession, tmp_path: Path) -> None:
-    """The last value of each key, none of a key that ends with a tombstone, and all that have no key."""
+    """The last value of each key, none of a key that ends with a tombstone, and all that have no
+    key."""
     here, keyed = landed, landed.name("keyed")
     arguments = ("restore", "--from", "east", "--to", "east", "--topic", keyed, "--compacted")
     once = tmp_path / "killed"
@@ -141,11 +158,16 @@ def test_compacted(landed: Landed, spark: SparkSession, tmp_path: Path) -> None:
 
 def left_of(records: list[Record]) -> list[Record]:
     last = {one.key: one.offset for one in records}
-    return [one for one in records if one.key is None or (last[one.key] == one.offset and one.value is not None)]
+    return [
+        one
+        for one in records
+        if one.key is None or (last[one.key] == one.offset and one.value is not None)
+    ]
 
 
 def keyed_records() -> list[NewRecord]:
-    """Keys with many values, some that end with a tombstone or come back after one, and records without a key."""
+    """Keys with many values, some that end with a tombstone or come back after one, and records
+    without a key."""
     records = [
         NewRecord(
             None if number % 7 == 0 else b"%d" % number,
@@ -154,14 +176,21 @@ def keyed_records() -> list[NewRecord]:
         )
         for number in range(600)
     ]
-    return [*records, NewRecord(None, b"k1", 0), NewRecord(None, b"k2", 1), NewRecord(b"back", b"k2", 1)]
+    return [
+        *records,
+        NewRecord(None, b"k1", 0),
+        NewRecord(None, b"k2", 1),
+        NewRecord(b"back", b"k2", 1),
+    ]
 
 
 def test_below_an_offset_on_the_cluster_that_lost_it(landed: Landed, spark: SparkSession) -> None:
     here, odd = landed, landed.name("odd")
     lake, below = here.lake(spark), {(odd, 0): 100}
     planned = lake.restore("east", "east", [odd], below=below, dry_run=True)
-    assert planned.topics == [{"topic": odd, "target_topic": odd, "records": 100}] and planned.dry_run
+    assert (
+        planned.topics == [{"topic": odd, "target_topic": odd, "records": 100}] and planned.dry_run
+    )
     found = lake.restore("east", "east", [odd], below=below)
     assert found.complete and found.records == 100 and not found.continued
     (arrived,), (wanted,) = read_topic(here.clusters.east, odd), here.source["odd"]
@@ -182,6 +211,9 @@ def test_what_is_refused(landed: Landed, spark: SparkSession) -> None:
 
 
 def configs(bootstrap: str, topic: str) -> set[str]:
-    admin, resource = AdminClient({"bootstrap.servers": bootstrap}), ConfigResource(ResourceType.TOPIC, topic)
+    admin, resource = (
+        AdminClient({"bootstrap.servers": bootstrap}),
+        ConfigResource(ResourceType.TOPIC, topic),
+    )
     found = admin.describe_configs([resource])[resource].result(20)
     return {f"{name}={entry.value}" for name, entry in found.items()}

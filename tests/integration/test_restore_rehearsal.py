@@ -1,5 +1,6 @@
-"""Both clusters are gone, and a third one is empty: a restore from the lake, after which groups read on exactly behind
-what they had committed (docs/restore.md has the procedure). Its times are printed: `pytest -s`."""
+"""Both clusters are gone, and a third one is empty: a restore from the lake, after which groups
+read on exactly behind what they had committed (docs/restore.md has the procedure). Its times are
+printed: `pytest -s`."""
 
 import json
 import os
@@ -27,7 +28,8 @@ from tests.support.readers import Numbers, Reading, count, joined, read_with_jav
 from tests.support.replication import finish, replicate_once, start_command
 
 PARTITIONS = 3
-#: How far behind the end each group is, in records: at it, near it, in the middle, and one that has read nothing.
+#: How far behind the end each group is, in records: at it, near it, in the middle, and one that has
+#: read nothing.
 GROUPS = ("orders-none-left", "orders-near", "orders-middle", "ledger-middle", "ledger-java")
 ACLS = {
     acl("orders"),
@@ -50,13 +52,18 @@ class Gone:
 
 
 def fill(bootstrap: str, records: int) -> None:
-    """Plain records, transactions with a marker behind each (some aborted), and whatever a record can be."""
-    create_topic(bootstrap, "orders", PARTITIONS, cleanup_policy="compact", retention_ms="864000000")
+    """Plain records, transactions with a marker behind each (some aborted), and whatever a record
+    can be."""
+    create_topic(
+        bootstrap, "orders", PARTITIONS, cleanup_policy="compact", retention_ms="864000000"
+    )
     create_topic(bootstrap, "ledger", PARTITIONS)
     create_topic(bootstrap, "odd")
     create_topic(bootstrap, "empty", 2)
     write(bootstrap, "odd", odd_records())
-    producer = Producer({"bootstrap.servers": bootstrap, "linger.ms": 20, "queue.buffering.max.messages": records})
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "linger.ms": 20, "queue.buffering.max.messages": records}
+    )
     for number in range(records):
         producer.produce("orders", b"%d" % number, b"k%d" % number, number % PARTITIONS)
         if number % 10_000 == 0:
@@ -86,8 +93,12 @@ def read_some(bootstrap: str, records: Mapping[str, list[list[Record]]]) -> dict
         "ledger-java": total["ledger"] // 3,
     }
     readings = [Reading(group, group.split("-")[0], limit) for group, limit in limits.items()]
-    found = read_with_python(bootstrap, "earliest", [item for item in readings if "java" not in item.group])
-    return found | read_with_java(bootstrap, "earliest", [item for item in readings if "java" in item.group])
+    found = read_with_python(
+        bootstrap, "earliest", [item for item in readings if "java" not in item.group]
+    )
+    return found | read_with_java(
+        bootstrap, "earliest", [item for item in readings if "java" in item.group]
+    )
 
 
 def file_of(directory: Path, addresses: Mapping[str, str]) -> Path:
@@ -103,14 +114,18 @@ def file_of(directory: Path, addresses: Mapping[str, str]) -> Path:
 
 def lost(directory: Path, records: int, spark: SparkSession | None = None) -> Gone:
     """Fill a cluster, mirror it by the command, or in a session, and lose both."""
-    clusters = start_clusters(["east", "west"], directory / "lost", properties=AUTHORIZER, heap="384m")
+    clusters = start_clusters(
+        ["east", "west"], directory / "lost", properties=AUTHORIZER, heap="384m"
+    )
     try:
         east = clusters["east"].bootstrap_servers
         fill(east, records)
         add_acls(east, *ACLS)
         there = read_topics(east, ["orders", "ledger", "odd", "empty"])
         read = read_some(east, there)
-        topology = file_of(directory, {name: cluster.bootstrap_servers for name, cluster in clusters.items()})
+        topology = file_of(
+            directory, {name: cluster.bootstrap_servers for name, cluster in clusters.items()}
+        )
         began = time.monotonic()
         if spark is not None:
             replicate_once(spark, topology)
@@ -130,12 +145,24 @@ def command_of(gone: Gone, third: EmbeddedCluster) -> list[str]:
     addresses = yaml.safe_load(gone.topology.read_text(encoding="utf-8"))["clusters"]
     known = {alias: cluster["bootstrap_servers"] for alias, cluster in addresses.items()}
     file_of(gone.topology.parent, {**known, "third": third.bootstrap_servers})
-    arguments = ("restore", "--from", "east", "--to", "third", "--with", "configs,acls,groups", "--json")
+    arguments = (
+        "restore",
+        "--from",
+        "east",
+        "--to",
+        "third",
+        "--with",
+        "configs,acls,groups",
+        "--json",
+    )
     return ["-c", str(gone.topology), *arguments]
 
 
-def restored(gone: Gone, third: EmbeddedCluster, *flags: str, **environment: str) -> tuple[int, dict[str, object]]:
-    """The command of docs/restore.md, in a process of its own; returns its exit code and its document."""
+def restored(
+    gone: Gone, third: EmbeddedCluster, *flags: str, **environment: str
+) -> tuple[int, dict[str, object]]:
+    """The command of docs/restore.md, in a process of its own; returns its exit code and its
+    document."""
     command = [sys.executable, "-m", "mirrorlake.cli.main", *command_of(gone, third), *flags]
     began = time.monotonic()
     done = subprocess.run(
@@ -168,19 +195,29 @@ def assert_groups_read_on(gone: Gone, third: EmbeddedCluster) -> None:
     """0 again, 0 skipped: what a group reads now begins behind what it had read."""
     readings = [Reading(group, group.split("-")[0]) for group in gone.read]
     began = time.monotonic()
-    after = read_with_python(third.bootstrap_servers, "none", [item for item in readings if "java" not in item.group])
-    after |= read_with_java(third.bootstrap_servers, "none", [item for item in readings if "java" in item.group])
+    after = read_with_python(
+        third.bootstrap_servers, "none", [item for item in readings if "java" not in item.group]
+    )
+    after |= read_with_java(
+        third.bootstrap_servers, "none", [item for item in readings if "java" in item.group]
+    )
     gone.times["groups read on"] = time.monotonic() - began
     for item in readings:
         before, now = gone.read[item.group], after[item.group]
         assert count(before) + count(now) == sum(map(len, gone.records[item.topic])), item.group
         for partition, records in enumerate(gone.records[item.topic]):
-            numbers = joined([[int(record.value or b""), int(record.value or b"")] for record in records])
-            assert joined(before.get(partition, []), now.get(partition, [])) == numbers, f"{item.group}, {partition}"
+            numbers = joined(
+                [[int(record.value or b""), int(record.value or b"")] for record in records]
+            )
+            assert joined(before.get(partition, []), now.get(partition, [])) == numbers, (
+                f"{item.group}, {partition}"
+            )
 
 
 def third_cluster(directory: Path) -> EmbeddedCluster:
-    return start_clusters(["third"], directory / "third", properties=AUTHORIZER, heap="384m")["third"]
+    return start_clusters(["third"], directory / "third", properties=AUTHORIZER, heap="384m")[
+        "third"
+    ]
 
 
 @pytest.mark.parametrize("kills", [KILLS[-1:], pytest.param(KILLS, marks=pytest.mark.slow)])
@@ -192,7 +229,9 @@ def test_an_empty_third_cluster_takes_over_whenever_the_restore_is_killed(
     try:
         for point in kills:
             once = tmp_path / point
-            code, _ = restored(gone, third, MIRRORLAKE_CRASH=f"{point}:driver", MIRRORLAKE_CRASH_ONCE=str(once))
+            code, _ = restored(
+                gone, third, MIRRORLAKE_CRASH=f"{point}:driver", MIRRORLAKE_CRASH_ONCE=str(once)
+            )
             assert once.exists() and code == -9, point
         done = CliRunner().invoke(app, command_of(gone, third))
         assert done.exit_code == 0, done.output
@@ -213,9 +252,15 @@ def test_a_rehearsal_of_a_million_records(tmp_path: Path) -> None:
     gone.times["an empty cluster"] = time.monotonic() - began
     try:
         code, planned = restored(gone, third, "--dry-run")
-        assert code == 0 and planned["dry_run"] and len(planned["groups"]) == PARTITIONS * len(GROUPS)  # type: ignore[arg-type]
-        assert {row["done"] for row in planned["groups"]} == {"would move"} and len(planned["acls"]) == len(ACLS)  # type: ignore[attr-defined, arg-type]
-        assert read_topics(third.bootstrap_servers, ["orders"]) == {"orders": []}  # it has done nothing
+        assert (
+            code == 0 and planned["dry_run"] and len(planned["groups"]) == PARTITIONS * len(GROUPS)
+        )  # type: ignore[arg-type]
+        assert {row["done"] for row in planned["groups"]} == {"would move"} and len(
+            planned["acls"]
+        ) == len(ACLS)  # type: ignore[attr-defined, arg-type]
+        assert read_topics(third.bootstrap_servers, ["orders"]) == {
+            "orders": []
+        }  # it has done nothing
         code, found = restored(gone, third)
         assert (code, found["complete"]) == (0, True), found
         assert_all_there(gone, third)

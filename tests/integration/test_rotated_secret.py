@@ -1,4 +1,5 @@
-"""A password that is rotated while `run` is running: landing, producing and control go on with the new one."""
+"""A password that is rotated while `run` is running: landing, producing and control go on with the
+new one."""
 
 import uuid
 from collections.abc import Iterator
@@ -32,12 +33,22 @@ def test_a_client_that_was_refused_asks_for_its_secret_again(guarded: Guarded) -
     password = "wrong"
 
     def read() -> dict[str, str | int | bool]:
-        login = {"sasl.mechanism": "SCRAM-SHA-512", "sasl.username": USER, "sasl.password": password}
-        return {"bootstrap.servers": guarded.address, "security.protocol": "SASL_PLAINTEXT", **login}
+        login = {
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.username": USER,
+            "sasl.password": password,
+        }
+        return {
+            "bootstrap.servers": guarded.address,
+            "security.protocol": "SASL_PLAINTEXT",
+            **login,
+        }
 
     admin = ClusterAdmin("north", LiveSettings(read))
     for _ in range(2):
-        with pytest.raises(AuthenticationFailed, match="refused the credentials of principal mirror"):
+        with pytest.raises(
+            AuthenticationFailed, match="refused the credentials of principal mirror"
+        ):
             admin.cluster_id()
     password = "first"
     assert admin.cluster_id()
@@ -72,10 +83,22 @@ def test_a_running_flow_goes_on_with_the_new_password(
         guarded.set_password("second")
         guarded.restart()
         write_both("b")
-        until(lambda: any("credentials" in item["detail"] for item in run.incidents()), "a refusal is told", 150)
+        until(
+            lambda: any("credentials" in item["detail"] for item in run.incidents()),
+            "a refusal is told",
+            150,
+        )
         guarded.put("second")
-        until(lambda: "b:9" in values(read_topic(guarded.open, f"east.{there}")[0]), "there, with the second", 240)
-        until(lambda: "b:9" in values(read_topic(clusters.east, f"north.{back}")[0]), "back, with the second", 240)
+        until(
+            lambda: "b:9" in values(read_topic(guarded.open, f"east.{there}")[0]),
+            "there, with the second",
+            240,
+        )
+        until(
+            lambda: "b:9" in values(read_topic(clusters.east, f"north.{back}")[0]),
+            "back, with the second",
+            240,
+        )
         until(lambda: not run.incidents(), "nothing is wrong any more", 150)
     wanted = texts("a", 10, 1) + texts("b", 10, 1)
     assert values(read_topic(guarded.open, f"east.{there}")[0]) == wanted

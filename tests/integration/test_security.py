@@ -1,4 +1,5 @@
-"""Every security mode end to end, what is refused and how, the least ACLs, and that no secret shows anywhere."""
+"""Every security mode end to end, what is refused and how, the least ACLs, and that no secret shows
+anywhere."""
 
 import re
 import time
@@ -51,7 +52,12 @@ RECORDS_ONLY = {
 }
 EVERYTHING = [
     {"operation": "ALL", "resource": resource, "pattern": "LITERAL", "name": name}
-    for resource, name in (("TOPIC", "*"), ("GROUP", "*"), ("TRANSACTIONAL_ID", "*"), ("BROKER", "kafka-cluster"))
+    for resource, name in (
+        ("TOPIC", "*"),
+        ("GROUP", "*"),
+        ("TRANSACTIONAL_ID", "*"),
+        ("BROKER", "kafka-cluster"),
+    )
 ]
 
 
@@ -67,18 +73,29 @@ def _environment(secure: SecureClusters, monkeypatch: pytest.MonkeyPatch) -> Non
         monkeypatch.setenv(name, value)
 
 
-def topology(folder: Path, east: Mapping[str, Any], west: Mapping[str, Any], flows: Mapping[str, Any]) -> Path:
+def topology(
+    folder: Path, east: Mapping[str, Any], west: Mapping[str, Any], flows: Mapping[str, Any]
+) -> Path:
     path = folder / "mirrorlake.yml"
-    defaults = {"emit_heartbeats_enabled": False}  # a right that most of these principals are not given
+    defaults = {
+        "emit_heartbeats_enabled": False
+    }  # a right that most of these principals are not given
     clusters = {"east": east, "west": west}
-    document = {"clusters": clusters, "lake": {"path": "./lake"}, "defaults": defaults, "flows": flows}
+    document = {
+        "clusters": clusters,
+        "lake": {"path": "./lake"},
+        "defaults": defaults,
+        "flows": flows,
+    }
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
     return path
 
 
 def documented_acls(kind: str) -> list[dict[str, str]]:
     """The block of docs/security.md that lists ACLs of a kind."""
-    found = re.search(rf"```yaml acls: {kind}\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    found = re.search(
+        rf"```yaml acls: {kind}\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL
+    )
     assert found is not None
     return list(yaml.safe_load(found[1]))
 
@@ -108,7 +125,8 @@ class CommandLines:
 
 
 def run_once(path: Path) -> tuple[int, str]:
-    """`mirrorlake run --once`: its exit code, and all that its processes had on their command lines."""
+    """`mirrorlake run --once`: its exit code, and all that its processes had on their command
+    lines."""
     run = start_run(path, "--once")
     watch = CommandLines(run.pid)
     code = finish(run, 400)
@@ -151,7 +169,8 @@ def test_modes(
 def test_no_process_of_a_run_shows_a_secret(
     secure: SecureClusters, spark: SparkSession, topic_name: str, tmp_path: Path, session: bool
 ) -> None:
-    """Of few records a run with an end opens no Spark session; where it opens one, Java and workers are looked at."""
+    """Of few records a run with an end opens no Spark session; where it opens one, Java and workers
+    are looked at."""
     landing = {"small_batch_records": 0} if session else {}
     path = both_ways(secure, topic_name, tmp_path, MODES[0], landing=landing)
     code, lines = run_once(path)
@@ -160,10 +179,16 @@ def test_no_process_of_a_run_shows_a_secret(
     assert_mirrored_without_secrets(secure, spark, path, topic_name, lines)
 
 
-def both_ways(secure: SecureClusters, topic: str, folder: Path, modes: tuple[str, str], **settings: object) -> Path:
-    """A topology of two flows between clusters that are reached by these modes, and records in both."""
+def both_ways(
+    secure: SecureClusters, topic: str, folder: Path, modes: tuple[str, str], **settings: object
+) -> Path:
+    """A topology of two flows between clusters that are reached by these modes, and records in
+    both."""
     flow = {"topics": [topic], **RECORDS_ONLY}
-    east, west = (secure.cluster(name, mode) | settings for name, mode in zip(("east", "west"), modes, strict=True))
+    east, west = (
+        secure.cluster(name, mode) | settings
+        for name, mode in zip(("east", "west"), modes, strict=True)
+    )
     for name in ("east", "west"):
         grant(secure.admin(name), EVERYTHING)
         create_topic(secure.open_door(name), topic, 2)
@@ -174,9 +199,13 @@ def both_ways(secure: SecureClusters, topic: str, folder: Path, modes: tuple[str
 def assert_mirrored_without_secrets(
     secure: SecureClusters, spark: SparkSession, path: Path, topic: str, lines: str
 ) -> None:
-    """What `both_ways` wrote is on the other side, and no secret is in `lines` or in what the run left."""
+    """What `both_ways` wrote is on the other side, and no secret is in `lines` or in what the run
+    left."""
     for name, mirror in (("west", f"east.{topic}"), ("east", f"west.{topic}")):
-        assert [len(partition) for partition in read_topic(secure.open_door(name), mirror)] == [10, 10]
+        assert [len(partition) for partition in read_topic(secure.open_door(name), mirror)] == [
+            10,
+            10,
+        ]
     lake = lake_of(spark, path)
     for name in (FLOW, BACK):
         assert translate(lake, name, topic, 1, 7).offset == 7
@@ -185,7 +214,8 @@ def assert_mirrored_without_secrets(
 
 
 def assert_no_secret(secure: SecureClusters, folder: Path, lines: str, tables: str = "") -> None:
-    """No secret on command lines, in rows, or in any file that a run left: its output, tables, checkpoints."""
+    """No secret on command lines, in rows, or in any file that a run left: its output, tables,
+    checkpoints."""
     files = [(str(path), path.read_bytes()) for path in folder.rglob("*") if path.is_file()]
     for where, data in [("a command line", lines.encode()), ("a table", tables.encode()), *files]:
         for secret in secure.secrets():
@@ -195,8 +225,17 @@ def assert_no_secret(secure: SecureClusters, folder: Path, lines: str, tables: s
 REFUSED: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     "wrong password": (
         "SASL",
-        {"protocol": "SASL_PLAINTEXT", "mechanism": "PLAIN", "username": USER, "password": "${secret:kafka/wrong}"},
-        ("cluster east at", "refused the credentials of principal mirror", "Invalid username or password"),
+        {
+            "protocol": "SASL_PLAINTEXT",
+            "mechanism": "PLAIN",
+            "username": USER,
+            "password": "${secret:kafka/wrong}",
+        },
+        (
+            "cluster east at",
+            "refused the credentials of principal mirror",
+            "Invalid username or password",
+        ),
     ),
     "wrong SCRAM password": (
         "SASLTLS",
@@ -230,7 +269,11 @@ REFUSED: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
         {"protocol": "SSL", "ca_file": "{other}"},
         ("its certificate is not trusted", "issuer certificate", "ca_file"),
     ),
-    "no client certificate": ("MTLS", {"protocol": "SSL", "ca_file": "{ca}"}, ("refused an anonymous client", "TLS")),
+    "no client certificate": (
+        "MTLS",
+        {"protocol": "SSL", "ca_file": "{ca}"},
+        ("refused an anonymous client", "TLS"),
+    ),
     "a CA that is none": (
         "TLS",
         {"protocol": "SSL", "ca_file": "${secret:kafka/mirror}"},
@@ -238,7 +281,12 @@ REFUSED: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
     ),
     "a missing secret": (
         "SASL",
-        {"protocol": "SASL_PLAINTEXT", "mechanism": "PLAIN", "username": USER, "password": "${secret:kafka/none}"},
+        {
+            "protocol": "SASL_PLAINTEXT",
+            "mechanism": "PLAIN",
+            "username": USER,
+            "password": "${secret:kafka/none}",
+        },
         ("${secret:kafka/none} has no value", "put it into the file", "/kafka/none"),
     ),
 }
@@ -247,9 +295,15 @@ REFUSED: dict[str, tuple[str, dict[str, Any], tuple[str, ...]]] = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_refused_logins(secure: SecureClusters, tmp_path: Path, case: str) -> None:
     door, security, parts = REFUSED[case]
-    files = {"{ca}": secure.authority.file, "{other}": secure.other_authority.file, "{tokens}": secure.tokens.url}
+    files = {
+        "{ca}": secure.authority.file,
+        "{other}": secure.other_authority.file,
+        "{tokens}": secure.tokens.url,
+    }
     block = {key: str(files.get(value, value)) for key, value in security.items()}
-    topology(tmp_path, secure.through("east", door, **block), secure.cluster("west", "SSL"), {FLOW: {}})
+    topology(
+        tmp_path, secure.through("east", door, **block), secure.cluster("west", "SSL"), {FLOW: {}}
+    )
     answer = Answer(tmp_path, "plan")
     answer.assert_one_sentence(*parts)
     assert answer.seconds < 15
@@ -301,14 +355,23 @@ def _by_rule(line: str, acl: Mapping[str, str]) -> bool:
     return f" operation = {acl['operation']} from" in asked and named in rule and operation in rule
 
 
-def test_single_records_are_read_without_a_right_on_a_group(secure: SecureClusters, tmp_path: Path) -> None:
-    """As who compares logs, and `verify` without the compiled part, read them; of whom the group is refused."""
+def test_single_records_are_read_without_a_right_on_a_group(
+    secure: SecureClusters, tmp_path: Path
+) -> None:
+    """As who compares logs, and `verify` without the compiled part, read them; of whom the group is
+    refused."""
     topic = "orders-no-group"
     create_topic(secure.open_door("east"), topic)
     write(secure.open_door("east"), topic, numbered(10))
-    grant(secure.admin("east"), [acl for acl in documented_acls("records") if acl["cluster"] == "source"])
+    grant(
+        secure.admin("east"),
+        [acl for acl in documented_acls("records") if acl["cluster"] == "source"],
+    )
     path = topology(
-        tmp_path, secure.cluster("east", "PLAIN"), secure.cluster("west", "PLAIN"), {FLOW: {"topics": [topic]}}
+        tmp_path,
+        secure.cluster("east", "PLAIN"),
+        secure.cluster("west", "PLAIN"),
+        {FLOW: {"topics": [topic]}},
     )
     settings, key = Connections(load_topology(path)).client("east", "consumer"), (topic, 0)
     assert first_rows("east", settings, {key: 3})[key].offset == 3
@@ -326,16 +389,42 @@ def problems(path: Path) -> list[Problem]:
 
 
 LACKING = {
-    "describe": ("source", "READ", "TOPIC", "principal mirror may not DESCRIBE and READ topic {t} on cluster east"),
-    "write": ("target", "WRITE", "TOPIC", "principal mirror may not WRITE topic east.{t} on cluster west"),
-    "position": ("target", "READ", "TOPIC", "principal mirror may not READ topic east.{t} on cluster west"),
-    "create": ("target", "CREATE", "TOPIC", "principal mirror may not CREATE topic east.{t} on cluster west"),
-    "group": ("target", "READ", "GROUP", "principal mirror may not READ group mirrorlake-x-east->west on cluster west"),
+    "describe": (
+        "source",
+        "READ",
+        "TOPIC",
+        "principal mirror may not DESCRIBE and READ topic {t} on cluster east",
+    ),
+    "write": (
+        "target",
+        "WRITE",
+        "TOPIC",
+        "principal mirror may not WRITE topic east.{t} on cluster west",
+    ),
+    "position": (
+        "target",
+        "READ",
+        "TOPIC",
+        "principal mirror may not READ topic east.{t} on cluster west",
+    ),
+    "create": (
+        "target",
+        "CREATE",
+        "TOPIC",
+        "principal mirror may not CREATE topic east.{t} on cluster west",
+    ),
+    "group": (
+        "target",
+        "READ",
+        "GROUP",
+        "principal mirror may not READ group mirrorlake-x-east->west on cluster west",
+    ),
     "transactional id": (
         "target",
         "WRITE",
         "TRANSACTIONAL_ID",
-        "principal mirror may not WRITE transactional ids mirrorlake-x-east->west-* on cluster west",
+        "principal mirror may not WRITE transactional ids mirrorlake-x-east->west-* on cluster "
+        "west",
     ),
 }
 
@@ -361,20 +450,36 @@ def test_a_lacking_right_is_named(secure: SecureClusters, tmp_path: Path, case: 
         create_topic(secure.open_door("west"), f"east.{topic}")
     lacking(secure, case, [])
     path = topology(
-        tmp_path, secure.cluster("east", "PLAIN"), secure.cluster("west", "PLAIN"), {FLOW: {"topics": [topic]}}
+        tmp_path,
+        secure.cluster("east", "PLAIN"),
+        secure.cluster("west", "PLAIN"),
+        {FLOW: {"topics": [topic]}},
     )
     connections, flow = Connections(load_topology(path)), load_topology(path).flow(FLOW)
-    found = [*access_problems(connections, [flow]), *transaction_problems(connections, flow, "mirrorlake-x-east->west")]
+    found = [
+        *access_problems(connections, [flow]),
+        *transaction_problems(connections, flow, "mirrorlake-x-east->west"),
+    ]
     assert [problem.sentence for problem in found] == [LACKING[case][3].format(t=topic)]
     assert "docs/security.md" in found[0].fix
 
 
-def test_a_topic_that_may_be_seen_but_not_read_is_named(secure: SecureClusters, tmp_path: Path) -> None:
+def test_a_topic_that_may_be_seen_but_not_read_is_named(
+    secure: SecureClusters, tmp_path: Path
+) -> None:
     create_topic(secure.open_door("east"), "orders-seen")
-    describe = {"operation": "DESCRIBE", "resource": "TOPIC", "pattern": "PREFIXED", "name": "orders-seen"}
+    describe = {
+        "operation": "DESCRIBE",
+        "resource": "TOPIC",
+        "pattern": "PREFIXED",
+        "name": "orders-seen",
+    }
     lacking(secure, "describe", [describe])
     path = topology(
-        tmp_path, secure.cluster("east", "PLAIN"), secure.cluster("west", "PLAIN"), {FLOW: {"topics": [".*seen"]}}
+        tmp_path,
+        secure.cluster("east", "PLAIN"),
+        secure.cluster("west", "PLAIN"),
+        {FLOW: {"topics": [".*seen"]}},
     )
     found = problems(path)
     assert [(problem.sentence, problem.topic) for problem in found] == [
@@ -382,15 +487,28 @@ def test_a_topic_that_may_be_seen_but_not_read_is_named(secure: SecureClusters, 
     ]
 
 
-def test_what_mirrormaker_2s_own_topics_lack_is_a_note(secure: SecureClusters, tmp_path: Path) -> None:
+def test_what_mirrormaker_2s_own_topics_lack_is_a_note(
+    secure: SecureClusters, tmp_path: Path
+) -> None:
     """Records are mirrored without heartbeats and published checkpoints, so it refuses nothing."""
-    seen = {"operation": "DESCRIBE", "resource": "TOPIC", "pattern": "LITERAL", "name": "heartbeats"}
+    seen = {
+        "operation": "DESCRIBE",
+        "resource": "TOPIC",
+        "pattern": "LITERAL",
+        "name": "heartbeats",
+    }
     for name, side in (("east", "source"), ("west", "target")):
-        acls = [acl for acl in documented_acls("records") if acl["cluster"] == side and acl["operation"] != "CREATE"]
+        acls = [
+            acl
+            for acl in documented_acls("records")
+            if acl["cluster"] == side and acl["operation"] != "CREATE"
+        ]
         grant(secure.admin(name), [*acls, seen] if side == "source" else acls)
     create_topic(secure.open_door("east"), "heartbeats")
     flow = {FLOW: {"topics": ["orders.*"], "emit_heartbeats_enabled": True}}
-    path = topology(tmp_path, secure.cluster("east", "PLAIN"), secure.cluster("west", "PLAIN"), flow)
+    path = topology(
+        tmp_path, secure.cluster("east", "PLAIN"), secure.cluster("west", "PLAIN"), flow
+    )
     loaded = load_topology(path)
     found = own_topic_problems(Connections(loaded), loaded.flow(FLOW))
     assert {problem.severity for problem in found} == {"note"}
@@ -415,17 +533,23 @@ def test_a_right_that_is_revoked_while_it_runs_stops_that_topic_alone(
         for topic in topics:
             create_topic(secure.open_door(name), topic if name == "east" else f"east.{topic}", 2)
     flow = {"topics": topics, "produce_tasks": 1, **RECORDS_ONLY}
-    path = topology(tmp_path, secure.cluster("east", "PLAIN"), secure.cluster("west", "PLAIN"), {FLOW: flow})
+    path = topology(
+        tmp_path, secure.cluster("east", "PLAIN"), secure.cluster("west", "PLAIN"), {FLOW: flow}
+    )
 
     def write_both(first: int) -> None:
         for topic in topics:
             write(secure.open_door("east"), topic, numbered(50, 2, first))
 
     def there(topic: str) -> int:
-        return sum(len(records) for records in read_topic(secure.open_door("west"), f"east.{topic}"))
+        return sum(
+            len(records) for records in read_topic(secure.open_door("west"), f"east.{topic}")
+        )
 
     def told() -> list[tuple[str, str, str | None, int | None]]:
-        rows = mirrorlake.open(path).rows("SELECT kind, detail, topic, partition FROM open_incidents")
+        rows = mirrorlake.open(path).rows(
+            "SELECT kind, detail, topic, partition FROM open_incidents"
+        )
         return [tuple(row.values()) for row in rows]
 
     with replicating(spark, path):
@@ -447,7 +571,15 @@ def test_a_right_that_is_revoked_while_it_runs_stops_that_topic_alone(
 def denied(admin: AdminClient, right: str, topic: str) -> Iterator[None]:
     """Deny `mirror` a right on a topic for the time of the block."""
     operation, deny = AclOperation[right], AclPermissionType.DENY
-    place = (ResourceType.TOPIC, topic, ResourcePatternType.LITERAL, f"User:{USER}", "*", operation, deny)
+    place = (
+        ResourceType.TOPIC,
+        topic,
+        ResourcePatternType.LITERAL,
+        f"User:{USER}",
+        "*",
+        operation,
+        deny,
+    )
     for future in admin.create_acls([AclBinding(*place)]).values():
         future.result(30)
     try:
@@ -470,7 +602,8 @@ def test_a_run_that_is_refused_shows_no_secret(secure: SecureClusters, tmp_path:
     create_topic(secure.open_door("east"), "secrets")
     write(secure.open_door("east"), "secrets", numbered(10))
     grant(
-        secure.admin("east"), [{"operation": "DESCRIBE", "resource": "TOPIC", "pattern": "LITERAL", "name": "secrets"}]
+        secure.admin("east"),
+        [{"operation": "DESCRIBE", "resource": "TOPIC", "pattern": "LITERAL", "name": "secrets"}],
     )
     grant(secure.admin("west"), EVERYTHING)
     path = topology(
@@ -481,7 +614,9 @@ def test_a_run_that_is_refused_shows_no_secret(secure: SecureClusters, tmp_path:
     )
     code, lines = run_once(path)
     assert code in (1, 2)
-    assert said(path).count("mirrorlake: ") == 1  # not at the start of a line: Spark's log ends without a line end
+    assert (
+        said(path).count("mirrorlake: ") == 1
+    )  # not at the start of a line: Spark's log ends without a line end
     assert_no_secret(secure, tmp_path, lines)
 
 
@@ -490,7 +625,18 @@ def test_the_table_of_java_settings_is_that_of_the_client() -> None:
     (jar,) = [path for path in spark_jars() if path.name.startswith("kafka-clients")]
     with zipfile.ZipFile(jar) as archive:
         folders = ("org/apache/kafka/clients/", "org/apache/kafka/common/config/")
-        names = [name for name in archive.namelist() if name.startswith(folders) and name.endswith("Config.class")]
-        names += [name for name in archive.namelist() if re.search(r"config/(Ssl|Sasl)Configs\.class$", name)]
-        text = b"".join(archive.read(name) for name in (*names, "org/apache/kafka/clients/CommonClientConfigs.class"))
+        names = [
+            name
+            for name in archive.namelist()
+            if name.startswith(folders) and name.endswith("Config.class")
+        ]
+        names += [
+            name
+            for name in archive.namelist()
+            if re.search(r"config/(Ssl|Sasl)Configs\.class$", name)
+        ]
+        text = b"".join(
+            archive.read(name)
+            for name in (*names, "org/apache/kafka/clients/CommonClientConfigs.class")
+        )
     assert {name for name in JAVA_CONSUMER if name.encode() not in text} == set()

@@ -1,4 +1,5 @@
-"""The same code in other kinds of Spark session: Spark Connect, and executors in processes of their own."""
+"""The same code in other kinds of Spark session: Spark Connect, and executors in processes of their
+own."""
 
 import json
 import os
@@ -25,14 +26,19 @@ RECORDS, PARTITIONS = 3_000, 3
 @pytest.fixture
 def topology(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> Path:
     """A topology for one topic that has records already."""
-    ClusterAdmin("east", {"bootstrap.servers": clusters.east}).create_topics([TopicInfo(topic_name, PARTITIONS, 1)])
+    ClusterAdmin("east", {"bootstrap.servers": clusters.east}).create_topics(
+        [TopicInfo(topic_name, PARTITIONS, 1)]
+    )
     producer = Producer({"bootstrap.servers": clusters.east})
     for number in range(RECORDS):
         producer.produce(topic_name, b"%d" % number, partition=number % PARTITIONS)
     assert producer.flush(30) == 0
     path = tmp_path / "mirrorlake.yml"
     document = {
-        "clusters": {"east": {"bootstrap_servers": clusters.east}, "west": {"bootstrap_servers": clusters.west}},
+        "clusters": {
+            "east": {"bootstrap_servers": clusters.east},
+            "west": {"bootstrap_servers": clusters.west},
+        },
         "lake": {"path": "./lake"},
         "flows": {"east->west": {"topics": [topic_name], "emit_heartbeats_enabled": False}},
     }
@@ -42,26 +48,50 @@ def topology(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "module"), [("connect", "pyspark.sql.connect.session"), ("cluster", "pyspark.sql.session")]
+    ("kind", "module"),
+    [("connect", "pyspark.sql.connect.session"), ("cluster", "pyspark.sql.session")],
 )
-def test_land_produce_and_translate(kind: str, module: str, topology: Path, topic_name: str) -> None:
+def test_land_produce_and_translate(
+    kind: str, module: str, topology: Path, topic_name: str
+) -> None:
     """Everything of a flow through Spark Connect, and with two executor processes."""
-    command = [sys.executable, "-m", "tests.support.elsewhere", kind, str(topology), "east->west", topic_name]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.support.elsewhere",
+        kind,
+        str(topology),
+        "east->west",
+        topic_name,
+    ]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=240, cwd=Path(__file__).parents[2], check=False
+        command,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        cwd=Path(__file__).parents[2],
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     seen = json.loads(done.stdout.splitlines()[-1])
     assert seen["session"] == module
     assert seen["staged"] == seen["mapped"] == RECORDS
     assert set(seen["readers"]) == {"files"}
-    assert seen["there"] == {"topic": f"east.{topic_name}", "partition": 0, "offset": 7, "exact": True}
+    assert seen["there"] == {
+        "topic": f"east.{topic_name}",
+        "partition": 0,
+        "offset": 7,
+        "exact": True,
+    }
     assert seen["back"] == {"topic": topic_name, "partition": 0, "offset": 7, "exact": True}
 
 
 @pytest.mark.slow
-def test_a_connect_server_writes_no_password_down(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> None:
-    """The server's event log holds the plan of every command that it got, with the options of the Kafka source."""
+def test_a_connect_server_writes_no_password_down(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    """The server's event log holds the plan of every command that it got, with the options of the
+    Kafka source."""
     password, events = 'hunter2; "of the brokers', tmp_path / "events"
     events.mkdir()
     with guarded_cluster(tmp_path, password) as guarded:
@@ -74,26 +104,47 @@ def test_a_connect_server_writes_no_password_down(clusters: ClusterPair, topic_n
             "clusters": {"east": {"bootstrap_servers": clusters.east}, "north": guarded.entry()},
             "lake": {"path": "./lake"},
             "defaults": {"emit_heartbeats_enabled": False, "emit_checkpoints_enabled": False},
-            "flows": {"north->east": {"topics": [topic_name]}, "east->north": {"topics": [f"{topic_name}-back"]}},
+            "flows": {
+                "north->east": {"topics": [topic_name]},
+                "east->north": {"topics": [f"{topic_name}-back"]},
+            },
         }
         path.write_text(yaml.safe_dump(document), encoding="utf-8")
-        command = [sys.executable, "-m", "tests.support.elsewhere", "connect", str(path), "north->east", topic_name]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.support.elsewhere",
+            "connect",
+            str(path),
+            "north->east",
+            topic_name,
+        ]
         environment = {**os.environ, "MIRRORLAKE_TEST_EVENTS": events.as_uri()}
         environment |= {"MIRRORLAKE_SECRETS": str(guarded.secrets)}
         folder = Path(__file__).parents[2]
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=400, cwd=folder, check=False, env=environment
+            command,
+            capture_output=True,
+            text=True,
+            timeout=400,
+            cwd=folder,
+            check=False,
+            env=environment,
         )
     assert done.returncode == 0, done.stderr[-3000:]
     assert json.loads(done.stdout.splitlines()[-1])["staged"] == 60
     logs = [path.read_text() for path in events.rglob("*") if path.is_file()]
-    assert any("SparkListenerConnectOperationStarted" in text and "kafka.security.protocol" in text for text in logs)
+    assert any(
+        "SparkListenerConnectOperationStarted" in text and "kafka.security.protocol" in text
+        for text in logs
+    )
     assert not [text for text in [*logs, done.stdout, done.stderr] if "hunter2" in text]
 
 
 @pytest.mark.slow
 def test_a_command_uses_the_session_of_spark_submit(topology: Path, tmp_path: Path) -> None:
-    """As the README says it, on executors in processes of their own; Spark's event log says whose session it was."""
+    """As the README says it, on executors in processes of their own; Spark's event log says whose
+    session it was."""
     folder, events = Path(mirrorlake.__path__[0]), tmp_path / "events"
     events.mkdir()
     master = "local-cluster[2,1,1024]"
@@ -104,7 +155,9 @@ def test_a_command_uses_the_session_of_spark_submit(topology: Path, tmp_path: Pa
     command += [part for key, value in options.items() for part in ("--conf", f"{key}={value}")]
     command += [str(folder / "__main__.py"), "-c", str(topology), "run", "--once"]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(folder.parent)}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=environment, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=240, env=environment, check=False
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     assert f"{RECORDS:,} records" in done.stdout + done.stderr
     logs = [path.read_text() for path in events.rglob("*") if path.is_file()]

@@ -1,4 +1,5 @@
-"""A target that takes less than it is given (a quota, a long line): all arrives, at the rate that it takes."""
+"""A target that takes less than it is given (a quota, a long line): all arrives, at the rate that
+it takes."""
 
 import os
 import signal
@@ -30,8 +31,9 @@ MIB = 1 << 20
 def test_it_is_waited_for_as_long_as_it_takes_records(
     clusters: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """18 MiB at 1 MiB/s, of which a quota lets the first 10 through at once. No call waits for more than 3 s, and the
-    target ends transactions after 12 s: what is too much for one is begun again with less."""
+    """18 MiB at 1 MiB/s, of which a quota lets the first 10 through at once. No call waits for more
+    than 3 s, and the target ends transactions after 12 s: what is too much for one is begun again
+    with less."""
     monkeypatch.setattr(patience, "CALL_SECONDS", 3.0)
     monkeypatch.setattr(task, "TASK_SECONDS", 300.0)  # on a busy machine too it is one task's work
     rows, size = 18 * 64, 16 << 10
@@ -40,13 +42,17 @@ def test_it_is_waited_for_as_long_as_it_takes_records(
     plan = job.plan.partitions[0]
     with produce_quota(clusters.west, job.target.group_id, MIB):
         result = produce_shard(job, chunks(plan, rows, size, 128))
-    assert result.column("record_count").to_pylist() == [rows] and result.column("complete").to_pylist() == [True]
+    assert result.column("record_count").to_pylist() == [rows] and result.column(
+        "complete"
+    ).to_pylist() == [True]
     # A commit is told before the coordinator has written the markers.
     until(lambda: len(read_topic(clusters.west, topic_name)[0]) == rows, "all is committed")
     committed = read_topic(clusters.west, topic_name)[0]
     assert len({record.value for record in committed}) == rows
     segments = [segment for run in result.column("runs")[0].as_py() for segment in run["segments"]]
-    mapped = [item["target_first"] + index for item in segments for index in range(item["record_count"])]
+    mapped = [
+        item["target_first"] + index for item in segments for index in range(item["record_count"])
+    ]
     assert mapped == [record.offset for record in committed]
     written = len(read_topic(clusters.west, topic_name, "read_uncommitted")[0])
     assert written < 3 * rows, f"{written} records were sent for {rows}"
@@ -65,7 +71,9 @@ def frozen(cluster: EmbeddedCluster) -> Iterator[None]:
 
 
 @pytest.mark.slow
-def test_one_that_is_gone_is_noticed(clusters: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_is_gone_is_noticed(
+    clusters: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No acknowledgement at all is no slowness, however long a transaction may be open."""
     if clusters.embedded is None:
         pytest.skip("the brokers are not ours to stop")
@@ -83,20 +91,31 @@ def test_one_that_is_gone_is_noticed(clusters: ClusterPair, topic_name: str, mon
 
 
 @pytest.mark.slow
-def test_backlog_at_two_megabytes_a_second(spark: SparkSession, clusters: ClusterPair, tmp_path: Path) -> None:
-    """A whole flow, with the times that it has in earnest: a backlog of 120 MB, which the target takes in a minute."""
+def test_backlog_at_two_megabytes_a_second(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path
+) -> None:
+    """A whole flow, with the times that it has in earnest: a backlog of 120 MB, which the target
+    takes in a minute."""
     topic = f"slow-{uuid.uuid4().hex[:8]}"
     create_topic(clusters.east, topic, 2)
-    write(clusters.east, topic, (NewRecord(os.urandom(600), None, number % 2) for number in range(200_000)))
+    write(
+        clusters.east,
+        topic,
+        (NewRecord(os.urandom(600), None, number % 2) for number in range(200_000)),
+    )
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic]})
     text = topology.read_text(encoding="utf-8")
-    topology.write_text(text.replace("  west:\n", f"  west:\n    producer: {{client.id: {topic}}}\n"), encoding="utf-8")
+    topology.write_text(
+        text.replace("  west:\n", f"  west:\n    producer: {{client.id: {topic}}}\n"),
+        encoding="utf-8",
+    )
     with produce_quota(clusters.west, topic, 2 * MIB):
         begun = time.monotonic()
         run = replicate_once(spark, topology)
         seconds = time.monotonic() - begun
     assert_same(run.lake, clusters.east, clusters.west, {topic: f"east.{topic}"}, 200_000)
     assert seconds < 120, f"{seconds:.0f} s for what the target takes in 60"
-    # A quota lets ten seconds' worth through at once: each producer may begin one transaction that is too large.
+    # A quota lets ten seconds' worth through at once: each producer may begin one transaction that
+    # is too large.
     written = sum(map(len, read_topic(clusters.west, f"east.{topic}", "read_uncommitted")))
     assert written < 300_000, f"{written} records were sent for 200,000"

@@ -1,4 +1,5 @@
-"""Sources that change under a replicator: partitions, topics, lost records; found, told, decided, and gone on with."""
+"""Sources that change under a replicator: partitions, topics, lost records; found, told, decided,
+and gone on with."""
 
 import uuid
 from collections.abc import Iterator
@@ -17,7 +18,14 @@ from mirrorlake.lake.translate import translate
 from mirrorlake.landing.generations import begin_generations, decisions_of
 from mirrorlake.landing.source_comparison import TopicGeneration, accepted_starts, blocked
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import create_topic, delete_topic, partition_count, read_topic, topics_of, truncate
+from tests.support.kafka import (
+    create_topic,
+    delete_topic,
+    partition_count,
+    read_topic,
+    topics_of,
+    truncate,
+)
 from tests.support.lanes import BOTH_LANES
 from tests.support.replication import FLOW
 from tests.support.topologies import (
@@ -97,21 +105,28 @@ def flow_file(scene: Scene, directory: Path) -> Path:
 def told(run: Live, kind: str) -> dict[tuple[str, int | None], tuple[int | None, int | None]]:
     """Open incidents of a kind: place -> offsets."""
     return {
-        (row["topic"], row["partition"]): (row["first_offset"], row["last_offset"]) for row in incidents(run.lake, kind)
+        (row["topic"], row["partition"]): (row["first_offset"], row["last_offset"])
+        for row in incidents(run.lake, kind)
     }
 
 
 @pytest.mark.law("nothing silently", "kept by generation")
-def test_topics_that_grow_come_go_and_come_again(spark: SparkSession, scene: Scene, tmp_path: Path) -> None:
-    """While up: a partition more, a new topic, a deleted one, one deleted and made again; while down: one made again,
-    one truncated. The bystander never waits."""
+def test_topics_that_grow_come_go_and_come_again(
+    spark: SparkSession, scene: Scene, tmp_path: Path
+) -> None:
+    """While up: a partition more, a new topic, a deleted one, one deleted and made again; while
+    down: one made again, one truncated. The bystander never waits."""
     topology = flow_file(scene, tmp_path)
     for name in ("stays", "grows", "goes", "again", "down", "cut"):
         scene.create(name)
         scene.fill(name, "a", 100)
     with live(spark, topology) as run:
         until(
-            lambda: all(scene.arrived(name) >= 100 for name in ("stays", "grows", "goes", "again", "down", "cut")), "a"
+            lambda: all(
+                scene.arrived(name) >= 100
+                for name in ("stays", "grows", "goes", "again", "down", "cut")
+            ),
+            "a",
         )
         _grown(scene)
         _new(scene)
@@ -139,7 +154,10 @@ def _grown(scene: Scene) -> None:
     admin.create_partitions([NewPartitions(name, 4)])[name].result(20)
     until(lambda: partition_count(scene.clusters.east, name) == 4, "grown at the source")
     scene.fill("grows", "b", 100, partitions=4)
-    seconds = until(lambda: partition_count(scene.clusters.west, scene.target("grows")) == 4, "grown at the target")
+    seconds = until(
+        lambda: partition_count(scene.clusters.west, scene.target("grows")) == 4,
+        "grown at the target",
+    )
     assert seconds < FOUND_SECONDS
     until(lambda: scene.arrived("grows") >= 200, "records of new partitions")
     assert scene.seen("grows", 3) == texts("b", 100, 4, 3)
@@ -156,7 +174,9 @@ def _new(scene: Scene) -> None:
 def _gone(run: Live, scene: Scene) -> None:
     scene.delete("goes")
     scene.goes_on("stays", "b", 100)
-    changes = run.lake.table("changes").where(f"outcome = 'gone' AND resource = '{scene.source('goes')}'")
+    changes = run.lake.table("changes").where(
+        f"outcome = 'gone' AND resource = '{scene.source('goes')}'"
+    )
     until(lambda: changes.count() == 1, "told in changes")
     assert scene.seen("goes") == texts("a", 100)
     until(lambda: not run.incidents(), "a deleted topic is no incident")
@@ -199,12 +219,15 @@ def _overtaken(run: Live, scene: Scene) -> None:
     run.decide("continue", topic=scene.source("cut"))
     scene.wait_for("cut", "b:98")
     lost = texts("b", 100)[:30]  # offsets 50 to 79 of partition 0
-    assert scene.seen("cut") == texts("a", 100) + [value for value in texts("b", 100) if value not in lost]
+    assert scene.seen("cut") == texts("a", 100) + [
+        value for value in texts("b", 100) if value not in lost
+    ]
     assert scene.seen("cut", 1) == texts("a", 100, partition=1) + texts("b", 100, partition=1)
 
 
 def _translated(run: Live, scene: Scene) -> None:
-    """Of a topic with two generations: positions of the newest one, and the target's whole history."""
+    """Of a topic with two generations: positions of the newest one, and the target's whole
+    history."""
     again = scene.source("again")
     source, target = (
         read_topic(scene.clusters.east, again)[0],
@@ -220,10 +243,16 @@ def _translated(run: Live, scene: Scene) -> None:
         assert (back.offset, back.exact) == (source[index].offset, True)
     previous = translate(run.lake, FLOW, scene.target("again"), 0, target[3].offset, reverse=True)
     assert previous.offset == 3
-    assert assert_mapped(
-        run.lake, FLOW, read_topic(scene.clusters.east, scene.source("stays")), scene.source("stays"),
-        read_topic(scene.clusters.west, scene.target("stays")),
-    ) == 400  # fmt: skip
+    assert (
+        assert_mapped(
+            run.lake,
+            FLOW,
+            read_topic(scene.clusters.east, scene.source("stays")),
+            scene.source("stays"),
+            read_topic(scene.clusters.west, scene.target("stays")),
+        )
+        == 400
+    )
 
 
 def test_a_loss_accepted_for_a_previous_generation_is_nothing_to_the_newer_one(
@@ -257,6 +286,17 @@ def test_a_loss_accepted_for_a_previous_generation_is_nothing_to_the_newer_one(
 
 _TIME = pa.timestamp("us", tz="UTC")
 _INCIDENT = pa.schema(
-    [("flow", pa.string()), ("at", _TIME), ("kind", pa.string()), ("topic", pa.string()), ("partition", pa.int32())]
-    + [("first_offset", pa.int64()), ("last_offset", pa.int64()), ("resolved_at", _TIME), ("resolution", pa.string())]
+    [
+        ("flow", pa.string()),
+        ("at", _TIME),
+        ("kind", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+    ]
+    + [
+        ("first_offset", pa.int64()),
+        ("last_offset", pa.int64()),
+        ("resolved_at", _TIME),
+        ("resolution", pa.string()),
+    ]
 )

@@ -113,10 +113,12 @@ PARTITIONS, RECORDS, SIZE, BYTES_PER_SECOND = 16, 56_000, 534, 1 << 20
 
 @pytest.fixture
 def slow(linked: LinkedCluster, topic_name: str) -> Iterator[Link]:
-    """The open link at a megabyte a second, and a backlog behind it that takes half a minute; one answer of the size
-    that is asked for over a fast link would have all of it."""
+    """The open link at a megabyte a second, and a backlog behind it that takes half a minute; one
+    answer of the size that is asked for over a fast link would have all of it."""
     create_topic(linked.cluster.bootstrap_servers, topic_name, PARTITIONS)
-    write(linked.cluster.bootstrap_servers, topic_name, numbered(RECORDS, PARTITIONS, size=SIZE // 6))
+    write(
+        linked.cluster.bootstrap_servers, topic_name, numbered(RECORDS, PARTITIONS, size=SIZE // 6)
+    )
     linked.open.bytes_per_second, linked.open.passed = BYTES_PER_SECOND, 0
     yield linked.open
     linked.open.bytes_per_second = None
@@ -125,19 +127,27 @@ def slow(linked: LinkedCluster, topic_name: str) -> Iterator[Link]:
 def assert_landed_once(run: Run, link: Link, topic: str) -> None:
     """All of it is staged, each record once, and came over the link about once."""
     (found,) = now_of(run.lake).rows(
-        f"SELECT count(*) AS n, count(DISTINCT concat(partition, '-', offset)) AS each FROM records "
-        f"WHERE topic = '{topic}'"
+        "SELECT count(*) AS n, count(DISTINCT concat(partition, '-', offset)) AS each FROM "
+        f"records WHERE topic = '{topic}'"
     )
     assert found == {"n": RECORDS, "each": RECORDS}
-    # Each batch ends within batches of Kafka's, which come once more, and planning reads single records.
+    # Each batch ends within batches of Kafka's, which come once more, and planning reads single
+    # records.
     assert link.passed < 1.3 * RECORDS * (SIZE + 20)
 
 
 @pytest.mark.slow
 def test_a_backlog_comes_over_a_slow_link_whatever_starts_the_query_anew(
-    spark: SparkSession, linked: LinkedCluster, clusters: ClusterPair, slow: Link, topic_name: str, tmp_path: Path
+    spark: SparkSession,
+    linked: LinkedCluster,
+    clusters: ClusterPair,
+    slow: Link,
+    topic_name: str,
+    tmp_path: Path,
 ) -> None:
-    topology = write_topology(tmp_path, slow.address, clusters.west, {"topics": [f"{topic_name}.*"]})
+    topology = write_topology(
+        tmp_path, slow.address, clusters.west, {"topics": [f"{topic_name}.*"]}
+    )
     seen: list[int] = []
     with replicating(spark, topology) as run:
 

@@ -1,4 +1,5 @@
-"""Something refuses in the name of a source that is lost: it is gone all the same, and what is staged goes on."""
+"""Something refuses in the name of a source that is lost: it is gone all the same, and what is
+staged goes on."""
 
 import json
 import signal
@@ -44,10 +45,17 @@ def test_a_source_that_refuses_is_gone_and_what_is_staged_goes_on(
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(100))
     group = f"{topic_name}-app"
-    consumer = Consumer({"bootstrap.servers": clusters.east, "group.id": group, "enable.auto.commit": False})
+    consumer = Consumer(
+        {"bootstrap.servers": clusters.east, "group.id": group, "enable.auto.commit": False}
+    )
     consumer.commit(offsets=[TopicPartition(topic_name, 0, 40)], asynchronous=False)
     consumer.close()
-    settings = {"topics": [topic_name], "groups": [group], "emit_checkpoints_enabled": True, "provenance": "headers"}
+    settings = {
+        "topics": [topic_name],
+        "groups": [group],
+        "emit_checkpoints_enabled": True,
+        "provenance": "headers",
+    }
     topology = write_topology(tmp_path, clusters.east, clusters.west, settings)
     replicate_once(spark, topology)
     write(clusters.east, topic_name, numbered(50, start=100))
@@ -55,7 +63,9 @@ def test_a_source_that_refuses_is_gone_and_what_is_staged_goes_on(
     replicate_once(spark, topology)  # lands only
     assert len(read_topic(clusters.west, f"east.{topic_name}")[0]) == 100
 
-    def failover(kind: Callable[[Path], Callable[..., None]], security: Mapping[str, str], said: str) -> None:
+    def failover(
+        kind: Callable[[Path], Callable[..., None]], security: Mapping[str, str], said: str
+    ) -> None:
         with trap(kind(tmp_path)) as address:
             edit(topology, {"bootstrap_servers": address, "security": security}, paused=False)
             command = ["-c", str(topology), "failover", "--flow", FLOW, "--all-groups", "--json"]

@@ -1,4 +1,5 @@
-"""A log at the source that goes back, as by an unclean leader election or a restored disk: found, told, decided."""
+"""A log at the source that goes back, as by an unclean leader election or a restored disk: found,
+told, decided."""
 
 import struct
 from pathlib import Path
@@ -22,7 +23,8 @@ pytestmark = [pytest.mark.slow, *BOTH_LANES]
 
 
 def rewind(cluster: EmbeddedCluster, partition: str, offset: int) -> None:
-    """What a restored disk does: the log ends at an offset; its indexes and the mark of an orderly end are gone."""
+    """What a restored disk does: the log ends at an offset; its indexes and the mark of an orderly
+    end are gone."""
     cluster.stop_broker()
     (segment,) = cluster.directory.rglob(f"{partition}/*.log")
     data = segment.read_bytes()
@@ -42,10 +44,13 @@ def rewind(cluster: EmbeddedCluster, partition: str, offset: int) -> None:
 def test_a_log_that_went_back_stops_its_partition_until_somebody_decides(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
-    """Partition 0 has grown beyond its old end again when it is looked at; partition 1 did nothing."""
+    """Partition 0 has grown beyond its old end again when it is looked at; partition 1 did
+    nothing."""
     if clusters.embedded is None:
         pytest.skip("the brokers' disks are not ours to change")
-    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"]})
+    topology = write_topology(
+        tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"]}
+    )
     back, well = f"{topic_name}-back", f"{topic_name}-well"
     for topic in (back, well):
         create_topic(clusters.east, topic, 2)
@@ -56,7 +61,9 @@ def test_a_log_that_went_back_stops_its_partition_until_somebody_decides(
     for topic in (back, well):
         fill(clusters.east, topic, "b", 100)
     said = []
-    for _ in range(2):  # a second run finds it still; one may have more to say of brokers that were just started
+    for _ in range(
+        2
+    ):  # a second run finds it still; one may have more to say of brokers that were just started
         with pytest.raises(MirrorlakeError) as error:
             replicate_once(spark, topology)
         said.append(str(error.value))
@@ -76,13 +83,18 @@ def test_a_log_that_went_back_stops_its_partition_until_somebody_decides(
     replicate_once(spark, topology)
     assert not incidents(lake)
     target = read_topic(clusters.west, f"east.{back}")
-    assert values(target[0]) == texts("a", 100) + texts("b", 100) + texts("c", 10), "nothing of the new log is skipped"
+    assert values(target[0]) == texts("a", 100) + texts("b", 100) + texts("c", 10), (
+        "nothing of the new log is skipped"
+    )
     assert values(target[1])[-5:] == texts("c", 10, partition=1)
-    translated(lake, back, [record.offset for record in target[0]], [record.offset for record in target[1]])
+    translated(
+        lake, back, [record.offset for record in target[0]], [record.offset for record in target[1]]
+    )
 
 
 def translated(lake, topic: str, first: list[int], second: list[int]) -> None:  # type: ignore[no-untyped-def]
-    """Positions below the place where the log went another way are those of the records staged before."""
+    """Positions below the place where the log went another way are those of the records staged
+    before."""
     assert map_pairs(lake, FLOW, topic, 0, 1) == list(zip(range(30, 85), first[50:], strict=True))
     for offset, there in ((5, first[5]), (29, first[29]), (30, first[50]), (84, first[104])):
         found = translate(lake, FLOW, topic, 0, offset)

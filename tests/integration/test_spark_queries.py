@@ -19,9 +19,14 @@ PARTITIONS = 2
 
 
 def read(
-    spark: SparkSession, bootstrap: str, sources: Sequence[tuple[str, str]], checkpoint: Path, fail: bool = False
+    spark: SparkSession,
+    bootstrap: str,
+    sources: Sequence[tuple[str, str]],
+    checkpoint: Path,
+    fail: bool = False,
 ) -> Counter[bytes]:
-    """All values that a query of some sources, each a topic and its startingOffsets, reads up to the ends.
+    """All values that a query of some sources, each a topic and its startingOffsets, reads up to
+    the ends.
 
     With `fail` its batch fails when it has read.
     """
@@ -34,7 +39,10 @@ def read(
 
     options = {"kafka.bootstrap.servers": bootstrap, "kafka.isolation.level": "read_committed"}
     frames = [
-        spark.readStream.format("kafka").options(**options).option("subscribe", topic).option("startingOffsets", starts)
+        spark.readStream.format("kafka")
+        .options(**options)
+        .option("subscribe", topic)
+        .option("startingOffsets", starts)
         for topic, starts in sources
     ]
     union = frames[0].load().select("value")
@@ -46,7 +54,8 @@ def read(
 
 
 def fill(clusters: ClusterPair, topics: tuple[str, str], tag: str, count: int) -> Counter[bytes]:
-    """Write to both topics, to the first in transactions of which some are aborted; returns what can be read."""
+    """Write to both topics, to the first in transactions of which some are aborted; returns what
+    can be read."""
     values = [f"{tag}{number}".encode() for number in range(count)]
     producer = transactional_producer(clusters.east)
     for number in range(0, count, 5):
@@ -60,7 +69,9 @@ def fill(clusters: ClusterPair, topics: tuple[str, str], tag: str, count: int) -
     return Counter(values) + Counter(b"plain " + value for value in values)
 
 
-def translated(topology: Path, checkpoint: Path, *flags: str, code: int = 0) -> list[tuple[str, str]]:
+def translated(
+    topology: Path, checkpoint: Path, *flags: str, code: int = 0
+) -> list[tuple[str, str]]:
     """What `translate-checkpoint` says: for each source its topic and its startingOffsets."""
     command = ["-c", str(topology), "translate-checkpoint", str(checkpoint), "--flow", FLOW, *flags]
     before = files(checkpoint)
@@ -76,7 +87,9 @@ def files(folder: Path) -> Mapping[str, bytes]:
 
 
 @pytest.mark.slow
-def test_there_and_back(spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path) -> None:
+def test_there_and_back(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
     topics = (topic_name, f"{topic_name}-plain")
     create_topic(clusters.east, topics[0], PARTITIONS)
     create_topic(clusters.east, topics[1])
@@ -94,7 +107,9 @@ def test_there_and_back(spark: SparkSession, clusters: ClusterPair, topic_name: 
 
     starts = translated(topology, at_east)
     assert [topic for topic, _ in starts] == [f"east.{topic}" for topic in topics]
-    assert read(spark, clusters.west, starts, at_west) == second, "the batch that was not committed, and nothing else"
+    assert read(spark, clusters.west, starts, at_west) == second, (
+        "the batch that was not committed, and nothing else"
+    )
 
     third = fill(clusters, topics, "c", 31)
     home = translated(topology, at_west, "--reverse")

@@ -1,4 +1,5 @@
-"""A flow that does not begin at the start: in what was there when it ran first, and in nothing that came later."""
+"""A flow that does not begin at the start: in what was there when it ran first, and in nothing that
+came later."""
 
 import time
 from datetime import datetime, timezone
@@ -51,8 +52,12 @@ def test_latest_holds_for_what_is_there_at_the_first_start_and_for_nothing_later
     write(clusters.east, topic_name, [NewRecord(b"new", partition=1)] * 3)
     mirrorlake(topology, "run", "--once")
     assert counts(clusters, topic_name) == [5, 3] and counts(clusters, later) == [4]
-    staged = mirrorlake(topology, "sql", "SELECT min(offset) AS first, count(*) AS n FROM records GROUP BY topic")
-    assert sorted((row["first"], row["n"]) for row in staged) == [(0, 4), (0, 8)], "none of the first ten"
+    staged = mirrorlake(
+        topology, "sql", "SELECT min(offset) AS first, count(*) AS n FROM records GROUP BY topic"
+    )
+    assert sorted((row["first"], row["n"]) for row in staged) == [(0, 4), (0, 8)], (
+        "none of the first ten"
+    )
     found = mirrorlake(topology, "verify")
     assert (found["proven"], found["differences"]) == (12, [])
     assert mirrorlake(topology, "status")["healthy"]
@@ -63,19 +68,28 @@ def test_latest_holds_for_what_is_there_at_the_first_start_and_for_nothing_later
     assert counts(clusters, topic_name) == [5, 3] and counts(clusters, later) == [6]
 
 
-def test_a_time_begins_at_the_first_record_of_that_time(clusters: ClusterPair, tmp_path: Path, topic_name: str) -> None:
+def test_a_time_begins_at_the_first_record_of_that_time(
+    clusters: ClusterPair, tmp_path: Path, topic_name: str
+) -> None:
     create_topic(clusters.east, topic_name)
     start, records = an_hour_ago_and_now()
     write(clusters.east, topic_name, records)
-    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name], "start": start})
+    topology = write_topology(
+        tmp_path, clusters.east, clusters.west, {"topics": [topic_name], "start": start}
+    )
     mirrorlake(topology, "run", "--once")
     assert counts(clusters, topic_name) == [4]
-    (noted,) = mirrorlake(topology, "sql", "SELECT first_offset, asked FROM starts WHERE topic IS NOT NULL")
+    (noted,) = mirrorlake(
+        topology, "sql", "SELECT first_offset, asked FROM starts WHERE topic IS NOT NULL"
+    )
     assert noted == {"first_offset": 6, "asked": start}
 
 
-def test_flows_with_starts_of_their_own_share_a_landing(clusters: ClusterPair, tmp_path: Path, topic_name: str) -> None:
-    """One begins at the end, one at a time before it: the stage has what the earlier one wants, each target its own."""
+def test_flows_with_starts_of_their_own_share_a_landing(
+    clusters: ClusterPair, tmp_path: Path, topic_name: str
+) -> None:
+    """One begins at the end, one at a time before it: the stage has what the earlier one wants,
+    each target its own."""
     create_topic(clusters.east, topic_name)
     start, records = an_hour_ago_and_now()
     write(clusters.east, topic_name, records)
@@ -83,7 +97,9 @@ def test_flows_with_starts_of_their_own_share_a_landing(clusters: ClusterPair, t
         addresses = {"east": clusters.east, "west": clusters.west, "north": north.bootstrap_servers}
         flows = {"east->west": {"start": "latest"}, "east->north": {"start": start}}
         topology = write_flows(
-            tmp_path, addresses, {name: {"topics": [topic_name], **flow} for name, flow in flows.items()}
+            tmp_path,
+            addresses,
+            {name: {"topics": [topic_name], **flow} for name, flow in flows.items()},
         )
         targets = (clusters.west, north.bootstrap_servers)
         for wanted in ((0, 4), (5, 9)):
@@ -91,8 +107,12 @@ def test_flows_with_starts_of_their_own_share_a_landing(clusters: ClusterPair, t
             there = [read_topic(address, f"east.{topic_name}")[0] for address in targets]
             assert tuple(map(len, there)) == wanted
             write(clusters.east, topic_name, numbered(5, 1, 10))
-        assert [record.value for record in there[0]] == [record.value for record in there[1][4:]], "the same five"
-        (staged,) = mirrorlake(topology, "sql", "SELECT min(offset) AS first, count(*) AS n FROM records")
+        assert [record.value for record in there[0]] == [record.value for record in there[1][4:]], (
+            "the same five"
+        )
+        (staged,) = mirrorlake(
+            topology, "sql", "SELECT min(offset) AS first, count(*) AS n FROM records"
+        )
         assert staged == {"first": 6, "n": 9}
         mirrorlake(topology, "run", "--once")
         found = mirrorlake(topology, "verify")
@@ -106,24 +126,37 @@ def test_flows_with_starts_of_their_own_share_a_landing(clusters: ClusterPair, t
 def test_a_flow_that_comes_later_hears_of_what_landing_passed_over(
     clusters: ClusterPair, tmp_path: Path, topic_name: str, choice: str, wanted: int
 ) -> None:
-    """It mirrors all that there is, and the stage begins where another flow does: it waits for an operator."""
+    """It mirrors all that there is, and the stage begins where another flow does: it waits for an
+    operator."""
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(10))
     with EmbeddedCluster("north", tmp_path / "north") as north:
         addresses = {"east": clusters.east, "west": clusters.west, "north": north.bootstrap_servers}
-        flows: dict[str, dict[str, object]] = {"east->west": {"topics": [topic_name], "start": "latest"}}
+        flows: dict[str, dict[str, object]] = {
+            "east->west": {"topics": [topic_name], "start": "latest"}
+        }
         topology = write_flows(tmp_path, addresses, flows)
         mirrorlake(topology, "run", "--once")
         write(clusters.east, topic_name, numbered(5, 1, 10))
         mirrorlake(topology, "run", "--once")
-        topology = write_flows(tmp_path, addresses, {**flows, "east->north": {"topics": [topic_name]}})
+        topology = write_flows(
+            tmp_path, addresses, {**flows, "east->north": {"topics": [topic_name]}}
+        )
         mirrorlake(topology, "run", "--once", code=1)
         (told,) = mirrorlake(topology, "status", code=1)["incidents"]
         place = ("flow", "kind", "topic", "first_offset", "last_offset")
-        assert tuple(told[name] for name in place) == ("east->north", "stage_trimmed", topic_name, 0, 9)
+        assert tuple(told[name] for name in place) == (
+            "east->north",
+            "stage_trimmed",
+            topic_name,
+            0,
+            9,
+        )
         mirrorlake(topology, "resolve", "--choice", choice)
         mirrorlake(topology, "run", "--once")
         there = read_topic(north.bootstrap_servers, f"east.{topic_name}")[0]
-        assert [record.value for record in there] == [record.value for record in numbered(15)[-wanted:]]
+        assert [record.value for record in there] == [
+            record.value for record in numbered(15)[-wanted:]
+        ]
         assert counts(clusters, topic_name) == [5], "the other flow begins where it began"
         assert mirrorlake(topology, "verify")["differences"] == []

@@ -31,7 +31,10 @@ def test_a_target_that_lacks_what_the_map_has_is_told(
     assert told(lake, topology) == [("target_behind", topic, 0, 110.0)]
     create_topic(clusters.west, f"east.{topic}")
     write(clusters.west, f"east.{topic}", numbered(11))
-    assert told(lake, topology) == [("target_behind", topic, 0, 99.0), ("target_recreated", topic, None, 1.0)]
+    assert told(lake, topology) == [
+        ("target_behind", topic, 0, 99.0),
+        ("target_recreated", topic, None, 1.0),
+    ]
     write(clusters.west, f"east.{topic}", numbered(200))
     assert told(lake, topology) == [("target_recreated", topic, None, 1.0)], (
         "it is longer than the map says, and another"

@@ -1,4 +1,5 @@
-"""A process that stood still while another one took over hears of it when it goes on: it ends, and tells operators."""
+"""A process that stood still while another one took over hears of it when it goes on: it ends, and
+tells operators."""
 
 import os
 import shutil

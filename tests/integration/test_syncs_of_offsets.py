@@ -1,4 +1,5 @@
-"""Offset syncs, as MirrorMaker 2 writes them: at both places, with pairs that are those of the map."""
+"""Offset syncs, as MirrorMaker 2 writes them: at both places, with pairs that are those of the
+map."""
 
 from pathlib import Path
 
@@ -18,12 +19,16 @@ from tests.support.replication import write_topology
 def test_a_reader_of_offset_syncs_finds_the_pairs_of_the_map(
     clusters: ClusterPair, tmp_path: Path, topic_name: str, location: str
 ) -> None:
-    name = {"source": "mm2-offset-syncs.west.internal", "target": "mm2-offset-syncs.east.internal"}[location]
+    name = {"source": "mm2-offset-syncs.west.internal", "target": "mm2-offset-syncs.east.internal"}[
+        location
+    ]
     address = {"source": clusters.east, "target": clusters.west}[location]
     create_topic(clusters.east, topic_name, 2)
     settings = {"emit_offset_syncs_enabled": True, "offset_syncs_topic_location": location}
     with own_topics(clusters):
-        topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name], **settings})
+        topology = write_topology(
+            tmp_path, clusters.east, clusters.west, {"topics": [topic_name], **settings}
+        )
         found = []
         for begin in (0, 30):
             write(clusters.east, topic_name, numbered(30, 2, begin))
@@ -32,10 +37,17 @@ def test_a_reader_of_offset_syncs_finds_the_pairs_of_the_map(
             found.append([decode_offset_sync(record.key, record.value) for record in records])
             assert all(len(record.value or b"") == 16 for record in records)
         assert own_configs(address, name)["cleanup.policy"] == "compact"
-        first = [OffsetSync(topic_name, number, *pair) for number in (0, 1) for pair in ((0, 0), (14, 14))]
+        first = [
+            OffsetSync(topic_name, number, *pair)
+            for number in (0, 1)
+            for pair in ((0, 0), (14, 14))
+        ]
         assert found[0] == first, "a group at the start has its pair too"
         last = [part[-1].offset for part in read_topic(clusters.west, f"east.{topic_name}")]
-        assert found[1] == [*first, *(OffsetSync(topic_name, number, 29, last[number]) for number in (0, 1))]
+        assert found[1] == [
+            *first,
+            *(OffsetSync(topic_name, number, 29, last[number]) for number in (0, 1)),
+        ]
 
 
 @pytest.mark.slow
@@ -47,7 +59,9 @@ def test_mirror_makers_own_reader_goes_by_them(
     create_topic(clusters.east, topic_name)
     settings = {"emit_offset_syncs_enabled": True, "offset_syncs_topic_location": location}
     with own_topics(clusters):
-        topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name], **settings})
+        topology = write_topology(
+            tmp_path, clusters.east, clusters.west, {"topics": [topic_name], **settings}
+        )
         for begin in (0, 30):
             write(clusters.east, topic_name, numbered(30, 1, begin))
             mirrorlake(topology, "run", "--once")
@@ -55,7 +69,10 @@ def test_mirror_makers_own_reader_goes_by_them(
         ends = ("east", clusters.east), ("west", clusters.west)
         told = translated_by_syncs(location, *ends, topic_name, 0, range(60))
     assert told[59] == there[59] and told[0] >= 0
-    assert all(position <= offset for position, offset in zip(told, there, strict=True)), (told, there)
+    assert all(position <= offset for position, offset in zip(told, there, strict=True)), (
+        told,
+        there,
+    )
 
 
 def test_a_topic_of_syncs_that_the_flow_did_not_make_is_left_alone(
@@ -76,4 +93,7 @@ def test_a_topic_of_syncs_that_the_flow_did_not_make_is_left_alone(
         mirrorlake(topology, "run", "--once", code=1)
         assert read_topic(clusters.east, name) == [[]]
         (told,) = mirrorlake(topology, "status", code=1)["incidents"]
-        assert told["kind"] == "control_offset_syncs" and "was not made by flow east->west" in told["detail"]
+        assert (
+            told["kind"] == "control_offset_syncs"
+            and "was not made by flow east->west" in told["detail"]
+        )

@@ -1,5 +1,6 @@
-"""Target topics that are deleted, or deleted and made again, while nobody runs and while the flow does: told, waited
-for, decided, and gone on with; translation and groups never by offsets of a topic that is gone."""
+"""Target topics that are deleted, or deleted and made again, while nobody runs and while the flow
+does: told, waited for, decided, and gone on with; translation and groups never by offsets of a
+topic that is gone."""
 
 import uuid
 from collections.abc import Iterator
@@ -26,7 +27,17 @@ from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, delete_topic, read_topic, topics_of, write
 from tests.support.lanes import BOTH_LANES
 from tests.support.replication import FLOW, lake_of, replicate_once
-from tests.support.topologies import Live, fill, incidents, live, map_pairs, texts, until, values, write_flows
+from tests.support.topologies import (
+    Live,
+    fill,
+    incidents,
+    live,
+    map_pairs,
+    texts,
+    until,
+    values,
+    write_flows,
+)
 
 pytestmark = BOTH_LANES
 
@@ -85,7 +96,9 @@ def flow_file(scene: Scene, directory: Path, **settings: object) -> Path:
 
 
 def commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}
+    )
     consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
     consumer.close()
 
@@ -105,30 +118,49 @@ def broken(lake: Lake, topology: Path) -> set[str]:
 
 def decide(lake: Lake, topology: Path, choice: str, topic: str) -> None:
     """What `mirrorlake resolve` does."""
-    assert resolve(lake, Connections(load_topology(topology)), Wanted(topic=topic, kind="target_recreated"), choice)
+    assert resolve(
+        lake,
+        Connections(load_topology(topology)),
+        Wanted(topic=topic, kind="target_recreated"),
+        choice,
+    )
 
 
 def assert_exact(lake: Lake, scene: Scene, name: str, first: int, last: int) -> None:
-    """Every source record from `first` to `last` (offsets, inclusive) is mapped once, to the same record in the topic
-    that is there now, and nothing else is; translation agrees in both directions."""
-    source = {record.offset: record.value for record in read_topic(scene.clusters.east, scene.source(name))[0]}
-    target = {record.offset: record.value for record in read_topic(scene.clusters.west, scene.target(name))[0]}
+    """Every source record from `first` to `last` (offsets, inclusive) is mapped once, to the same
+    record in the topic that is there now, and nothing else is; translation agrees in both
+    directions."""
+    source = {
+        record.offset: record.value
+        for record in read_topic(scene.clusters.east, scene.source(name))[0]
+    }
+    target = {
+        record.offset: record.value
+        for record in read_topic(scene.clusters.west, scene.target(name))[0]
+    }
     pairs = map_pairs(lake, FLOW, scene.source(name), 0)
     assert [one for one, _ in pairs] == list(range(first, last + 1)), name
     assert all(source[one] == target[other] for one, other in pairs), name
-    assert [other for _, other in pairs] == [offset for offset, value in target.items() if value != b"foreign"], name
+    assert [other for _, other in pairs] == [
+        offset for offset, value in target.items() if value != b"foreign"
+    ], name
     there = translate_all(lake, FLOW, [(scene.source(name), 0, one) for one, _ in pairs])
     found = {position[2]: (item.offset, item.exact) for position, item in there.items()}
     assert found == {one: (other, True) for one, other in pairs}, name
-    back = translate_all(lake, FLOW, [(scene.target(name), 0, other) for _, other in pairs], reverse=True)
+    back = translate_all(
+        lake, FLOW, [(scene.target(name), 0, other) for _, other in pairs], reverse=True
+    )
     found = {position[2]: (item.offset, item.exact) for position, item in back.items()}
     assert found == {other: (one, True) for one, other in pairs}, name
 
 
 @pytest.mark.law("nothing silently", "kept by generation")
 @pytest.mark.slow
-def test_topics_that_were_deleted_while_nobody_ran(spark: SparkSession, scene: Scene, tmp_path: Path) -> None:
-    """Deleted (gone), deleted and made again (made, on, over): told, waited for, and each choice."""
+def test_topics_that_were_deleted_while_nobody_ran(
+    spark: SparkSession, scene: Scene, tmp_path: Path
+) -> None:
+    """Deleted (gone), deleted and made again (made, on, over): told, waited for, and each
+    choice."""
     topology = flow_file(scene, tmp_path, emit_checkpoints_enabled=True)
     lost = ("gone", "made", "on", "over")
     scene.begin("stays", *lost)
@@ -145,7 +177,9 @@ def test_topics_that_were_deleted_while_nobody_ran(spark: SparkSession, scene: S
             replicate_once(spark, topology)
         assert scene.seen("stays") == texts("a", 100, 1) + texts("b", 10, 1)
         assert scene.target("gone") not in topics_of(scene.clusters.west)
-        assert [scene.seen(name) for name in lost[1:]] == [["foreign"]] * 3, "nothing is produced before the decision"
+        assert [scene.seen(name) for name in lost[1:]] == [["foreign"]] * 3, (
+            "nothing is produced before the decision"
+        )
     _told(lake, topology, scene, lost)
     decide(lake, topology, "again", scene.source("gone"))
     decide(lake, topology, "again", scene.source("made"))
@@ -167,7 +201,8 @@ def test_topics_that_were_deleted_while_nobody_ran(spark: SparkSession, scene: S
 
 
 def _told(lake: Lake, topology: Path, scene: Scene, lost: tuple[str, ...]) -> None:
-    """While it waits: incidents with offsets, nothing is exact, and no group is moved by what was there."""
+    """While it waits: incidents with offsets, nothing is exact, and no group is moved by what was
+    there."""
     found = {row["topic"]: row for row in incidents(lake)}
     assert {row["kind"] for row in found.values()} == {"target_recreated"}
     assert {name: (row["first_offset"], row["last_offset"]) for name, row in found.items()} == {
@@ -200,8 +235,11 @@ def _groups(scene: Scene) -> None:
 
 
 @pytest.mark.slow
-def test_topics_that_are_deleted_while_the_flow_runs(spark: SparkSession, scene: Scene, tmp_path: Path) -> None:
-    """Records come while nobody has noticed yet: none may be written twice, or be mapped to what was there before."""
+def test_topics_that_are_deleted_while_the_flow_runs(
+    spark: SparkSession, scene: Scene, tmp_path: Path
+) -> None:
+    """Records come while nobody has noticed yet: none may be written twice, or be mapped to what
+    was there before."""
     topology = flow_file(scene, tmp_path)
     scene.begin("stays", "gone", "made")
     with live(spark, topology, expect=True) as run:
@@ -226,7 +264,8 @@ def test_topics_that_are_deleted_while_the_flow_runs(spark: SparkSession, scene:
 def test_a_position_that_the_target_forgot_while_rows_were_not_mapped(
     spark: SparkSession, scene: Scene, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The flow's group is deleted: what lies behind the map's end may be the flow's own, so an operator says."""
+    """The flow's group is deleted: what lies behind the map's end may be the flow's own, so an
+    operator says."""
     topology = flow_file(scene, tmp_path)
     scene.begin("stays", "lost")
     lake = replicate_once(spark, topology).lake
@@ -242,13 +281,18 @@ def test_a_position_that_the_target_forgot_while_rows_were_not_mapped(
     for _ in range(2):
         with pytest.raises(ReplicationError, match="resolve"):
             replicate_once(spark, topology)
-    assert scene.seen("lost") == [*texts("a", 100, 1), *texts("b", 10, 1)], "nothing is written twice"
+    assert scene.seen("lost") == [*texts("a", 100, 1), *texts("b", 10, 1)], (
+        "nothing is written twice"
+    )
     assert scene.seen("stays") == [*texts("a", 100, 1), *texts("c", 10, 1)]
-    assert [(row["kind"], row["topic"], row["partition"], row["first_offset"]) for row in incidents(lake)] == [
-        ("position_lost", scene.source("lost"), 0, 100)
-    ]
+    assert [
+        (row["kind"], row["topic"], row["partition"], row["first_offset"])
+        for row in incidents(lake)
+    ] == [("position_lost", scene.source("lost"), 0, 100)]
     assert broken(lake, topology) == {"incident"}
-    resolve(lake, Connections(load_topology(topology)), Wanted(topic=scene.source("lost")), "continue")
+    resolve(
+        lake, Connections(load_topology(topology)), Wanted(topic=scene.source("lost")), "continue"
+    )
     replicate_once(spark, topology)
     # The operator was wrong, and is taken at their word.
     twice = [
@@ -267,5 +311,7 @@ def _decided_while_up(run: Live, scene: Scene) -> None:
         scene.fill(name, "c", 10)
     new = [*texts("b", 10, 1), *texts("c", 10, 1)]
     until(lambda: scene.seen("gone") == new, "gone goes on")
-    until(lambda: scene.seen("made") == ["foreign", *texts("a", 100, 1), *new], "made gets all again")
+    until(
+        lambda: scene.seen("made") == ["foreign", *texts("a", 100, 1), *new], "made gets all again"
+    )
     until(lambda: scene.seen("stays") == [*texts("a", 100, 1), *new], "stays goes on")

@@ -1,5 +1,6 @@
-"""A target that lost records which it had acknowledged, as by an unclean leader election or a restored disk, while the
-topic is the same one: found, told until it is decided, and mirrored again from the stage, or given up."""
+"""A target that lost records which it had acknowledged, as by an unclean leader election or a
+restored disk, while the topic is the same one: found, told until it is decided, and mirrored again
+from the stage, or given up."""
 
 from pathlib import Path
 
@@ -20,12 +21,16 @@ from tests.support.lake_rows import now_of
 from tests.support.replication import FLOW, lake_of, replicate_once, write_topology
 from tests.support.topologies import fill, incidents, map_pairs, texts, values
 
-#: Records of each partition, in transactions of 5 with a marker behind each; the target keeps two of these.
+#: Records of each partition, in transactions of 5 with a marker behind each; the target keeps two
+#: of these.
 STAGED, KEPT = 20, 10
 
 
-def scene(spark: SparkSession, clusters: ClusterPair, topic: str, directory: Path) -> tuple[Path, Lake]:
-    """Four runs of 5 records in each of two partitions; the target has lost what the last two brought to one."""
+def scene(
+    spark: SparkSession, clusters: ClusterPair, topic: str, directory: Path
+) -> tuple[Path, Lake]:
+    """Four runs of 5 records in each of two partitions; the target has lost what the last two
+    brought to one."""
     if clusters.embedded is None:
         pytest.skip("the brokers' disks are not ours to change")
     topology = write_topology(directory, clusters.east, clusters.west, {"topics": [topic]})
@@ -64,7 +69,9 @@ def exact(lake: Lake, topic: str, partition: int, pairs: list[tuple[int, int]]) 
     }
 
 
-@pytest.mark.parametrize("grown", [pytest.param(0, marks=pytest.mark.slow, id="idle"), pytest.param(100, id="grown")])
+@pytest.mark.parametrize(
+    "grown", [pytest.param(0, marks=pytest.mark.slow, id="idle"), pytest.param(100, id="grown")]
+)
 def test_they_are_produced_from_the_stage_again(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, grown: int
 ) -> None:
@@ -74,7 +81,9 @@ def test_they_are_produced_from_the_stage_again(
     stands(spark, topology, lake, topic_name)
     target = read_topic(clusters.west, f"east.{topic_name}")
     assert values(target[0]) == texts("a", 2 * KEPT), "nothing goes on before it is decided"
-    assert values(target[1])[STAGED:] == (texts("b", grown, partition=1) if grown else []), "the others go on"
+    assert values(target[1])[STAGED:] == (texts("b", grown, partition=1) if grown else []), (
+        "the others go on"
+    )
     exact(lake, topic_name, 0, [(number, record.offset) for number, record in enumerate(target[0])])
     resolve(lake, Connections(load_topology(topology)), Wanted(topic=topic_name), "produce-again")
     replicate_once(spark, topology)
@@ -82,12 +91,19 @@ def test_they_are_produced_from_the_stage_again(
     target = read_topic(clusters.west, f"east.{topic_name}")
     assert values(target[0]) == texts("a", 2 * STAGED) + (texts("b", grown) if grown else [])
     for partition, records in enumerate(target):
-        exact(lake, topic_name, partition, [(number, record.offset) for number, record in enumerate(records)])
+        exact(
+            lake,
+            topic_name,
+            partition,
+            [(number, record.offset) for number, record in enumerate(records)],
+        )
     found = mirrorlake.open(topology).verify()
     assert found.differences == [] and found.proven == found.records
 
 
-def test_they_are_given_up(spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path) -> None:
+def test_they_are_given_up(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
     topology, lake = scene(spark, clusters, topic_name, tmp_path)
     stands(spark, topology, lake, topic_name)
     resolve(lake, Connections(load_topology(topology)), Wanted(topic=topic_name), "accept")
@@ -97,9 +113,13 @@ def test_they_are_given_up(spark: SparkSession, clusters: ClusterPair, topic_nam
     target = read_topic(clusters.west, f"east.{topic_name}")
     assert values(target[0]) == texts("a", 2 * KEPT) + texts("b", 100)
     there = [*range(KEPT), *range(STAGED, STAGED + 50)]
-    exact(lake, topic_name, 0, list(zip(there, [record.offset for record in target[0]], strict=True)))
+    exact(
+        lake, topic_name, 0, list(zip(there, [record.offset for record in target[0]], strict=True))
+    )
     lost = translate(now_of(lake), FLOW, topic_name, 0, STAGED - 1)
-    assert lost.offset == target[0][KEPT].offset, "the next record that the target has, as behind a gap"
+    assert lost.offset == target[0][KEPT].offset, (
+        "the next record that the target has, as behind a gap"
+    )
     found = mirrorlake.open(topology).verify()
     assert found.differences == []
     assert found.excused == {"given_up": STAGED - KEPT}

@@ -1,4 +1,5 @@
-"""Topics made while a broker of the target is being restarted, and while the source does not answer."""
+"""Topics made while a broker of the target is being restarted, and while the source does not
+answer."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,19 +55,26 @@ def test_topics_made_beside_a_restart_and_without_their_source_are_whole(
     west.stop_broker(2)
     alive = AdminClient({"bootstrap.servers": target})
     eventually(lambda: len(alive.list_topics(timeout=20).brokers), 2, 60)
-    (planned,) = make_plan(Connections(load_topology(topology)), load_topology(topology).active_flows())["flows"]
-    assert [(topic["target_topic"], topic["factor"], topic["note"]) for topic in planned["topics"]] == [
-        ("east.t", 3, "")
-    ]
+    (planned,) = make_plan(
+        Connections(load_topology(topology)), load_topology(topology).active_flows()
+    )["flows"]
+    assert [
+        (topic["target_topic"], topic["factor"], topic["note"]) for topic in planned["topics"]
+    ] == [("east.t", 3, "")]
     lake, loaded = lake_of(spark, topology), load_topology(topology)
     TargetTopics(loaded.flow(FLOW), lake, Connections(loaded), EventLog(lake)).refresh()
     eventually(lambda: replicas_of(target, "east.t"), [3] * 4)
     west.start_broker(2)
     replicate_once(spark, topology)
     state = EventLog(lake).states.newest("east")["t"]
-    assert (state.partitions, state.factor, state.configs) == (4, 1, {"cleanup.policy": "compact"}) and state.topic_id
+    assert (state.partitions, state.factor, state.configs) == (
+        4,
+        1,
+        {"cleanup.policy": "compact"},
+    ) and state.topic_id
 
-    # Another name for the same topic, wanted when its source is gone: nothing but the lake says how it was.
+    # Another name for the same topic, wanted when its source is gone: nothing but the lake says how
+    # it was.
     again = load_topology(write_topology(tmp_path, source, target, {**flow, "policy": "identity"}))
     topics = TargetTopics(again.flow(FLOW), lake, Connections(again), EventLog(lake))
     east.kill()

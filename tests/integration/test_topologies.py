@@ -1,4 +1,5 @@
-"""Every shape of mirroring, under default and identity names, all in one continuous run: each record once, for good."""
+"""Every shape of mirroring, under default and identity names, all in one continuous run: each
+record once, for good."""
 
 import time
 import uuid
@@ -15,7 +16,17 @@ from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.produce.provenance import HEADER
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import Record, create_topic, read_topics, topics_of
-from tests.support.topologies import Live, assert_mapped, ends, fill, live, texts, until, values, write_flows
+from tests.support.topologies import (
+    Live,
+    assert_mapped,
+    ends,
+    fill,
+    live,
+    texts,
+    until,
+    values,
+    write_flows,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +44,13 @@ WRITTEN = {
 }
 #: Under default names: what must be where, and whose records are in it. Nothing else may be there.
 DEFAULT = {
-    "west": {"east.one": "east", "east.out": "east", "east.pipe": "east", "east.two": "east", "east.hub": "east"}
+    "west": {
+        "east.one": "east",
+        "east.out": "east",
+        "east.pipe": "east",
+        "east.two": "east",
+        "east.hub": "east",
+    }
     | {"north.hub": "north"},
     "east": {"west.reverse": "west", "west.two": "west", "west.north.hub": "north"},
     "north": {"east.in": "east", "west.in": "west", "east.out": "east", "west.east.pipe": "east"}
@@ -71,13 +88,17 @@ class World:
 def worlds(
     spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Mapping[str, World]]:
-    """Two replicators, one a naming policy, over three clusters, after everything was quiet for 30 s."""
+    """Two replicators, one a naming policy, over three clusters, after everything was quiet for 30
+    s."""
     directory = tmp_path_factory.mktemp("topologies")
     with EmbeddedCluster("north", directory / "north") as north:
         addresses = {"east": clusters.east, "west": clusters.west, "north": north.bootstrap_servers}
         marks = {"default": f"d{uuid.uuid4().hex[:6]}-", "identity": f"i{uuid.uuid4().hex[:6]}-"}
         for mark in marks.values():
-            for shape, aliases in {**WRITTEN, **({"strip": ["west"]} if mark[0] == "i" else {})}.items():
+            for shape, aliases in {
+                **WRITTEN,
+                **({"strip": ["west"]} if mark[0] == "i" else {}),
+            }.items():
                 for alias in aliases:
                     create_topic(addresses[alias], mark + shape, PARTITIONS)
                     fill(addresses[alias], mark + shape, alias, COUNT)
@@ -85,7 +106,11 @@ def worlds(
         identity = write_flows(directory / "identity", addresses, identity_flows(marks["identity"]))
         with live(spark, default) as first, live(spark, identity) as second:
             runs = {"default": first, "identity": second}
-            until(lambda: arrived(addresses, marks) or any(run.raised for run in runs.values()), "all arrived", 240)
+            until(
+                lambda: arrived(addresses, marks) or any(run.raised for run in runs.values()),
+                "all arrived",
+                240,
+            )
             before = {alias: sizes(address, marks) for alias, address in addresses.items()}
             time.sleep(IDLE_SECONDS)
             after = {alias: sizes(address, marks) for alias, address in addresses.items()}
@@ -94,7 +119,10 @@ def worlds(
             policy: World(
                 runs[policy],
                 mark,
-                {alias: read_topics(address, own(address, mark)) for alias, address in addresses.items()},
+                {
+                    alias: read_topics(address, own(address, mark))
+                    for alias, address in addresses.items()
+                },
                 {alias: cluster_id(address) for alias, address in addresses.items()},
             )
             for policy, mark in marks.items()
@@ -120,7 +148,11 @@ def identity_flows(mark: str) -> dict[str, dict[str, object]]:
     """The same shapes under identity names; two-way and hub are safe by provenance."""
 
     def of(*shapes: str, provenance: str = "headers") -> dict[str, object]:
-        return {"topics": [mark + shape for shape in shapes], "policy": "identity", "provenance": provenance}
+        return {
+            "topics": [mark + shape for shape in shapes],
+            "policy": "identity",
+            "provenance": provenance,
+        }
 
     return {
         "east->west": of("one", "out", "pipe", "two", "hub"),
@@ -157,11 +189,24 @@ def cluster_id(address: str) -> str:
 def read_by(mark: str) -> list[tuple[str, str]]:
     """Source clusters and topics that some flow mirrors."""
     if mark[0] == "i":
-        read = {"one": "east", "reverse": "west", "in": "east west", "out": "east", "pipe": "east west"}
+        read = {
+            "one": "east",
+            "reverse": "west",
+            "in": "east west",
+            "out": "east",
+            "pipe": "east west",
+        }
         read |= {"two": "east west", "hub": "east west north", "strip": "west north"}
-        return [(alias, mark + shape) for shape, aliases in read.items() for alias in aliases.split()]
+        return [
+            (alias, mark + shape) for shape, aliases in read.items() for alias in aliases.split()
+        ]
     own_ones = [(alias, mark + shape) for shape, aliases in WRITTEN.items() for alias in aliases]
-    return [*own_ones, ("west", f"east.{mark}pipe"), ("west", f"east.{mark}hub"), ("west", f"north.{mark}hub")]
+    return [
+        *own_ones,
+        ("west", f"east.{mark}pipe"),
+        ("west", f"east.{mark}hub"),
+        ("west", f"north.{mark}hub"),
+    ]
 
 
 def own(address: str, mark: str) -> list[str]:
@@ -169,7 +214,9 @@ def own(address: str, mark: str) -> list[str]:
 
 
 def sizes(address: str, marks: Mapping[str, str]) -> dict[str, int]:
-    return {topic: ends(address, [topic]) for mark in marks.values() for topic in own(address, mark)}
+    return {
+        topic: ends(address, [topic]) for mark in marks.values() for topic in own(address, mark)
+    }
 
 
 def arrived(addresses: Mapping[str, str], marks: Mapping[str, str]) -> bool:
@@ -194,8 +241,17 @@ def test_every_record_is_everywhere_once(worlds: Mapping[str, World], policy: st
                 found = values(records)
                 for source in whose.split():
                     mine = [value for value in found if value.startswith(f"{source}:")]
-                    assert mine == texts(source, COUNT, PARTITIONS, partition), (alias, topic, partition, source)
-                assert len(found) == len(whose.split()) * COUNT // PARTITIONS, (alias, topic, Counter(found))
+                    assert mine == texts(source, COUNT, PARTITIONS, partition), (
+                        alias,
+                        topic,
+                        partition,
+                        source,
+                    )
+                assert len(found) == len(whose.split()) * COUNT // PARTITIONS, (
+                    alias,
+                    topic,
+                    Counter(found),
+                )
     assert not world.run.incidents()
 
 
@@ -204,8 +260,15 @@ def test_every_map_is_exact(worlds: Mapping[str, World], policy: str) -> None:
     world = worlds[policy]
     if policy == "default":
         hops = [("east->west", "one", "east.one"), ("west->east", "reverse", "west.reverse")]
-        hops += [("east->north", "in", "east.in"), ("west->north", "in", "west.in"), ("west->east", "two", "west.two")]
-        hops += [("west->north", "east.pipe", "west.east.pipe"), ("west->east", "north.hub", "west.north.hub")]
+        hops += [
+            ("east->north", "in", "east.in"),
+            ("west->north", "in", "west.in"),
+            ("west->east", "two", "west.two"),
+        ]
+        hops += [
+            ("west->north", "east.pipe", "west.east.pipe"),
+            ("west->east", "north.hub", "west.north.hub"),
+        ]
         counts = dict.fromkeys(hops, COUNT)
     else:
         counts = {("east->north", "in", "in"): COUNT, ("west->north", "in", "in"): COUNT}
@@ -215,8 +278,14 @@ def test_every_map_is_exact(worlds: Mapping[str, World], policy: str) -> None:
         counts |= {("west->north", "pipe", "pipe"): COUNT, ("north->east", "strip", "strip"): COUNT}
     for (flow, topic, remote), count in counts.items():
         source, _, target = flow.partition("->")
-        name = topic if not world.prefix else ".".join([*topic.split(".")[:-1], world.prefix + topic.split(".")[-1]])
-        mapped = assert_mapped(world.run.lake, flow, world.of(source, topic), name, world.of(target, remote))
+        name = (
+            topic
+            if not world.prefix
+            else ".".join([*topic.split(".")[:-1], world.prefix + topic.split(".")[-1]])
+        )
+        mapped = assert_mapped(
+            world.run.lake, flow, world.of(source, topic), name, world.of(target, remote)
+        )
         assert mapped == count, (flow, topic)
 
 
@@ -240,16 +309,23 @@ def test_provenance_names_every_cluster_that_a_record_passed(worlds: Mapping[str
     assert passed("east", "strip") == {"west": {()}}
 
 
-def test_one_landing_serves_all_flows_of_a_source(worlds: Mapping[str, World], tmp_path: Path) -> None:
+def test_one_landing_serves_all_flows_of_a_source(
+    worlds: Mapping[str, World], tmp_path: Path
+) -> None:
     for world in worlds.values():
         rows = world.run.lake.sql(
-            "SELECT count(*) AS rows, count(DISTINCT source_cluster, topic, partition, offset) AS records FROM records"
+            "SELECT count(*) AS rows, count(DISTINCT source_cluster, topic, partition, offset) AS "
+            "records FROM records"
         ).collect()[0]
         assert rows["rows"] == rows["records"] > 0
         staged = world.run.lake.sql("SELECT DISTINCT source_cluster, topic FROM records").collect()
-        # Spark finds a pattern anywhere in a name; what no flow of the source selects must not be landed.
+        # Spark finds a pattern anywhere in a name; what no flow of the source selects must not be
+        # landed.
         assert {(row[0], row[1]) for row in staged} == set(read_by(world.prefix))
-        # Each source had one landing; no query goes on from the checkpoint of another, so none is left.
-        left = sorted(path.name for path in (world.run.lake.checkpoints / "land").glob("*-epochs.json"))
+        # Each source had one landing; no query goes on from the checkpoint of another, so none is
+        # left.
+        left = sorted(
+            path.name for path in (world.run.lake.checkpoints / "land").glob("*-epochs.json")
+        )
         assert left == ["east-epochs.json", "north-epochs.json", "west-epochs.json"]
         assert not any(path.is_dir() for path in (world.run.lake.checkpoints / "land").iterdir())

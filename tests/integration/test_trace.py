@@ -1,4 +1,5 @@
-"""`mirrorlake trace` by the command line, over what a real run left: records that arrived, and others that did not."""
+"""`mirrorlake trace` by the command line, over what a real run left: records that arrived, and
+others that did not."""
 
 import json
 import os
@@ -16,7 +17,15 @@ from typer.testing import CliRunner
 from mirrorlake.cli.main import app
 from mirrorlake.errors import TargetRefused
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, send, transactional_producer, write
+from tests.support.kafka import (
+    NewRecord,
+    create_topic,
+    numbered,
+    read_topic,
+    send,
+    transactional_producer,
+    write,
+)
 from tests.support.replication import FLOW, replicate_once, write_topology
 
 SIX_MINUTES_MS = 360_000
@@ -37,7 +46,8 @@ def at(offset: int, partition: int = 0) -> tuple[object, ...]:
 
 
 def write_all(east: str, west: str, name: str) -> None:
-    """An ordinary topic with a transaction and a late record, one with a record too large in its middle, a third."""
+    """An ordinary topic with a transaction and a late record, one with a record too large in its
+    middle, a third."""
     for kind, partitions in (("plain", 2), ("large", 1), ("later", 1)):
         create_topic(east, f"{name}-{kind}", partitions)
     create_topic(west, f"east.{name}-large", 1, max_message_bytes="5000")
@@ -47,7 +57,9 @@ def write_all(east: str, west: str, name: str) -> None:
     producer.commit_transaction(30)
     late = round(time.time() * 1000) - SIX_MINUTES_MS
     write(
-        east, f"{name}-plain", [*numbered(20), NewRecord(b"late", b"key", timestamp=late), NewRecord(b"last", b"end")]
+        east,
+        f"{name}-plain",
+        [*numbered(20), NewRecord(b"late", b"key", timestamp=late), NewRecord(b"last", b"end")],
     )
     write(east, f"{name}-large", [*numbered(3), NewRecord(os.urandom(20_000)), *numbered(3)])
     write(east, f"{name}-later", numbered(5))
@@ -58,35 +70,60 @@ def test_lives_of_records(spark: SparkSession, clusters: ClusterPair, tmp_path: 
     plain, large, later = (f"{name}-{kind}" for kind in ("plain", "large", "later"))
     write_all(clusters.east, clusters.west, name)
     settings = {
-        "topics": [f"{name}-.*"], "paused": [later], "sync_topic_configs_enabled": False, "groups": [f"{name}.*"],
+        "topics": [f"{name}-.*"],
+        "paused": [later],
+        "sync_topic_configs_enabled": False,
+        "groups": [f"{name}.*"],
         "emit_checkpoints_enabled": True,
-    }  # fmt: skip
+    }
     topology = write_topology(tmp_path, clusters.east, clusters.west, settings)
     _, before = answer(topology, "plan")
     source = {record.value: record.offset for record in read_topic(clusters.east, plain)[0]}
     (marker,) = set(range(24)) - set(source.values())  # it is written some moments after the commit
     ends = sum(len(read_topic(clusters.east, topic)[0]) for topic in (plain, large, later)) + 1
     assert (before["totals"]["topics_to_create"], before["totals"]["topics"]) == (2, 3)
-    assert (before["totals"]["partitions_to_create"], before["totals"]["partitions_there"]) == (3, 1)
-    assert before["totals"]["offsets_at_source"] == ends and before["flows"][0]["totals"]["topics"] == 3
+    assert (before["totals"]["partitions_to_create"], before["totals"]["partitions_there"]) == (
+        3,
+        1,
+    )
+    assert (
+        before["totals"]["offsets_at_source"] == ends
+        and before["flows"][0]["totals"]["topics"] == 3
+    )
 
-    reader = Consumer({"bootstrap.servers": clusters.east, "group.id": f"{name}-reader", "enable.auto.commit": False})
+    reader = Consumer(
+        {
+            "bootstrap.servers": clusters.east,
+            "group.id": f"{name}-reader",
+            "enable.auto.commit": False,
+        }
+    )
     reader.commit(offsets=[TopicPartition(plain, 0, 10)], asynchronous=False)
     reader.close()
     with pytest.raises(TargetRefused):
         replicate_once(spark, topology)
 
     code, found = trace(topology, plain, *at(source[b"3|"]))
-    (there,) = (record for record in read_topic(clusters.west, f"east.{plain}")[0] if record.value == b"3|")
+    (there,) = (
+        record for record in read_topic(clusters.west, f"east.{plain}")[0] if record.value == b"3|"
+    )
     assert (code, found["state"], found["target_offset"]) == (0, "at_target", there.offset)
     assert [item["stage"] for item in found["stages"]][:3] == ["written", "landed", "produced"]
     assert 0 <= found["latency_ms"]["landing"] <= found["latency_ms"]["replication"] < 120_000
-    assert {(row["side"], row["is_past"]) for row in found["readers"]} == {("source", True), ("target", True)}
-    assert trace(topology, f"east.{plain}", *at(there.offset), "--reverse")[1]["offset"] == source[b"3|"]
+    assert {(row["side"], row["is_past"]) for row in found["readers"]} == {
+        ("source", True),
+        ("target", True),
+    }
+    assert (
+        trace(topology, f"east.{plain}", *at(there.offset), "--reverse")[1]["offset"]
+        == source[b"3|"]
+    )
     assert not [row for row in trace(topology, plain, *at(15))[1]["readers"] if row["is_past"]]
 
     code, found = trace(topology, plain, "--key", "key")
-    assert (code, found["offset"]) == (0, source[b"first"]), "the late record has an older timestamp"
+    assert (code, found["offset"]) == (0, source[b"first"]), (
+        "the late record has an older timestamp"
+    )
     late = trace(topology, plain, *at(source[b"late"]))[1]
     assert found["latency_ms"]["landing"] < SIX_MINUTES_MS <= late["latency_ms"]["landing"]
     assert trace(topology, plain, "--key", "0x656e64")[1]["offset"] == source[b"last"]
@@ -117,10 +154,15 @@ def test_lives_of_records(spark: SparkSession, clusters: ClusterPair, tmp_path: 
     assert (code, found["state"]) == (0, "at_target")
     assert "4 staged records of its partition in front of it" in str(found["held_up"])
 
-    code, found = answer(topology, "sql", "SELECT offset FROM records ORDER BY offset", "--limit", "3")
+    code, found = answer(
+        topology, "sql", "SELECT offset FROM records ORDER BY offset", "--limit", "3"
+    )
     assert (code, found["truncated"], found["limit"], len(found["rows"])) == (0, True, 3, 3)
     for limit in ("0", "1000"):
-        assert len(answer(topology, "sql", "SELECT 1 AS one FROM records", "--limit", limit)[1]) == ends - 1
+        assert (
+            len(answer(topology, "sql", "SELECT 1 AS one FROM records", "--limit", limit)[1])
+            == ends - 1
+        )
     code, found = answer(topology, "status")
     assert code == 1 and f"target_refused of {large}-0" in found["attention"][0]
     assert found["flows"][0]["standing"].startswith("waiting for you")

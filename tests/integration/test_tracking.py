@@ -1,4 +1,5 @@
-"""Runs recorded with MLflow's own store: what is in them, what must not be, and servers that are down or silent."""
+"""Runs recorded with MLflow's own store: what is in them, what must not be, and servers that are
+down or silent."""
 
 import json
 import os
@@ -40,13 +41,18 @@ def recording(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first store of a process costs an import and a new database: a loaded machine may need longer than an end
-    waits."""
+    """The first store of a process costs an import and a new database: a loaded machine may need
+    longer than an end waits."""
     monkeypatch.setattr(runs_module, "CLOSE_SECONDS", 240.0)
 
 
 def topology_in(directory: Path, tracking: dict[str, object] | None = None) -> Topology:
-    security = {"protocol": "SASL_SSL", "mechanism": "PLAIN", "username": "mirror", "password": SECRET}
+    security = {
+        "protocol": "SASL_SSL",
+        "mechanism": "PLAIN",
+        "username": "mirror",
+        "password": SECRET,
+    }
     document = {
         "clusters": {
             "east": {"bootstrap_servers": "127.0.0.1:1", "security": security},
@@ -68,7 +74,9 @@ def store_of(topology: Topology) -> MlflowStore:
 def texts_below(directory: Path) -> str:
     """Everything that a store left in files."""
     return "".join(
-        path.read_bytes().decode(errors="replace") for path in sorted(directory.rglob("*")) if path.is_file()
+        path.read_bytes().decode(errors="replace")
+        for path in sorted(directory.rglob("*"))
+        if path.is_file()
     )
 
 
@@ -83,7 +91,13 @@ def test_a_run_is_recorded_beside_the_lake_without_secrets(tmp_path: Path, patie
     assert run.info.status == "FINISHED"
     assert run.data.tags["mirrorlake.command"] == "run"
     assert run.data.params["flows"] == FLOW and len(run.data.params["topology_sha256"]) == 64
-    assert {"mirrorlake", "pyspark", "delta_spark", "confluent_kafka", "python"} <= run.data.params.keys()
+    assert {
+        "mirrorlake",
+        "pyspark",
+        "delta_spark",
+        "confluent_kafka",
+        "python",
+    } <= run.data.params.keys()
     assert run.data.metrics["records"] == 500 and run.data.metrics["east-to-west/lag_records"] == 12
     p99 = store.history(run.info.run_id, "east-to-west/latency_p99_ms")
     assert [value for _, value in p99] == [9.0]
@@ -96,7 +110,10 @@ def test_a_run_is_recorded_beside_the_lake_without_secrets(tmp_path: Path, patie
 
 def test_a_command_that_fails_is_a_run_that_failed(tmp_path: Path, patient: None) -> None:
     topology = topology_in(tmp_path)
-    with pytest.raises(ValueError, match="as it was"), tracked(topology, "failover", {"flow": FLOW}):
+    with (
+        pytest.raises(ValueError, match="as it was"),
+        tracked(topology, "failover", {"flow": FLOW}),
+    ):
         raise ValueError("as it was")
     with tracked(topology, "failback", {"flow": FLOW}) as tracking:
         tracking.metrics({"left": 0})
@@ -105,14 +122,22 @@ def test_a_command_that_fails_is_a_run_that_failed(tmp_path: Path, patient: None
     assert (after.info.status, after.data.metrics) == ("FINISHED", {"left": 0.0})
 
 
-def test_a_benchmark_is_recorded_beside_its_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However little other commands wait for it: it is over, and its figures are what it was for."""
+def test_a_benchmark_is_recorded_beside_its_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However little other commands wait for it: it is over, and its figures are what it was
+    for."""
     monkeypatch.setattr(runs_module, "CLOSE_SECONDS", 0.0)
     throughput = {"records_per_second": 1000.0, "cpu_seconds_per_million": 20.0, "seconds": 5.0}
     document = {
         "at": "2026-11-01T00:00:00",
         "machine": {"cores": 2, "pyspark": "4.0.5"},
-        "throughput": {"1024": {"records": 5, "contestants": {"mirrorlake": throughput, "mirrormaker2": throughput}}},
+        "throughput": {
+            "1024": {
+                "records": 5,
+                "contestants": {"mirrorlake": throughput, "mirrormaker2": throughput},
+            }
+        },
         "latency": {"contestants": {"mirrorlake": {"p50_ms": 5.0, "p95_ms": 6.0, "p99_ms": 7.0}}},
         "seconds": 60.0,
     }
@@ -170,7 +195,11 @@ with tracked(topology, "run", {{}}, figures=True, tick=0.05) as tracking:
 sys.stdout.write(f"{{took}} {{time.monotonic() - closing}}")
 """
         done = subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, timeout=240, env=dict(os.environ)
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            timeout=240,
+            env=dict(os.environ),
         )
     assert done.returncode == 0, done.stderr
     took, closing = map(float, done.stdout.split())
@@ -224,7 +253,9 @@ def test_run_once_is_recorded_and_a_server_that_is_down_does_not_delay_it(
         topology.write_text(yaml.safe_dump({**plain, "tracking": tracking}))
         began = time.monotonic()
         log = (tmp_path / "run.log").stat().st_size if kind != "off" else 0
-        assert finish(start_run(topology, "--once", **{SWITCH: "on"})) == 0, (tmp_path / "run.log").read_text()
+        assert finish(start_run(topology, "--once", **{SWITCH: "on"})) == 0, (
+            tmp_path / "run.log"
+        ).read_text()
         seconds[kind] = time.monotonic() - began
         said = (tmp_path / "run.log").read_text()[log:]
         assert len(re.findall("not recorded", " ".join(said.split()))) == (kind == "down"), said

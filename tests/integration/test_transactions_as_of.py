@@ -1,4 +1,5 @@
-"""What the stage held at a time, by what landing notes of real logs: transactions whole, or not there."""
+"""What the stage held at a time, by what landing notes of real logs: transactions whole, or not
+there."""
 
 import random
 import threading
@@ -34,10 +35,12 @@ def now_ms() -> int:
 
 
 def write_transactions(bootstrap: str, topic: str, number: int) -> None:
-    """Some transactions over all partitions, slow enough to be seen open; the value says which one it is, and its
-    size."""
+    """Some transactions over all partitions, slow enough to be seen open; the value says which one
+    it is, and its size."""
     chance = random.Random(number)
-    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": f"{topic}-{number}", "linger.ms": 0})
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "transactional.id": f"{topic}-{number}", "linger.ms": 0}
+    )
     producer.init_transactions(30)
     for done in range(5):
         producer.begin_transaction()
@@ -55,7 +58,8 @@ def write_transactions(bootstrap: str, topic: str, number: int) -> None:
 def write_burst(bootstrap: str, topic: str, burst: int) -> None:
     """Transactions of two producers, one through the other."""
     writers = [
-        threading.Thread(target=write_transactions, args=(bootstrap, topic, 2 * burst + number)) for number in (0, 1)
+        threading.Thread(target=write_transactions, args=(bootstrap, topic, 2 * burst + number))
+        for number in (0, 1)
     ]
     for writer in writers:
         writer.start()
@@ -67,7 +71,9 @@ def write_burst(bootstrap: str, topic: str, burst: int) -> None:
 def test_transactions_that_go_on_while_it_lands_are_whole_as_of_any_time(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
-    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"]})
+    topology = write_topology(
+        tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"]}
+    )
     plain = f"{topic_name}-plain"
     create_topic(clusters.east, topic_name, 3)
     create_topic(clusters.east, plain, 1)
@@ -78,7 +84,9 @@ def test_transactions_that_go_on_while_it_lands_are_whole_as_of_any_time(
             write_burst(clusters.east, topic_name, burst)
             write(clusters.east, plain, [NewRecord(b"%d" % burst)])
             last = b"%d" % burst
-            eventually(lambda last=last: any(row[2] == last for row in staged(beside, plain)), True, 60)  # type: ignore[misc]
+            eventually(
+                lambda last=last: any(row[2] == last for row in staged(beside, plain)), True, 60
+            )  # type: ignore[misc]
             moments.append(now_ms())
     lake = lake_of(spark, topology)
     rows = staged(beside, topic_name)
@@ -93,14 +101,18 @@ def test_transactions_that_go_on_while_it_lands_are_whole_as_of_any_time(
         for partition, offset, value in rows:
             there = ends.get((topic_name, partition))
             found[value] += there is not None and offset < there.end
-        assert all(count in (0, int(value.split(b":")[1])) for value, count in found.items()), moment
+        assert all(count in (0, int(value.split(b":")[1])) for value, count in found.items()), (
+            moment
+        )
         seen[moment] = sum(count > 0 for count in found.values())
     # Between the bursts all is at rest, and what was landed by then is there.
     assert [seen.get(moment) for moment in moments] == sorted({seen[moment] for moment in moments})
     # What is no transaction ends with the time itself, and no earlier.
     times = {
         row["offset"]: row["ms"]
-        for row in beside.rows(f"SELECT offset, unix_millis(timestamp) AS ms FROM records WHERE topic = '{plain}'")
+        for row in beside.rows(
+            f"SELECT offset, unix_millis(timestamp) AS ms FROM records WHERE topic = '{plain}'"
+        )
     }
     end = staged_as_of(lake.reader, "east", moments[1])[plain, 0].end
     assert times[end - 1] <= moments[1] < times[end]
@@ -109,7 +121,8 @@ def test_transactions_that_go_on_while_it_lands_are_whole_as_of_any_time(
 def test_in_the_middle_of_a_transaction(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
-    """All of it, or nothing of it: as of a time between its records, and one between its end and the next landing."""
+    """All of it, or nothing of it: as of a time between its records, and one between its end and
+    the next landing."""
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
     create_topic(clusters.east, topic_name, 2)
     write(clusters.east, topic_name, [NewRecord(b"before", partition=number) for number in (0, 1)])
@@ -134,18 +147,26 @@ def test_in_the_middle_of_a_transaction(
 
     def held(moment: int) -> list[bytes]:
         ends = staged_as_of(lake.reader, "east", moment)
-        return sorted(value for partition, offset, value in rows if offset < ends[topic_name, partition].end)
+        return sorted(
+            value for partition, offset, value in rows if offset < ends[topic_name, partition].end
+        )
 
     assert held(middle) == [b"before"] * 2
-    assert held(committed) == [b"before"] * 2 + [b"inside"] * 2  # landed later, and all of it is from before
+    assert (
+        held(committed) == [b"before"] * 2 + [b"inside"] * 2
+    )  # landed later, and all of it is from before
     assert held(now_ms()) == [b"before"] * 2 + [b"inside"] * 2
     # And so `restore` takes it.
     for moment, values in ((middle, [b"before"]), (committed, [b"before", b"inside"])):
         if moment == committed:
             delete_topic(clusters.west, topic_name)
         as_of = datetime.fromtimestamp(moment / 1_000, timezone.utc)
-        found = mirrorlake.open(topology, spark=spark).restore("east", "west", [topic_name], as_of=as_of)
+        found = mirrorlake.open(topology, spark=spark).restore(
+            "east", "west", [topic_name], as_of=as_of
+        )
         assert found.complete and not found.warnings and found.records == 2 * len(values)
-        assert [[record.value for record in part] for part in read_topic(clusters.west, topic_name)] == [values] * 2
+        assert [
+            [record.value for record in part] for part in read_topic(clusters.west, topic_name)
+        ] == [values] * 2
         assert {row["partition"] for row in found.reached} == {0, 1}
         assert all(row["newest_at"] <= as_of for row in found.reached)

@@ -43,7 +43,9 @@ from tests.support.replication import FLOW, replicate_once, replicating, write_t
 
 pytestmark = BOTH_ENGINES
 
-_SEGMENT = pa.struct([(name, pa.int64()) for name in ("source_first", "stride", "target_first", "record_count")])
+_SEGMENT = pa.struct(
+    [(name, pa.int64()) for name in ("source_first", "stride", "target_first", "record_count")]
+)
 _LONGS = ("source_first", "source_last", "target_first", "target_last", "record_count", "batch_id")
 _MAP = pa.schema(
     [("flow", pa.string()), ("topic", pa.string()), ("partition", pa.int32())]
@@ -57,12 +59,15 @@ def all_positions(
     lake: Lake, topic: str, partition: int, positions: list[int], reverse: bool = False
 ) -> dict[int, tuple[int, bool]]:
     """What `sql/queries/translate_*.sql` says of many positions, all in one statement."""
-    found = translate_all(now_of(lake), FLOW, [(topic, partition, position) for position in positions], reverse)
+    found = translate_all(
+        now_of(lake), FLOW, [(topic, partition, position) for position in positions], reverse
+    )
     return {position: (item.offset, item.exact) for (_, _, position), item in found.items()}
 
 
 def expected_forward(pairs: list[tuple[int, int]], position: int) -> tuple[int, bool]:
-    """The law in Python: the target offset of the first record at or behind the position, else behind the last one."""
+    """The law in Python: the target offset of the first record at or behind the position, else
+    behind the last one."""
     index = bisect_left([source for source, _ in pairs], position)
     if index < len(pairs):
         return pairs[index][1], True
@@ -102,7 +107,9 @@ def fill_all(lake: Lake, topics: Mapping[str, list[tuple[list[int], int]]]) -> N
     """Put batches of many topics into the map, in one commit."""
     rows = []
     for topic, number, (offsets, target) in [
-        (topic, number, batch) for topic, batches in topics.items() for number, batch in enumerate(batches)
+        (topic, number, batch)
+        for topic, batches in topics.items()
+        for number, batch in enumerate(batches)
     ]:
         rows.extend(
             {
@@ -165,7 +172,9 @@ def test_the_library_says_what_the_statement_says(lake: Lake) -> None:
     pairs = fill(lake, "library", [([0, 2, 4, 9], 5), ([10, 11], 20)])
     for position in (0, 1, 5, 9, 12, 40):
         offset, exact = expected_forward(pairs, position)
-        assert translate(now_of(lake), FLOW, "library", 0, position) == Translation("east.library", 0, offset, exact)
+        assert translate(now_of(lake), FLOW, "library", 0, position) == Translation(
+            "east.library", 0, offset, exact
+        )
     for position in (0, 8, 9, 22, 40):
         offset, exact = expected_reverse(pairs, position)
         found = translate(now_of(lake), FLOW, "east.library", 0, position, reverse=True)
@@ -173,10 +182,13 @@ def test_the_library_says_what_the_statement_says(lake: Lake) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flow", "topic", "partition"), [(FLOW, "never", 0), (FLOW, "known", 1), ("west->east", "known", 0)]
+    ("flow", "topic", "partition"),
+    [(FLOW, "never", 0), (FLOW, "known", 1), ("west->east", "known", 0)],
 )
 @pytest.mark.parametrize("reverse", [False, True])
-def test_what_was_never_seen_is_an_error(lake: Lake, flow: str, topic: str, partition: int, reverse: bool) -> None:
+def test_what_was_never_seen_is_an_error(
+    lake: Lake, flow: str, topic: str, partition: int, reverse: bool
+) -> None:
     if not now_of(lake).rows("SELECT 1 FROM offset_map WHERE topic = 'known'"):
         fill(lake, "known", [([0, 1], 0)])
     with pytest.raises(UnknownOffset, match="never seen"):
@@ -184,14 +196,16 @@ def test_what_was_never_seen_is_an_error(lake: Lake, flow: str, topic: str, part
 
 
 def test_only_files_that_can_matter_are_read(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Turns of a running flow in a catalog, which Spark answers: Delta's statistics skip the rest of the map, and
-    `records` is not read at all."""
+    """Turns of a running flow in a catalog, which Spark answers: Delta's statistics skip the rest
+    of the map, and `records` is not read at all."""
     for start in range(0, 60, 10):
         fill(lake, "skipped", [(list(range(start, start + 10)), start)])  # a file each
     read: list[list[str]] = []
     over = Lake._over
 
-    def watched(self: Lake, text: str, frames: Mapping[str, DataFrame], args: Mapping[str, object]) -> DataFrame:
+    def watched(
+        self: Lake, text: str, frames: Mapping[str, DataFrame], args: Mapping[str, object]
+    ) -> DataFrame:
         frame = over(self, text, frames, args)
         read.append([Path(file).parent.name for file in frame.inputFiles()])
         return frame
@@ -200,8 +214,13 @@ def test_only_files_that_can_matter_are_read(lake: Lake, monkeypatch: pytest.Mon
     monkeypatch.setattr(PathLake, "reader", property(lambda self: self))
     translator = Translator(lake, FLOW)
     for position in (3, 55, 25, 60):
-        assert translator.translate([("skipped", 0, position)], None)["skipped", 0, position].offset == position
-    assert [files.count("offset_map") for files in read] == [6, 1, 4, 1], "all, then what is behind the lowest position"
+        assert (
+            translator.translate([("skipped", 0, position)], None)["skipped", 0, position].offset
+            == position
+        )
+    assert [files.count("offset_map") for files in read] == [6, 1, 4, 1], (
+        "all, then what is behind the lowest position"
+    )
     assert {name for files in read for name in files} == {"offset_map"}
 
 
@@ -212,7 +231,9 @@ def test_offsets_of_a_target_topic_that_was_made_again_lead_nowhere(lake: Lake) 
     fill(lake, topic, [(list(range(10)), 100)])
     append(lake, "checkpoints", [_checkpoint(topic, 4, 104)])
     note_targets(lake, FLOW, {(topic, target): NotedTarget(0, "old", "stage", (100,))})
-    append(lake, "positions", [sample(60, 10, 10, topic=topic, target_topic=target, target_end=110)])
+    append(
+        lake, "positions", [sample(60, 10, 10, topic=topic, target_topic=target, target_end=110)]
+    )
 
     def found(reverse: bool = False, *offsets: int) -> dict[int, tuple[int, bool]]:
         return all_positions(lake, target if reverse else topic, 0, list(offsets), reverse)
@@ -223,7 +244,13 @@ def test_offsets_of_a_target_topic_that_was_made_again_lead_nowhere(lake: Lake) 
 
     assert found(False, 4, 10) == {4: (104, True), 10: (110, True)}
     assert is_over() == [False]
-    incident = {"flow": FLOW, "kind": "target_recreated", "topic": topic, "target_generation": 0, "at": ago(30)}
+    incident = {
+        "flow": FLOW,
+        "kind": "target_recreated",
+        "topic": topic,
+        "target_generation": 0,
+        "at": ago(30),
+    }
     append(lake, "incidents", [incident])
     for _ in ("waiting", "decided"):
         assert found(False, 0, 4, 10) == dict.fromkeys((0, 4, 10), (0, False))
@@ -232,31 +259,45 @@ def test_offsets_of_a_target_topic_that_was_made_again_lead_nowhere(lake: Lake) 
         assert is_over() == [True]
         Incidents(lake).settle_all([IncidentKey(FLOW, "target_recreated", topic)], "again")
     note_targets(lake, FLOW, {(topic, target): NotedTarget(1, "new", "stage", (0,))})
-    assert found(False, 4, 10) == {4: (0, False), 10: (0, False)}, "the sample is of the generation before"
+    assert found(False, 4, 10) == {4: (0, False), 10: (0, False)}, (
+        "the sample is of the generation before"
+    )
     assert found(True, 104) == {104: (0, False)}
     assert is_over() == [True]
-    append(lake, "offset_map", [run_row(0, 5, topic=topic, target_topic=target, target_generation=1)])
+    append(
+        lake, "offset_map", [run_row(0, 5, topic=topic, target_topic=target, target_generation=1)]
+    )
     assert found(False, 4, 10) == {4: (4, True), 10: (6, False)}
     assert found(True, 4, 104) == {4: (4, True), 104: (6, False)}
 
 
 def _checkpoint(topic: str, source: int, target: int) -> dict[str, object]:
-    places = {"flow": FLOW, "group_id": "app", "topic": topic, "partition": 0, "target_topic": f"east.{topic}"}
+    places = {
+        "flow": FLOW,
+        "group_id": "app",
+        "topic": topic,
+        "partition": 0,
+        "target_topic": f"east.{topic}",
+    }
     positions = {"source_position": source, "target_position": target}
     return {**places, **positions, "synced": True, "checkpointed_at": ago(60)}
 
 
 def map_rows(lake: Lake, topic: str) -> int:
     """How many ranges of a topic lead anywhere."""
-    return len(now_of(lake).rows("SELECT 1 FROM offset_translation WHERE topic = :topic", {"topic": topic}))
+    return len(
+        now_of(lake).rows("SELECT 1 FROM offset_translation WHERE topic = :topic", {"topic": topic})
+    )
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """A flow that produced batches with markers between them, of which the map has only the first ones, and samples.
+    """A flow that produced batches with markers between them, of which the map has only the first
+    ones, and samples.
 
-    `pairs` are all (source, target) offsets, `mapped` how many batches the map has, `samples` rows of `positions`, each
-    taken at another time, and `end` the highest position that any of them passed.
+    `pairs` are all (source, target) offsets, `mapped` how many batches the map has, `samples` rows
+    of `positions`, each taken at another time, and `end` the highest position that any of them
+    passed.
     """
 
     batches: list[tuple[list[int], int]]
@@ -265,7 +306,11 @@ class Sampled:
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        return [(offset, target + k) for offsets, target in self.batches for k, offset in enumerate(offsets)]
+        return [
+            (offset, target + k)
+            for offsets, target in self.batches
+            for k, offset in enumerate(offsets)
+        ]
 
 
 @st.composite
@@ -278,7 +323,9 @@ def sampled_histories(draw: st.DrawFn) -> Sampled:
         there = batches[done - 1][1] + len(batches[done - 1][0]) if done else 0
         next_there = batches[done][1] if done < len(batches) else there + 2
         if draw(st.booleans()):  # it found nothing more: it passed markers on both sides
-            samples.append((draw(st.integers(floor, first_left)), floor, draw(st.integers(there, next_there))))
+            samples.append(
+                (draw(st.integers(floor, first_left)), floor, draw(st.integers(there, next_there)))
+            )
         else:
             samples.append((floor, floor, None))
     return Sampled(batches, draw(st.integers(0, len(batches))), samples)
@@ -292,7 +339,11 @@ def test_exact_is_said_only_of_what_is(lake: Lake, flows: list[Sampled]) -> None
     named = {f"sampled{next(_examples)}": item for item in flows}
     fill_all(lake, {topic: item.batches[: item.mapped] for topic, item in named.items()})
     add_samples(lake, {topic: item.samples for topic, item in named.items()})
-    asked = [(topic, 0, position) for topic, item in named.items() for position in range(item.pairs[-1][0] + 4)]
+    asked = [
+        (topic, 0, position)
+        for topic, item in named.items()
+        for position in range(item.pairs[-1][0] + 4)
+    ]
     for (topic, _, position), found in translate_all(now_of(lake), FLOW, asked).items():
         item = named[topic]
         truth, _ = expected_forward(item.pairs, position)
@@ -301,15 +352,29 @@ def test_exact_is_said_only_of_what_is(lake: Lake, flows: list[Sampled]) -> None
         assert found.offset <= truth and (is_right or not found.exact), (item, position)
         known = [pair for batch in item.batches[: item.mapped] for pair in batch[0]]
         floor = known[-1] + 1 if known else 0
-        passed = max([floor, *(produced for produced, mapped, _ in item.samples if mapped <= floor)])
+        passed = max(
+            [floor, *(produced for produced, mapped, _ in item.samples if mapped <= floor)]
+        )
         assert found.exact == (position <= passed), (item, position)
-    asked = [(f"east.{topic}", 0, offset) for topic, item in named.items() for offset in range(item.pairs[-1][1] + 4)]
-    for (topic, _, position), found in translate_all(now_of(lake), FLOW, asked, reverse=True).items():
+    asked = [
+        (f"east.{topic}", 0, offset)
+        for topic, item in named.items()
+        for offset in range(item.pairs[-1][1] + 4)
+    ]
+    for (topic, _, position), found in translate_all(
+        now_of(lake), FLOW, asked, reverse=True
+    ).items():
         item = named[topic.removeprefix("east.")]
         truth, _ = expected_reverse(item.pairs, position)
         is_safe = found.offset <= truth or position > item.pairs[-1][1]
-        assert is_safe and not (found.exact and _skips(item.pairs, found.offset, truth)), (item, position)
-        done = [(offsets[-1] + 1, target + len(offsets)) for offsets, target in item.batches[: item.mapped]]
+        assert is_safe and not (found.exact and _skips(item.pairs, found.offset, truth)), (
+            item,
+            position,
+        )
+        done = [
+            (offsets[-1] + 1, target + len(offsets))
+            for offsets, target in item.batches[: item.mapped]
+        ]
         floor, end = done[-1] if done else (0, 0)
         passed = max([end, *(known or 0 for _, mapped, known in item.samples if mapped <= floor)])
         assert found.exact == (position <= passed), (item, position)
@@ -321,9 +386,14 @@ def _skips(pairs: list[tuple[int, int]], one: int, other: int) -> bool:
 
 
 def test_a_sample_does_not_stand_for_rows_that_are_on_their_way(
-    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    clusters: ClusterPair,
+    tmp_path: Path,
+    topic_name: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Produced, sampled, and not in the map yet: what a process that dies just then leaves behind."""
+    """Produced, sampled, and not in the map yet: what a process that dies just then leaves
+    behind."""
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(100))
     sampled, asked = Event(), Event()
@@ -339,7 +409,9 @@ def test_a_sample_does_not_stand_for_rows_that_are_on_their_way(
     monkeypatch.setattr(Lake, "append", later)
     positions = [0, 50, 100, 101]
     settings = {"topics": [topic_name], "sample_positions_interval_seconds": 1}
-    with replicating(spark, write_topology(tmp_path, clusters.east, clusters.west, settings)) as run:
+    with replicating(
+        spark, write_topology(tmp_path, clusters.east, clusters.west, settings)
+    ) as run:
         try:
             assert sampled.wait(120)
             assert all_positions(run.lake, topic_name, 0, positions) == {
@@ -372,7 +444,9 @@ class Replicated:
 
 
 @pytest.fixture(scope="module")
-def replicated(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Replicated:
+def replicated(
+    spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory
+) -> Replicated:
     directory = tmp_path_factory.mktemp("translate-real")
     topic = f"translate-{abs(hash(directory)):x}"
     create_topic(clusters.east, topic)
@@ -390,13 +464,16 @@ def replicated(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pyt
                 producer.commit_transaction(30)
         run = replicate_once(spark, topology)
     source, target = (
-        read_topic(bootstrap, name)[0] for bootstrap, name in ((clusters.east, topic), (clusters.west, f"east.{topic}"))
+        read_topic(bootstrap, name)[0]
+        for bootstrap, name in ((clusters.east, topic), (clusters.west, f"east.{topic}"))
     )
     return Replicated(run.lake, topic, source, target, source[-1].offset + 2)
 
 
 def test_every_offset_of_a_topic_with_gaps_leads_to_the_same_record(replicated: Replicated) -> None:
-    assert [record.value for record in replicated.source] == [record.value for record in replicated.target]
+    assert [record.value for record in replicated.source] == [
+        record.value for record in replicated.target
+    ]
     assert replicated.source[-1].offset > len(replicated.source) + 10
     found = all_positions(replicated.lake, replicated.topic, 0, list(range(replicated.end)))
     at_target = {record.offset: record.value for record in replicated.target}
@@ -406,9 +483,15 @@ def test_every_offset_of_a_topic_with_gaps_leads_to_the_same_record(replicated: 
         assert exact
         assert at_target[offset] == wanted, f"position {position} leads to another record"
     back = all_positions(
-        replicated.lake, f"east.{replicated.topic}", 0, [record.offset for record in replicated.target], reverse=True
+        replicated.lake,
+        f"east.{replicated.topic}",
+        0,
+        [record.offset for record in replicated.target],
+        reverse=True,
     )
-    assert [back[record.offset] for record in replicated.target] == [(r.offset, True) for r in replicated.source]
+    assert [back[record.offset] for record in replicated.target] == [
+        (r.offset, True) for r in replicated.source
+    ]
 
 
 def test_the_end_leads_to_the_end_and_what_is_beyond_is_not_exact(replicated: Replicated) -> None:

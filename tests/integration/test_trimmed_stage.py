@@ -1,4 +1,5 @@
-"""Retention deletes what a disabled flow has not produced: when it comes back, it stops before the hole and says so."""
+"""Retention deletes what a disabled flow has not produced: when it comes back, it stops before the
+hole and says so."""
 
 from pathlib import Path
 
@@ -48,7 +49,9 @@ def test_deleted_records_are_read_from_the_source_again_once_however_often_it_is
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
     file, lake, connections = stopped(spark, clusters, topic_name, tmp_path)
-    with pytest.MonkeyPatch.context() as patch:  # whoever resolves dies between staging and noting it
+    with (
+        pytest.MonkeyPatch.context() as patch
+    ):  # whoever resolves dies between staging and noting it
         patch.setattr("mirrorlake.lake.incidents.Incidents.settle_all", die)
         with pytest.raises(KeyboardInterrupt):
             resolve(lake, connections, Wanted(flow=FLOW, topic=topic_name), "read-again")
@@ -76,7 +79,9 @@ def test_what_the_source_has_trimmed_too_is_asked_for_again(
     assert arrived(clusters, topic_name) == [*range(30), *range(40, 50)]
 
 
-def stopped(spark: SparkSession, clusters: ClusterPair, topic: str, tmp_path: Path) -> tuple[Path, Lake, Connections]:
+def stopped(
+    spark: SparkSession, clusters: ClusterPair, topic: str, tmp_path: Path
+) -> tuple[Path, Lake, Connections]:
     """A flow that has stopped before the hole."""
     file = trimmed(spark, clusters, topic, tmp_path)
     with pytest.raises(StageTrimmed):
@@ -85,7 +90,8 @@ def stopped(spark: SparkSession, clusters: ClusterPair, topic: str, tmp_path: Pa
 
 
 def trimmed(spark: SparkSession, clusters: ClusterPair, topic: str, tmp_path: Path) -> Path:
-    """A flow that has produced 30 of 50 staged records, was disabled, and lacks 19 that retention has deleted since."""
+    """A flow that has produced 30 of 50 staged records, was disabled, and lacks 19 that retention
+    has deleted since."""
     create_topic(clusters.east, topic)
     write(clusters.east, topic, numbered(30))
     flow = {"topics": [topic]}
@@ -108,4 +114,7 @@ def die(*_args: object) -> None:
 
 def arrived(clusters: ClusterPair, topic: str) -> list[int]:
     """The numbers that the target has, in order."""
-    return [int((record.value or b"").split(b"|")[0]) for record in read_topic(clusters.west, f"east.{topic}")[0]]
+    return [
+        int((record.value or b"").split(b"|")[0])
+        for record in read_topic(clusters.west, f"east.{topic}")[0]
+    ]

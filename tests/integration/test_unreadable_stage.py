@@ -1,4 +1,5 @@
-"""A stage in a place whose files the workers cannot open themselves: Spark reads it, whatever opening them does."""
+"""A stage in a place whose files the workers cannot open themselves: Spark reads it, whatever
+opening them does."""
 
 import uuid
 from collections.abc import Callable
@@ -14,8 +15,9 @@ from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
 from tests.support.replication import assert_same, replicate_once, write_topology
 
-#: Arrow's Azure client looks for credentials, finds none, and ends the process by an exception that nobody catches;
-#: its S3 client raises an OSError that is none of the more telling ones; the last scheme it does not know.
+#: Arrow's Azure client looks for credentials, finds none, and ends the process by an exception that
+#: nobody catches; its S3 client raises an OSError that is none of the more telling ones; the last
+#: scheme it does not know.
 PLACES = (
     "abfss://container@account.dfs.core.windows.net",
     "s3://bucket",
@@ -29,7 +31,10 @@ def moved_to(place: str) -> Callable[..., BatchPlan]:
 
     def plan(*arguments: object, **options: object) -> BatchPlan:
         found = plan_batch(*arguments, **options)  # type: ignore[arg-type]
-        shards = [replace(shard, files=tuple(f"{place}{path}" for path in shard.files)) for shard in found.shards]
+        shards = [
+            replace(shard, files=tuple(f"{place}{path}" for path in shard.files))
+            for shard in found.shards
+        ]
         return replace(found, shards=tuple(shards))
 
     return plan

@@ -1,4 +1,5 @@
-"""`verify` on real brokers: what is the same is proven, and each kind of difference is found and named."""
+"""`verify` on real brokers: what is the same is proven, and each kind of difference is found and
+named."""
 
 import html
 import json
@@ -27,11 +28,19 @@ from mirrorlake.library.answers import Verified
 from mirrorlake.verify.auditor import WAVE_RANGES
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, truncate, write
-from tests.support.replication import finish, land_only, replicate_once, replicating, start_command, write_topology
+from tests.support.replication import (
+    finish,
+    land_only,
+    replicate_once,
+    replicating,
+    start_command,
+    write_topology,
+)
 
 COUNT = 20
 WIDE = WAVE_RANGES + 8
-#: What is planted in which topic, and as what it has to be found: kind, first and last source offset.
+#: What is planted in which topic, and as what it has to be found: kind, first and last source
+#: offset.
 PLANTED: Mapping[str, tuple[str, int, int] | None] = {
     "same": None,
     "deleted": ("missing_at_target", 0, 2),
@@ -48,7 +57,10 @@ START = int(time.time() * 1000) - 600_000
 
 
 def records(start: int = 0, count: int = COUNT) -> list[NewRecord]:
-    return [NewRecord(str(at).encode(), b"k", 0, [("a", None)], START + at) for at in range(start, start + count)]
+    return [
+        NewRecord(str(at).encode(), b"k", 0, [("a", None)], START + at)
+        for at in range(start, start + count)
+    ]
 
 
 @dataclass(frozen=True)
@@ -63,11 +75,18 @@ class Planted:
 
 
 @pytest.fixture(scope="module")
-def planted(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Planted:
+def planted(
+    spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory
+) -> Planted:
     """Everything that can go wrong, made to."""
     prefix = "verify"
     here = Planted(
-        write_topology(tmp_path_factory.mktemp("verify"), clusters.east, clusters.west, {"topics": [f"{prefix}-.*"]}),
+        write_topology(
+            tmp_path_factory.mktemp("verify"),
+            clusters.east,
+            clusters.west,
+            {"topics": [f"{prefix}-.*"]},
+        ),
         prefix,
     )
     for topic in PLANTED:
@@ -76,7 +95,9 @@ def planted(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest
     land_only(spark, here.topology)
     tables = PathTables(here.topology.parent / "lake")
     right = DeltaTable(str(here.topology.parent / "lake" / "records")).to_pyarrow_table()
-    tables.rewrite("records", lambda rows: faked(rows, here))  # what the flow produces is not what the source has
+    tables.rewrite(
+        "records", lambda rows: faked(rows, here)
+    )  # what the flow produces is not what the source has
     replicate_once(spark, here.topology)
     tables.rewrite("records", lambda _rows: right)
     plant(clusters, here, tables)
@@ -130,7 +151,9 @@ def found_by(answer: Verified, here: Planted) -> dict[str, list[tuple[str, int, 
 @pytest.mark.law("never more than was seen")
 def test_each_kind_is_found_and_named(planted: Planted) -> None:
     answer = mirrorlake.open(planted.topology).verify()
-    assert found_by(answer, planted) == {topic: [item] for topic, item in PLANTED.items() if item is not None}
+    assert found_by(answer, planted) == {
+        topic: [item] for topic, item in PLANTED.items() if item is not None
+    }
     assert answer.ranges == len(PLANTED) and answer.records == len(PLANTED) * COUNT + 10
     assert answer.proven == COUNT
     told = {item["topic"].removeprefix("verify-"): item["detail"] for item in answer.differences}
@@ -138,9 +161,10 @@ def test_each_kind_is_found_and_named(planted: Planted) -> None:
     assert told["later"] == f"timestamp {START + 4} became {START + 5}"
     lake = mirrorlake.open(planted.topology)
     rows = lake.rows("SELECT * FROM audits WHERE topic = 'verify-same'")
-    assert [(row["verdict"], row["source_count"], row["stage_count"], row["target_count"]) for row in rows] == [
-        ("proven", COUNT, COUNT, COUNT)
-    ]
+    assert [
+        (row["verdict"], row["source_count"], row["stage_count"], row["target_count"])
+        for row in rows
+    ] == [("proven", COUNT, COUNT, COUNT)]
     assert len({rows[0][f"{side}_hash"] for side in ("source", "stage", "target")}) == 1
     open_now = {item["topic"] for item in lake.incidents(kind="content_differs")}
     assert open_now == {planted.name(topic) for topic, item in PLANTED.items() if item is not None}
@@ -155,7 +179,9 @@ def test_executors_find_the_same(
         monkeypatch.setattr("mirrorlake.produce.probe.files_readable", lambda _spark, _uri: False)
     lake = mirrorlake.open(planted.topology, spark=spark)
     answer = lake.verify(again=True)
-    assert found_by(answer, planted) == {topic: [item] for topic, item in PLANTED.items() if item is not None}
+    assert found_by(answer, planted) == {
+        topic: [item] for topic, item in PLANTED.items() if item is not None
+    }
     assert answer.proven == COUNT
     told = {item["topic"].removeprefix("verify-"): item["detail"] for item in answer.differences}
     assert told["nulled"] == "header 0: null became empty"
@@ -170,10 +196,14 @@ def test_what_is_mended_is_proven_and_its_incident_closed(planted: Planted) -> N
     after = mirrorlake.open(planted.topology).verify(topics=[name])
     assert (after.records, after.proven, after.differences) == (COUNT, COUNT, [])
     assert not mirrorlake.open(planted.topology).incidents(topic=name)
-    assert mirrorlake.open(planted.topology).verify(topics=[name]).ranges == 0, "what is proven is not compared again"
+    assert mirrorlake.open(planted.topology).verify(topics=[name]).ranges == 0, (
+        "what is proven is not compared again"
+    )
 
 
-def test_a_record_behind_the_end_of_the_map_is_found_later(planted: Planted, clusters: ClusterPair) -> None:
+def test_a_record_behind_the_end_of_the_map_is_found_later(
+    planted: Planted, clusters: ClusterPair
+) -> None:
     name = planted.name("same")
     assert mirrorlake.open(planted.topology).verify(topics=[name]).differences == []
     write(clusters.west, f"east.{name}", [NewRecord(b"nobody's")])
@@ -187,11 +217,15 @@ def test_a_topic_that_no_flow_has_brought(planted: Planted) -> None:
 
 
 @pytest.fixture(scope="module")
-def wide(spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wide(
+    spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A topology whose one topic has more partitions than a wave has ranges."""
     create_topic(clusters.east, "wide", partitions=WIDE)
     write(clusters.east, "wide", numbered(WIDE * 5, WIDE))
-    topology = write_topology(tmp_path_factory.mktemp("wide"), clusters.east, clusters.west, {"topics": ["wide"]})
+    topology = write_topology(
+        tmp_path_factory.mktemp("wide"), clusters.east, clusters.west, {"topics": ["wide"]}
+    )
     replicate_once(spark, topology)
     return topology
 
@@ -214,17 +248,26 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(wide: Path) -> None:
     left = WIDE - WAVE_RANGES
     assert (answer.ranges, answer.records) == (left, left * 5)
     assert answer.proven_before == (WIDE - left) * 5
-    rows = mirrorlake.open(wide).rows("SELECT partition, count(*) AS n FROM audits GROUP BY partition")
+    rows = mirrorlake.open(wide).rows(
+        "SELECT partition, count(*) AS n FROM audits GROUP BY partition"
+    )
     assert len(rows) == WIDE and {row["n"] for row in rows} == {1}, "each range once"
 
 
 def test_what_is_chosen_is_compared(wide: Path) -> None:
     lake = mirrorlake.open(wide)
     assert lake.verify(again=True, offsets=(1, 3)).records == WIDE * 3
-    assert lake.verify(again=True, since=datetime.now(timezone.utc) + timedelta(days=1)).records == 0
-    assert lake.verify(again=True, since=datetime.now(timezone.utc) - timedelta(days=1)).records == WIDE * 5
+    assert (
+        lake.verify(again=True, since=datetime.now(timezone.utc) + timedelta(days=1)).records == 0
+    )
+    assert (
+        lake.verify(again=True, since=datetime.now(timezone.utc) - timedelta(days=1)).records
+        == WIDE * 5
+    )
     proofs = lake.status().proofs
-    assert [(row["topic"], row["mapped_records"], row["proven_share"]) for row in proofs] == [("wide", WIDE * 5, 1.0)]
+    assert [(row["topic"], row["mapped_records"], row["proven_share"]) for row in proofs] == [
+        ("wide", WIDE * 5, 1.0)
+    ]
 
 
 def test_no_more_is_read_of_a_cluster_in_a_second(
@@ -236,20 +279,41 @@ def test_no_more_is_read_of_a_cluster_in_a_second(
     replicate_once(spark, topology)
     began = time.monotonic()
     assert mirrorlake.open(topology).verify(max_mb_per_s=0.05).records == 3_000
-    assert time.monotonic() - began > 3_000 * 100 / 50_000 / 2, "without a limit it takes half a second"
+    assert time.monotonic() - began > 3_000 * 100 / 50_000 / 2, (
+        "without a limit it takes half a second"
+    )
 
 
-def test_the_command_its_report_and_a_check_by_hand(planted: Planted, clusters: ClusterPair) -> None:
+def test_the_command_its_report_and_a_check_by_hand(
+    planted: Planted, clusters: ClusterPair
+) -> None:
     folder = planted.topology.parent
     reports = [f"--report={folder / name}" for name in ("evidence.html", "evidence.json")]
-    command = [sys.executable, "-m", "mirrorlake", "-c", str(planted.topology), "verify", "--again", "--json", *reports]
+    command = [
+        sys.executable,
+        "-m",
+        "mirrorlake",
+        "-c",
+        str(planted.topology),
+        "verify",
+        "--again",
+        "--json",
+        *reports,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
     answer = json.loads(done.stdout)
     assert {"ranges", "records", "proven", "differences", "excused"} <= answer.keys()
-    assert {"flow", "topic", "partition", "first_offset", "last_offset", "kind"} <= answer["differences"][0].keys()
+    assert {"flow", "topic", "partition", "first_offset", "last_offset", "kind"} <= answer[
+        "differences"
+    ][0].keys()
     page = (folder / "evidence.html").read_text(encoding="utf-8")
-    assert "{{" not in page and "missing_at_target" in page and "http" not in page and "src=" not in page
+    assert (
+        "{{" not in page
+        and "missing_at_target" in page
+        and "http" not in page
+        and "src=" not in page
+    )
     rows = json.loads((folder / "evidence.json").read_text(encoding="utf-8"))["audits"]
     (row,) = [row for row in rows if row["topic"] == planted.name("swapped")]
     written = (Path(__file__).parents[2] / "docs" / "trust.md").read_text(encoding="utf-8")
@@ -257,7 +321,12 @@ def test_the_command_its_report_and_a_check_by_hand(planted: Planted, clusters: 
     assert program in html.unescape(page), "the page says the same as docs/trust.md"
     places = {
         "source": (clusters.east, row["topic"], row["first_offset"], row["last_offset"]),
-        "target": (clusters.west, row["target_topic"], row["target_first_offset"], row["target_last_offset"]),
+        "target": (
+            clusters.west,
+            row["target_topic"],
+            row["target_first_offset"],
+            row["target_last_offset"],
+        ),
     }
     for side, (servers, topic, first, last) in places.items():
         by_hand = [sys.executable, "-c", program, servers, topic, "0", str(first), str(last)]
@@ -283,13 +352,16 @@ def test_a_source_that_has_trimmed_its_log(
     tables.rewrite("records", lambda rows: changed(rows, topic_name, b"changed"))
     answer = mirrorlake.open(topology).verify(again=True)
     found = [(item["kind"], item["first_offset"], item["detail"]) for item in answer.differences]
-    assert found == [("content", 7, "value: 7 bytes became 2 bytes")], "stage and target are compared all the same"
+    assert found == [("content", 7, "value: 7 bytes became 2 bytes")], (
+        "stage and target are compared all the same"
+    )
 
 
 def test_two_flows_with_provenance_in_one_topic(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:
-    """Each side has records of its own, those of the other, and none twice: echoes and others' are no difference."""
+    """Each side has records of its own, those of the other, and none twice: echoes and others' are
+    no difference."""
     settings = {"topics": [topic_name], "policy": "identity", "provenance": "headers"}
     topology = write_topology(tmp_path, clusters.east, clusters.west, settings)
     document = yaml.safe_load(topology.read_text(encoding="utf-8"))
@@ -297,18 +369,26 @@ def test_two_flows_with_provenance_in_one_topic(
     topology.write_text(yaml.safe_dump(document), encoding="utf-8")
     for address in (clusters.east, clusters.west):
         create_topic(address, topic_name)
-    for turn in range(3):  # the second one lands what the first one has brought, between records of its own
+    for turn in range(
+        3
+    ):  # the second one lands what the first one has brought, between records of its own
         for address, start in ((clusters.east, 0), (clusters.west, 1_000)):
             write(address, topic_name, numbered(30, start=start + turn * 30))
         replicate_once(spark, topology)
     answer = mirrorlake.open(topology).verify()
     assert answer.differences == [] and answer.excused.keys() == {"echo", "others"}
     write(clusters.west, topic_name, [NewRecord(b"behind")])
-    assert mirrorlake.open(topology).verify().differences == [], "what is written at the target is its own"
+    assert mirrorlake.open(topology).verify().differences == [], (
+        "what is written at the target is its own"
+    )
 
 
 def test_it_follows_a_running_replicator(
-    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    clusters: ClusterPair,
+    tmp_path: Path,
+    topic_name: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(verifying, "WATCH_SECONDS", 0.5)
     create_topic(clusters.east, topic_name)
@@ -322,7 +402,9 @@ def test_it_follows_a_running_replicator(
             seen.set()
 
     with replicating(spark, topology), ThreadPoolExecutor(1) as watching:
-        watch = watching.submit(mirrorlake.open(topology).verify, watch=True, stop=stop, report=report)
+        watch = watching.submit(
+            mirrorlake.open(topology).verify, watch=True, stop=stop, report=report
+        )
         write(clusters.east, topic_name, numbered(200, start=100))
         assert seen.wait(120), "what came meanwhile was compared"
         stop.set()

@@ -1,4 +1,5 @@
-"""`verify` says what it did not see: a mirror that is gone, and all that was selected and is not at the target."""
+"""`verify` says what it did not see: a mirror that is gone, and all that was selected and is not at
+the target."""
 
 import html
 import os
@@ -34,7 +35,9 @@ COUNT = 20
 
 def scene(clusters: ClusterPair, directory: Path, topic: str, **settings: Any) -> Path:
     """A flow of one topic of COUNT records, at the target."""
-    topology = write_topology(directory, clusters.east, clusters.west, {"topics": [f"{topic}.*"], **settings})
+    topology = write_topology(
+        directory, clusters.east, clusters.west, {"topics": [f"{topic}.*"], **settings}
+    )
     create_topic(clusters.east, topic)
     fill(clusters.east, topic, "a", COUNT, 1)
     mirrorlake(topology, "run", "--once")
@@ -48,7 +51,10 @@ def delete_mirror(clusters: ClusterPair, topic: str) -> None:
 
 def places(rows: list[dict[str, Any]], column: str) -> list[tuple[Any, ...]]:
     """Where, and what of a column."""
-    return [(row["topic"], row["partition"], row["first_offset"], row["last_offset"], row[column]) for row in rows]
+    return [
+        (row["topic"], row["partition"], row["first_offset"], row["last_offset"], row[column])
+        for row in rows
+    ]
 
 
 def shares(topology: Path, code: int) -> list[tuple[str, int, float]]:
@@ -57,7 +63,9 @@ def shares(topology: Path, code: int) -> list[tuple[str, int, float]]:
     return [(row["topic"], row["mapped_records"], row["proven_share"]) for row in rows]
 
 
-def test_a_mirror_that_is_gone_is_not_proven(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> None:
+def test_a_mirror_that_is_gone_is_not_proven(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
     """Whether anybody has noticed yet or not, and until its successor was compared."""
     topology = scene(clusters, tmp_path, topic_name)
     assert mirrorlake(topology, "verify")["proven"] == COUNT
@@ -77,14 +85,18 @@ def test_a_mirror_that_is_gone_is_not_proven(clusters: ClusterPair, topic_name: 
             mirrorlake(topology, "run", "--once", code=1)
     mirrorlake(topology, "resolve", "--topic", topic_name, "--choice", "again")
     mirrorlake(topology, "run", "--once")
-    assert shares(topology, code=0) == [(topic_name, COUNT, 0.0)], "what the topic before it had proves nothing"
+    assert shares(topology, code=0) == [(topic_name, COUNT, 0.0)], (
+        "what the topic before it had proves nothing"
+    )
     found = mirrorlake(topology, "verify")
     assert (found["records"], found["proven"], found["proven_before"]) == (COUNT, COUNT, 0)
     assert shares(topology, code=0) == [(topic_name, COUNT, 1.0)]
     assert values(read_topic(clusters.west, f"east.{topic_name}")[0]) == texts("a", COUNT, 1)
 
 
-def test_a_mirror_that_nobody_mirrors_any_more_may_go(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> None:
+def test_a_mirror_that_nobody_mirrors_any_more_may_go(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
     topology = scene(clusters, tmp_path, topic_name)
     mirrorlake(topology, "verify")
     write_topology(tmp_path, clusters.east, clusters.west, {"topics": ["another"]})
@@ -95,13 +107,17 @@ def test_a_mirror_that_nobody_mirrors_any_more_may_go(clusters: ClusterPair, top
 
 def unseen(found: dict[str, Any], prefix: str) -> list[tuple[Any, ...]]:
     """What was not compared, without the common beginning of the topics' names."""
-    return [(row[0].removeprefix(prefix), *row[1:]) for row in places(found["not_compared"], "reason")]
+    return [
+        (row[0].removeprefix(prefix), *row[1:]) for row in places(found["not_compared"], "reason")
+    ]
 
 
 @pytest.mark.law("never more than was seen")
-def test_what_was_selected_and_not_compared_is_listed(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> None:
-    """Nothing was brought; then all but what is paused, refused, or came since; then all. An aborted transaction and
-    its marker behind the last record of a topic are no records."""
+def test_what_was_selected_and_not_compared_is_listed(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    """Nothing was brought; then all but what is paused, refused, or came since; then all. An
+    aborted transaction and its marker behind the last record of a topic are no records."""
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": ["nothing"]})
     mirrorlake(topology, "run", "--once")
     write_topology(tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"]})
@@ -121,7 +137,9 @@ def test_what_was_selected_and_not_compared_is_listed(clusters: ClusterPair, top
         ("-refused", 0, 0, COUNT, "not_staged"),
     ]
     settings = {"topics": [f"{topic_name}.*"], "sync_topic_configs_enabled": False}
-    write_topology(tmp_path, clusters.east, clusters.west, {**settings, "paused": [f"{topic_name}-paused"]})
+    write_topology(
+        tmp_path, clusters.east, clusters.west, {**settings, "paused": [f"{topic_name}-paused"]}
+    )
     create_topic(clusters.west, f"east.{topic_name}-refused", **{"max.message.bytes": "1000"})
     mirrorlake(topology, "run", "--once", code=1)
     fill(clusters.east, topic_name, "b", 5, 1)
@@ -134,17 +152,24 @@ def test_what_was_selected_and_not_compared_is_listed(clusters: ClusterPair, top
     ]
     assert found["differences"] == [] and found["proven"] == 2 * COUNT
     assert "target_refused" in found["not_compared"][2]["detail"]
-    assert 'class="bad"' in page.read_text(encoding="utf-8") and "not_staged" in page.read_text(encoding="utf-8")
+    assert 'class="bad"' in page.read_text(encoding="utf-8") and "not_staged" in page.read_text(
+        encoding="utf-8"
+    )
     write_topology(tmp_path, clusters.east, clusters.west, settings)
     mirrorlake(topology, "resolve", "--topic", f"{topic_name}-refused", "--choice", "park")
     mirrorlake(topology, "run", "--once")
     found = mirrorlake(topology, "verify")
-    assert (found["not_compared"], found["excused"], found["differences"]) == ([], {"parked": 1}, [])
+    assert (found["not_compared"], found["excused"], found["differences"]) == (
+        [],
+        {"parked": 1},
+        [],
+    )
     assert found["proven"] + found["proven_before"] == 3 * COUNT + 5 + 1
 
 
 def truncated(bootstrap: str, topic: str, offset: int) -> bool:
-    """Whether records could be deleted; a broker hears of a topic's new configs somewhat later than the controller."""
+    """Whether records could be deleted; a broker hears of a topic's new configs somewhat later than
+    the controller."""
     try:
         truncate(bootstrap, topic, offset)
     except KafkaException as error:
@@ -157,10 +182,15 @@ def truncated(bootstrap: str, topic: str, offset: int) -> bool:
 def test_a_compacted_mirror_has_to_have_the_last_record_of_each_key(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
-    """60 records of ten keys; what the target has no more is as if compaction had taken it, and then more than that."""
+    """60 records of ten keys; what the target has no more is as if compaction had taken it, and
+    then more than that."""
     mirror = f"east.{topic_name}"
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
-    create_topic(clusters.east, topic_name, **{"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "1.0"})
+    create_topic(
+        clusters.east,
+        topic_name,
+        **{"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "1.0"},
+    )
     records = [NewRecord(str(at).encode(), str(at % 10).encode()) for at in range(60)]
     write(clusters.east, topic_name, records)
     mirrorlake(topology, "run", "--once")
@@ -177,7 +207,11 @@ def test_a_compacted_mirror_has_to_have_the_last_record_of_each_key(
         (0, {"superseded": 50}, [(topic_name, 0, 50, 59, "missing_at_target")]),
     ]
     verdicts = mirrorlake(topology, "sql", "SELECT verdict FROM audits ORDER BY audited_at")
-    assert [row["verdict"] for row in verdicts] == ["superseded", "missing_at_target", "missing_at_target"]
+    assert [row["verdict"] for row in verdicts] == [
+        "superseded",
+        "missing_at_target",
+        "missing_at_target",
+    ]
 
 
 def test_evidence_that_is_cut_says_so_and_how_to_get_the_rest(
@@ -199,7 +233,9 @@ def test_evidence_that_is_cut_says_so_and_how_to_get_the_rest(
     for sentence in found.cut_sentences:
         assert html.escape(sentence) in page.read_text(encoding="utf-8")
     query = found.cut_sentences[1].partition('"')[2].rstrip('"')
-    assert [row["untold_differences"] for row in lake.rows(query)] == [1, 1], "the table has what the page has not"
+    assert [row["untold_differences"] for row in lake.rows(query)] == [1, 1], (
+        "the table has what the page has not"
+    )
 
 
 def with_other_values(rows: pa.Table) -> pa.Table:

@@ -1,4 +1,5 @@
-"""`run --wait-for-config`, as the bundle's job `replicate` calls it: a process that begins before its file is there."""
+"""`run --wait-for-config`, as the bundle's job `replicate` calls it: a process that begins before
+its file is there."""
 
 import signal
 import time
@@ -14,16 +15,23 @@ def said(directory: Path) -> str:
     return (directory / "run.log").read_text(encoding="utf-8")
 
 
-def test_it_goes_on_when_the_file_is_written(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> None:
+def test_it_goes_on_when_the_file_is_written(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(200))
     file = tmp_path / "mirrorlake.yml"
     run = start_run(file, "--wait-for-config")
     try:
-        until(lambda: "waiting for the topology file" in said(tmp_path), "it says what it waits for")
+        until(
+            lambda: "waiting for the topology file" in said(tmp_path), "it says what it waits for"
+        )
         assert str(file) in said(tmp_path) and run.poll() is None
         write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
-        until(lambda: ends(clusters.west, [f"east.{topic_name}"]) >= 200, "the records are at the target")
+        until(
+            lambda: ends(clusters.west, [f"east.{topic_name}"]) >= 200,
+            "the records are at the target",
+        )
         run.send_signal(signal.SIGTERM)
     finally:
         assert finish(run) == 0, said(tmp_path)[-3000:]

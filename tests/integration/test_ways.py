@@ -15,7 +15,14 @@ from mirrorlake.produce.spec import name_at_target
 from tests.support.clusters import ClusterPair
 from tests.support.groups import commit_all
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
-from tests.support.replication import FLOW, assert_same, in_catalog, replicate_once, replicating, write_topology
+from tests.support.replication import (
+    FLOW,
+    assert_same,
+    in_catalog,
+    replicate_once,
+    replicating,
+    write_topology,
+)
 from tests.support.topologies import until
 
 LIMIT, PARTITIONS = 300, 2
@@ -36,7 +43,9 @@ def _writers(records: Path) -> list[str]:
         actions = [json.loads(line) for line in commit.read_text(encoding="utf-8").splitlines()]
         added = [action["add"]["path"] for action in actions if "add" in action]
         if added:
-            engine = next(action["commitInfo"]["engineInfo"] for action in actions if "commitInfo" in action)
+            engine = next(
+                action["commitInfo"]["engineInfo"] for action in actions if "commitInfo" in action
+            )
             by_tasks = "delta-rs" not in engine or all(path.startswith("task-") for path in added)
             found.append("tasks" if by_tasks else "driver")
     return found
@@ -45,7 +54,8 @@ def _writers(records: Path) -> list[str]:
 def test_a_flow_goes_both_ways_in_turn(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:
-    """At the limit the short way, one record above it the long one; a batch of the other way finds what was there."""
+    """At the limit the short way, one record above it the long one; a batch of the other way finds
+    what was there."""
     landing = {"small_batch_records": LIMIT}
     settings = {"topics": [topic_name], "emit_heartbeats_enabled": False}
     topology = write_topology(tmp_path, clusters.east, clusters.west, settings, landing)
@@ -58,7 +68,9 @@ def test_a_flow_goes_both_ways_in_turn(
         ways += [report.way for report in run.reports if report.record_count]
     expected = ["short", "long", "short", "long", "short"]
     assert ways == expected
-    assert _writers(tmp_path / "lake" / "records") == [{"short": "driver", "long": "tasks"}[way] for way in expected]
+    assert _writers(tmp_path / "lake" / "records") == [
+        {"short": "driver", "long": "tasks"}[way] for way in expected
+    ]
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, written)
     (status,) = run.lake.reader.table_rows("flow_status")
     assert (status["short_batches"], status["long_batches"]) == (3, 2)
@@ -67,9 +79,12 @@ def test_a_flow_goes_both_ways_in_turn(
 def test_records_too_large_for_the_driver_go_the_long_way(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:
-    """Eighty records of 300 KB are few, and more than the driver takes once it has seen how large they are."""
+    """Eighty records of 300 KB are few, and more than the driver takes once it has seen how large
+    they are."""
     settings = {"topics": [topic_name], "emit_heartbeats_enabled": False}
-    topology = write_topology(tmp_path, clusters.east, clusters.west, settings, {"max_records_per_batch": 80})
+    topology = write_topology(
+        tmp_path, clusters.east, clusters.west, settings, {"max_records_per_batch": 80}
+    )
     create_topic(clusters.east, topic_name, 1)
     write(clusters.east, topic_name, numbered(240, 1, size=100_000))
     run = replicate_once(spark, topology)
@@ -82,9 +97,12 @@ def test_records_too_large_for_the_driver_go_the_long_way(
 def test_rows_that_spark_reads_go_both_ways_too(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, place: str
 ) -> None:
-    """In a catalog, where this process may not be able to open files, Spark hands a small batch over."""
+    """In a catalog, where this process may not be able to open files, Spark hands a small batch
+    over."""
     settings = {"topics": [topic_name], "emit_heartbeats_enabled": False}
-    topology = write_topology(tmp_path, clusters.east, clusters.west, settings, {"small_batch_records": LIMIT})
+    topology = write_topology(
+        tmp_path, clusters.east, clusters.west, settings, {"small_batch_records": LIMIT}
+    )
     if place == "catalog":
         in_catalog(topology)
     create_topic(clusters.east, topic_name, PARTITIONS)
@@ -98,14 +116,24 @@ def test_rows_that_spark_reads_go_both_ways_too(
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, written)
 
 
-@pytest.mark.parametrize(("way", "limit"), [("short", LIMIT), pytest.param("long", 0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("way", "limit"), [("short", LIMIT), pytest.param("long", 0, marks=pytest.mark.slow)]
+)
 def test_a_flow_that_was_fenced_begins_anew(
-    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, way: str, limit: int
+    spark: SparkSession,
+    clusters: ClusterPair,
+    tmp_path: Path,
+    topic_name: str,
+    way: str,
+    limit: int,
 ) -> None:
-    """Another process noted a newer token, and is gone: what was planned before writes nothing, what is planned then
-    does. The task's error comes to the driver as itself on the short way, and as a text of Spark's on the long one."""
+    """Another process noted a newer token, and is gone: what was planned before writes nothing,
+    what is planned then does. The task's error comes to the driver as itself on the short way, and
+    as a text of Spark's on the long one."""
     settings = {"topics": [topic_name], "produce_tasks": 1}
-    topology = write_topology(tmp_path, clusters.east, clusters.west, settings, {"small_batch_records": limit})
+    topology = write_topology(
+        tmp_path, clusters.east, clusters.west, settings, {"small_batch_records": limit}
+    )
     create_topic(clusters.east, topic_name, PARTITIONS)
     write(clusters.east, topic_name, [NewRecord(b"0", b"0", 0)])
     mirror = f"east.{topic_name}"
@@ -126,9 +154,14 @@ def test_a_flow_that_was_fenced_begins_anew(
 
 
 def test_a_run_asks_spark_for_nothing_of_a_small_table(
-    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    clusters: ClusterPair,
+    tmp_path: Path,
+    topic_name: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Its first query takes Spark ten seconds of CPU, which a backlog then lacks. Groups are translated on the way."""
+    """Its first query takes Spark ten seconds of CPU, which a backlog then lacks. Groups are
+    translated on the way."""
     asked: list[str] = []
     original = Lake.sql
 

@@ -1,6 +1,8 @@
-"""A run over few records in a folder has no Spark session, and nothing that it has to find out reaches for one.
+"""A run over few records in a folder has no Spark session, and nothing that it has to find out
+reaches for one.
 
-Each path of planning is taken with Spark out of reach: losses, rewinds, topics made again, generations, reading again.
+Each path of planning is taken with Spark out of reach: losses, rewinds, topics made again,
+generations, reading again.
 """
 
 import json
@@ -23,18 +25,22 @@ from tests.support.topologies import fill, texts, until, values
 
 
 def mirrorlake(topology: Path, *words: str, code: int = 0) -> Any:
-    """What a command answers as JSON, in a process that cannot import Spark; where records go through this process as
-    Python's objects, Spark lands them."""
+    """What a command answers as JSON, in a process that cannot import Spark; where records go
+    through this process as Python's objects, Spark lands them."""
     module = "mirrorlake" if os.environ.get(SWITCH) == "off" else "tests.support.without_spark"
     command = [sys.executable, "-m", module, "-c", str(topology), *words, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
+    )
     assert done.returncode == code, done.stderr[-4000:]
     assert "was reached for" not in done.stderr, done.stderr[-4000:]
     assert "Traceback" not in done.stderr, done.stderr[-4000:]
     return json.loads(done.stdout) if done.stdout.strip() else None
 
 
-def open_incidents(topology: Path, code: int) -> list[tuple[str, str, int | None, int | None, int | None]]:
+def open_incidents(
+    topology: Path, code: int
+) -> list[tuple[str, str, int | None, int | None, int | None]]:
     """What `status` lists: kind, topic, partition and offsets."""
     status = mirrorlake(topology, "status", code=code)
     assert status["healthy"] is (code == 0)
@@ -42,11 +48,16 @@ def open_incidents(topology: Path, code: int) -> list[tuple[str, str, int | None
     return sorted(tuple(row[name] for name in columns) for row in status["incidents"])
 
 
-def test_what_is_lost_stops_alone_and_the_others_go_on(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> None:
-    """A log that went back, a topic made again, records that retention took, and a topic that is well."""
+def test_what_is_lost_stops_alone_and_the_others_go_on(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    """A log that went back, a topic made again, records that retention took, and a topic that is
+    well."""
     if clusters.embedded is None:
         pytest.skip("the brokers' disks are not ours to change")
-    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"]})
+    topology = write_topology(
+        tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"]}
+    )
     back, made, lost, well = (f"{topic_name}-{name}" for name in ("back", "made", "lost", "well"))
     for topic in (back, made, lost, well):
         create_topic(clusters.east, topic)
@@ -66,7 +77,10 @@ def test_what_is_lost_stops_alone_and_the_others_go_on(clusters: ClusterPair, to
         ("source_truncated", lost, 0, 20, 29),
         ("topic_recreated", made, None, None, None),
     ]
-    there = {topic: values(read_topic(clusters.west, f"east.{topic}")[0]) for topic in (back, made, lost, well)}
+    there = {
+        topic: values(read_topic(clusters.west, f"east.{topic}")[0])
+        for topic in (back, made, lost, well)
+    }
     assert there[well] == texts("a", 20, 1) + texts("c", 10, 1)
     assert there[back] == there[made] == there[lost] == texts("a", 20, 1)
 
@@ -79,7 +93,9 @@ def test_what_is_lost_stops_alone_and_the_others_go_on(clusters: ClusterPair, to
     assert there[back] == texts("a", 20, 1) + texts("c", 100, 1)
     assert there[made] == texts("a", 20, 1) + texts("c", 7, 1)
     assert there[lost] == texts("a", 20, 1) + texts("b", 20, 1)[10:]
-    translated = mirrorlake(topology, "translate", *f"--flow {FLOW} --topic {back} --partition 0 --offset 12".split())
+    translated = mirrorlake(
+        topology, "translate", *f"--flow {FLOW} --topic {back} --partition 0 --offset 12".split()
+    )
     assert (translated["offset"], translated["exact"]) == (records[back][22].offset, True)
 
 
@@ -94,12 +110,15 @@ def test_deleted_records_are_read_again(
     mirrorlake(topology, "resolve", "--topic", topic_name, "--choice", "read-again")
     mirrorlake(topology, "run", "--once")
     target = read_topic(clusters.west, f"east.{topic_name}")[0]
-    assert [record.value for record in target] == [record.value for record in read_topic(clusters.east, topic_name)[0]]
+    assert [record.value for record in target] == [
+        record.value for record in read_topic(clusters.east, topic_name)[0]
+    ]
     assert [int((record.value or b"").split(b"|")[0]) for record in target] == list(range(50))
 
 
 def _made(bootstrap: str, topic: str) -> bool:
-    """Whether a topic could be made; the cluster may still be about to delete another one of its name."""
+    """Whether a topic could be made; the cluster may still be about to delete another one of its
+    name."""
     try:
         create_topic(bootstrap, topic)
     except Exception as error:

@@ -1,4 +1,5 @@
-"""Wrong input ends with exit code 2 (1 where it is the replication's state), one sentence, and nothing half done."""
+"""Wrong input ends with exit code 2 (1 where it is the replication's state), one sentence, and
+nothing half done."""
 
 import json
 import os
@@ -16,7 +17,14 @@ from mirrorlake.devtools.local.ports import free_ports
 from mirrorlake.errors import ReplicationError
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topic, topics_of, write
-from tests.support.replication import FLOW, finish, lake_of, replicate_once, start_run, write_topology
+from tests.support.replication import (
+    FLOW,
+    finish,
+    lake_of,
+    replicate_once,
+    start_run,
+    write_topology,
+)
 from tests.support.topologies import until
 
 SLOW = pytest.mark.slow
@@ -26,7 +34,14 @@ class Answer:
     """How a command ended."""
 
     def __init__(self, directory: Path, *arguments: str, seconds: float = 90) -> None:
-        command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(directory / "mirrorlake.yml"), *arguments]
+        command = [
+            sys.executable,
+            "-m",
+            "mirrorlake.cli.main",
+            "-c",
+            str(directory / "mirrorlake.yml"),
+            *arguments,
+        ]
         started = time.monotonic()
         done = subprocess.run(
             command,
@@ -41,8 +56,8 @@ class Answer:
         self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
 
     def assert_one_sentence(self, *parts: str, code: int = 2, answers: bool = False) -> None:
-        """One line of ours on stderr that holds `parts`, nothing on stdout (unless it `answers` all the same), and no
-        traceback."""
+        """One line of ours on stderr that holds `parts`, nothing on stdout (unless it `answers` all
+        the same), and no traceback."""
         assert self.code == code, self.err
         assert "Traceback" not in self.err
         said = [line for line in self.err.splitlines() if line.startswith("mirrorlake: ")]
@@ -52,24 +67,33 @@ class Answer:
         assert answers or self.out == ""
 
 
-def told_at_once(directory: Path, *parts: str, command: tuple[str, ...] = ("run", "--once")) -> Answer:
-    """A command that must end before Spark is there: nothing else is said but how far it came, and no lake is made."""
+def told_at_once(
+    directory: Path, *parts: str, command: tuple[str, ...] = ("run", "--once")
+) -> Answer:
+    """A command that must end before Spark is there: nothing else is said but how far it came, and
+    no lake is made."""
     answer = Answer(directory, *command)
     answer.assert_one_sentence(*parts)
-    assert len([line for line in answer.err.strip().splitlines() if "Z INFO " not in line]) == 1, answer.err
+    assert len([line for line in answer.err.strip().splitlines() if "Z INFO " not in line]) == 1, (
+        answer.err
+    )
     assert not (directory / "lake").exists()
     return answer
 
 
 GOOD = {
-    "clusters": {"east": {"bootstrap_servers": "127.0.0.1:1"}, "west": {"bootstrap_servers": "127.0.0.1:2"}},
+    "clusters": {
+        "east": {"bootstrap_servers": "127.0.0.1:1"},
+        "west": {"bootstrap_servers": "127.0.0.1:2"},
+    },
     "lake": {"path": "./lake"},
     "flows": {FLOW: {"topics": ["orders"]}},
 }
 
 
 @pytest.mark.parametrize(
-    "command", [("run", "--once"), *(pytest.param((name,), marks=SLOW) for name in ("plan", "status"))]
+    "command",
+    [("run", "--once"), *(pytest.param((name,), marks=SLOW) for name in ("plan", "status"))],
 )
 def test_missing_file(tmp_path: Path, command: tuple[str, ...]) -> None:
     told_at_once(tmp_path, str(tmp_path / "mirrorlake.yml"), command=command)
@@ -78,21 +102,30 @@ def test_missing_file(tmp_path: Path, command: tuple[str, ...]) -> None:
 WRONG = {
     "no yaml": ("clusters: [east, {", ("mirrorlake.yml",)),
     "not a mapping": ("- a\n- b\n", ("mirrorlake.yml",)),
-    "unknown key": (yaml.safe_dump({**GOOD, "flows": {FLOW: {"topic": ["orders"]}}}), ("topic", "topics")),
+    "unknown key": (
+        yaml.safe_dump({**GOOD, "flows": {FLOW: {"topic": ["orders"]}}}),
+        ("topic", "topics"),
+    ),
     "unknown cluster": (yaml.safe_dump({**GOOD, "flows": {"east->wets": {}}}), ("wets", "west")),
     "names that Kafka does not allow": (
         yaml.safe_dump({**GOOD, "flows": {FLOW: {"replication_policy_separator": "/"}}}),
         ("replication_policy_separator",),
     ),
-    "one cluster on both ends": (yaml.safe_dump({**GOOD, "flows": {"east->east": {}}}), ("east->east",)),
+    "one cluster on both ends": (
+        yaml.safe_dump({**GOOD, "flows": {"east->east": {}}}),
+        ("east->east",),
+    ),
 }
 
 
-#: Not slow is one that is no topology at all, and one that is not consistent: each has its test in tests/unit/config.
+#: Not slow is one that is no topology at all, and one that is not consistent: each has its test in
+#: tests/unit/config.
 FEW = ("no yaml", "unknown cluster")
 
 
-@pytest.mark.parametrize("case", [pytest.param(case, marks=() if case in FEW else SLOW) for case in WRONG])
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=() if case in FEW else SLOW) for case in WRONG]
+)
 def test_topology_that_cannot_be_run(tmp_path: Path, case: str) -> None:
     text, parts = WRONG[case]
     (tmp_path / "mirrorlake.yml").write_text(text, encoding="utf-8")
@@ -133,29 +166,44 @@ def test_lake_below_a_file(clusters: ClusterPair, tmp_path: Path) -> None:
 
 def test_it_can_be_stopped_while_java_starts(clusters: ClusterPair, tmp_path: Path) -> None:
     """Nobody has to wait for a session that is not wanted any more."""
-    run = start_run(write_topology(tmp_path, clusters.east, clusters.west, {"topics": ["orders"]}), "--log", "json")
+    run = start_run(
+        write_topology(tmp_path, clusters.east, clusters.west, {"topics": ["orders"]}),
+        "--log",
+        "json",
+    )
     try:
-        until(lambda: "asking the clusters" in (tmp_path / "run.log").read_text(encoding="utf-8"), "they were asked")
+        until(
+            lambda: "asking the clusters" in (tmp_path / "run.log").read_text(encoding="utf-8"),
+            "they were asked",
+        )
         run.send_signal(signal.SIGTERM)
         assert run.wait(15) == 0
     finally:
         finish(run, 1) if run.poll() is None else None
-    said = [json.loads(line) for line in (tmp_path / "run.log").read_text(encoding="utf-8").splitlines()]
+    said = [
+        json.loads(line) for line in (tmp_path / "run.log").read_text(encoding="utf-8").splitlines()
+    ]
     assert said[-1]["message"] == f"{FLOW}: 0 records in 0 batches, 0 short"
     assert not (tmp_path / "lake" / "records").exists()
 
 
-def test_nothing_is_left_of_a_lake_when_a_cluster_is_wrong(clusters: ClusterPair, tmp_path: Path) -> None:
+def test_nothing_is_left_of_a_lake_when_a_cluster_is_wrong(
+    clusters: ClusterPair, tmp_path: Path
+) -> None:
     write_topology(tmp_path, clusters.east, clusters.east, {"topics": ["orders"]})
     assert Answer(tmp_path, "run", "--once").code == 2
     assert not (tmp_path / "lake").exists()
 
 
-def test_lake_of_a_newer_version(spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path) -> None:
+def test_lake_of_a_newer_version(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(10))
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
-    lake_of(spark, topology).sql("ALTER TABLE records SET TBLPROPERTIES ('mirrorlake.version' = '99')")
+    lake_of(spark, topology).sql(
+        "ALTER TABLE records SET TBLPROPERTIES ('mirrorlake.version' = '99')"
+    )
     answer = Answer(tmp_path, "run", "--once")
     answer.assert_one_sentence("99", "upgrade")
     assert f"east.{topic_name}" not in topics_of(clusters.west)
@@ -169,7 +217,9 @@ def test_target_name_that_is_too_long(
     for topic in (long, topic_name):
         create_topic(clusters.east, topic)
         write(clusters.east, topic, numbered(10))
-    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name, long]})
+    topology = write_topology(
+        tmp_path, clusters.east, clusters.west, {"topics": [topic_name, long]}
+    )
     plan = Answer(tmp_path, "plan", "--json")
     assert plan.code == 1, plan.err
     assert "refuse" in plan.out and "Traceback" not in plan.err

@@ -1,4 +1,5 @@
-"""Spark and DuckDB give the same answers: every view and every query that only reads, over three lakes, row by row."""
+"""Spark and DuckDB give the same answers: every view and every query that only reads, over three
+lakes, row by row."""
 
 import math
 import re
@@ -31,7 +32,8 @@ LAKES: dict[str, Callable[[SparkSession, Path], Lake]] = {
 }
 #: When it is, for both engines.
 NOW = END + timedelta(seconds=7.25)
-#: What is no question, and what is asked of a catalog only, where Spark's `_metadata` says which file a row is in.
+#: What is no question, and what is asked of a catalog only, where Spark's `_metadata` says which
+#: file a row is in.
 NOT_OF_BOTH = re.compile(r"^\s*(MERGE|UPDATE|DELETE|INSERT)\b|\b_metadata\b", re.MULTILINE)
 QUERIES = [
     (kind, item.name.removesuffix(".sql"))
@@ -42,48 +44,114 @@ QUERIES = [
 BEGAN, ENDED = (END - timedelta(hours=9)).isoformat(), END.isoformat()
 MINUTE = (END - timedelta(minutes=1)).replace(second=0, microsecond=0)
 ARGS: dict[str, object] = {
-    "flow": FLOW, "topic": "orders", "partition": 0, "source_cluster": "east", "cluster": "east", "prefix": "east->",
-    "kind": "acl", "since_ms": int((END - timedelta(minutes=5)).timestamp() * 1000), "since": BEGAN, "until": ENDED,
+    "flow": FLOW,
+    "topic": "orders",
+    "partition": 0,
+    "source_cluster": "east",
+    "cluster": "east",
+    "prefix": "east->",
+    "kind": "acl",
+    "since_ms": int((END - timedelta(minutes=5)).timestamp() * 1000),
+    "since": BEGAN,
+    "until": ENDED,
     "cutoff_ms": int((END - timedelta(minutes=40)).timestamp() * 1000),
-    "released_ms": int((END - timedelta(minutes=20)).timestamp() * 1000), "minute": MINUTE.isoformat(), "at": BEGAN,
-    "batch_id": 17, "offset": 22, "generation": 0, "target_topic": "east.orders", "back": "west->east", "first": 3,
-    "last": 30, "target_offset": 15, "target_generation": 0, "key": "6BC3A9", "gap_ms": 30_000, "first_gap_ms": 15_000,
-    "until_ms": int((END - timedelta(seconds=90)).timestamp() * 1000), "gone": "gone", "reason": "left out",
+    "released_ms": int((END - timedelta(minutes=20)).timestamp() * 1000),
+    "minute": MINUTE.isoformat(),
+    "at": BEGAN,
+    "batch_id": 17,
+    "offset": 22,
+    "generation": 0,
+    "target_topic": "east.orders",
+    "back": "west->east",
+    "first": 3,
+    "last": 30,
+    "target_offset": 15,
+    "target_generation": 0,
+    "key": "6BC3A9",
+    "gap_ms": 30_000,
+    "first_gap_ms": 15_000,
+    "until_ms": int((END - timedelta(seconds=90)).timestamp() * 1000),
+    "gone": "gone",
+    "reason": "left out",
     "deletions_ms": int(END.timestamp() * 1000),
     "first_ms": int((END - timedelta(seconds=2995)).timestamp() * 1000),
     "last_ms": int((END - timedelta(seconds=65)).timestamp() * 1000),
-}  # fmt: skip
-OF_RANGES = (*((name, "STRING") for name in ("flow", "topic")), ("partition", "INT"), ("generation", "INT"),
-             *((name, "BIGINT") for name in ("first", "last", "record_count")))  # fmt: skip
+}
+OF_RANGES = (
+    *((name, "STRING") for name in ("flow", "topic")),
+    ("partition", "INT"),
+    ("generation", "INT"),
+    *((name, "BIGINT") for name in ("first", "last", "record_count")),
+)
 OF_NEEDED = (*OF_RANGES[:5], ("below", "BIGINT"))
-OF_CUTS = (("source_cluster", "STRING"), ("topic", "STRING"), ("partition", "INT"), ("generation", "INT"),
-           ("below", "BIGINT"))  # fmt: skip
-OF_WANTED = (("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("target_topic", "STRING"),
-             ("first", "BIGINT"), ("last", "BIGINT"))  # fmt: skip
+OF_CUTS = (
+    ("source_cluster", "STRING"),
+    ("topic", "STRING"),
+    ("partition", "INT"),
+    ("generation", "INT"),
+    ("below", "BIGINT"),
+)
+OF_WANTED = (
+    ("topic", "STRING"),
+    ("partition", "INT"),
+    ("generation", "INT"),
+    ("target_topic", "STRING"),
+    ("first", "BIGINT"),
+    ("last", "BIGINT"),
+)
 OF_OFFSETS = (("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT"), ("since", "INT"))
 OF_PLACES = (("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("first", "BIGINT"))
-OF_STRETCHES = (("target_topic", "STRING"), ("target_partition", "INT"), ("first", "BIGINT"), ("last", "BIGINT"))
-OF_GONE = (("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT"), ("generation", "INT"), ("cut", "BIGINT"))
-ASKED = [(topic, partition, at) for topic in TOPICS for partition in range(4) for at in (0, 3, 9, 20, 35, 37, 59, 5000)]
+OF_STRETCHES = (
+    ("target_topic", "STRING"),
+    ("target_partition", "INT"),
+    ("first", "BIGINT"),
+    ("last", "BIGINT"),
+)
+OF_GONE = (
+    ("topic", "STRING"),
+    ("partition", "INT"),
+    ("offset", "BIGINT"),
+    ("generation", "INT"),
+    ("cut", "BIGINT"),
+)
+ASKED = [
+    (topic, partition, at)
+    for topic in TOPICS
+    for partition in range(4)
+    for at in (0, 3, 9, 20, 35, 37, 59, 5000)
+]
 FRAMES: dict[str, Frame | str] = {
     "ranges": Frame(
-        OF_RANGES, [(FLOW, topic, 0, 0, 0, last, 30) for topic, last in zip(TOPICS, (25, 16), strict=True)]
+        OF_RANGES,
+        [(FLOW, topic, 0, 0, 0, last, 30) for topic, last in zip(TOPICS, (25, 16), strict=True)],
     ),
     "cuts": Frame(OF_CUTS, [("east", topic, 0, 0, 22) for topic in TOPICS]),
     "asked": Frame((("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT")), ASKED),
     "gone": Frame(
-        OF_GONE, [(f"east.{topic}", 0, at, generation, 4) for topic in TOPICS for at in (0, 9) for generation in (0, 1)]
+        OF_GONE,
+        [
+            (f"east.{topic}", 0, at, generation, 4)
+            for topic in TOPICS
+            for at in (0, 9)
+            for generation in (0, 1)
+        ],
     ),
     "wanted": Frame(OF_WANTED, [(topic, 0, 0, f"east.{topic}", 3, 20) for topic in TOPICS]),
-    "offsets": Frame(OF_OFFSETS, [(topic, part, at, 0) for topic in TOPICS for part, at in ((0, 3), (1, 20), (2, 5))]),
+    "offsets": Frame(
+        OF_OFFSETS,
+        [(topic, part, at, 0) for topic in TOPICS for part, at in ((0, 3), (1, 20), (2, 5))],
+    ),
     "stretches": Frame(OF_STRETCHES, [(f"east.{topic}", 0, 0, 20) for topic in TOPICS]),
     "places": Frame(OF_PLACES, [(topic, part, 1, 20) for topic in TOPICS for part in (0, 1)]),
     "runs": "SELECT * FROM offset_translation WHERE flow = :flow",
     "found": "SELECT topic, partition, 0 AS generation, offset, topic AS path FROM records",
-    "picked": "SELECT topic, partition, offset, topic AS path, offset % 3 = 0 AS waits FROM records",
+    "picked": (
+        "SELECT topic, partition, offset, topic AS path, offset % 3 = 0 AS waits FROM records"
+    ),
     "still_needed": Frame(OF_NEEDED, [(FLOW, topic, 0, 0, 3, 9) for topic in TOPICS]),
     "compacted": Frame(
-        (*OF_WANTED[:3], *OF_WANTED[4:], ("below", "BIGINT")), [(topic, 0, 0, 3, 20, 40) for topic in TOPICS]
+        (*OF_WANTED[:3], *OF_WANTED[4:], ("below", "BIGINT")),
+        [(topic, 0, 0, 3, 20, 40) for topic in TOPICS],
     ),
     "left_out": Frame((*OF_WANTED[:3], *OF_WANTED[4:]), [(TOPICS[0], 0, 0, 5, 7)]),
     "samples": "SELECT * FROM positions WHERE flow = :flow",
@@ -105,9 +173,16 @@ def same_moment() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module", params=["odd", pytest.param("empty", marks=SLOW), pytest.param("sample", marks=SLOW)])
-def engines(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory,
-            same_moment: None) -> tuple[Lake, DuckLake]:  # fmt: skip
+@pytest.fixture(
+    scope="module",
+    params=["odd", pytest.param("empty", marks=SLOW), pytest.param("sample", marks=SLOW)],
+)
+def engines(
+    request: pytest.FixtureRequest,
+    spark: SparkSession,
+    tmp_path_factory: pytest.TempPathFactory,
+    same_moment: None,
+) -> tuple[Lake, DuckLake]:
     """A lake as both read it."""
     lake = LAKES[request.param](spark, tmp_path_factory.mktemp(request.param))
     assert lake.directory is not None
@@ -115,7 +190,8 @@ def engines(request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factor
 
 
 def plain(value: Any) -> Any:
-    """A value as both engines ought to have it: sums of floating point differ in their last digits."""
+    """A value as both engines ought to have it: sums of floating point differ in their last
+    digits."""
     if isinstance(value, float):
         return float(f"{value:.9g}") if math.isfinite(value) else str(value)
     if isinstance(value, dict):
@@ -148,8 +224,9 @@ def test_views(engines: tuple[Lake, DuckLake], view: str) -> None:
 
 
 def cases() -> Iterator[Any]:
-    """Lake, kind, query and topic: all queries over what is rare, once more for the odd topic where they have one; all
-    over nothing; those of notebooks, which tell of a history, over one. What commands answer by is not slow."""
+    """Lake, kind, query and topic: all queries over what is rare, once more for the odd topic where
+    they have one; all over nothing; those of notebooks, which tell of a history, over one. What
+    commands answer by is not slow."""
     for kind, name in QUERIES:
         yield pytest.param("odd", kind, name, "orders", marks=() if kind == "queries" else SLOW)
         yield pytest.param("empty", kind, name, "orders", marks=SLOW)
@@ -180,11 +257,15 @@ def test_datasets_of_the_dashboard(engines: tuple[Lake, DuckLake], dataset: Data
     "text",
     [
         "SELECT count(*), max(offset), CAST(sum(offset) AS STRING), min(landed_at) FROM records",
-        "SELECT topic, percentile(lag_seconds, 0.9) AS p, CAST(avg(lag_seconds) AS BIGINT) FROM positions GROUP BY ALL",
-        "SELECT CAST(key AS STRING) AS k, CAST(value AS STRING) AS v, headers FROM records WHERE offset % 3 <> 1",
+        "SELECT topic, percentile(lag_seconds, 0.9) AS p, CAST(avg(lag_seconds) AS BIGINT) FROM "
+        "positions GROUP BY ALL",
+        "SELECT CAST(key AS STRING) AS k, CAST(value AS STRING) AS v, headers FROM records WHERE "
+        "offset % 3 <> 1",
         "SELECT configs['a'] AS a, configs FROM states",
-        "SELECT date_trunc('HOUR', at) AS hour, kind, count_if(error IS NULL) AS good FROM changes GROUP BY ALL",
-        "SELECT * EXCEPT (segments) FROM offset_map WHERE produced_at > TIMESTAMP '2026-03-01 11:30:00'",
+        "SELECT date_trunc('HOUR', at) AS hour, kind, count_if(error IS NULL) AS good FROM changes "
+        "GROUP BY ALL",
+        "SELECT * EXCEPT (segments) FROM offset_map WHERE produced_at > TIMESTAMP '2026-03-01 "
+        "11:30:00'",
         "SELECT explode(segments) AS segment FROM offset_map",
     ],
 )
@@ -198,12 +279,21 @@ def test_the_odd_lake_says_something(engines: tuple[Lake, DuckLake]) -> None:
     _, found = engines
     assert [name for name in (*TABLES, *VIEWS) if not found.table_rows(name)] == []
     assert {row["alert"] for row in found.table_rows("alerts")} >= {
-        "stuck", "lag", "latency", "heartbeat", "incident", "map_gap",
-    }  # fmt: skip
+        "stuck",
+        "lag",
+        "latency",
+        "heartbeat",
+        "incident",
+        "map_gap",
+    }
 
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_translations(engines: tuple[Lake, DuckLake], reverse: bool) -> None:
-    asked = [(f"east.{topic}" if reverse else topic, partition, at) for topic, partition, at in ASKED]
-    by_spark, by_duckdb = (translate_all(cast(Reader, engine), FLOW, asked, reverse) for engine in engines)
+    asked = [
+        (f"east.{topic}" if reverse else topic, partition, at) for topic, partition, at in ASKED
+    ]
+    by_spark, by_duckdb = (
+        translate_all(cast(Reader, engine), FLOW, asked, reverse) for engine in engines
+    )
     assert by_duckdb == by_spark

@@ -1,7 +1,8 @@
-"""Views in a catalog are made once, altered when their query is another, and never replaced: grants hang on them.
+"""Views in a catalog are made once, altered when their query is another, and never replaced: grants
+hang on them.
 
-Spark's own catalog knows no grants. A table property of somebody else stands for them here: `CREATE OR REPLACE VIEW`
-drops both.
+Spark's own catalog knows no grants. A table property of somebody else stands for them here: `CREATE
+OR REPLACE VIEW` drops both.
 """
 
 from collections.abc import Iterator
@@ -54,7 +55,9 @@ def made(spark: SparkSession, location: Location, said: list[str]) -> Iterator[l
 
 
 @pytest.fixture
-def opened_again(spark: SparkSession, location: Location, made: list[str], said: list[str]) -> list[str]:
+def opened_again(
+    spark: SparkSession, location: Location, made: list[str], said: list[str]
+) -> list[str]:
     """Statements from now on."""
     said.clear()
     return said
@@ -78,12 +81,17 @@ def test_made_once_then_left_alone(
 ) -> None:
     assert made == [f"CREATE VIEW IF NOT EXISTS {view}" for view in VIEWS]
     lake = open_lake(spark, location, Path.cwd())
-    lake.sql("SELECT * FROM alerts JOIN flow_status ON alerts.flow = flow_status.flow")  # analysed, which finds them
+    lake.sql(
+        "SELECT * FROM alerts JOIN flow_status ON alerts.flow = flow_status.flow"
+    )  # analysed, which finds them
     assert opened_again == []
 
 
-def test_another_query_alters_the_view(spark: SparkSession, location: Location, opened_again: list[str]) -> None:
-    """As an upgrade finds it: a view of before, with other columns, on which something was granted."""
+def test_another_query_alters_the_view(
+    spark: SparkSession, location: Location, opened_again: list[str]
+) -> None:
+    """As an upgrade finds it: a view of before, with other columns, on which something was
+    granted."""
     wanted = columns(spark, "open_incidents")
     spark.sql(f"ALTER VIEW spark_catalog.{SCHEMA}.open_incidents AS SELECT 'x' AS flow, 1 AS gone")
     assert columns(spark, "open_incidents") == ["flow", "gone"]
@@ -95,12 +103,19 @@ def test_another_query_alters_the_view(spark: SparkSession, location: Location, 
 
 
 def test_a_view_that_cannot_be_altered_is_named(
-    spark: SparkSession, location: Location, opened_again: list[str], monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    location: Location,
+    opened_again: list[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lake = open_lake(spark, location, Path.cwd())
-    queries = {view: view_query(view) for view in VIEWS} | {"open_incidents": "SELECT flow FROM no_such_table"}
+    queries = {view: view_query(view) for view in VIEWS} | {
+        "open_incidents": "SELECT flow FROM no_such_table"
+    }
     monkeypatch.setattr(catalog_views, "view_query", queries.__getitem__)
-    with pytest.raises(LakeError, match="the view open_incidents in .* cannot be altered, which only its owner may"):
+    with pytest.raises(
+        LakeError, match="the view open_incidents in .* cannot be altered, which only its owner may"
+    ):
         catalog_views.keep_views(lake)
 
 

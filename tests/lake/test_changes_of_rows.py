@@ -20,7 +20,9 @@ from mirrorlake.lake.reader import Frame
 AT = datetime(2026, 11, 23, tzinfo=timezone.utc)
 SEEN = Frame((("alias", "STRING"), ("cluster_id", "STRING")), [("east", "id-1"), ("west", "id-2")])
 _SAID = [
-    item for item in definition("objectives").columns if item.name not in ("since", "noted_at", "heartbeat_topics")
+    item
+    for item in definition("objectives").columns
+    if item.name not in ("since", "noted_at", "heartbeat_topics")
 ]
 SAID = Frame(
     tuple((item.name, item.spark_type) for item in _SAID),
@@ -30,8 +32,22 @@ SAID = Frame(
     ],
 )
 INCIDENTS: list[dict[str, Any]] = [
-    {"flow": "a->b", "at": AT, "kind": "target_refused", "topic": "t", "partition": 0, "first_offset": 1},
-    {"flow": "a->b", "at": AT, "kind": "target_refused", "topic": "t", "partition": 0, "resolution": "stop"}
+    {
+        "flow": "a->b",
+        "at": AT,
+        "kind": "target_refused",
+        "topic": "t",
+        "partition": 0,
+        "first_offset": 1,
+    },
+    {
+        "flow": "a->b",
+        "at": AT,
+        "kind": "target_refused",
+        "topic": "t",
+        "partition": 0,
+        "resolution": "stop",
+    }
     | {"resolved_at": AT},
     {"flow": "a->b", "at": AT, "kind": "flow_stopped", "topic": None, "partition": None},
     {"flow": "a->b", "at": AT, "kind": "target_recreated", "topic": "t", "target_generation": 1},
@@ -41,20 +57,39 @@ OVER = {"resolution": "over"}
 
 def settled(*keys: tuple[str, str | None, int | None]) -> dict[str, Frame]:
     """Kinds, topics and partitions that are closed."""
-    columns = (("flow", "STRING"), ("kind", "STRING"), ("topic", "STRING"), ("partition", "INT"), ("generation", "INT"))
+    columns = (
+        ("flow", "STRING"),
+        ("kind", "STRING"),
+        ("topic", "STRING"),
+        ("partition", "INT"),
+        ("generation", "INT"),
+    )
     return {"settled": Frame(columns, [("a->b", *key, 0) for key in keys])}
 
 
 def run(first: int, *segments: tuple[int, int, int, int], partition: int = 0) -> dict[str, Any]:
     """A row of the map; segments are (source first, stride, target first, count)."""
     parts = [
-        dict(zip(("source_first", "stride", "target_first", "record_count"), one, strict=True)) for one in segments
+        dict(zip(("source_first", "stride", "target_first", "record_count"), one, strict=True))
+        for one in segments
     ]
     source, stride, target, count = segments[-1]
     ends = {"source_last": source + (count - 1) * stride, "target_last": target + count - 1}
-    place = {"flow": "a->b", "topic": "t", "partition": partition, "target_topic": "t", "target_partition": partition}
+    place = {
+        "flow": "a->b",
+        "topic": "t",
+        "partition": partition,
+        "target_topic": "t",
+        "target_partition": partition,
+    }
     counts = {"record_count": sum(one[3] for one in segments), "batch_id": first, "segments": parts}
-    return {**place, "source_first": segments[0][0], "target_first": segments[0][2], **ends, **counts}
+    return {
+        **place,
+        "source_first": segments[0][0],
+        "target_first": segments[0][2],
+        **ends,
+        **counts,
+    }
 
 
 MAPPED = [
@@ -99,7 +134,13 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], dict[str, Frame], dict[str, An
 
 
 #: Each statement once; the others are slow.
-ONE_OF_EACH = ("a known one", "objectives", "a refusal settled", "the end of a segment lost", "unfounded targets")
+ONE_OF_EACH = (
+    "a known one",
+    "objectives",
+    "a refusal settled",
+    "the end of a segment lost",
+    "unfounded targets",
+)
 
 
 def test_a_map_is_cut_at_a_target_offset(spark: SparkSession, tmp_path: Path) -> None:
@@ -107,13 +148,19 @@ def test_a_map_is_cut_at_a_target_offset(spark: SparkSession, tmp_path: Path) ->
     lake.append("offset_map", rows_of("offset_map", MAPPED))
     for _ in range(2):  # doing it again changes nothing
         lake.change("cut_map", None, **LOST, target_offset=18)
-        rows = sorted(lake.ask_table("offset_map"), key=lambda row: (row["partition"], row["source_first"]))
-        found = [(row["source_last"], row["target_last"], row["record_count"], len(row["segments"])) for row in rows]
+        rows = sorted(
+            lake.ask_table("offset_map"), key=lambda row: (row["partition"], row["source_first"])
+        )
+        found = [
+            (row["source_last"], row["target_last"], row["record_count"], len(row["segments"]))
+            for row in rows
+        ]
         assert found == [(9, 9, 10, 1), (20, 17, 6, 2), (31, 31, 2, 1)]
 
 
 @pytest.mark.parametrize(
-    "case", [pytest.param(case, marks=() if case in ONE_OF_EACH else pytest.mark.slow) for case in CASES]
+    "case",
+    [pytest.param(case, marks=() if case in ONE_OF_EACH else pytest.mark.slow) for case in CASES],
 )
 def test_both_engines_make_the_same_rows(spark: SparkSession, tmp_path: Path, case: str) -> None:
     query, rows, frames, args = CASES[case]
@@ -128,9 +175,14 @@ def test_both_engines_make_the_same_rows(spark: SparkSession, tmp_path: Path, ca
         else:
             lake.rows(sql_text("queries", query), args, frames)
         now = lake.ask_table(table)
-        stamps = {key: {row[key] for row in now if row[key]} - {AT.replace(tzinfo=None)} for key in _stamps(now)}
+        stamps = {
+            key: {row[key] for row in now if row[key]} - {AT.replace(tzinfo=None)}
+            for key in _stamps(now)
+        }
         assert all(len(values) <= 1 for values in stamps.values())
-        found.append(sorted(json.dumps(_without_now(row), sort_keys=True, default=str) for row in now))
+        found.append(
+            sorted(json.dumps(_without_now(row), sort_keys=True, default=str) for row in now)
+        )
     assert found[0] == found[1]
     assert found[0] or query != "clusters_seen"
 
@@ -142,10 +194,15 @@ def _stamps(rows: list[dict[str, Any]]) -> list[str]:
 def _without_now(row: dict[str, Any]) -> dict[str, Any]:
     """Times other than the one that was given are said to be now."""
     known = AT.replace(tzinfo=None)
-    return {key: "now" if isinstance(value, datetime) and value != known else value for key, value in row.items()}
+    return {
+        key: "now" if isinstance(value, datetime) and value != known else value
+        for key, value in row.items()
+    }
 
 
-def test_what_others_append_and_change_meanwhile_is_kept(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_others_append_and_change_meanwhile_is_kept(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lake = open_lake(spark, Location(path=str(tmp_path / "lake")), tmp_path)
     lake.append("incidents", rows_of("incidents", INCIDENTS))
     other = PathTables(tmp_path / "lake")
@@ -153,7 +210,9 @@ def test_what_others_append_and_change_meanwhile_is_kept(spark: SparkSession, tm
 
     def while_somebody_writes(rows: Any) -> Any:
         if not asked:
-            other.append("incidents", rows_of("incidents", [{**INCIDENTS[2], "kind": "flow_waits"}]))
+            other.append(
+                "incidents", rows_of("incidents", [{**INCIDENTS[2], "kind": "flow_waits"}])
+            )
             _settle(lake, "flow_stopped")
         asked.append(len(rows))
         return Change(text, OVER, settled(("target_refused", "t", 0))).applied_to(rows)

@@ -1,4 +1,5 @@
-"""Incidents of control tasks: told by the second failure in a row, closed by what is true, whoever told of them."""
+"""Incidents of control tasks: told by the second failure in a row, closed by what is true, whoever
+told of them."""
 
 from pathlib import Path
 
@@ -31,7 +32,11 @@ def test_the_second_failure_is_told_and_a_success_closes_it(lake: Lake) -> None:
     news = ControlIncidents(FLOW, EventLog(lake))
     assert news.failed("group offsets", WHY) is None and not kinds(lake)
     problem = news.failed("group offsets", WHY)
-    assert isinstance(problem, ReplicationError) and "group offsets" in str(problem) and "said no" in str(problem)
+    assert (
+        isinstance(problem, ReplicationError)
+        and "group offsets" in str(problem)
+        and "said no" in str(problem)
+    )
     assert kinds(lake) == {(FLOW, "control_group_offsets")}
     news.came_through("configs")
     assert kinds(lake) == {(FLOW, "control_group_offsets")}

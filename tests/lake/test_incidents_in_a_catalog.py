@@ -1,4 +1,5 @@
-"""In a catalog, where Spark commits, thousands of incidents are told in one commit and closed in one, too."""
+"""In a catalog, where Spark commits, thousands of incidents are told in one commit and closed in
+one, too."""
 
 import uuid
 from pathlib import Path
@@ -17,10 +18,14 @@ PARTITIONS, FLOWS = 2_000, ("east->west", "east->north")
 @pytest.mark.slow
 def test_two_thousand_partitions_of_two_flows(spark: SparkSession, tmp_path: Path) -> None:
     schema = f"l{uuid.uuid4().hex[:8]}"
-    place = Location(catalog="spark_catalog", schema=schema, checkpoints=str(tmp_path / "checkpoints"))
+    place = Location(
+        catalog="spark_catalog", schema=schema, checkpoints=str(tmp_path / "checkpoints")
+    )
     lake = open_lake(spark, place, tmp_path)
     found = [
-        Incident(flow, "source_refused", ReplicationError("no leader", topic="wide", partition=number))
+        Incident(
+            flow, "source_refused", ReplicationError("no leader", topic="wide", partition=number)
+        )
         for flow in FLOWS
         for number in range(PARTITIONS)
     ]

@@ -29,7 +29,9 @@ def test_the_identity_goes_where_the_lake_goes(spark: SparkSession, tmp_path: Pa
     elsewhere = Location(path="lake", checkpoints=str(tmp_path / "checkpoints"))
     copy = open_lake(spark, elsewhere, tmp_path / "copy")
     assert copy.lake_id == first.lake_id
-    assert copy.leases == tmp_path / "copy" / "lake" / "_checkpoints" / "leases", "whatever a file says of checkpoints"
+    assert copy.leases == tmp_path / "copy" / "lake" / "_checkpoints" / "leases", (
+        "whatever a file says of checkpoints"
+    )
 
 
 def test_a_lake_of_an_earlier_version_keeps_its_name(spark: SparkSession, tmp_path: Path) -> None:
@@ -50,7 +52,9 @@ def test_a_lake_of_an_earlier_version_keeps_its_name(spark: SparkSession, tmp_pa
     assert store_identity(open_lake(spark, Location(path="moved"), tmp_path)) == named
 
 
-def test_what_another_process_stored_just_before_is_the_identity(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_another_process_stored_just_before_is_the_identity(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lake = open_lake(spark, HERE, tmp_path)
     known = lake.lake_id
     late = open_lake(spark, HERE, tmp_path)
@@ -63,7 +67,10 @@ def test_what_another_process_stored_just_before_is_the_identity(spark: SparkSes
 
 
 def test_producing_is_refused_where_locks_cannot_tell(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     lake = open_lake(spark, HERE, tmp_path)
 
@@ -73,5 +80,8 @@ def test_producing_is_refused_where_locks_cannot_tell(
     monkeypatch.setattr(fcntl, "flock", no_locks)
     Lease(lake, "flow a->b").take()
     assert "be sure that only one process runs it" in caplog.text
-    with pytest.raises(LakeError, match=r"whether another process has flow a->b cannot be known.*No locks available"):
+    with pytest.raises(
+        LakeError,
+        match=r"whether another process has flow a->b cannot be known.*No locks available",
+    ):
         Lease(lake, "flow a->b").take(sure=True)

@@ -1,4 +1,5 @@
-"""The library over a lake of six hours: the questions that need no cluster; commands and notebooks ask it."""
+"""The library over a lake of six hours: the questions that need no cluster; commands and notebooks
+ask it."""
 
 import json
 import runpy
@@ -43,7 +44,9 @@ def file(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = tmp_path_factory.mktemp("topology") / "mirrorlake.yml"
     clusters = {alias: {"bootstrap_servers": "127.0.0.1:1"} for alias in ("east", "west", "lab")}
     found.write_text(
-        json.dumps({"clusters": clusters, "lake": {"path": str(place)}, "flows": dict.fromkeys(FLOWS)}),
+        json.dumps(
+            {"clusters": clusters, "lake": {"path": str(place)}, "flows": dict.fromkeys(FLOWS)}
+        ),
         encoding="utf-8",
     )
     return found
@@ -70,10 +73,19 @@ def test_flows_and_their_tables(lake: OpenLake) -> None:
     assert list(lake.flows) == sorted(FLOWS) and len(lake.flows) == len(FLOWS)
     flow = lake.flows[FLOW]
     assert flow.enabled is None
-    for frame in (flow.lag(), flow.latency(), flow.staged_only(), flow.never_staged(), lake.table("records")):
+    for frame in (
+        flow.lag(),
+        flow.latency(),
+        flow.staged_only(),
+        flow.never_staged(),
+        lake.table("records"),
+    ):
         assert isinstance(frame, DataFrame)
     assert {row["flow"] for row in flow.lag().select("flow").collect()} == {FLOW}
-    assert {row["topic"] for row in flow.latency().select("topic").distinct().collect()} >= {"orders", "payments"}
+    assert {row["topic"] for row in flow.latency().select("topic").distinct().collect()} >= {
+        "orders",
+        "payments",
+    }
     with pytest.raises(mirrorlake.TopologyError, match="there is no flow a->b"):
         lake.flows["a->b"]
 
@@ -81,7 +93,9 @@ def test_flows_and_their_tables(lake: OpenLake) -> None:
 def test_translation_both_ways(lake: OpenLake, middle: int) -> None:
     there = lake.translate(FLOW, "orders", 0, middle)
     assert there == Position("east.orders", 0, middle + SHIFT, True)
-    assert lake.translate(FLOW, there.topic, 0, there.offset, reverse=True) == Position("orders", 0, middle, True)
+    assert lake.translate(FLOW, there.topic, 0, there.offset, reverse=True) == Position(
+        "orders", 0, middle, True
+    )
     asked = [("orders", 0, middle), ("orders", 0, middle + 1), ("nothing", 0, 1)]
     assert lake.translate_all(FLOW, asked) == {
         asked[0]: there,
@@ -96,13 +110,21 @@ def test_status_by_the_tables_alone(lake: OpenLake) -> None:
     assert isinstance(found, Status) and not found.healthy
     assert [row["flow"] for row in found.flows] == sorted(FLOWS)
     assert REFUSED_AT in {(row["flow"], row["topic"], row["partition"]) for row in found.alerts}
-    assert "opened without its topology file" in found.unchecked[0] and "not healthy" in found._repr_html_()
+    assert (
+        "opened without its topology file" in found.unchecked[0]
+        and "not healthy" in found._repr_html_()
+    )
 
 
 def test_incidents(lake: OpenLake) -> None:
     found = lake.incidents(kind="target_refused")
-    assert isinstance(found, Rows) and [(row["flow"], row["topic"]) for row in found] == [REFUSED_AT[:2]]
-    assert set(found[0]["choices"]) == {"retry", "skip", "stop", "park"} and "retry: " in found._repr_html_()
+    assert isinstance(found, Rows) and [(row["flow"], row["topic"]) for row in found] == [
+        REFUSED_AT[:2]
+    ]
+    assert (
+        set(found[0]["choices"]) == {"retry", "skip", "stop", "park"}
+        and "retry: " in found._repr_html_()
+    )
     assert lake.incidents(flow="west->east") == []
 
 
@@ -129,7 +151,9 @@ def test_the_commands_answer_the_same(lake: OpenLake, file: Path, middle: int) -
     assert command(file, "sql", "SELECT 1 AS one") == [{"one": 1}]
     listed = command(file, "resolve", "--kind", "target_refused")
     assert listed["choice"] is None
-    assert json.dumps(listed["incidents"]) == json.dumps(lake.incidents(kind="target_refused"), default=str)
+    assert json.dumps(listed["incidents"]) == json.dumps(
+        lake.incidents(kind="target_refused"), default=str
+    )
     lost = command(file, "divergence", "--flow", FLOW)
     assert set(lost) == {"flow", "staged_only", "never_staged"}
     assert len(lost["never_staged"]) == lake.flows[FLOW].never_staged().count()
@@ -138,7 +162,9 @@ def test_the_commands_answer_the_same(lake: OpenLake, file: Path, middle: int) -
         list(upkeep) == ["dry_run", "settings", "records", "history", "thinned", "map", "tables"]
         and upkeep["dry_run"] is True
     )
-    wrong = CliRunner().invoke(app, ["-c", str(file), "translate", *place[2:], "--flow", "east->wets"])
+    wrong = CliRunner().invoke(
+        app, ["-c", str(file), "translate", *place[2:], "--flow", "east->wets"]
+    )
     assert "did you mean" in str(wrong.exception)
 
 
@@ -156,8 +182,8 @@ def test_the_commands_answer_the_same(lake: OpenLake, file: Path, middle: int) -
 def test_notebooks_in_a_kernel_show_all_inline(
     name: str, file: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As `%run` does it in Jupyter, whose widgets hold what the notebook gives: here, what the test gives. None of them
-    asks for a session."""
+    """As `%run` does it in Jupyter, whose widgets hold what the notebook gives: here, what the test
+    gives. None of them asks for a session."""
     shown: list[dict[str, Any]] = []
     module, display = ModuleType("IPython"), ModuleType("IPython.display")
     module.get_ipython = lambda: SimpleNamespace(kernel=object())  # type: ignore[attr-defined]
@@ -181,15 +207,26 @@ def no_session(_known: Internals) -> SparkSession:
 
 
 def test_a_notebook_of_a_lake_in_a_folder_imports_no_spark(place: Path) -> None:
-    script = "import runpy, sys; runpy.run_path(sys.argv[0], run_name='__main__'); sys.exit('pyspark' in sys.modules)"
+    script = (
+        "import runpy, sys; runpy.run_path(sys.argv[0], run_name='__main__'); "
+        "sys.exit('pyspark' in sys.modules)"
+    )
     words = [str(NOTEBOOKS / "01_quickstart.py"), f"lake={place}"]
     done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.argv = {words!r}; {script}"], capture_output=True, text=True
+        [sys.executable, "-c", f"import sys; sys.argv = {words!r}; {script}"],
+        capture_output=True,
+        text=True,
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert FLOW in done.stdout
 
 
 def rehearsed(_lake: OpenLake, flow: str, groups: object, *, dry_run: bool) -> Moves:
-    row = {"group": "billing", "topic": "orders", "partition": 0, "position": 5, "done": "would move"}
+    row = {
+        "group": "billing",
+        "topic": "orders",
+        "partition": 0,
+        "position": 5,
+        "done": "would move",
+    }
     return Moves(flow, "failover", dry_run, True, None, Rows(), Rows([row]), ["look out"], [])

@@ -1,4 +1,5 @@
-"""`maintain` on lakes without Kafka: what it deletes, what it must not, and that it keeps tables small."""
+"""`maintain` on lakes without Kafka: what it deletes, what it must not, and that it keeps tables
+small."""
 
 import json
 import os
@@ -25,7 +26,17 @@ from mirrorlake.lake.targets import note_targets
 from mirrorlake.lake.translate import translate
 from mirrorlake.offsets.generations import NotedTarget
 from mirrorlake.offsets.stage_index import StageIndex
-from tests.support.lake_rows import FLOW, ago, append, commit, opened, run_row, sample, staged, write_file
+from tests.support.lake_rows import (
+    FLOW,
+    ago,
+    append,
+    commit,
+    opened,
+    run_row,
+    sample,
+    staged,
+    write_file,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +46,9 @@ WEEK = Maintenance(retention_days=7)
 
 def offsets(lake: Lake, **where: object) -> list[int]:
     rows = lake.table("records").collect()
-    return sorted(row["offset"] for row in rows if all(row[name] == value for name, value in where.items()))
+    return sorted(
+        row["offset"] for row in rows if all(row[name] == value for name, value in where.items())
+    )
 
 
 def test_a_flow_that_is_paused_for_longer_than_the_retention_keeps_its_records(
@@ -64,24 +77,36 @@ def test_a_flow_that_is_paused_for_longer_than_the_retention_keeps_its_records(
     assert maintain(lake, topology, WEEK)["records"]["removed"] == 0
 
 
-def test_a_flow_that_has_never_run_holds_everything_back(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_flow_that_has_never_run_holds_everything_back(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lake, topology = opened(spark, write_file(tmp_path, flows={FLOW: {}, "east->north": {}}))
     append(lake, "records", staged(range(50), 30 * DAY))
     append(lake, "offset_map", [run_row(0, 49)])
     assert maintain(lake, topology, WEEK)["records"]["removed"] == 0
-    disabled = opened(spark, write_file(tmp_path, flows={FLOW: {}, "east->north": {"enabled": False}}))[1]
+    disabled = opened(
+        spark, write_file(tmp_path, flows={FLOW: {}, "east->north": {"enabled": False}})
+    )[1]
     assert maintain(lake, disabled, WEEK)["records"]["removed"] == 49
-    assert offsets(lake) == [49], "landing goes on behind the newest record when its checkpoint is lost"
+    assert offsets(lake) == [49], (
+        "landing goes on behind the newest record when its checkpoint is lost"
+    )
 
 
-def test_a_disabled_flow_holds_records_for_the_time_that_the_file_says(spark: SparkSession, tmp_path: Path) -> None:
-    lake, topology = opened(spark, write_file(tmp_path, flows={FLOW: {}, "east->north": {"enabled": False}}))
+def test_a_disabled_flow_holds_records_for_the_time_that_the_file_says(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake, topology = opened(
+        spark, write_file(tmp_path, flows={FLOW: {}, "east->north": {"enabled": False}})
+    )
     for first, days in ((0, 40), (50, 20), (80, 1)):
         append(lake, "records", staged(range(first, first + 30), days * DAY))
     append(lake, "offset_map", [run_row(0, 109), run_row(0, 9, flow="east->north")])
     found = maintain(lake, topology, Maintenance(retention_days=7, disabled_hold_days=30))
     assert offsets(lake) == list(range(50, 110)), "of those of 40 days ago it lacks 10 to 29"
-    assert [(retained["flow"], retained["offset"]) for retained in found["records"]["held"]] == [("east->north", 30)]
+    assert [(retained["flow"], retained["offset"]) for retained in found["records"]["held"]] == [
+        ("east->north", 30)
+    ]
     assert removals(lake) == [("orders", 0, 0, 30)]
     maintain(lake, topology, Maintenance(retention_days=7, disabled_hold_days=0))
     assert offsets(lake) == list(range(80, 110)) and removals(lake) == [("orders", 0, 0, 80)]
@@ -93,12 +118,18 @@ def removals(lake: Lake) -> list[tuple[object, ...]]:
     return [tuple(row[name] for name in columns) for row in lake.table("removals").collect()]
 
 
-def test_what_a_target_topic_that_was_made_again_is_to_get_stays(spark: SparkSession, tmp_path: Path) -> None:
+def test_what_a_target_topic_that_was_made_again_is_to_get_stays(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lake, topology = opened(spark, write_file(tmp_path))
     append(lake, "records", staged(range(50), 30 * DAY))
     append(lake, "offset_map", [run_row(0, 49)])
     for number in (0, 1):
-        note_targets(lake, FLOW, {("orders", "east.orders"): NotedTarget(number, f"id-{number}", "stage", (0,))})
+        note_targets(
+            lake,
+            FLOW,
+            {("orders", "east.orders"): NotedTarget(number, f"id-{number}", "stage", (0,))},
+        )
     assert maintain(lake, topology, WEEK)["records"]["removed"] == 0
 
 
@@ -106,30 +137,50 @@ def test_without_a_retention_no_record_goes(spark: SparkSession, tmp_path: Path)
     lake, topology = opened(spark, write_file(tmp_path))
     append(lake, "records", staged(range(5), 900 * DAY))
     append(lake, "offset_map", [run_row(0, 4)])
-    assert maintain(lake, topology, topology.maintain)["records"] == {"before": None, "removed": 0, "held": []}
+    assert maintain(lake, topology, topology.maintain)["records"] == {
+        "before": None,
+        "removed": 0,
+        "held": [],
+    }
     assert offsets(lake) == [0, 1, 2, 3, 4]
 
 
-def test_history_goes_by_age_but_the_newest_of_each_stays(spark: SparkSession, tmp_path: Path) -> None:
+def test_history_goes_by_age_but_the_newest_of_each_stays(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lake, topology = opened(spark, write_file(tmp_path))
     append(lake, "positions", [sample(age * DAY, age, 400) for age in (300, 200, 5)])
     append(lake, "positions", [sample(age * DAY, age, 400, partition=1) for age in (300, 200)])
     group = {"flow": FLOW, "group_id": "g", "topic": "orders", "partition": 0, "source_position": 1}
-    append(lake, "checkpoints", [{**group, "checkpointed_at": ago(age * DAY)} for age in (300, 200)])
+    append(
+        lake, "checkpoints", [{**group, "checkpointed_at": ago(age * DAY)} for age in (300, 200)]
+    )
     late = {"flow": FLOW, "batch_id": 1, "topic": "orders", "partition": 0, "record_count": 1}
     append(lake, "latency", [{**late, "produced_at": ago(age * DAY)} for age in (300, 5)])
     change = {"flow": FLOW, "kind": "topic", "resource": "orders", "outcome": "done"}
     append(lake, "changes", [{**change, "at": ago(age * DAY)} for age in (300, 200)])
-    over = {"flow": FLOW, "at": ago(300 * DAY), "kind": "flow_waits", "resolution": "it came through again"}
+    over = {
+        "flow": FLOW,
+        "at": ago(300 * DAY),
+        "kind": "flow_waits",
+        "resolution": "it came through again",
+    }
     append(lake, "incidents", [{**over, "resolved_at": ago(age * DAY)} for age in (200, 5)])
     found = maintain(lake, topology, Maintenance(history_days=90))
-    assert found["history"] == {"latency": 1, "positions": 3, "checkpoints": 1, "changes": 1, "incidents": 1}
+    assert found["history"] == {
+        "latency": 1,
+        "positions": 3,
+        "checkpoints": 1,
+        "changes": 1,
+        "incidents": 1,
+    }
     left = {(row["partition"], row["produced_end"]) for row in lake.table("positions").collect()}
     assert left == {(0, 5), (1, 200)}
 
 
 def test_old_samples_are_thinned_to_minutes_and_hours(spark: SparkSession, tmp_path: Path) -> None:
-    """By the clock, not by age; of each slot the newest stays, and so does the first sample of each partition."""
+    """By the clock, not by age; of each slot the newest stays, and so does the first sample of each
+    partition."""
     lake, topology = opened(spark, write_file(tmp_path))
     hour = datetime.now(timezone.utc).replace(minute=0, second=0, microsecond=0)
 
@@ -138,12 +189,18 @@ def test_old_samples_are_thinned_to_minutes_and_hours(spark: SparkSession, tmp_p
         return [{**sample(0, days, 400), "sampled_at": moment, **more} for moment in moments]
 
     rows = [*at(9, 10, 20, 70, 3590, 3610), *at(3, 10, 20, 50, 70), *at(0, -300, -295, -290)]
-    rows += at(9, 100, partition=1) + at(9, 200, 300, partition=1, source_end=None)  # it was lost, and is for good
+    rows += at(9, 100, partition=1) + at(
+        9, 200, 300, partition=1, source_end=None
+    )  # it was lost, and is for good
     rows += [*at(9, 5, 15, 25, partition=2)]
     append(lake, "positions", rows)
     assert maintain(lake, topology, Maintenance())["thinned"] == 5
     left = [
-        (row["partition"], row["produced_end"], (row["sampled_at"].replace(tzinfo=timezone.utc) - hour).total_seconds())
+        (
+            row["partition"],
+            row["produced_end"],
+            (row["sampled_at"].replace(tzinfo=timezone.utc) - hour).total_seconds(),
+        )
         for row in DuckLake(tmp_path / "lake").table_rows("positions")
     ]
     day = 86_400
@@ -171,10 +228,14 @@ def test_vanished_records_are_not_called_missing(spark: SparkSession, tmp_path: 
     assert (found.offset, found.exact) == (12, True)
 
 
-def test_the_index_that_follows_commits_is_the_one_built_from_the_snapshot(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_index_that_follows_commits_is_the_one_built_from_the_snapshot(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     flows = {FLOW: {}, "east->north": {"paused": True}}
     lake, topology = opened(spark, write_file(tmp_path, flows=flows))
-    append(lake, "records", staged(range(10), 30 * DAY) + staged(range(10), 30 * DAY, topic="payments"))
+    append(
+        lake, "records", staged(range(10), 30 * DAY) + staged(range(10), 30 * DAY, topic="payments")
+    )
     append(lake, "offset_map", [run_row(0, 9), run_row(0, 4, flow="east->north")])
     before = lake.version_of("records")
     follower = StageFiles(lake)
@@ -187,16 +248,24 @@ def test_the_index_that_follows_commits_is_the_one_built_from_the_snapshot(spark
         assert followed.version > before + 1
     by_file, by_spark = StageFiles(lake), _SparkStage(lake).build(StageIndex())
     with by_file.reading() as index:
-        assert index.ends("east") == by_spark.ends("east") == {("orders", 0): (0, 12), ("payments", 0): (0, 10)}
+        assert (
+            index.ends("east")
+            == by_spark.ends("east")
+            == {("orders", 0): (0, 12), ("payments", 0): (0, 10)}
+        )
         assert sorted(map(str, index.rows())) == sorted(map(str, followed.rows()))
 
 
-def test_a_forgotten_commit_is_not_taken_for_one_to_come(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_forgotten_commit_is_not_taken_for_one_to_come(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lake, _ = opened(spark, write_file(tmp_path))
     log = DeltaLog(tmp_path / "lake" / "records")
     assert log.commit(1) is None
     append(lake, "records", staged(range(3)))
-    (tmp_path / "lake" / "records" / "_delta_log" / "_last_checkpoint").write_text(json.dumps({"version": 100}))
+    (tmp_path / "lake" / "records" / "_delta_log" / "_last_checkpoint").write_text(
+        json.dumps({"version": 100})
+    )
     (tmp_path / "lake" / "records" / "_delta_log" / f"{1:020d}.json").unlink()
     with pytest.raises(FileNotFoundError):
         log.commit(1)
@@ -209,7 +278,9 @@ def test_files_stay_readable_by_workers(spark: SparkSession, tmp_path: Path) -> 
     append(lake, "offset_map", [run_row(0, 49)])
     maintain(lake, topology, WEEK)
     assert readable_by_files(lake)
-    log = "".join(path.read_text() for path in (tmp_path / "lake" / "records" / "_delta_log").glob("*.json"))
+    log = "".join(
+        path.read_text() for path in (tmp_path / "lake" / "records" / "_delta_log").glob("*.json")
+    )
     assert '"deletionVector"' not in log and "columnMapping" not in log and '"remove"' in log
 
 
@@ -230,18 +301,26 @@ def test_files_of_attempts_that_died_go_and_those_of_a_batch_on_its_way_stay(
     assert offsets(lake) == list(range(10))
 
 
-def test_tables_are_made_with_the_settings_that_maintain_wants(spark: SparkSession, tmp_path: Path) -> None:
+def test_tables_are_made_with_the_settings_that_maintain_wants(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     lake, topology = opened(spark, write_file(tmp_path))
     assert table_upkeep.apply_settings(lake) == {}
     for table, wanted in table_upkeep.SETTINGS.items():
-        assert all(f"'{key}' = '{value}'" in sql_text("tables", table) for key, value in wanted.items())
+        assert all(
+            f"'{key}' = '{value}'" in sql_text("tables", table) for key, value in wanted.items()
+        )
     lake.sql("ALTER TABLE records SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
-    assert table_upkeep.apply_settings(lake, dry_run=True) == {"records": {"delta.appendOnly": "false"}}
+    assert table_upkeep.apply_settings(lake, dry_run=True) == {
+        "records": {"delta.appendOnly": "false"}
+    }
     assert maintain(lake, topology, WEEK)["settings"] == {"records": {"delta.appendOnly": "false"}}
     assert table_upkeep.apply_settings(lake) == {}
 
 
-def test_the_command_says_what_it_did_and_a_dry_run_changes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+def test_the_command_says_what_it_did_and_a_dry_run_changes_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     file = write_file(tmp_path, maintain={"retention_days": 365})
     lake, _ = opened(spark, file)
     append(lake, "records", staged(range(100), 30 * DAY))
@@ -255,17 +334,23 @@ def test_the_command_says_what_it_did_and_a_dry_run_changes_nothing(spark: Spark
     assert done.exit_code == 0 and json.loads(done.stdout)["records"]["removed"] == 99
     assert set(json.loads(done.stdout)["tables"]) == set(TABLES)
     assert (
-        json.loads(CliRunner().invoke(app, ["-c", str(file), "maintain", "--json"]).stdout)["records"]["removed"] == 0
+        json.loads(CliRunner().invoke(app, ["-c", str(file), "maintain", "--json"]).stdout)[
+            "records"
+        ]["removed"]
+        == 0
     )
     changes = [(row["kind"], row["after"]) for row in lake.table("changes").orderBy("at").collect()]
-    assert [kind for kind, _ in changes] == ["retention", "maintain", "maintain"], "each run is noted"
+    assert [kind for kind, _ in changes] == ["retention", "maintain", "maintain"], (
+        "each run is noted"
+    )
     assert changes[0][1].startswith("99 records landed before")
     assert changes[1][1].startswith("99 records and 0 rows of history deleted")
 
 
 @pytest.mark.slow
 def test_files_and_bytes_stay_bounded_over_days(spark: SparkSession, tmp_path: Path) -> None:
-    """Batches of days as landing, producing and control append them, and maintenance after each day."""
+    """Batches of days as landing, producing and control append them, and maintenance after each
+    day."""
     days, batches = 6, 60
     lake, topology = opened(spark, write_file(tmp_path))
     most: dict[str, int] = dict.fromkeys(TABLES, 0)
@@ -282,24 +367,41 @@ def test_files_and_bytes_stay_bounded_over_days(spark: SparkSession, tmp_path: P
             table_upkeep.vacuum(lake, table, 0)
         found = table_upkeep.sizes(lake)
         most = {table: max(most[table], found[table].files) for table in TABLES}
-        disk.append(sum(path.stat().st_size for path in (tmp_path / "lake" / "records").glob("*.parquet")))
+        disk.append(
+            sum(path.stat().st_size for path in (tmp_path / "lake" / "records").glob("*.parquet"))
+        )
     assert max(most.values()) <= 2
-    assert offsets(lake)[0] >= (days - 4) * batches * 20 and offsets(lake)[-1] == days * batches * 20 - 1
-    # What is past the retention leaves nothing behind, and each day that is kept adds what one day takes.
-    assert max(disk[:-2]) < 1.1 * disk[0] and disk[-1] - disk[-2] < 1.1 * (disk[-2] - disk[-3]), disk
-    assert lake.sql("SELECT sum(record_count) AS n FROM offset_map").collect()[0]["n"] == days * batches * 20
+    assert (
+        offsets(lake)[0] >= (days - 4) * batches * 20
+        and offsets(lake)[-1] == days * batches * 20 - 1
+    )
+    # What is past the retention leaves nothing behind, and each day that is kept adds what one day
+    # takes.
+    assert max(disk[:-2]) < 1.1 * disk[0] and disk[-1] - disk[-2] < 1.1 * (disk[-2] - disk[-3]), (
+        disk
+    )
+    assert (
+        lake.sql("SELECT sum(record_count) AS n FROM offset_map").collect()[0]["n"]
+        == days * batches * 20
+    )
 
 
 def test_a_lake_in_a_catalog(spark: SparkSession, tmp_path: Path) -> None:
     """What a workspace has, by a stand-in: a catalog and a schema, and no directory of its own."""
-    location = {"catalog": "spark_catalog", "schema": "upkeep", "checkpoints": str(tmp_path / "checkpoints")}
+    location = {
+        "catalog": "spark_catalog",
+        "schema": "upkeep",
+        "checkpoints": str(tmp_path / "checkpoints"),
+    }
     lake, topology = opened(spark, write_file(tmp_path, lake=location))
     try:
         assert lake.directory is None
         append(lake, "records", staged(range(100), 30 * DAY))
         append(lake, "offset_map", [run_row(0, 99)])
         assert maintain(lake, topology, WEEK)["records"]["removed"] == 99
-        assert spark.table("spark_catalog.upkeep.alerts").count() == 0, "views are there for other readers"
+        assert spark.table("spark_catalog.upkeep.alerts").count() == 0, (
+            "views are there for other readers"
+        )
         again, _ = opened(spark, tmp_path / "mirrorlake.yml")
         assert again.schema == lake.schema and offsets(again) == [99]
     finally:

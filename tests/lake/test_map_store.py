@@ -1,5 +1,6 @@
-"""Who takes over a flow's map gets nothing more from who had it before, and that one hears of it, whatever clocks say;
-in a folder, and in a catalog, where Delta itself skips a fenced append and says nothing."""
+"""Who takes over a flow's map gets nothing more from who had it before, and that one hears of it,
+whatever clocks say; in a folder, and in a catalog, where Delta itself skips a fenced append and
+says nothing."""
 
 import shutil
 import time
@@ -27,16 +28,36 @@ def lake(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) ->
     if request.param == "folder":
         yield empty_lake(spark, tmp_path)
         return
-    place = Location(catalog="spark_catalog", schema="fences", checkpoints=str(tmp_path / "checkpoints"))
+    place = Location(
+        catalog="spark_catalog", schema="fences", checkpoints=str(tmp_path / "checkpoints")
+    )
     yield open_lake(spark, place, tmp_path)
     spark.sql("DROP SCHEMA spark_catalog.fences CASCADE")
     shutil.rmtree(tmp_path / "checkpoints", ignore_errors=True)
 
 
 def a_run(first: int, batch: int | None = None) -> pa.Table:
-    place = {"flow": "a->b", "topic": "t", "partition": 0, "target_topic": "t", "target_partition": 0}
-    ends = {"source_first": first, "source_last": first, "target_first": first, "target_last": first}
-    row = {**place, **ends, "record_count": 1, "batch_id": batch or first, "generation": 0, "target_generation": 0}
+    place = {
+        "flow": "a->b",
+        "topic": "t",
+        "partition": 0,
+        "target_topic": "t",
+        "target_partition": 0,
+    }
+    ends = {
+        "source_first": first,
+        "source_last": first,
+        "target_first": first,
+        "target_last": first,
+    }
+    row = {
+        **place,
+        **ends,
+        "record_count": 1,
+        "batch_id": batch or first,
+        "generation": 0,
+        "target_generation": 0,
+    }
     kinds = {"partition": pa.int32(), "target_partition": pa.int32(), "generation": pa.int32()}
     kinds["target_generation"] = pa.int32()
     return pa.table({name: pa.array([value], kinds.get(name)) for name, value in row.items()})
@@ -44,7 +65,8 @@ def a_run(first: int, batch: int | None = None) -> pa.Table:
 
 def mapped(lake: Lake) -> list[int]:
     return [
-        row["source_first"] for row in now_of(lake).rows("SELECT source_first FROM offset_map ORDER BY source_first")
+        row["source_first"]
+        for row in now_of(lake).rows("SELECT source_first FROM offset_map ORDER BY source_first")
     ]
 
 
@@ -52,13 +74,17 @@ def test_an_append_of_an_older_process_is_not_taken_after_a_takeover(lake: Lake)
     older, newer = LakeMap(lake, "a->b"), LakeMap(lake, "a->b")
     before = older.take_over(5)
     older.append_map(a_run(1), before + 1)
-    older.append_map(a_run(1), before + 1)  # the answer was lost, say: it is there once, and nobody complains
+    older.append_map(
+        a_run(1), before + 1
+    )  # the answer was lost, say: it is there once, and nobody complains
     older.check_owner()
     after = newer.take_over(5)
     with pytest.raises(Fenced, match="another process has taken over"):
         older.append_map(a_run(2), before + 2)
     with pytest.raises(Fenced):
-        older.append_latency(pa.table({"flow": ["a->b"], "topic": ["t"], "batch_id": [2]}), before + 2)
+        older.append_latency(
+            pa.table({"flow": ["a->b"], "topic": ["t"], "batch_id": [2]}), before + 2
+        )
     with pytest.raises(Fenced):
         older.check_owner()
     newer.append_map(a_run(6, after + 1), after + 1)

@@ -34,7 +34,8 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
 
 @st.composite
 def histories(draw: st.DrawFn) -> Batches:
-    """Batches of one partition: source offsets with gaps, the first target offset (markers there), and age."""
+    """Batches of one partition: source offsets with gaps, the first target offset (markers there),
+    and age."""
     source, target, batches = draw(st.integers(0, 3)), draw(st.integers(0, 3)), []
     count = draw(st.integers(1, 7))
     old = draw(st.integers(0, count))
@@ -64,15 +65,31 @@ def rows_of(topic: str, batches: Batches, **more: object) -> Iterator[dict[str, 
 def pairs(lake: Lake, topic_prefix: str) -> list[tuple[object, ...]]:
     """All that the map says: a row per record."""
     found = []
-    for row in now_of(lake).rows(f"SELECT * FROM offset_map WHERE startswith(topic, '{topic_prefix}')"):
+    for row in now_of(lake).rows(
+        f"SELECT * FROM offset_map WHERE startswith(topic, '{topic_prefix}')"
+    ):
         segments = [Segment(**segment) for segment in row["segments"]]
-        assert (row["source_first"], row["target_first"]) == (segments[0].source_first, segments[0].target_first), row
-        assert (row["source_last"], row["target_last"]) == (segments[-1].source_last, segments[-1].target_last), row
+        assert (row["source_first"], row["target_first"]) == (
+            segments[0].source_first,
+            segments[0].target_first,
+        ), row
+        assert (row["source_last"], row["target_last"]) == (
+            segments[-1].source_last,
+            segments[-1].target_last,
+        ), row
         assert row["record_count"] == sum(segment.record_count for segment in segments), row
-        place = (row["flow"], row["topic"], row["partition"], row["generation"], row["target_topic"])
+        place = (
+            row["flow"],
+            row["topic"],
+            row["partition"],
+            row["generation"],
+            row["target_topic"],
+        )
         for one in segments:
             step = range(one.record_count)
-            found += [(*place, one.source_first + k * one.stride, one.target_first + k) for k in step]
+            found += [
+                (*place, one.source_first + k * one.stride, one.target_first + k) for k in step
+            ]
     return sorted(found)
 
 
@@ -85,7 +102,9 @@ def both_ways(lake: Lake, topics: list[str]) -> list[object]:
 
 def rows_left(lake: Lake, topic: str) -> list[tuple[int, int, int | None]]:
     """(first and last source offset, first batch of a merged row) of each row of a topic's map."""
-    rows = now_of(lake).rows(f"SELECT * FROM offset_map WHERE topic = '{topic}' ORDER BY source_first")
+    rows = now_of(lake).rows(
+        f"SELECT * FROM offset_map WHERE topic = '{topic}' ORDER BY source_first"
+    )
     return [(row["source_first"], row["source_last"], row["first_batch_id"]) for row in rows]
 
 
@@ -105,7 +124,11 @@ def test_any_map_translates_as_before(lake: Lake, maps: list[Batches], most: int
     append(
         lake,
         "offset_map",
-        [row for topic, batches in zip(topics, maps, strict=True) for row in rows_of(topic, batches)],
+        [
+            row
+            for topic, batches in zip(topics, maps, strict=True)
+            for row in rows_of(topic, batches)
+        ],
     )
     told, translated = pairs(lake, prefix), both_ways(lake, topics)
     version = lake.version_of("offset_map")
@@ -117,18 +140,32 @@ def test_any_map_translates_as_before(lake: Lake, maps: list[Batches], most: int
         old = [item for item in batches if item[2]]
         segments = sum(len(segments_of(offsets, target)) for offsets, target, _ in old)
         most_rows = -(-segments // most) + len(batches) - len(old)
-        assert len(rows_left(lake, topic)) <= max(most_rows, len(batches) if most == 1 else 0), (topic, batches)
+        assert len(rows_left(lake, topic)) <= max(most_rows, len(batches) if most == 1 else 0), (
+            topic,
+            batches,
+        )
     assert merge(lake, most)[0] <= 2 * len(topics), "what is full is left alone"
 
 
 def test_only_what_may_be_one_row_becomes_one(lake: Lake) -> None:
     def run(topic: str, first: int, age: float = 3 * DAY, **more: object) -> dict[str, object]:
-        return run_row(first, first + 9, age, topic=topic, target_topic=more.pop("target_topic", "t"), **more)
+        return run_row(
+            first, first + 9, age, topic=topic, target_topic=more.pop("target_topic", "t"), **more
+        )
 
     rows = [run("young", 0, 60), run("young", 10, 60)]
     rows += [run("ages", 0), run("ages", 10), run("ages", 20, 60), run("ages", 30)]
-    rows += [run("lives", 0), run("lives", 10), run("lives", 20, generation=1), run("lives", 30, generation=1)]
-    rows += [run("moved", 0), run("moved", 10, target_topic="u"), run("moved", 20, target_topic="u")]
+    rows += [
+        run("lives", 0),
+        run("lives", 10),
+        run("lives", 20, generation=1),
+        run("lives", 30, generation=1),
+    ]
+    rows += [
+        run("moved", 0),
+        run("moved", 10, target_topic="u"),
+        run("moved", 20, target_topic="u"),
+    ]
     back = {"target_first": 0, "target_last": 9}
     back["segments"] = [{"source_first": 10, "stride": 1, "target_first": 0, "record_count": 10}]  # type: ignore[assignment]
     rows += [run("back", 0), run("back", 10, **back), run("back", 20)]
@@ -140,22 +177,31 @@ def test_only_what_may_be_one_row_becomes_one(lake: Lake) -> None:
     assert rows_left(lake, "ages") == [(0, 19, 0), (20, 29, None), (30, 39, None)]
     assert rows_left(lake, "lives") == [(0, 19, 0), (20, 39, 20)]
     assert rows_left(lake, "moved") == [(0, 9, None), (10, 29, 10)]
-    assert rows_left(lake, "back") == [(0, 9, None), (10, 29, 10)], "target offsets that do not rise are not joined"
+    assert rows_left(lake, "back") == [(0, 9, None), (10, 29, 10)], (
+        "target offsets that do not rise are not joined"
+    )
     assert rows_left(lake, "again") == [(0, 19, 0), (20, 29, None)]
     assert rows_left(lake, "flows") == [(0, 9, None), (10, 19, None)]
-    # Offsets that go on on both sides are one segment; the row goes on with what has become old since.
+    # Offsets that go on on both sides are one segment; the row goes on with what has become old
+    # since.
     ages = "SELECT * FROM offset_map WHERE topic = 'ages'"
     assert [len(row["segments"]) for row in now_of(lake).rows(ages)] == [1] * 3
-    lake.sql("UPDATE offset_map SET produced_at = current_timestamp() - INTERVAL 2 DAYS WHERE topic = 'ages'").collect()
+    lake.sql(
+        "UPDATE offset_map SET produced_at = current_timestamp() - INTERVAL 2 DAYS WHERE topic = "
+        "'ages'"
+    ).collect()
     merge(lake)
     assert rows_left(lake, "ages") == [(0, 39, 0)]
     newest = now_of(lake).rows(ages)[0]
-    assert (newest["batch_id"], newest["record_count"]) == (30, 40), "the number of the next batch goes by the newest"
+    assert (newest["batch_id"], newest["record_count"]) == (30, 40), (
+        "the number of the next batch goes by the newest"
+    )
 
 
 @dataclass(frozen=True)
 class Maintained:
-    """A lake of an earlier version behind one `maintain`: what was asked of it before, and is asked again."""
+    """A lake of an earlier version behind one `maintain`: what was asked of it before, and is asked
+    again."""
 
     lake: Lake
     found: dict[str, Any]
@@ -165,28 +211,39 @@ class Maintained:
     @staticmethod
     def answers(lake: Lake) -> tuple[object, ...]:
         """What flows go by: translations, where they go on, and which ACLs are theirs."""
-        places = [("orders", partition, position) for partition in (0, 5, 99) for position in POSITIONS]
+        places = [
+            ("orders", partition, position) for partition in (0, 5, 99) for position in POSITIONS
+        ]
         owned = owned_acls(EventLog(lake).history(FLOW, "acl"))
         return translate_all(now_of(lake), FLOW, places), table_upkeep.floors_of(lake, FLOW), owned
 
 
-#: Positions of a partition whose batches are 7 records and a marker, in and between old ones, and in a young one.
+#: Positions of a partition whose batches are 7 records and a marker, in and between old ones, and
+#: in a young one.
 POSITIONS = (0, 6, 7, 703, 1_399, 1_405)
 PLACES = [(f"east.{name}", f"User:{who}") for name in "ab" for who in "xyz"]
 
 
 @pytest.fixture(scope="module")
 def maintained(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Maintained:
-    """100 partitions, 200 batches: what a process that starts has to read is what one day left. And ACLs, a topic and a
-    group that control has dealt with, over most of a year."""
+    """100 partitions, 200 batches: what a process that starts has to read is what one day left. And
+    ACLs, a topic and a group that control has dealt with, over most of a year."""
     lake, topology = opened(spark, write_file(tmp_path_factory.mktemp("maintained")))
     old = [
-        run_row(batch * 7, batch * 7 + 6, 200 * DAY, partition=partition, target_partition=partition, batch_id=batch,
-                target_first=batch * 8, target_last=batch * 8 + 6,
-                segments=[vars(Segment(batch * 7, 1, batch * 8, 7))])
+        run_row(
+            batch * 7,
+            batch * 7 + 6,
+            200 * DAY,
+            partition=partition,
+            target_partition=partition,
+            batch_id=batch,
+            target_first=batch * 8,
+            target_last=batch * 8 + 6,
+            segments=[vars(Segment(batch * 7, 1, batch * 8, 7))],
+        )
         for batch in range(200)
         for partition in range(100)
-    ]  # fmt: skip
+    ]
     append(lake, "offset_map", old)
     append(lake, "offset_map", [run_row(1_400, 1_409, 60, partition=5, batch_id=200)])
     lake.sql("ALTER TABLE offset_map SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
@@ -198,7 +255,8 @@ def maintained(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def noted_changes() -> Iterator[dict[str, object]]:
-    """Rows of `changes`: ACLs that came and went, a topic that went three times, a group that was moved four times."""
+    """Rows of `changes`: ACLs that came and went, a topic that went three times, a group that was
+    moved four times."""
     dice = random.Random(7)
     acls = [Acl("LITERAL", name, who, "*", "READ", "ALLOW") for name, who in PLACES]
     for number in range(60):
@@ -207,8 +265,16 @@ def noted_changes() -> Iterator[dict[str, object]]:
         told = Change("acl", "t", None if added else text, text if added else None, outcome)
         yield {"flow": FLOW, "at": ago((200 - number) * DAY), **vars(told)}
     for age in (300, 200, 150):
-        yield {"flow": FLOW, "at": ago(age * DAY), **vars(Change("topic", "orders", None, None, "gone"))}
-        yield {"flow": FLOW, "at": ago(age * DAY), **vars(Change("group", "g east.orders-0", "1", str(age)))}
+        yield {
+            "flow": FLOW,
+            "at": ago(age * DAY),
+            **vars(Change("topic", "orders", None, None, "gone")),
+        }
+        yield {
+            "flow": FLOW,
+            "at": ago(age * DAY),
+            **vars(Change("group", "g east.orders-0", "1", str(age))),
+        }
     yield {"flow": FLOW, "at": ago(5), **vars(Change("group", "g east.orders-0", "1", "2"))}
 
 
@@ -225,7 +291,9 @@ def test_changes_that_control_goes_by_stay(maintained: Maintained) -> None:
     assert Maintained.answers(maintained.lake)[2] == owned
     reader = now_of(maintained.lake)
     left = reader.rows("SELECT * FROM changes WHERE kind <> 'acl'")
-    assert sorted((row["kind"], row["after"]) for row in left if row["kind"] == "group") == [("group", "2")]
+    assert sorted((row["kind"], row["after"]) for row in left if row["kind"] == "group") == [
+        ("group", "2")
+    ]
     assert len([row for row in left if row["kind"] == "topic"]) == 1
     (kept,) = reader.rows("SELECT count(*) AS n FROM changes WHERE kind <> 'maintain'")
     assert kept["n"] == maintained.changes - removed and kept["n"] <= 2 + 3 * len(PLACES)

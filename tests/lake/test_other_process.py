@@ -20,15 +20,23 @@ def lake(spark: SparkSession, tmp_path: Path) -> Lake:
     return opened(spark, write_file(tmp_path))[0]
 
 
-def test_a_flow_whose_samples_go_on_coming_is_not_free(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_flow_whose_samples_go_on_coming_is_not_free(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(other_process, "LOOK_SECONDS", 0.1)
-    append(lake, "objectives", [{"flow": FLOW, "mode": "continuous", "enabled": True, "noted_at": ago(60)}])
+    append(
+        lake,
+        "objectives",
+        [{"flow": FLOW, "mode": "continuous", "enabled": True, "noted_at": ago(60)}],
+    )
     append(lake, "positions", [sample(8, 10, 10)])
     ended = threading.Event()
 
     def run() -> None:
         while not ended.wait(1.0):
-            append(lake, "positions", [{**sample(0, 10, 10), "sampled_at": datetime.now(timezone.utc)}])
+            append(
+                lake, "positions", [{**sample(0, 10, 10), "sampled_at": datetime.now(timezone.utc)}]
+            )
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -44,7 +52,14 @@ def test_a_flow_that_was_killed_is_free_when_its_samples_have_ceased(
 ) -> None:
     monkeypatch.setattr("mirrorlake.run.presence.QUIET_SECONDS", 3.0)
     monkeypatch.setattr("mirrorlake.run.presence.QUIET_INTERVALS", 0.3)  # of ten seconds each
-    append(lake, "objectives", [{"flow": FLOW, "mode": "continuous", "enabled": True, "noted_at": ago(60)}])
+    append(
+        lake,
+        "objectives",
+        [{"flow": FLOW, "mode": "continuous", "enabled": True, "noted_at": ago(60)}],
+    )
     append(lake, "positions", [sample(1, 10, 10)])
     assert run_by_other_process(lake, [FLOW]) is None
-    assert _is_free(lake, opened(lake.spark, write_file(lake.directory.parent))[1].flow(FLOW)) == (True, None)
+    assert _is_free(lake, opened(lake.spark, write_file(lake.directory.parent))[1].flow(FLOW)) == (
+        True,
+        None,
+    )

@@ -26,12 +26,16 @@ def lake(spark: SparkSession, tmp_path: Path) -> Lake:
 
 def _rows(*batches: int) -> pa.Table:
     return rows_of(
-        "latency", [{"flow": "a->b", "batch_id": number, "topic": "t", "partition": 0} for number in batches]
+        "latency",
+        [{"flow": "a->b", "batch_id": number, "topic": "t", "partition": 0} for number in batches],
     )
 
 
 def _batches(lake: Lake) -> list[int]:
-    return [row["batch_id"] for row in lake.sql("SELECT batch_id FROM latency ORDER BY batch_id").collect()]
+    return [
+        row["batch_id"]
+        for row in lake.sql("SELECT batch_id FROM latency ORDER BY batch_id").collect()
+    ]
 
 
 def _tables(lake: Lake) -> PathTables:
@@ -41,7 +45,9 @@ def _tables(lake: Lake) -> PathTables:
 
 def _by_spark(lake: Lake, rows: pa.Table, application: str, version: int) -> None:
     writer = lake.spark.createDataFrame(rows).write.format("delta").mode("append")
-    writer.option("txnAppId", application).option("txnVersion", str(version)).saveAsTable(lake.name("latency"))
+    writer.option("txnAppId", application).option("txnVersion", str(version)).saveAsTable(
+        lake.name("latency")
+    )
 
 
 def test_an_application_appends_once_whoever_writes(lake: Lake) -> None:
@@ -60,7 +66,10 @@ def test_who_comes_second_with_the_same_version_writes_nothing(lake: Lake) -> No
     one, two = (PathTables(lake.directory or Path()) for _ in range(2))
     for tables in (one, two):
         assert tables.version("latency") == 0
-    threads = [threading.Thread(target=tables.append, args=("latency", _rows(7), "app", 7)) for tables in (one, two)]
+    threads = [
+        threading.Thread(target=tables.append, args=("latency", _rows(7), "app", 7))
+        for tables in (one, two)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -82,7 +91,9 @@ def test_of_two_that_take_over_at_once_each_has_a_number_of_its_own(lake: Lake) 
     one, two = (PathTables(lake.directory or Path()) for _ in range(2))
     assert one.version("latency") == two.version("latency")
     with ThreadPoolExecutor(2) as threads:
-        numbers = list(threads.map(lambda tables: tables.take_over("latency", "app", 7), (one, two)))
+        numbers = list(
+            threads.map(lambda tables: tables.take_over("latency", "app", 7), (one, two))
+        )
     assert sorted(numbers) == [7, 7 + OWNER_NUMBERS]
     with pytest.raises(Fenced):
         _tables(lake).append("latency", _rows(1), "app", 8)
@@ -115,17 +126,30 @@ def test_compaction_leaves_one_file_and_a_checkpoint(lake: Lake) -> None:
     tables.checkpoint("latency")
     assert tables.due() == [] and len(replaced) == 120 and all(path.exists() for path in replaced)
     (file,) = lake.table("latency").inputFiles()
-    assert pq.read_table(file.removeprefix("file://"))["batch_id"].to_pylist() == list(range(119, -1, -1))
+    assert pq.read_table(file.removeprefix("file://"))["batch_id"].to_pylist() == list(
+        range(119, -1, -1)
+    )
     log = Path(lake.directory or ".") / "latency" / "_delta_log"
     assert list(log.glob("*.checkpoint.parquet"))
 
 
-def test_columns_that_rows_lack_are_null_and_those_that_the_table_lacks_are_added(lake: Lake, tmp_path: Path) -> None:
+def test_columns_that_rows_lack_are_null_and_those_that_the_table_lacks_are_added(
+    lake: Lake, tmp_path: Path
+) -> None:
     old = tmp_path / "old"
-    lake.spark.sql(f"CREATE TABLE delta.`{old}/changes` (flow STRING, at TIMESTAMP NOT NULL, kind STRING) USING DELTA")
+    lake.spark.sql(
+        f"CREATE TABLE delta.`{old}/changes` (flow STRING, at TIMESTAMP NOT NULL, kind STRING) "
+        "USING DELTA"
+    )
     tables = PathTables(old)
-    rows = rows_of("changes", [{"flow": "a->b", "at": None, "kind": "topic", "policy": "p"}]).drop_columns(["before"])
-    at = pa.array(["2026-11-23 12:00:00"]).cast(pa.timestamp("us")).cast(pa.timestamp("us", tz="UTC"))
+    rows = rows_of(
+        "changes", [{"flow": "a->b", "at": None, "kind": "topic", "policy": "p"}]
+    ).drop_columns(["before"])
+    at = (
+        pa.array(["2026-11-23 12:00:00"])
+        .cast(pa.timestamp("us"))
+        .cast(pa.timestamp("us", tz="UTC"))
+    )
     tables.append("changes", rows.set_column(rows.column_names.index("at"), "at", at))
     (row,) = lake.spark.read.format("delta").load(f"{old}/changes").collect()
     assert (row["flow"], row["policy"], row["before"]) == ("a->b", "p", None)

@@ -35,32 +35,57 @@ def test_what_decides_stays_for_ever(spark: SparkSession, tmp_path: Path) -> Non
     kinds = [*CHOICES, "flow_stopped", "content_differs"]
     decided = [(kind, choice) for kind in kinds for choice in choices_of(kind)]
     decided.append(("stage_trimmed", f"{READ_AGAIN} from 7"))
-    ended = [*decided, *_BY_THEMSELVES.items(), ("kind of a newer version", "choice of a newer version")]
+    ended = [
+        *decided,
+        *_BY_THEMSELVES.items(),
+        ("kind of a newer version", "choice of a newer version"),
+    ]
     append(lake, "incidents", [_row(number, *item, 200) for number, item in enumerate(ended)])
-    append(lake, "incidents", [_row(100 + number, *item, 5) for number, item in enumerate(_BY_THEMSELVES.items())])
-    append(lake, "incidents", [{**_row(200, "flow_waits", "", 200), "resolved_at": None, "resolution": None}])
+    append(
+        lake,
+        "incidents",
+        [_row(100 + number, *item, 5) for number, item in enumerate(_BY_THEMSELVES.items())],
+    )
+    append(
+        lake,
+        "incidents",
+        [{**_row(200, "flow_waits", "", 200), "resolved_at": None, "resolution": None}],
+    )
     before = _decisions(lake)
     passing = [item for item in ended if item in _BY_THEMSELVES.items() or item[1] in _OVER]
     passing.remove(("content_differs", "acknowledge"))
 
-    assert table_upkeep.remove_history(lake, "incidents", int(ago(90 * DAY).timestamp() * 1000)) == len(passing)
+    assert table_upkeep.remove_history(
+        lake, "incidents", int(ago(90 * DAY).timestamp() * 1000)
+    ) == len(passing)
 
     assert _decisions(lake) == before
-    left = sorted((row["kind"], row["resolution"] or "") for row in now_of(lake).table_rows("incidents"))
+    left = sorted(
+        (row["kind"], row["resolution"] or "") for row in now_of(lake).table_rows("incidents")
+    )
     kept = [item for item in ended if item not in passing]
     assert left == sorted([*kept, *_BY_THEMSELVES.items(), ("flow_waits", "")])
 
 
 def _row(number: int, kind: str, resolution: str, days: float) -> dict[str, object]:
     """One incident of a partition of its own, which ended so many days ago."""
-    place = {"topic": "orders", "partition": number, "first_offset": number, "last_offset": number + 1}
+    place = {
+        "topic": "orders",
+        "partition": number,
+        "first_offset": number,
+        "last_offset": number + 1,
+    }
     at = {"at": ago((days + 1) * DAY), "resolved_at": ago(days * DAY), "resolution": resolution}
     return {"flow": FLOW, "kind": kind, **place, "target_generation": number, **at}
 
 
 def _decisions(lake: Lake) -> list[Any]:
     """All that is gone by, without what says only how something ended."""
-    ours = [item for item in target_decisions(lake, FLOW) if item.resolution in ("again", "continue", "stop")]
+    ours = [
+        item
+        for item in target_decisions(lake, FLOW)
+        if item.resolution in ("again", "continue", "stop")
+    ]
     source = [item for item in decisions_of(lake, "east") if item.resolution != "acknowledge"]
     known = lake.ask("acknowledged_differences", flow=FLOW)
     return [Incidents(lake).decided(FLOW, lambda _: None), sorted(map(repr, source)), ours, known]

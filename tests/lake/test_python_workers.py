@@ -1,4 +1,5 @@
-"""Python workers of a local session: what they are forked from has imported what they need, and not from a zip."""
+"""Python workers of a local session: what they are forked from has imported what they need, and not
+from a zip."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -19,7 +20,11 @@ def test_workers_come_from_a_process_that_is_ready(spark: SparkSession) -> None:
         for _ in batches:
             yield pa.RecordBatch.from_pydict({"parent": [parent], "pyspark": [pyspark.__file__]})
 
-    (row,) = spark.range(1, numPartitions=1).mapInArrow(told, "parent array<string>, pyspark string").collect()
+    (row,) = (
+        spark.range(1, numPartitions=1)
+        .mapInArrow(told, "parent array<string>, pyspark string")
+        .collect()
+    )
     assert row.parent[:3] == [sys.executable, "-m", "mirrorlake.spark.worker_daemon"]
     assert row.pyspark == pyspark.__file__, "the installed one, not that of python/lib/pyspark.zip"
 
@@ -38,7 +43,8 @@ def test_threads_of_workers_share_heaps(spark: SparkSession) -> None:
 
 
 def test_workers_do_not_list_a_jar_before_each_task(spark: SparkSession) -> None:
-    """The JVM names Spark's own among the places to import from; listing it takes 15 ms of CPU a task."""
+    """The JVM names Spark's own among the places to import from; listing it takes 15 ms of CPU a
+    task."""
 
     def told(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import sys

@@ -1,4 +1,5 @@
-"""The tables that Spark makes are those that `lake/definitions.py` reads from the same statements."""
+"""The tables that Spark makes are those that `lake/definitions.py` reads from the same
+statements."""
 
 from pathlib import Path
 
@@ -26,9 +27,14 @@ def test_definitions_say_what_spark_made(spark: SparkSession, tmp_path: Path) ->
         assert wanted == {key: properties[key] for key in wanted}
 
 
-def test_a_table_of_an_earlier_version_gets_the_columns_it_lacks(spark: SparkSession, tmp_path: Path) -> None:
+def test_a_table_of_an_earlier_version_gets_the_columns_it_lacks(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     location = Location(path=str(tmp_path / "lake"))
     place = tmp_path / "lake" / "states"
-    spark.sql(f"CREATE TABLE delta.`{place}` (cluster STRING NOT NULL, topic STRING, since TIMESTAMP) USING DELTA")
+    spark.sql(
+        f"CREATE TABLE delta.`{place}` (cluster STRING NOT NULL, topic STRING, since TIMESTAMP) "
+        "USING DELTA"
+    )
     lake = open_lake(spark, location, tmp_path)
     assert lake.table("states").columns == [column.name for column in definition("states").columns]

@@ -1,4 +1,5 @@
-"""A day of small commits in fast motion: few files are left, the log has checkpoints, and the tables open fast."""
+"""A day of small commits in fast motion: few files are left, the log has checkpoints, and the
+tables open fast."""
 
 import os
 import time
@@ -22,10 +23,24 @@ ROUNDS, ROUNDS_A_TURN = 250, 10
 
 
 def _round(tables: PathTables, number: int) -> None:
-    key = {"source_cluster": "east", "topic": "t", "partition": 0, "generation": 0, "batch_id": number}
-    records = [{**key, "offset": number * 5 + at, "timestamp": AT, "value": b"v" * 50} for at in range(5)]
+    key = {
+        "source_cluster": "east",
+        "topic": "t",
+        "partition": 0,
+        "generation": 0,
+        "batch_id": number,
+    }
+    records = [
+        {**key, "offset": number * 5 + at, "timestamp": AT, "value": b"v" * 50} for at in range(5)
+    ]
     tables.append("records", rows_of("records", records), "landing", number)
-    run = {"flow": "east->west", "topic": "t", "partition": 0, "target_topic": "t", "target_partition": 0}
+    run = {
+        "flow": "east->west",
+        "topic": "t",
+        "partition": 0,
+        "target_topic": "t",
+        "target_partition": 0,
+    }
     ends = {"source_first": number * 5, "source_last": number * 5 + 4, "target_first": number * 5}
     mapped = {**run, **ends, "target_last": number * 5 + 4, "record_count": 5, "batch_id": number}
     tables.append("offset_map", rows_of("offset_map", [mapped]), "map", number)
@@ -61,14 +76,22 @@ def test_tables_stay_small_while_rounds_go_on(tmp_path: Path) -> None:
         assert len(list((tmp_path / table).glob("*.parquet"))) < 100, "what was replaced is gone"
         log = tmp_path / table / "_delta_log"
         assert list(log.glob("*.checkpoint.parquet"))
-        assert len(list(log.glob("*.json"))) < ROUNDS * 0.7, "what is older than half an hour is gone"
-    offsets = DeltaTable(str(tmp_path / "records")).to_pyarrow_table(columns=["offset"])["offset"].to_pylist()
+        assert len(list(log.glob("*.json"))) < ROUNDS * 0.7, (
+            "what is older than half an hour is gone"
+        )
+    offsets = (
+        DeltaTable(str(tmp_path / "records"))
+        .to_pyarrow_table(columns=["offset"])["offset"]
+        .to_pylist()
+    )
     assert sorted(offsets) == list(range(ROUNDS * 5))
 
 
 def test_a_lake_of_an_earlier_version_gets_short_logs(tmp_path: Path) -> None:
     tables = PathTables(tmp_path)
-    tables.create("records", {"delta.logRetentionDuration": "interval 7 days", "mirrorlake.id": "x"})
+    tables.create(
+        "records", {"delta.logRetentionDuration": "interval 7 days", "mirrorlake.id": "x"}
+    )
     for _ in range(2):
         PathTables(tmp_path).append("records", rows_of("records", []))
     found = tables.properties("records")

@@ -1,4 +1,5 @@
-"""A SQL warehouse answers as Spark does. There is none here: Spark, which has its dialect, is behind the connection."""
+"""A SQL warehouse answers as Spark does. There is none here: Spark, which has its dialect, is
+behind the connection."""
 
 import re
 import sys
@@ -69,19 +70,22 @@ def warehouse(lake: Lake) -> Iterator[WarehouseLake]:
 
 @pytest.fixture(scope="module")
 def duck(lake: Lake) -> DuckLake:
-    """Who is compared with: it answers as Spark does (tests/lake/test_both_engines.py), and sooner."""
+    """Who is compared with: it answers as Spark does (tests/lake/test_both_engines.py), and
+    sooner."""
     assert lake.directory is not None
     return DuckLake(lake.directory)
 
 
 def still(rows: list[dict[str, Any]]) -> list[str]:
-    """Rows without what goes by the time at which they are asked for: a flow gone long is so since some hours ago."""
+    """Rows without what goes by the time at which they are asked for: a flow gone long is so since
+    some hours ago."""
     return told(
         [
             {
                 name: value
                 for name, value in row.items()
-                if not CHANGING.search(name) and not (name == "since" and row.get("alert") == "not_running")
+                if not CHANGING.search(name)
+                and not (name == "since" and row.get("alert") == "not_running")
             }
             for row in rows
         ]
@@ -89,7 +93,8 @@ def still(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def cases() -> Iterator[Any]:
-    """The queries: slow are those that are given no rows, whose text a warehouse gets as Spark does."""
+    """The queries: slow are those that are given no rows, whose text a warehouse gets as Spark
+    does."""
     for kind, name in QUERIES:
         if kind == "queries":
             with_rows = any(f"{{{key}}}" in sql_text(kind, name) for key in FRAMES)
@@ -103,7 +108,8 @@ def test_queries(duck: DuckLake, warehouse: WarehouseLake, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "view", ["alerts", *(pytest.param(view, marks=pytest.mark.slow) for view in VIEWS if view != "alerts")]
+    "view",
+    ["alerts", *(pytest.param(view, marks=pytest.mark.slow) for view in VIEWS if view != "alerts")],
 )
 def test_views(duck: DuckLake, warehouse: WarehouseLake, view: str) -> None:
     ours, theirs = warehouse.table_rows(view), duck.table_rows(view)
@@ -117,12 +123,18 @@ def test_positions_translate(duck: DuckLake, warehouse: WarehouseLake) -> None:
 def test_what_is_staged(duck: DuckLake, warehouse: WarehouseLake) -> None:
     with StageFiles(warehouse).reading() as ours, StageFiles(duck).reading() as theirs:
         for topic in TOPICS:
-            assert ours.ends("east") == theirs.ends("east") and topic in {key[0] for key in ours.ends("east")}
+            assert ours.ends("east") == theirs.ends("east") and topic in {
+                key[0] for key in ours.ends("east")
+            }
 
 
 def test_large_results_come_in_parts(warehouse: WarehouseLake) -> None:
     since = END - timedelta(days=1)
-    parts = list(warehouse.arrow("SELECT offset FROM records WHERE landed_at > :since", {"since": since, "other": 1}))
+    parts = list(
+        warehouse.arrow(
+            "SELECT offset FROM records WHERE landed_at > :since", {"since": since, "other": 1}
+        )
+    )
     assert len(parts) > 2 and sum(part.num_rows for part in parts) > 7
     assert len(warehouse.rows("SELECT * FROM records -- all of them", limit=3)) == 3
 
@@ -136,7 +148,9 @@ def test_a_warehouse_that_is_not_there(lake: Lake) -> None:
     def refused() -> SparkConnection:
         raise PySparkException("401: no such token\nand more")
 
-    with pytest.raises(LakeError, match=r"cannot be reached \(401: no such token\); check lake.warehouse"):
+    with pytest.raises(
+        LakeError, match=r"cannot be reached \(401: no such token\); check lake.warehouse"
+    ):
         WarehouseLake(refused, (PySparkException,)).rows("SELECT 1")
 
 
@@ -144,7 +158,8 @@ FILE = """
 clusters: {{east: {{bootstrap_servers: '127.0.0.1:1'}}, west: {{bootstrap_servers: '127.0.0.1:1'}}}}
 lake:
   {place}
-  warehouse: {{server_hostname: w.example, http_path: /sql/1.0/warehouses/1, access_token: '${{env:TOKEN}}'}}
+  warehouse:
+    {{server_hostname: w.example, http_path: /sql/1.0/warehouses/1, access_token: '${{env:TOKEN}}'}}
 flows: {{east->west: {{topics: [orders]}}}}
 """
 
@@ -154,7 +169,9 @@ def test_the_topology_file_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     file = tmp_path / "mirrorlake.yml"
     file.write_text(FILE.format(place="catalog: main\n  schema: replication"), encoding="utf-8")
     assert "TOKEN" not in repr(load_topology(file).lake)
-    with pytest.raises(InputError, match=r"--engine spark does without it.*pip install 'mirrorlake\[databricks\]'"):
+    with pytest.raises(
+        InputError, match=r"--engine spark does without it.*pip install 'mirrorlake\[databricks\]'"
+    ):
         mirrorlake.open(file).status()
     file.write_text(FILE.format(place="path: ./lake"), encoding="utf-8")
     with pytest.raises(TopologyError, match="a warehouse reads a catalog and schema, and no path"):

@@ -1,4 +1,5 @@
-"""Small files of the stage become one while others write, and who follows the stage sees the same."""
+"""Small files of the stage become one while others write, and who follows the stage sees the
+same."""
 
 import os
 from datetime import datetime, timezone
@@ -70,7 +71,9 @@ def test_order_within_partitions_statistics_and_the_index(lake: Lake) -> None:
     assert len(young.compact(least=10)) == 30
     assert now_of(lake).rows(ordered) == before
     (path,) = DeltaLog(directory / "records").snapshot()[1]["path"].to_pylist()
-    found = pq.read_table(directory / "records" / path, columns=["topic", "partition", "offset"]).to_pylist()
+    found = pq.read_table(
+        directory / "records" / path, columns=["topic", "partition", "offset"]
+    ).to_pylist()
     assert [(row["topic"], row["partition"], row["offset"]) for row in found] == sorted(
         (row["topic"], row["partition"], row["offset"]) for row in found
     )
@@ -83,12 +86,17 @@ def test_order_within_partitions_statistics_and_the_index(lake: Lake) -> None:
     assert lake.sql("SELECT count(*) AS n FROM records WHERE offset >= 60").collect()[0]["n"] == 8
 
 
-def test_few_bytes_in_files_that_are_many_in_memory(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Records of logs compress to a thirtieth: what is put in order at once is told by the rows, not by the files."""
+def test_few_bytes_in_files_that_are_many_in_memory(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records of logs compress to a thirtieth: what is put in order at once is told by the rows,
+    not by the files."""
     tables, directory = _tables(lake)
     young = YoungFiles(directory, StageFiles(lake))
     for batch in range(9):
-        _land(tables, batch, value=f"{batch:02}".encode() * (200_000 if batch in (0, 1) else 10_000))
+        _land(
+            tables, batch, value=f"{batch:02}".encode() * (200_000 if batch in (0, 1) else 10_000)
+        )
     sizes = DeltaLog(directory / "records").snapshot()[1]["size_bytes"].to_pylist()
     assert max(sizes) < 8 * 400_000 // 15, "a batch of 8 records of 400 kB"
     monkeypatch.setattr(young_files, "SMALL_ROWS", 1_000_000)
@@ -99,7 +107,8 @@ def test_few_bytes_in_files_that_are_many_in_memory(lake: Lake, monkeypatch: pyt
 
 
 def test_a_burst_between_quiet_times(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is behind a large file does not become one with what is before it: offsets would have to be sorted."""
+    """What is behind a large file does not become one with what is before it: offsets would have to
+    be sorted."""
     tables, directory = _tables(lake)
     young, stage = YoungFiles(directory, StageFiles(lake)), StageFiles(lake)
     for batch in range(9):
@@ -126,7 +135,9 @@ def test_commits_that_come_meanwhile(lake: Lake) -> None:
     now = DeltaLog(directory / "records").snapshot()[1]["path"].to_pylist()
     assert len(now) == 2
     known = {*now, *paths}
-    assert {path.name for path in (directory / "records").glob("*.parquet")} == known, "nothing is left behind"
+    assert {path.name for path in (directory / "records").glob("*.parquet")} == known, (
+        "nothing is left behind"
+    )
 
 
 def test_spark_optimizes_after_it_and_readers_of_changes_see_nothing_twice(lake: Lake) -> None:
@@ -136,8 +147,14 @@ def test_spark_optimizes_after_it_and_readers_of_changes_see_nothing_twice(lake:
         _land(tables, batch)
     replaced = young.compact(least=2)
     assert len(replaced) == 5
-    changed = lake.spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 1)
-    assert changed.table(lake.name("records")).count() == 5 * 8, "a reader of changes sees each record once"
+    changed = (
+        lake.spark.read.format("delta")
+        .option("readChangeFeed", "true")
+        .option("startingVersion", 1)
+    )
+    assert changed.table(lake.name("records")).count() == 5 * 8, (
+        "a reader of changes sees each record once"
+    )
     for path in replaced:
         path.unlink()
     assert len(list((directory / "records").glob("*.parquet"))) == 1

@@ -1,8 +1,8 @@
 """The process `mirrorlake run` as the simulation has it: the real code of producing over memory.
 
-What is real: the driver's side of a flow, its map writer, the index of the stage, planning, tasks and writers. What is
-replaced: Spark, Delta, the Kafka clients, the clock that numbers batches, and threads, whose work is done when a
-schedule says so.
+What is real: the driver's side of a flow, its map writer, the index of the stage, planning, tasks
+and writers. What is replaced: Spark, Delta, the Kafka clients, the clock that numbers batches, and
+threads, whose work is done when a schedule says so.
 """
 
 import itertools
@@ -89,7 +89,8 @@ class Later(Future):  # type: ignore[type-arg]
 
 
 class Threads:
-    """A pool of threads: the map writer's one thread works later, the two that append beside it work at once."""
+    """A pool of threads: the map writer's one thread works later, the two that append beside it
+    work at once."""
 
     def __init__(self, queue: list[Later], count: int) -> None:
         self._queue = queue
@@ -107,8 +108,9 @@ class Threads:
 
 
 class MemoryStage:
-    """`produce.ports.Stage` over the simulated table: follows commits, builds anew where they are forgotten. In a
-    `catalog`, as there, files that commits take away stay in the index until somebody finds them gone."""
+    """`produce.ports.Stage` over the simulated table: follows commits, builds anew where they are
+    forgotten. In a `catalog`, as there, files that commits take away stay in the index until
+    somebody finds them gone."""
 
     def __init__(self, world: World, catalog: bool) -> None:
         self._world = world
@@ -123,7 +125,11 @@ class MemoryStage:
         if self._index is None or self._index.version + 1 < stage.known_from:
             index = self._index = self._index or StageIndex()
             paths = stage.paths()
-            index.apply([(path, self._ranges(path)) for path in paths], set(index.paths()) - set(paths), stage.version)
+            index.apply(
+                [(path, self._ranges(path)) for path in paths],
+                set(index.paths()) - set(paths),
+                stage.version,
+            )
         while self._index.version < stage.version:
             commit = stage.commits[self._index.version + 1]
             adds: Sequence[str] = [] if self._catalog and commit.removes else commit.adds
@@ -190,9 +196,18 @@ class MemoryMap:
         found: dict[tuple[Any, ...], tuple[int, int]] = {}
         newest = -1
         for row in self._tables.of("offset_map"):
-            place = (row["topic"], row["partition"], row["target_topic"], row["target_generation"], row["generation"])
+            place = (
+                row["topic"],
+                row["partition"],
+                row["target_topic"],
+                row["target_generation"],
+                row["generation"],
+            )
             source, target = found.get(place, (0, 0))
-            found[place] = (max(source, row["source_last"] + 1), max(target, row["target_last"] + 1))
+            found[place] = (
+                max(source, row["source_last"] + 1),
+                max(target, row["target_last"] + 1),
+            )
             newest = max(newest, row["batch_id"])
         return [MappedEnd(*place, *ends) for place, ends in found.items()], newest
 
@@ -244,7 +259,12 @@ class MemoryLosses:
                         offset = one["source_first"] + number * one["stride"]
                         found.setdefault(run["generation"] or 0, []).append(offset)
         return [
-            {"generation": generation, "first_offset": min(at), "last_offset": max(at), "record_count": len(at)}
+            {
+                "generation": generation,
+                "first_offset": min(at),
+                "last_offset": max(at),
+                "record_count": len(at),
+            }
             for generation, at in sorted(found.items())
         ]
 
@@ -257,25 +277,37 @@ class MemoryLosses:
         for run in self._runs(of):
             self._world.tables.of("offset_map").remove(run)
             kept = [
-                {**one, "record_count": min(one["record_count"], of["target_offset"] - one["target_first"])}
+                {
+                    **one,
+                    "record_count": min(
+                        one["record_count"], of["target_offset"] - one["target_first"]
+                    ),
+                }
                 for one in run["segments"]
                 if one["target_first"] < of["target_offset"]
             ]
             if kept:
                 last = kept[-1]
                 source_last = last["source_first"] + (last["record_count"] - 1) * last["stride"]
-                ends = {"source_last": source_last, "target_last": last["target_first"] + last["record_count"] - 1}
+                ends = {
+                    "source_last": source_last,
+                    "target_last": last["target_first"] + last["record_count"] - 1,
+                }
                 count = sum(one["record_count"] for one in kept)
-                self._world.tables.of("offset_map").append({**run, **ends, "segments": kept, "record_count": count})
+                self._world.tables.of("offset_map").append(
+                    {**run, **ends, "segments": kept, "record_count": count}
+                )
         self._world.steps.reach("map is cut", lake_failed)
 
     def _runs(self, of: dict[str, Any]) -> list[dict[str, Any]]:
-        return self.lost_runs((of["topic"], of["partition"]), Lost(of["target_generation"], of["target_offset"]))
+        return self.lost_runs(
+            (of["topic"], of["partition"]), Lost(of["target_generation"], of["target_offset"])
+        )
 
 
 class MemoryWorkers:
-    """`produce.ports.Workers`: one task a shard, one after another, in workers that may die (the long way) or in the
-    driver itself (the short way), as the salt says."""
+    """`produce.ports.Workers`: one task a shard, one after another, in workers that may die (the
+    long way) or in the driver itself (the short way), as the salt says."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -293,7 +325,10 @@ class MemoryWorkers:
     def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, pa.Table]:
         """Run jobs whose workers read files."""
         if self._goes_the_short_way(jobs):
-            tasks = [lambda job=job: [produce_shard(job, read_shard(job.plan, job.skipped))] for job in jobs]
+            tasks = [
+                lambda job=job: [produce_shard(job, read_shard(job.plan, job.skipped))]
+                for job in jobs
+            ]
             return "short", self._here(tasks)
         reader = ReadFiles(jobs)
         return "long", self._run(
@@ -309,7 +344,9 @@ class MemoryWorkers:
         for row in self._world.stage.rows():
             plan = wanted.get((row.topic, row.partition, row.generation))
             if plan is not None and plan.first <= row.offset <= plan.last:
-                by_shard.setdefault(shard_of(row.topic, row.partition, produce_tasks), []).append(row)
+                by_shard.setdefault(shard_of(row.topic, row.partition, produce_tasks), []).append(
+                    row
+                )
         parts: dict[int, list[pa.RecordBatch]] = {}
         for shard, found in sorted(by_shard.items()):
             found.sort(key=lambda row: (row.topic, row.partition, row.offset))
@@ -318,9 +355,14 @@ class MemoryWorkers:
             if not found:
                 continue  # Spark runs no task
             batch = arrow(found)
-            columns = [pa.array([shard] * batch.num_rows, pa.int32()), *(batch.column(name) for name in _ROWS)]
+            columns = [
+                pa.array([shard] * batch.num_rows, pa.int32()),
+                *(batch.column(name) for name in _ROWS),
+            ]
             # Spark's hash puts several shards into one task.
-            parts.setdefault(shard % 2, []).append(pa.RecordBatch.from_arrays(columns, names=["shard", *_ROWS]))
+            parts.setdefault(shard % 2, []).append(
+                pa.RecordBatch.from_arrays(columns, names=["shard", *_ROWS])
+            )
         if self._goes_the_short_way(jobs):
             every = [batch for batches in parts.values() for batch in batches]
             return "short", self._here([lambda: list(ReadRows(jobs)(every))])
@@ -345,12 +387,16 @@ class MemoryWorkers:
             raise failure
         return pa.Table.from_batches(found, schema=RESULT)
 
-    def _run(self, work: Callable[[Any], Iterator[pa.RecordBatch]], tasks: Sequence[list[pa.RecordBatch]]) -> pa.Table:
+    def _run(
+        self, work: Callable[[Any], Iterator[pa.RecordBatch]], tasks: Sequence[list[pa.RecordBatch]]
+    ) -> pa.Table:
         found: list[pa.RecordBatch] = []
         failure: TaskFailed | None = None
         for number, batches in enumerate(tasks):
             try:
-                found.extend(self._world.run_task(number, lambda batches=batches: list(work(iter(batches)))))
+                found.extend(
+                    self._world.run_task(number, lambda batches=batches: list(work(iter(batches))))
+                )
             except TaskFailed as error:
                 failure = failure or error
                 if self._world.salt % 3 == 0:
@@ -363,7 +409,9 @@ class MemoryWorkers:
 def install(world: World, stack: ExitStack) -> None:
     """Put the simulation in the place of the real things, until the stack is closed."""
     clusters = {SOURCE: world.source, TARGET: world.target}
-    quiet = SimpleNamespace(**{name: lambda *_: None for name in ("debug", "info", "warning", "error", "exception")})
+    quiet = SimpleNamespace(
+        **{name: lambda *_: None for name in ("debug", "info", "warning", "error", "exception")}
+    )
     clock = itertools.count(1)
 
     def time_ns() -> int:
@@ -385,18 +433,29 @@ def install(world: World, stack: ExitStack) -> None:
         (writer, "Consumer", client_of(Consumer)),
         (fencing, "Consumer", client_of(Consumer)),
         (delivery, "NEW_PARTITION_SECONDS", -1.0),
-        *((module, "time", SimpleNamespace(monotonic=lambda: 0.0)) for module in (writer, delivery, patience)),
+        *(
+            (module, "time", SimpleNamespace(monotonic=lambda: 0.0))
+            for module in (writer, delivery, patience)
+        ),
         (writer, "METADATA_BYTES", world.settings.metadata_bytes),
         (writer, "logger", quiet),
         (writer, "AdminClient", lambda _settings: world.target),
-        (writer, "topic_rights", lambda target, names: {n: {"READ"} if n in target.denied else None for n in names}),
+        (
+            writer,
+            "topic_rights",
+            lambda target, names: {n: {"READ"} if n in target.denied else None for n in names},
+        ),
         (task, "TRANSACTION_RECORDS", world.settings.transaction_records),
         (task, "_writers", ClientPool()),
         (task, "_paces", ClientPool()),
         (task, "WORKER", ""),
         (failpoints, "reached", lambda point: world.steps.reach(point, timed_out)),
         (map_writer, "ThreadPoolExecutor", lambda count, **_: Threads(world.later, count)),
-        (stage_files, "open_parquet", lambda uri, _coded: ParquetView(world.stage.batch(uri), world.steps)),
+        (
+            stage_files,
+            "open_parquet",
+            lambda uri, _coded: ParquetView(world.stage.batch(uri), world.steps),
+        ),
         *stand_ins(),
         (produce_flow, "logger", quiet),
         (target_losses, "logger", quiet),
@@ -408,7 +467,8 @@ def install(world: World, stack: ExitStack) -> None:
 
 
 class Driver:
-    """One process. It notes incidents as the real one does, and begins the flow anew after a failure."""
+    """One process. It notes incidents as the real one does, and begins the flow anew after a
+    failure."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -429,7 +489,9 @@ class Driver:
         """One batch of the flow; False when there is nothing to do."""
         try:
             self._denied &= self.world.target.denied
-            differs = self._begins_anew or self._wanted() != self._begun_with or self._targets_differ()
+            differs = (
+                self._begins_anew or self._wanted() != self._begun_with or self._targets_differ()
+            )
             if self._flow is not None and differs:
                 self.stop_flow()
             self._begins_anew = False
@@ -438,7 +500,11 @@ class Driver:
                 self.world.target_unseen = False
                 self._begun_with = self._wanted()
                 self._flow = FlowProducer(
-                    self._stage, MemoryMap(self.world), MemoryWorkers(self.world), self._spec(), self._targets.ensure
+                    self._stage,
+                    MemoryMap(self.world),
+                    MemoryWorkers(self.world),
+                    self._spec(),
+                    self._targets.ensure,
                 )
                 if self._stops_where_lost(self._flow):
                     self.stop_flow()
@@ -503,7 +569,8 @@ class Driver:
             later.run()
 
     def drain(self) -> None:
-        """Wait until all that was produced is in the map; where that fails, the flow is begun anew."""
+        """Wait until all that was produced is in the map; where that fails, the flow is begun
+        anew."""
         if self._flow is None:
             return
         try:
@@ -513,15 +580,16 @@ class Driver:
             raise
 
     def still_needed(self, topic: str) -> list[StillNeeded]:
-        """What of a topic must stay in the stage for the flow. Where this process does not run it, nobody does: what
-        outlived a process is fenced."""
+        """What of a topic must stay in the stage for the flow. Where this process does not run it,
+        nobody does: what outlived a process is fenced."""
         world = self.world
         floors = floors_of(MemoryMap(world).ends()[0], lambda name: name, self._targets.living)
         committed: dict[TopicAndPartition, Committed] | None = None
         if self._flow is None:
             committed, group = {}, f"mirrorlake-{world.lake_id}-{FLOW}"
             shards = [
-                Target({"bootstrap.servers": TARGET}, {}, group, f"{group}-{shard}", 3, True) for shard in range(3)
+                Target({"bootstrap.servers": TARGET}, {}, group, f"{group}-{shard}", 3, True)
+                for shard in range(3)
             ]
             fence_all(shards, world.target.topics)
             for (owner, key), (offset, metadata) in world.target.positions.items():
@@ -544,7 +612,15 @@ class Driver:
 
     def come_back(self) -> None:
         """Go on after being suspended, with what a process may be at then, and end."""
-        for work in (self.append_map, self.produce, self.land, self.produce, self.append_map, self.drain, self.stop):
+        for work in (
+            self.append_map,
+            self.produce,
+            self.land,
+            self.produce,
+            self.append_map,
+            self.drain,
+            self.stop,
+        ):
             try:
                 work()
             except Exception as error:  # noqa: BLE001 - it goes on after failures, until it is fenced
@@ -572,7 +648,9 @@ class Driver:
     def _wanted(self) -> object:
         """What the flow is begun anew for when it changes."""
         world = self.world
-        decided = [(item.kind, item.topic, item.partition, item.resolution) for item in world.incidents]
+        decided = [
+            (item.kind, item.topic, item.partition, item.resolution) for item in world.incidents
+        ]
         left_out = [sorted(names) for names in (world.paused, self._denied)]
         return sorted(world.selected), left_out, [item for item in decided if item[3] is not None]
 
@@ -614,7 +692,8 @@ class Driver:
         )
 
     def _holds(self, item: Incident) -> bool:
-        """As `lake/incidents.py: decided`: what was decided about another target topic does not hold."""
+        """As `lake/incidents.py: decided`: what was decided about another target topic does not
+        hold."""
         living = self._targets.living.get(str(item.topic))
         return living is None or item.target_generation == living.number
 
@@ -640,5 +719,7 @@ class Driver:
                 flow.drain()
             finally:
                 last = (error.generation or 0, (error.first_offset or 0) - 1)
-                self._tell_lost(*loss_errors(MemoryLosses(self.world), FLOW, key[0], key, lost, last))  # type: ignore[arg-type]
+                self._tell_lost(
+                    *loss_errors(MemoryLosses(self.world), FLOW, key[0], key, lost, last)
+                )  # type: ignore[arg-type]
         self._begun_with = None  # it begins anew

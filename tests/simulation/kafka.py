@@ -1,9 +1,11 @@
-"""An in-memory Kafka cluster, and clients of it, as far as replication can tell them from real ones.
+"""An in-memory Kafka cluster, and clients of it, as far as replication can tell them from real
+ones.
 
-`Producer` and `Consumer` take the place of confluent_kafka's in `produce/`. Kept from the real thing: control
-markers and aborted records take offsets; a transaction makes records and group positions visible together; whoever
-initialises a transactional id fences the one before and ends what it left open; positions of an open transaction are
-not stable; positions vanish with their topic, or expire; a topic made again has another id and begins at 0.
+`Producer` and `Consumer` take the place of confluent_kafka's in `produce/`. Kept from the real
+thing: control markers and aborted records take offsets; a transaction makes records and group
+positions visible together; whoever initialises a transactional id fences the one before and ends
+what it left open; positions of an open transaction are not stable; positions vanish with their
+topic, or expire; a topic made again has another id and begins at 0.
 """
 
 import itertools
@@ -17,7 +19,8 @@ from mirrorlake.offsets.positions import TopicAndPartition
 from tests.simulation.steps import Steps
 
 Header = tuple[str, bytes | None]
-#: Records whose value begins like this are larger than a target takes: it refuses their batch as a whole.
+#: Records whose value begins like this are larger than a target takes: it refuses their batch as a
+#: whole.
 TOO_LARGE = b"large:"
 #: Those that a target refuses by themselves, and says so of the record (KIP-467).
 ODD = b"odd:"
@@ -63,11 +66,14 @@ class Entry:
     @property
     def visible(self) -> bool:
         """Whether a read_committed consumer sees it."""
-        return not (self.marker or self.gone) and (self.transaction is None or self.transaction.state == "committed")
+        return not (self.marker or self.gone) and (
+            self.transaction is None or self.transaction.state == "committed"
+        )
 
 
 class Log:
-    """One partition: the offset of an entry is its index; what lies below `start` cannot be read any more."""
+    """One partition: the offset of an entry is its index; what lies below `start` cannot be read
+    any more."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -93,7 +99,11 @@ class Log:
         """Add an entry; returns its offset."""
         entry.epoch = self.epoch
         self.entries.append(entry)
-        if entry.transaction is not None and not entry.marker and self not in entry.transaction.logs:
+        if (
+            entry.transaction is not None
+            and not entry.marker
+            and self not in entry.transaction.logs
+        ):
             entry.transaction.logs.append(self)
         return len(self.entries) - 1
 
@@ -104,7 +114,8 @@ class Log:
                 yield offset, self.entries[offset]
 
     def rewind(self, end: int) -> None:
-        """Lose the newest entries, as by an unclean election: a new leader epoch begins at `end`."""
+        """Lose the newest entries, as by an unclean election: a new leader epoch begins at
+        `end`."""
         del self.entries[end:]
         self.start = min(self.start, end)
         self.epoch += 1
@@ -137,7 +148,9 @@ class Cluster:
 
     def create(self, name: str, partitions: int) -> Topic:
         """Make a topic."""
-        topic = Topic(name, f"{self.name}-{name}-{next(self._ids)}", [Log() for _ in range(partitions)])
+        topic = Topic(
+            name, f"{self.name}-{name}-{next(self._ids)}", [Log() for _ in range(partitions)]
+        )
         self.topics[name] = topic
         return topic
 
@@ -153,12 +166,14 @@ class Cluster:
         return found.logs[partition] if found is not None and partition < len(found.logs) else None
 
     def expire(self, group: str | None = None) -> None:
-        """Forget positions, as a broker does with those of a group that was idle for `offsets.retention.minutes`."""
+        """Forget positions, as a broker does with those of a group that was idle for
+        `offsets.retention.minutes`."""
         for place in [place for place in self.positions if group in (None, place[0])]:
             del self.positions[place]
 
     def begin(self, transactional_id: str) -> int:
-        """A producer's `init_transactions`: ends what is open, fences the one before, and returns the new epoch."""
+        """A producer's `init_transactions`: ends what is open, fences the one before, and returns
+        the new epoch."""
         self.end(transactional_id, "aborted")
         self.forgotten.discard(transactional_id)
         self._epochs[transactional_id] = self._epochs.get(transactional_id, -1) + 1
@@ -185,11 +200,16 @@ class Cluster:
         for log in transaction.logs:
             log.append(Entry(transaction=transaction, marker=True))
         if state == "committed":
-            living = {place: at for place, at in transaction.positions.items() if self.log(*place[1]) is not None}
+            living = {
+                place: at
+                for place, at in transaction.positions.items()
+                if self.log(*place[1]) is not None
+            }
             self.positions.update(living)
 
     def time_out(self) -> None:
-        """Transactions that nobody has ended for `transaction.timeout.ms` are aborted and their producers fenced."""
+        """Transactions that nobody has ended for `transaction.timeout.ms` are aborted and their
+        producers fenced."""
         for name in list(self._open):
             self.end(name, "aborted")
             self._epochs[name] += 1
@@ -200,7 +220,12 @@ class Cluster:
 
     def unstable(self, group: str) -> set[TopicAndPartition]:
         """Partitions with positions of a group in an open transaction."""
-        return {place[1] for open_ in self._open.values() for place in open_.positions if place[0] == group}
+        return {
+            place[1]
+            for open_ in self._open.values()
+            for place in open_.positions
+            if place[0] == group
+        }
 
 
 class Message:
@@ -241,7 +266,8 @@ class Producer:
         self._id = str(settings["transactional.id"])
         self._epoch = -1
         self._queue: list[tuple[TopicAndPartition, Entry, Callback | None]] = []
-        #: What failed the open transaction first: it can only be aborted then, and nothing more is sent.
+        #: What failed the open transaction first: it can only be aborted then, and nothing more is
+        #: sent.
         self._refused: KafkaError | None = None
 
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> None:
@@ -294,9 +320,13 @@ class Producer:
     def _add_partitions(self, topics: Iterable[str] = ()) -> KafkaError | None:
         """Why the coordinator does not add partitions of topics to the transaction."""
         if self._id in self._cluster.forgotten:
-            return abortable(KafkaError.INVALID_PRODUCER_ID_MAPPING, "nobody has this transactional id")
+            return abortable(
+                KafkaError.INVALID_PRODUCER_ID_MAPPING, "nobody has this transactional id"
+            )
         if self._cluster.denied.intersection(topics):
-            return abortable(KafkaError.TOPIC_AUTHORIZATION_FAILED, "a partition could not be added")
+            return abortable(
+                KafkaError.TOPIC_AUTHORIZATION_FAILED, "a partition could not be added"
+            )
         return None
 
     def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
@@ -306,7 +336,12 @@ class Producer:
         return len(self._queue)
 
     def _deliver(
-        self, topic: str, partition: int, entry: Entry, callback: Callback | None, refused: KafkaError | None
+        self,
+        topic: str,
+        partition: int,
+        entry: Entry,
+        callback: Callback | None,
+        refused: KafkaError | None,
     ) -> None:
         log = self._cluster.log(topic, partition)
 
@@ -318,9 +353,13 @@ class Producer:
         if error is None:
             self._step("append", foreign)
         if not self._cluster.is_current(self._id, self._epoch):
-            error = KafkaError(KafkaError._FENCED, "another producer has this transactional id", True, False, False)
+            error = KafkaError(
+                KafkaError._FENCED, "another producer has this transactional id", True, False, False
+            )
         elif log is None:
-            error = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART, "the topic is gone", False, True, False)
+            error = KafkaError(
+                KafkaError.UNKNOWN_TOPIC_OR_PART, "the topic is gone", False, True, False
+            )
         if self._refused is None and error is not None:
             self._refused = error if error.fatal() else abortable(_blamed(error), error.str())
         offset = -1
@@ -339,7 +378,10 @@ class Producer:
         self._check_refused()
         transaction = self._cluster.opened(self._id)
         for item in positions:
-            transaction.positions[group.group_id, (item.topic, item.partition)] = (item.offset, item.metadata or "")
+            transaction.positions[group.group_id, (item.topic, item.partition)] = (
+                item.offset,
+                item.metadata or "",
+            )
 
     def commit_transaction(self, timeout: float = -1) -> None:
         self.flush()
@@ -355,7 +397,9 @@ class Producer:
         self._check()
         code = None if self._refused is None else self._refused.code()
         if code == KafkaError.TOPIC_AUTHORIZATION_FAILED and not self._cluster.is_open(self._id):
-            raise KafkaException(abortable(KafkaError.INVALID_TXN_STATE, "the coordinator has no transaction to end"))
+            raise KafkaException(
+                abortable(KafkaError.INVALID_TXN_STATE, "the coordinator has no transaction to end")
+            )
         self._cluster.end(self._id, "aborted")
         self._refused = None
 
@@ -365,7 +409,9 @@ class Producer:
 
     def _check(self) -> None:
         if not self._cluster.is_current(self._id, self._epoch):
-            raise failed(KafkaError._FENCED, "another producer has this transactional id", fatal=True)
+            raise failed(
+                KafkaError._FENCED, "another producer has this transactional id", fatal=True
+            )
 
     def _step(self, name: str, foreign: Callable[[], None] | None = None) -> None:
         self._steps.reach(f"{self._id} {name}", timed_out, foreign)
@@ -377,7 +423,10 @@ def _refused(batch: Sequence[Entry]) -> list[KafkaError | None]:
     if any(value.startswith(TOO_LARGE) for value in values):
         return [KafkaError(KafkaError.MSG_SIZE_TOO_LARGE, "too large")] * len(batch)
     if any(value.startswith(ODD) for value in values):
-        odd, other = KafkaError(KafkaError.INVALID_TIMESTAMP), KafkaError(KafkaError._INVALID_DIFFERENT_RECORD)
+        odd, other = (
+            KafkaError(KafkaError.INVALID_TIMESTAMP),
+            KafkaError(KafkaError._INVALID_DIFFERENT_RECORD),
+        )
         return [odd if value.startswith(ODD) else other for value in values]
     return [None] * len(batch)
 
@@ -385,7 +434,9 @@ def _refused(batch: Sequence[Entry]) -> list[KafkaError | None]:
 def _blamed(error: KafkaError) -> int:
     """What fails a transaction where a record's error is this."""
     code = int(error.code())
-    return int(KafkaError.INVALID_TIMESTAMP) if code == KafkaError._INVALID_DIFFERENT_RECORD else code
+    return (
+        int(KafkaError.INVALID_TIMESTAMP) if code == KafkaError._INVALID_DIFFERENT_RECORD else code
+    )
 
 
 @dataclass(frozen=True)
@@ -404,9 +455,13 @@ class Consumer:
         self._group = str(settings["group.id"])
         self._read: list[Message] = []
 
-    def committed(self, partitions: Sequence[TopicPartition], timeout: float = -1) -> list[TopicPartition]:
+    def committed(
+        self, partitions: Sequence[TopicPartition], timeout: float = -1
+    ) -> list[TopicPartition]:
         self._steps.reach("committed positions", timed_out)
-        if self._cluster.unstable(self._group) & {(item.topic, item.partition) for item in partitions}:
+        if self._cluster.unstable(self._group) & {
+            (item.topic, item.partition) for item in partitions
+        }:
             raise failed(KafkaError._TIMED_OUT, "positions are still being committed")
         found = []
         for item in partitions:
@@ -418,7 +473,10 @@ class Consumer:
     def commit(self, offsets: Sequence[TopicPartition], asynchronous: bool) -> list[TopicPartition]:
         self._steps.reach("commit positions", timed_out)
         for item in offsets:
-            self._cluster.positions[self._group, (item.topic, item.partition)] = (item.offset, item.metadata or "")
+            self._cluster.positions[self._group, (item.topic, item.partition)] = (
+                item.offset,
+                item.metadata or "",
+            )
         self._steps.reach("positions committed", timed_out)
         return list(offsets)
 
@@ -428,7 +486,10 @@ class Consumer:
         self._steps.reach("watermarks", timed_out)
         log = self._cluster.log(partition.topic, partition.partition)
         if log is None:
-            raise failed(KafkaError._UNKNOWN_PARTITION, f"{partition.topic}-{partition.partition} is not there")
+            raise failed(
+                KafkaError._UNKNOWN_PARTITION,
+                f"{partition.topic}-{partition.partition} is not there",
+            )
         return log.start, log.stable
 
     def assign(self, partitions: Sequence[TopicPartition]) -> None:
@@ -437,7 +498,9 @@ class Consumer:
             log = self._cluster.log(item.topic, item.partition)
             for offset, entry in () if log is None else log.read(item.offset, log.stable):
                 self._read.append(Message(item.topic, item.partition, offset, entry))
-            self._read.append(Message(item.topic, item.partition, 0 if log is None else log.stable, None))
+            self._read.append(
+                Message(item.topic, item.partition, 0 if log is None else log.stable, None)
+            )
 
     def consume(self, num_messages: int = 1, timeout: float = -1) -> "list[Message]":
         self._steps.reach("consume", timed_out)

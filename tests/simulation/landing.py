@@ -1,4 +1,5 @@
-"""Landing as the simulation has it: the real plans of landing over memory, and a model of Spark's query."""
+"""Landing as the simulation has it: the real plans of landing over memory, and a model of Spark's
+query."""
 
 from collections.abc import Collection, Mapping
 
@@ -38,9 +39,15 @@ class MemorySource:
             if not silent:
                 raise
         logs = {key: self._world.source.log(*key) for key in keys if key not in silent}
-        return {key: LogEnds(log.start, log.end, log.epoch) for key, log in logs.items() if log is not None}
+        return {
+            key: LogEnds(log.start, log.end, log.epoch)
+            for key, log in logs.items()
+            if log is not None
+        }
 
-    def rows(self, offsets: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, SingleRow]:
+    def rows(
+        self, offsets: Mapping[TopicAndPartition, int]
+    ) -> Mapping[TopicAndPartition, SingleRow]:
         found = {}
         for key, first in offsets.items():
             log = self._world.source.log(*key)
@@ -66,13 +73,22 @@ class MemoryLandingStore:
 
     def decisions(self) -> Collection[Decision]:
         return [
-            Decision(item.topic or "", item.partition, item.kind, item.last, item.resolution is None, item.resolution)  # type: ignore[arg-type]
+            Decision(
+                item.topic or "",
+                item.partition,
+                item.kind,
+                item.last,
+                item.resolution is None,
+                item.resolution,
+            )  # type: ignore[arg-type]
             for item in self._world.incidents
-            if item.kind in _LOSSES and (item.kind == _LOSSES[0] or item.generation >= self._newest(item))
+            if item.kind in _LOSSES
+            and (item.kind == _LOSSES[0] or item.generation >= self._newest(item))
         ]
 
     def _newest(self, item: Incident) -> int:
-        """The newest generation of what an incident is about; what was lost of another one says nothing of it."""
+        """The newest generation of what an incident is about; what was lost of another one says
+        nothing of it."""
         return self._world.living().generation((str(item.topic), item.partition or 0))
 
     def staged_ends(self) -> Mapping[TopicAndPartition, tuple[int, int]]:
@@ -88,7 +104,9 @@ class MemoryLandingStore:
     def seen(self, places: Collection[PartitionGeneration]) -> Mapping[PartitionGeneration, int]:
         return {place: end for place, end in self._world.samples.items() if place in set(places)}
 
-    def staged_firsts(self, since: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, int]:
+    def staged_firsts(
+        self, since: Mapping[TopicAndPartition, int]
+    ) -> Mapping[TopicAndPartition, int]:
         found: dict[TopicAndPartition, int] = {}
         for row in self._world.stage.rows():
             key = (row.topic, row.partition)
@@ -122,7 +140,9 @@ class Lander:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._planner = LandingPlanner(SOURCE, MemorySource(world), MemoryLandingStore(world), lambda: 0.0)
+        self._planner = LandingPlanner(
+            SOURCE, MemorySource(world), MemoryLandingStore(world), lambda: 0.0
+        )
         self._covered: dict[TopicAndPartition, int] = {}
         self._selected: frozenset[str] = frozenset()
         self._planned: Planned | None = None
@@ -171,7 +191,11 @@ class Lander:
         checkpoint = world.checkpoints[name] = Checkpoint(name)
         settings = world.settings
         told = QueryPlan(
-            SOURCE, planned.plan.starts, planned.plan.generations, settings.land_records, settings.land_files
+            SOURCE,
+            planned.plan.starts,
+            planned.plan.generations,
+            settings.land_records,
+            settings.land_files,
         )
         return Query(world.source, world.stage, checkpoint, told, world.steps)
 

@@ -1,7 +1,8 @@
 """The schedules: what may happen to a replicator, in any order, and what must be true in the end.
 
-Each step is one number, which `Dice` takes apart: so a schedule costs few draws, any mix of steps is as likely as it is
-written here, and smaller numbers are simpler steps, which is what hypothesis looks for once it has found a failure.
+Each step is one number, which `Dice` takes apart: so a schedule costs few draws, any mix of steps
+is as likely as it is written here, and smaller numbers are simpler steps, which is what hypothesis
+looks for once it has found a failure.
 """
 
 from collections.abc import Callable, Sequence
@@ -93,7 +94,9 @@ class Replication(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self._stack = ExitStack()
-        self._events = [name for name, times in EVENTS.items() for _ in range(times) if name not in self.without]
+        self._events = [
+            name for name, times in EVENTS.items() for _ in range(times) if name not in self.without
+        ]
         self._kinds = [name for name in KINDS if name not in self.without]
 
     @initialize(number=NUMBER)
@@ -155,13 +158,19 @@ class Replication(RuleBasedStateMachine):
 
     def _write_refused(self, dice: Dice) -> None:
         """Records come, of which the target refuses the last one, or its batch."""
-        write = (dice.among(TOPICS), dice.upto(1), 1 + dice.upto(3), dice.among(("plain", "committed")))
+        write = (
+            dice.among(TOPICS),
+            dice.upto(1),
+            1 + dice.upto(3),
+            dice.among(("plain", "committed")),
+        )
         refused = dice.among((TOO_LARGE, ODD))
         self._say(f"write {refused!r}{write}")
         self.world.write(*write, refused=refused)
 
     def _deny(self, dice: Dice) -> None:
-        """The right to write some topics is revoked, and given back for the others, while records come."""
+        """The right to write some topics is revoked, and given back for the others, while records
+        come."""
         self.world.target.denied = dice.some(TOPICS)
         self._say(f"denied {sorted(self.world.target.denied)}")
         for topic in TOPICS:
@@ -178,7 +187,8 @@ class Replication(RuleBasedStateMachine):
             self._do(name, 0, None)
 
     def _forget(self, dice: Dice) -> None:
-        """Staged records are deleted by a predicate; the process that does it may die in between."""
+        """Staged records are deleted by a predicate; the process that does it may die in
+        between."""
         topic, salt, finishes = dice.among(TOPICS), dice.upto(99), dice.among((True, True, False))
         if finishes and dice.among((False, True)):
             self._die()
@@ -219,7 +229,8 @@ class Replication(RuleBasedStateMachine):
             self.world.unseen = True
 
     def _stop(self, dice: Dice) -> None:
-        """An operator stops a partition that waits, as it is now; what takes its topic's name goes on."""
+        """An operator stops a partition that waits, as it is now; what takes its topic's name goes
+        on."""
         held = [item for item in self.world.open_incidents() if item.kind == "target_refused"]
         for item in held[: 1 + dice.upto(1)]:
             item.resolution = "stop"
@@ -268,7 +279,8 @@ class Replication(RuleBasedStateMachine):
         self.world.stage.clean_log()
 
     def _move_lake(self, dice: Dice) -> None:
-        """The lake is copied to another place, or `lake.checkpoints` changed: its identity is in its tables."""
+        """The lake is copied to another place, or `lake.checkpoints` changed: its identity is in
+        its tables."""
         self._die()
         kept = dice.among((True, False))
         self._say(f"the lake is moved, with checkpoints: {kept}")
@@ -343,8 +355,13 @@ class Replication(RuleBasedStateMachine):
         steps.fault = None
 
     def _full_disk(self, salt: int) -> Fault | None:
-        """Of the pieces of work in which nothing else strikes, some find the lake's disk full from a step on."""
-        return Fault(FULL, 1 + salt // FULL_EVERY % 8) if salt % FULL_EVERY == 5 and FULL not in self.without else None
+        """Of the pieces of work in which nothing else strikes, some find the lake's disk full from
+        a step on."""
+        return (
+            Fault(FULL, 1 + salt // FULL_EVERY % 8)
+            if salt % FULL_EVERY == 5 and FULL not in self.without
+            else None
+        )
 
     def _die(self) -> None:
         self.world.die()
@@ -359,7 +376,11 @@ class Replication(RuleBasedStateMachine):
                 if topic is None:
                     continue
                 if world.generation_of(topic.topic_id) is None:
-                    newest = max(generation[1] for generation in world.generations if generation[0] == item.topic)
+                    newest = max(
+                        generation[1]
+                        for generation in world.generations
+                        if generation[0] == item.topic
+                    )
                     world.begin_generation(topic.name, newest + 1, topic.topic_id)
                 item.resolution = "new-generation"
             elif item.kind == "source_rewound":
@@ -377,7 +398,9 @@ class Replication(RuleBasedStateMachine):
                     item.resolution = "foreign"
             else:
                 refused = ("skip", "park")[item.at % 2]
-                item.resolution = {"source_truncated": "continue", "target_refused": refused}.get(item.kind, "over")
+                item.resolution = {"source_truncated": "continue", "target_refused": refused}.get(
+                    item.kind, "over"
+                )
 
     def check(self) -> None:
         """Recover, catch up, and see that nothing is wrong."""

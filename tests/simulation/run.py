@@ -12,9 +12,11 @@ from tests.simulation.machine import Replication
 STEPS = 12
 
 
-def simulate(schedules: int, number: int, without: Collection[str] = (), shrink: bool = True) -> None:
-    """Run schedules of the seed `number`, without some events or faults. Raises AssertionError, with the simplest
-    schedule that was found, where a law is broken."""
+def simulate(
+    schedules: int, number: int, without: Collection[str] = (), shrink: bool = True
+) -> None:
+    """Run schedules of the seed `number`, without some events or faults. Raises AssertionError,
+    with the simplest schedule that was found, where a law is broken."""
 
     @seed(number)
     class Machine(Replication):

@@ -1,7 +1,9 @@
-"""An in-memory Delta lake: the stage with its commits and files, and the tables that are appended to.
+"""An in-memory Delta lake: the stage with its commits and files, and the tables that are appended
+to.
 
-Kept from the real thing: a commit adds and removes files; what is removed stays readable until VACUUM; commits are
-forgotten when the log is cleaned up, the snapshot is not; an append with an application and a version happens once.
+Kept from the real thing: a commit adds and removes files; what is removed stays readable until
+VACUUM; commits are forgotten when the log is cleaned up, the snapshot is not; an append with an
+application and a version happens once.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -106,13 +108,17 @@ class Stage:
         """Land files, once for each application and number."""
         self.steps.need_room("stage files")
         paths = self._write(list(rows) for rows in contents if rows)
-        self.steps.reach("stage files written", lake_failed)  # who dies here leaves files that no commit names
+        self.steps.reach(
+            "stage files written", lake_failed
+        )  # who dies here leaves files that no commit names
         self.in_flight = (contents, application, number)
         self.steps.write("stage append", lake_failed)
         self.in_flight = None
         if not self.catalog and self._transactions.get(application, -1) > number:
             raise fenced("records", application, self._transactions[application], number)
-        if self._transactions.get(application, -1) < number:  # in a catalog Delta's sink skips it, and says nothing
+        if (
+            self._transactions.get(application, -1) < number
+        ):  # in a catalog Delta's sink skips it, and says nothing
             self._transactions[application] = number
             self.commits.append(Commit("STREAMING UPDATE", tuple(paths)))
         self.steps.reach("stage appended", lake_failed)
@@ -158,14 +164,22 @@ class Stage:
             self._commit("DELETE", [rows for rows in contents if rows], removes)
 
     def forget(self, gone: Collection[tuple[str, int, int, int]]) -> None:
-        """Delete rows of (topic, partition, generation, offset), file by file, as a predicate does."""
-        old = [path for path in self.paths() if any((*row[1:4], row.offset) in gone for row in self.files[path])]
-        kept = [[row for row in self.files[path] if (*row[1:4], row.offset) not in gone] for path in old]
+        """Delete rows of (topic, partition, generation, offset), file by file, as a predicate
+        does."""
+        old = [
+            path
+            for path in self.paths()
+            if any((*row[1:4], row.offset) in gone for row in self.files[path])
+        ]
+        kept = [
+            [row for row in self.files[path] if (*row[1:4], row.offset) not in gone] for path in old
+        ]
         if old:
             self._commit("DELETE", [rows for rows in kept if rows], old)
 
     def batch(self, path: str) -> pa.RecordBatch:
-        """A file's rows as Arrow. Raises FileNotFoundError for one that is gone, or cannot be opened now."""
+        """A file's rows as Arrow. Raises FileNotFoundError for one that is gone, or cannot be
+        opened now."""
         self.steps.reach("open file", lambda: FileNotFoundError(f"FileNotFoundError: {path}"))
         if path not in self.files:
             raise FileNotFoundError(f"FileNotFoundError: {path}")
@@ -173,7 +187,9 @@ class Stage:
             self._batches[path] = arrow(self.files[path])
         return self._batches[path]
 
-    def _commit(self, operation: str, contents: Iterable[list[Row]], removes: Sequence[str]) -> None:
+    def _commit(
+        self, operation: str, contents: Iterable[list[Row]], removes: Sequence[str]
+    ) -> None:
         self.commits.append(Commit(operation, tuple(self._write(contents)), tuple(removes)))
 
     def _write(self, contents: Iterable[list[Row]]) -> list[str]:
@@ -189,7 +205,9 @@ class Stage:
 def arrow(rows: Sequence[Row]) -> pa.RecordBatch:
     """Rows as the stage's columns."""
     now = [(row.timestamp % 1_000_000 + 1_000) * 1000 for row in rows]
-    times = pa.chunked_array([pa.array([row.timestamp for row in rows], pa.int64()).cast(pa.timestamp("ms", "UTC"))])
+    times = pa.chunked_array(
+        [pa.array([row.timestamp for row in rows], pa.int64()).cast(pa.timestamp("ms", "UTC"))]
+    )
     held, exact = split_times(times)
     beside = pa.nulls(len(rows), pa.int64()) if exact is None else exact.combine_chunks()
     return pa.RecordBatch.from_arrays(
@@ -201,7 +219,9 @@ def arrow(rows: Sequence[Row]) -> pa.RecordBatch:
             held.cast(_TIME).combine_chunks(),
             pa.array([row.key for row in rows], pa.binary()),
             pa.array([row.value for row in rows], pa.binary()),
-            pa.array([[{"key": k, "value": v} for k, v in row.headers] or None for row in rows], HEADERS),
+            pa.array(
+                [[{"key": k, "value": v} for k, v in row.headers] or None for row in rows], HEADERS
+            ),
             pa.array(now, _TIME),
             pa.array([row.generation for row in rows], pa.int32()),
             beside,
@@ -233,7 +253,9 @@ class ParquetView:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def iter_batches(self, _rows: int, columns: Sequence[str], **_: object) -> Iterator[pa.RecordBatch]:
+    def iter_batches(
+        self, _rows: int, columns: Sequence[str], **_: object
+    ) -> Iterator[pa.RecordBatch]:
         rows = self._batch.select(list(columns))
         yield rows.slice(0, rows.num_rows // 2) if self._steps.ends_early("read file") else rows
 
@@ -246,8 +268,11 @@ class Tables:
     rows: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _transactions: dict[str, int] = field(default_factory=dict)
 
-    def append(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
-        """Append, once for each application and version; a smaller one than what is there is fenced."""
+    def append(
+        self, table: str, rows: pa.Table, application: str | None = None, version: int = 0
+    ) -> None:
+        """Append, once for each application and version; a smaller one than what is there is
+        fenced."""
         if rows.num_rows == 0:
             return
         self.steps.write(f"{table} append", lake_failed)

@@ -1,8 +1,9 @@
 """The steps of a simulated process, and what may go wrong at each of them.
 
-Everything that the simulation replaces (Kafka calls, commits to tables, reads of the stage) calls `reach` before and
-behind its effect. A fault that is armed strikes at the n-th step from then on: so a process can die between any two
-effects, and an answer can be lost although the effect took place.
+Everything that the simulation replaces (Kafka calls, commits to tables, reads of the stage) calls
+`reach` before and behind its effect. A fault that is armed strikes at the n-th step from then on:
+so a process can die between any two effects, and an answer can be lost although the effect took
+place.
 """
 
 import errno
@@ -14,11 +15,12 @@ from typing import Literal, TypeVar
 from deltalake.exceptions import DeltaError
 
 Kind = Literal["driver", "worker", "zombie", "error", "foreign", "less", "full"]
-#: What can strike: the driver dies and its workers with it; one worker dies; the driver dies and the task goes on
-#: later, when others have taken over; a call fails; another producer writes into the target partition; a reader of the
-#: stage ends early and says nothing.
+#: What can strike: the driver dies and its workers with it; one worker dies; the driver dies and
+#: the task goes on later, when others have taken over; a call fails; another producer writes into
+#: the target partition; a reader of the stage ends early and says nothing.
 KINDS: tuple[Kind, ...] = ("driver", "worker", "zombie", "error", "foreign", "less")
-#: Beside these the lake's disk may be full, from a step on until the end of the replicator's piece of work.
+#: Beside these the lake's disk may be full, from a step on until the end of the replicator's piece
+#: of work.
 FULL: Kind = "full"
 Answer = TypeVar("Answer")
 
@@ -32,7 +34,8 @@ class WorkerDeath(BaseException):
 
 
 class TaskFailed(Exception):
-    """What the driver hears of a task that failed; `str` of it names the cause, as Spark's errors do."""
+    """What the driver hears of a task that failed; `str` of it names the cause, as Spark's errors
+    do."""
 
 
 @dataclass
@@ -45,7 +48,8 @@ class Fault:
 
 @dataclass
 class Steps:
-    """Counts steps and lets the armed fault strike. Not for use by two threads at once: they take turns."""
+    """Counts steps and lets the armed fault strike. Not for use by two threads at once: they take
+    turns."""
 
     fault: Fault | None = None
     #: The names of all steps so far, for whoever reads a schedule that failed.
@@ -53,7 +57,8 @@ class Steps:
     _task: "_Parkable | None" = None
 
     def write(self, name: str, error: Callable[[], Exception]) -> None:
-        """A step in front of a write to the lake, of which nothing is there yet. A full disk refuses it."""
+        """A step in front of a write to the lake, of which nothing is there yet. A full disk
+        refuses it."""
         self.reach(name, error)
         self.need_room(name)
 
@@ -63,11 +68,22 @@ class Steps:
             self.taken.append(f"no room at {name}")
             text = f"{name}: No space left on device (os error 28)"
             # As Python says it of a file, or as delta-rs says it of a commit.
-            raise OSError(errno.ENOSPC, text) if len(self.taken) % 2 else DeltaError(f"Generic error: {text}")
+            raise (
+                OSError(errno.ENOSPC, text)
+                if len(self.taken) % 2
+                else DeltaError(f"Generic error: {text}")
+            )
 
-    def reach(self, name: str, error: Callable[[], Exception], foreign: Callable[[], None] | None = None) -> None:
-        """A step. `error` makes what a failing call would raise here, `foreign` is what a stranger could do here."""
-        if self.fault is None or self.fault.kind == "less" or (self.fault.kind == "foreign" and foreign is None):
+    def reach(
+        self, name: str, error: Callable[[], Exception], foreign: Callable[[], None] | None = None
+    ) -> None:
+        """A step. `error` makes what a failing call would raise here, `foreign` is what a stranger
+        could do here."""
+        if (
+            self.fault is None
+            or self.fault.kind == "less"
+            or (self.fault.kind == "foreign" and foreign is None)
+        ):
             return
         if self.fault.kind == FULL:
             self.fault.steps -= 1
@@ -102,7 +118,8 @@ class Steps:
         return True
 
     def run_task(self, work: Callable[[], Answer]) -> Answer:
-        """Run what a worker does. Raises Death when the driver died meanwhile, the work going on or not."""
+        """Run what a worker does. Raises Death when the driver died meanwhile, the work going on or
+        not."""
         task = _Parkable(work)
         self._task = task
         try:
@@ -130,7 +147,8 @@ class Steps:
 
 
 class _Parkable:
-    """Work that can be held up at a step, in a thread of its own that only runs while the caller waits for it."""
+    """Work that can be held up at a step, in a thread of its own that only runs while the caller
+    waits for it."""
 
     def __init__(self, work: Callable[[], object]) -> None:
         self.parked = False

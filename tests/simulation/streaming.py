@@ -1,8 +1,10 @@
-"""What Spark's streaming query from Kafka into Delta does, as far as it decides what is landed, and how it may die.
+"""What Spark's streaming query from Kafka into Delta does, as far as it decides what is landed, and
+how it may die.
 
-A batch: `offsets/N` is written, then the Delta commit (with the query's id and N, so once), then `commits/N`. A query
-that starts again does batch N once more if it is not committed. With `failOnDataLoss` it fails where partitions went
-away, begin above 0 while it runs, or lie below the log's start.
+A batch: `offsets/N` is written, then the Delta commit (with the query's id and N, so once), then
+`commits/N`. A query that starts again does batch N once more if it is not committed. With
+`failOnDataLoss` it fails where partitions went away, begin above 0 while it runs, or lie below the
+log's start.
 """
 
 import random
@@ -38,7 +40,8 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """What a query was told: the partitions, and where each begins; generations, where not 0; bounds of a batch."""
+    """What a query was told: the partitions, and where each begins; generations, where not 0;
+    bounds of a batch."""
 
     alias: str
     starts: Mapping[TopicAndPartition, int]
@@ -50,7 +53,9 @@ class QueryPlan:
 class Query:
     """A running query."""
 
-    def __init__(self, cluster: Cluster, stage: Stage, checkpoint: Checkpoint, plan: QueryPlan, steps: Steps) -> None:
+    def __init__(
+        self, cluster: Cluster, stage: Stage, checkpoint: Checkpoint, plan: QueryPlan, steps: Steps
+    ) -> None:
         self._cluster = cluster
         self._stage = stage
         self._checkpoint = checkpoint
@@ -79,7 +84,8 @@ class Query:
         return True
 
     def check_owner(self) -> None:
-        """Raise Fenced if another process has taken over, as the landing worker asks: Delta's own sink does not."""
+        """Raise Fenced if another process has taken over, as the landing worker asks: Delta's own
+        sink does not."""
         application = self._checkpoint.query_id
         if self._stage.is_fenced(application):
             raise Fenced(f"{application} was taken over by another process")
@@ -100,7 +106,10 @@ class Query:
             take = max(0, min(left, latest[key] - begins[key]))
             end[key] = begins[key] + take if latest[key] >= begins[key] else latest[key]
             left -= take
-        return {**end, **{key: at for key, at in start.items() if key not in latest and key not in end}}
+        return {
+            **end,
+            **{key: at for key, at in start.items() if key not in latest and key not in end},
+        }
 
     def _run(self, number: int, start: Ends, end: Ends, salt: int) -> None:
         rows: dict[TopicAndPartition, list[Row]] = {}
@@ -113,12 +122,17 @@ class Query:
             first = start[key]
             if until < first:
                 raise QueryFailed(
-                    f"Partition {key}'s offset was changed from {first} to {until}, some data may have been missed"
+                    f"Partition {key}'s offset was changed from {first} to {until}, some data may "
+                    "have been missed"
                 )
             if log is None or (first < log.start and first < until):
-                raise QueryFailed(f"{key}: offset {first} is below the log's start. Some data may have been lost")
+                raise QueryFailed(
+                    f"{key}: offset {first} is below the log's start. Some data may have been lost"
+                )
             if until > log.end:
-                raise QueryFailed(f"{key}: offset {until} is behind the log's end. Some data may have been lost")
+                raise QueryFailed(
+                    f"{key}: offset {until} is behind the log's end. Some data may have been lost"
+                )
             rows[key] = [
                 Row(
                     self._plan.alias,
@@ -141,7 +155,8 @@ class Query:
         self.progress = dict(end)
 
     def _dealt(self, rows: Mapping[TopicAndPartition, list[Row]], salt: int) -> list[list[Row]]:
-        """Partitions over files, as `coalesce` does: neighbours together, a large one cut between two files."""
+        """Partitions over files, as `coalesce` does: neighbours together, a large one cut between
+        two files."""
         every = [row for key in sorted(rows) for row in rows[key]]
         if self._plan.files < 2 or len(every) < 2:
             return [every]

@@ -1,6 +1,7 @@
 """Target topics as the simulation has them: the real watch over their generations, over memory.
 
-What is around it in a process, `control/topic_sync.py`, is a model: which topics are wanted, making them, growing them.
+What is around it in a process, `control/topic_sync.py`, is a model: which topics are wanted, making
+them, growing them.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -46,13 +47,20 @@ class MemoryTargets:
         return closed != self.closed() or bool(self._generations.decided)
 
     def refresh(self, begins: bool, staged: Iterable[str] = ()) -> None:
-        """Make what is missing of what the source has and of what is `staged`; with `begins` also what was decided."""
+        """Make what is missing of what the source has and of what is `staged`; with `begins` also
+        what was decided."""
         wanted = {*(self._world.source.topics.keys() & self._world.selected), *staged}
         found = self._comparison(wanted)
-        wanted = (wanted | found.decided if begins else wanted - found.decided) - found.waiting - found.stopped
+        wanted = (
+            (wanted | found.decided if begins else wanted - found.decided)
+            - found.waiting
+            - found.stopped
+        )
         for topic in sorted(wanted):
             self._make(topic)
-        self._generations.begin(found, {topic: topic for topic in sorted(wanted) if topic in found.begin})
+        self._generations.begin(
+            found, {topic: topic for topic in sorted(wanted) if topic in found.begin}
+        )
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:
         """Be sure that a batch's topics are there."""
@@ -83,16 +91,28 @@ class _Admin:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def identities(self, topics: Collection[str]) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
+    def identities(
+        self, topics: Collection[str]
+    ) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
         self._world.steps.reach("target ids", timed_out)
         there = self._world.target.topics
-        found = {name: TopicIdentity(there[name].topic_id, len(there[name].logs)) for name in topics if name in there}
+        found = {
+            name: TopicIdentity(there[name].topic_id, len(there[name].logs))
+            for name in topics
+            if name in there
+        }
         return found, frozenset(topics) - found.keys()
 
-    def end_offsets(self, keys: Iterable[TopicAndPartition], committed: bool) -> dict[TopicAndPartition, int]:
+    def end_offsets(
+        self, keys: Iterable[TopicAndPartition], committed: bool
+    ) -> dict[TopicAndPartition, int]:
         self._world.steps.reach("target ends", timed_out)
         logs = {key: self._world.target.log(*key) for key in keys}
-        return {key: log.stable if committed else log.end for key, log in logs.items() if log is not None}
+        return {
+            key: log.stable if committed else log.end
+            for key, log in logs.items()
+            if log is not None
+        }
 
 
 class _Incidents:
@@ -128,13 +148,17 @@ def stand_ins() -> list[tuple[Any, str, object]]:
         "GONE_SECONDS": 0.0,
         "MADE_SECONDS": 0.0,
         "time": SimpleNamespace(monotonic=lambda: 0.0),
-        "logger": SimpleNamespace(**{name: lambda *_: None for name in ("info", "warning", "error")}),
+        "logger": SimpleNamespace(
+            **{name: lambda *_: None for name in ("info", "warning", "error")}
+        ),
     }
     return [(target_generations, name, value) for name, value in functions.items()]
 
 
 def _noted(world: World, _flow: str) -> tuple[dict[str, list[NotedTarget]], dict[str, str]]:
-    return {topic: list(items) for topic, items in world.noted.items()}, {topic: topic for topic in world.noted}
+    return {topic: list(items) for topic, items in world.noted.items()}, {
+        topic: topic for topic in world.noted
+    }
 
 
 def _note(world: World, _flow: str, begun: Mapping[tuple[str, str], NotedTarget]) -> None:
@@ -159,7 +183,12 @@ def _mapped(world: World, _flow: str, topics: Collection[str]) -> dict[str, list
         before = newest.get(key)
         if key[0] not in topics or (before is not None and before.generation > number):
             continue
-        first, last, count, end = row["source_first"], row["source_last"], row["record_count"], row["target_last"] + 1
+        first, last, count, end = (
+            row["source_first"],
+            row["source_last"],
+            row["record_count"],
+            row["target_last"] + 1,
+        )
         if before is not None and before.generation == number:
             first, last = min(first, before.first), max(last, before.last)
             count, end = count + before.record_count, max(end, before.end)
@@ -172,6 +201,8 @@ def _mapped(world: World, _flow: str, topics: Collection[str]) -> dict[str, list
 
 def _close_unfounded(world: World, _flow: str, noted: Mapping[str, int]) -> None:
     for item in world.incidents:
-        about = item.kind == "target_recreated" and noted.get(str(item.topic)) == item.target_generation
+        about = (
+            item.kind == "target_recreated" and noted.get(str(item.topic)) == item.target_generation
+        )
         if about and item.resolution in (None, "again", "continue"):
             item.resolution = "the topic is the one that it was"

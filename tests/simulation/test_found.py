@@ -13,7 +13,13 @@ from tests.simulation.steps import Fault
 class Schedule(Replication):
     """A schedule that is written down: `do` works off tasks, as a machine's rules do."""
 
-    fixed = {"max_records": 2, "produce_tasks": 1, "land_files": 1, "land_records": 100, "transaction_records": 2}
+    fixed = {
+        "max_records": 2,
+        "produce_tasks": 1,
+        "land_files": 1,
+        "land_records": 100,
+        "transaction_records": 2,
+    }
 
     def do(self, *work: str, salt: int = 0) -> None:
         for name in work:
@@ -33,9 +39,11 @@ def schedule() -> Iterator[Schedule]:
     machine.close()
 
 
-def test_a_producer_asks_for_the_position_of_a_partition_that_it_meets_in_a_later_batch(schedule: Schedule) -> None:
-    """Records at the target whose map rows were lost are not written again because the first batch after a restart
-    held another partition of their shard."""
+def test_a_producer_asks_for_the_position_of_a_partition_that_it_meets_in_a_later_batch(
+    schedule: Schedule,
+) -> None:
+    """Records at the target whose map rows were lost are not written again because the first batch
+    after a restart held another partition of their shard."""
     world = schedule.world
     world.write("t0", 0, 2)
     schedule.do("land", "produce")
@@ -48,8 +56,8 @@ def test_a_producer_asks_for_the_position_of_a_partition_that_it_meets_in_a_late
 
 
 def test_an_append_of_a_dead_process_that_arrives_late_adds_nothing(schedule: Schedule) -> None:
-    """A commit to the map that was on its way when its process died may come when the next process has read the map's
-    ends, and has rebuilt the same rows."""
+    """A commit to the map that was on its way when its process died may come when the next process
+    has read the map's ends, and has rebuilt the same rows."""
     schedule.world.write("t0", 0, 2)
     schedule.do("land", "produce")
     schedule.killed(salt=1)  # the append goes on
@@ -60,7 +68,8 @@ def test_an_append_of_a_dead_process_that_arrives_late_adds_nothing(schedule: Sc
 
 
 def test_a_range_without_a_row_is_skipped_where_spark_reads_the_stage(schedule: Schedule) -> None:
-    """A batch's range may lie in a gap between two records of a file: no task runs, so none says that it is done."""
+    """A batch's range may lie in a gap between two records of a file: no task runs, so none says
+    that it is done."""
     world = schedule.world
     world.settings.reader = "rows"
     world.write("t0", 0, 1)
@@ -72,8 +81,9 @@ def test_a_range_without_a_row_is_skipped_where_spark_reads_the_stage(schedule: 
 
 @pytest.mark.parametrize("steps", range(1, 30))
 def test_a_task_of_another_number_of_shards_writes_no_more(schedule: Schedule, steps: int) -> None:
-    """A partition's transactional id is another one when a flow comes back with another number of shards: whatever a
-    task of before is about to do, nobody who initialises the new id fences it."""
+    """A partition's transactional id is another one when a flow comes back with another number of
+    shards: whatever a task of before is about to do, nobody who initialises the new id fences
+    it."""
     world = schedule.world
     world.settings.produce_tasks = 2
     schedule.do("land", "produce")
@@ -92,7 +102,8 @@ def test_a_task_of_another_number_of_shards_writes_no_more(schedule: Schedule, s
 def test_a_task_of_another_number_of_shards_that_begins_between_two_batches_writes_nothing(
     schedule: Schedule, steps: int
 ) -> None:
-    """It initialises its id behind all who could fence it, while the new ones are in the middle of what it has."""
+    """It initialises its id behind all who could fence it, while the new ones are in the middle of
+    what it has."""
     world = schedule.world
     partition = next(number for number in (0, 1) if shard_of("t0", number, 2) == 1)
     world.write("t0", partition, 1)
@@ -111,8 +122,11 @@ def test_a_task_of_another_number_of_shards_that_begins_between_two_batches_writ
 
 
 @pytest.mark.parametrize("steps", range(1, 12))
-def test_a_task_that_begins_behind_a_forget_writes_nothing_of_what_goes(schedule: Schedule, steps: int) -> None:
-    """Nobody runs the flow while `forget` notes what it deletes, but a task of a dead process has the records."""
+def test_a_task_that_begins_behind_a_forget_writes_nothing_of_what_goes(
+    schedule: Schedule, steps: int
+) -> None:
+    """Nobody runs the flow while `forget` notes what it deletes, but a task of a dead process has
+    the records."""
     world = schedule.world
     world.settings.max_records = 100
     world.write("t0", 0, 9)
@@ -124,8 +138,11 @@ def test_a_task_that_begins_behind_a_forget_writes_nothing_of_what_goes(schedule
     schedule.check()
 
 
-def test_rows_that_a_compaction_turned_round_are_not_written_in_that_order(schedule: Schedule) -> None:
-    """A file holds a partition in two ranges, the later one first, and a transaction ends in between."""
+def test_rows_that_a_compaction_turned_round_are_not_written_in_that_order(
+    schedule: Schedule,
+) -> None:
+    """A file holds a partition in two ranges, the later one first, and a transaction ends in
+    between."""
     world = schedule.world
     world.settings.max_records = 100
     for partition, count in ((1, 2), (0, 2), (1, 4)):
@@ -137,9 +154,11 @@ def test_rows_that_a_compaction_turned_round_are_not_written_in_that_order(sched
 
 
 @pytest.mark.parametrize("ahead", [3_600_000, -3_600_000])
-def test_a_clock_that_was_wrong_at_the_last_start_drops_nothing(schedule: Schedule, ahead: int) -> None:
-    """A start by a clock that is an hour ahead fenced the map in the future: what was appended after it was set right
-    did not get there, and nobody heard of it."""
+def test_a_clock_that_was_wrong_at_the_last_start_drops_nothing(
+    schedule: Schedule, ahead: int
+) -> None:
+    """A start by a clock that is an hour ahead fenced the map in the future: what was appended
+    after it was set right did not get there, and nobody heard of it."""
     world = schedule.world
     world.settings.max_records = 100
     world.write("t0", 0, 3)
@@ -160,8 +179,11 @@ def test_a_clock_that_was_wrong_at_the_last_start_drops_nothing(schedule: Schedu
 
 
 @pytest.mark.parametrize("caught", ["in a batch", "idle"])
-def test_a_suspended_process_that_wakes_is_told_that_it_was_fenced(schedule: Schedule, caught: str) -> None:
-    """It would go on for ever, into nothing, with a lag of 0; or take back what another process has."""
+def test_a_suspended_process_that_wakes_is_told_that_it_was_fenced(
+    schedule: Schedule, caught: str
+) -> None:
+    """It would go on for ever, into nothing, with a lag of 0; or take back what another process
+    has."""
     world = schedule.world
     world.write("t0", 0, 2)
     schedule.do("land", "produce", *(() if caught == "in a batch" else ("append_map",)))
@@ -194,7 +216,9 @@ def test_what_a_target_lost_is_out_of_the_map_until_it_is_produced_again(
     schedule.do("land", "produce", "produce", "produce")
     (lost,) = world.open_incidents()
     assert (lost.kind, lost.first, lost.last) == ("target_lost", 2, 5)
-    assert [(run["source_last"], run["target_last"]) for run in world.tables.of("offset_map")] == [(1, 1)]
+    assert [(run["source_last"], run["target_last"]) for run in world.tables.of("offset_map")] == [
+        (1, 1)
+    ]
     there = world.target.log("t0", 0)
     assert there is not None and len(list(there.read(0, there.end))) == 2
     monkeypatch.undo()
@@ -207,7 +231,8 @@ def test_what_a_target_lost_is_out_of_the_map_until_it_is_produced_again(
 def test_what_a_flow_has_just_produced_stays_in_the_stage_though_its_topic_is_no_longer_selected(
     schedule: Schedule,
 ) -> None:
-    """Its rows of the map are counted in the stage, and none is there yet: nothing of it is forgotten before."""
+    """Its rows of the map are counted in the stage, and none is there yet: nothing of it is
+    forgotten before."""
     world = schedule.world
     world.write("t0", 0, 2)
     schedule.do("land", "produce")

@@ -71,13 +71,19 @@ def tokens_are_not_asked_for(patch: Patch) -> None:
 
 def appends_are_not_idempotent(patch: Patch) -> None:
     append = Tables.append
-    patch.setattr(Tables, "append", lambda self, table, rows, application=None, version=0: append(self, table, rows))
+    patch.setattr(
+        Tables,
+        "append",
+        lambda self, table, rows, application=None, version=0: append(self, table, rows),
+    )
 
 
 def what_found_no_room_is_taken_for_written(patch: Patch) -> None:
     append = Tables.append
 
-    def append_or_not(self: Tables, table: str, rows: Any, application: str | None = None, version: int = 0) -> None:
+    def append_or_not(
+        self: Tables, table: str, rows: Any, application: str | None = None, version: int = 0
+    ) -> None:
         with contextlib.suppress(OSError, DeltaError):
             append(self, table, rows, application, version)
 
@@ -85,12 +91,15 @@ def what_found_no_room_is_taken_for_written(patch: Patch) -> None:
 
 
 def a_range_is_skipped_that_was_not_produced(patch: Patch) -> None:
-    patch.setattr(report, "_reached", lambda state, segments, recovering, complete: state.plan.last + 1)
+    patch.setattr(
+        report, "_reached", lambda state, segments, recovering, complete: state.plan.last + 1
+    )
 
 
 def progress_is_a_version(patch: Patch) -> None:
-    """A flow that begins takes what is staged for produced up to the version of the newest row of its map, whatever it
-    selected then: the bug by which a changed selection and a crash lost most of a backlog."""
+    """A flow that begins takes what is staged for produced up to the version of the newest row of
+    its map, whatever it selected then: the bug by which a changed selection and a crash lost most
+    of a backlog."""
     begin = FlowProducer.__init__
 
     def begin_at_version(self: FlowProducer, *args: Any) -> None:

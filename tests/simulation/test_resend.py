@@ -1,5 +1,5 @@
-"""A replay, killed at each of its steps in turn: what a predicate picks within bounds is at the target once, in order,
-and mapped, whatever is landed and rewritten meanwhile."""
+"""A replay, killed at each of its steps in turn: what a predicate picks within bounds is at the
+target once, in order, and mapped, whatever is landed and rewritten meanwhile."""
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -48,7 +48,9 @@ class Scene:
 
     def __init__(self, picks: Picks | None) -> None:
         self._stack = ExitStack()
-        self.world = World(Settings(max_records=6, land_records=5, produce_tasks=2, transaction_records=2))
+        self.world = World(
+            Settings(max_records=6, land_records=5, produce_tasks=2, transaction_records=2)
+        )
         install(self.world, self._stack)
         self.picks = picks
         self.world.create("t0", 2)
@@ -58,9 +60,13 @@ class Scene:
         rows = [row for row in self.world.stage.rows() if picks is None or picks(row)]
         places = sorted({row[:4] for row in rows})
         offsets = {place: [row.offset for row in rows if row[:4] == place] for place in places}
-        self.ranges = [StagedRange(*place, min(of), max(of), len(of)) for place, of in offsets.items()]
+        self.ranges = [
+            StagedRange(*place, min(of), max(of), len(of)) for place, of in offsets.items()
+        ]
         self.wanted = {
-            (place[1], place[2]): sorted((row.offset, row.value) for row in rows if row[:4] == place)
+            (place[1], place[2]): sorted(
+                (row.offset, row.value) for row in rows if row[:4] == place
+            )
             for place in places
         }
         for topic, partitions in (("t0", 2), ("t1", 1)):
@@ -94,9 +100,14 @@ class Scene:
             max_records=6,
             reader="auto" if self.picks is None else "rows",
             counted=self.picks is None,
-            targets={"t0.again": TargetGeneration(began=(0, 0)), "t1.again": TargetGeneration(began=(0,))},
+            targets={
+                "t0.again": TargetGeneration(began=(0, 0)),
+                "t1.again": TargetGeneration(began=(0,)),
+            },
         )
-        workers = MemoryWorkers(self.world) if self.picks is None else Picking(self.world, self.picks)
+        workers = (
+            MemoryWorkers(self.world) if self.picks is None else Picking(self.world, self.picks)
+        )
         stage = BoundedStage(MemoryStage(self.world, False), self.ranges)
         producer = FlowProducer(stage, MemoryMap(self.world), workers, spec, lambda _plans: None)
         while producer.step() is not None:
@@ -109,14 +120,19 @@ class Scene:
         for run in self.world.tables.of("offset_map"):
             for segment in run["segments"]:
                 for at in range(segment["record_count"]):
-                    pair = (segment["source_first"] + at * segment["stride"], segment["target_first"] + at)
+                    pair = (
+                        segment["source_first"] + at * segment["stride"],
+                        segment["target_first"] + at,
+                    )
                     mapped.setdefault((run["topic"], run["partition"]), []).append(pair)
         for key, wanted in self.wanted.items():
             log = self.world.target.log(f"{key[0]}.again", key[1])
             assert log is not None
             there = list(log.read(0, log.end))
             assert [entry.value for _, entry in there] == [value for _, value in wanted], key
-            assert sorted(mapped[key]) == [(offset, at) for (offset, _), (at, _) in zip(wanted, there, strict=True)]
+            assert sorted(mapped[key]) == [
+                (offset, at) for (offset, _), (at, _) in zip(wanted, there, strict=True)
+            ]
 
 
 def every_third(row: Row) -> bool:
@@ -129,7 +145,9 @@ def test_at_each_step(kind: Kind, picks: Picks | None) -> None:
     for steps in range(1, MOST_STEPS):
         scene = Scene(picks)
         try:
-            scene.world.salt = 8 * (steps % 2) if kind in ("driver", "error") else 0  # 8: the driver itself produces
+            scene.world.salt = (
+                8 * (steps % 2) if kind in ("driver", "error") else 0
+            )  # 8: the driver itself produces
             struck = strike(scene, Fault(kind, steps))
             scene.check()
         finally:
@@ -140,8 +158,8 @@ def test_at_each_step(kind: Kind, picks: Picks | None) -> None:
 
 
 def strike(scene: Scene, fault: Fault) -> bool:
-    """A process that meets a fault, if it comes to it, and another one that comes to the end; records are landed and
-    files rewritten in between."""
+    """A process that meets a fault, if it comes to it, and another one that comes to the end;
+    records are landed and files rewritten in between."""
     world = scene.world
     world.steps.fault = fault
     try:

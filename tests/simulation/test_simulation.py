@@ -1,8 +1,8 @@
-"""The guarantees, and that progress is offsets, over thousands of schedules (DESIGN.md, "Guarantees, and where they
-come from").
+"""The guarantees, and that progress is offsets, over thousands of schedules (DESIGN.md,
+"Guarantees, and where they come from").
 
-In a process of their own: hypothesis also draws constants that it finds in the modules which are loaded, so that beside
-other tests one seed would give other schedules than `make chaos` does.
+In a process of their own: hypothesis also draws constants that it finds in the modules which are
+loaded, so that beside other tests one seed would give other schedules than `make chaos` does.
 """
 
 import subprocess
@@ -20,7 +20,12 @@ LIMIT = 300
 def test_no_schedule_breaks_a_law(seed: str, pytestconfig: pytest.Config) -> None:
     command = [sys.executable, "-m", "tests.chaos", "--schedules", SCHEDULES, "--seed", seed]
     ended = subprocess.run(
-        command, cwd=pytestconfig.rootpath, capture_output=True, text=True, timeout=LIMIT, check=False
+        command,
+        cwd=pytestconfig.rootpath,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+        check=False,
     )
     assert ended.returncode == 0, ended.stdout[-20_000:] + ended.stderr[-5_000:]
     assert f"{SCHEDULES} schedules, nothing wrong" in ended.stdout

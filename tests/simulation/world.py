@@ -1,4 +1,5 @@
-"""Everything around the code that is simulated: two clusters, a lake, workers, operators, and what must be true."""
+"""Everything around the code that is simulated: two clusters, a lake, workers, operators, and what
+must be true."""
 
 import itertools
 import random
@@ -15,7 +16,12 @@ from mirrorlake.errors import Fenced
 from mirrorlake.forget.still_needed import StillNeeded
 from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.kafka.client_pool import ClientPool
-from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, LandingPlan, TopicGeneration
+from mirrorlake.landing.source_comparison import (
+    Branch,
+    CurrentGenerations,
+    LandingPlan,
+    TopicGeneration,
+)
 from mirrorlake.offsets.generations import Begun, NotedTarget, SourceGenerations, counts_from
 from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.positions import (
@@ -95,7 +101,8 @@ class Suspended:
 
 
 class World:
-    """One schedule's world. What is in `tables`, `stage`, `checkpoints` and the clusters survives a death."""
+    """One schedule's world. What is in `tables`, `stage`, `checkpoints` and the clusters survives a
+    death."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -112,7 +119,8 @@ class World:
         self.begun: list[Begun] = []  # all of both
         self.incidents: list[Incident] = []
         self.parked: list[Parked] = []
-        #: What was deleted from the stage by predicate, or is about to be, by (topic, partition, generation, offset).
+        #: What was deleted from the stage by predicate, or is about to be, by (topic, partition,
+        #: generation, offset).
         self.forgotten: dict[tuple[str, int, int, int], Row] = {}
         #: The generations of target topics that are noted before the first write to them, by name.
         self.noted: dict[str, list[NotedTarget]] = {}
@@ -120,7 +128,8 @@ class World:
         self.topics: list[Topic] = []
         #: Where the log began when landing first saw a partition, by topic id and partition.
         self.seen: dict[TopicAndPartition, int] = {}
-        #: Work of threads that is not done yet, of the living process and of dead ones whose last call is on its way.
+        #: Work of threads that is not done yet, of the living process and of dead ones whose last
+        #: call is on its way.
         self.later: list[Any] = []
         #: How far the clock is ahead, ms; less than 0 where it is behind.
         self.clock_ahead = 0
@@ -128,8 +137,9 @@ class World:
         #: How far landing was seen to have come, and the leaders that it knew.
         self.samples: dict[PartitionGeneration, int] = {}
         self.epochs: dict[TopicAndPartition, int] = {}
-        #: Whether a log lost what it had since landing polled. It polls before the log has grown beyond its old end
-        #: again: within the seconds between two polls it cannot be told (docs/not_obvious.md).
+        #: Whether a log lost what it had since landing polled. It polls before the log has grown
+        #: beyond its old end again: within the seconds between two polls it cannot be told
+        #: (docs/not_obvious.md).
         self.unseen = False
         #: The same of a target topic: producing polls before its next batch.
         self.target_unseen = False
@@ -141,7 +151,9 @@ class World:
         """A number that nothing else has."""
         return next(self._clock)
 
-    def tell(self, kind: str, topic: str | None, partition: int | None = None, **facts: Any) -> None:
+    def tell(
+        self, kind: str, topic: str | None, partition: int | None = None, **facts: Any
+    ) -> None:
         """Note an incident; one of this kind and place that is open is not repeated."""
         key = (kind, topic, partition, facts.get("generation", 0))
         if key not in {(i.kind, i.topic, i.partition, i.generation) for i in self.open_incidents()}:
@@ -169,7 +181,12 @@ class World:
                 found[topic] = TopicGeneration(generation, topic_id)
         branches = {key: branch for key, (branch, _) in self.branches.items()}
         return CurrentGenerations(
-            found, {key: item for key, item in branches.items() if item.generation > found[key[0]].generation}
+            found,
+            {
+                key: item
+                for key, item in branches.items()
+                if item.generation > found[key[0]].generation
+            },
         )
 
     def generation_of(self, topic_id: str) -> int | None:
@@ -184,10 +201,19 @@ class World:
     def unmapped_at_target(self, topic: str, partition: int) -> bool:
         """Whether the target holds records of the flow that the map does not have."""
         log = self.target.log(topic, partition)
-        rows = [run for run in self.tables.of("offset_map") if (run["topic"], run["partition"]) == (topic, partition)]
+        rows = [
+            run
+            for run in self.tables.of("offset_map")
+            if (run["topic"], run["partition"]) == (topic, partition)
+        ]
         living = self.target_generation(topic)
-        count = sum(run["record_count"] for run in rows if (run["target_generation"] or 0) == living)
-        return log is not None and sum(entry.value != b"foreign" for _, entry in log.read(0, log.end)) > count
+        count = sum(
+            run["record_count"] for run in rows if (run["target_generation"] or 0) == living
+        )
+        return (
+            log is not None
+            and sum(entry.value != b"foreign" for _, entry in log.read(0, log.end)) > count
+        )
 
     def target_generation(self, topic: str) -> int:
         """The newest generation that is noted of a target topic."""
@@ -196,13 +222,15 @@ class World:
     def _is_lost(self, topic: str) -> bool:
         """Whether a target topic is not the one that was noted."""
         there = self.target.topics.get(topic)
-        return topic in self.noted and (there is None or there.topic_id != self.noted[topic][-1].topic_id)
+        return topic in self.noted and (
+            there is None or there.topic_id != self.noted[topic][-1].topic_id
+        )
 
     # What happens at the clusters
 
     def lose_target(self, topic: str, made_again: bool) -> None:
-        """A target topic is deleted, and perhaps made again with a stranger's record in it. Nobody of an older process
-        is left, who would write to the new one without a poll."""
+        """A target topic is deleted, and perhaps made again with a stranger's record in it. Nobody
+        of an older process is left, who would write to the new one without a poll."""
         if topic in self.target.topics:
             self.steps.bury()
             count = len(self.target.topics[topic].logs)
@@ -212,8 +240,9 @@ class World:
                 self.target.create(topic, count).logs[0].append(Entry(b"foreign"))
 
     def rewind_target(self, topic: str, partition: int, count: int) -> None:
-        """A target partition loses its newest entries, as by an unclean election. Who outlived a process is gone with
-        the leader: else it might fill the log up again before anybody looks (docs/not_obvious.md)."""
+        """A target partition loses its newest entries, as by an unclean election. Who outlived a
+        process is gone with the leader: else it might fill the log up again before anybody looks
+        (docs/not_obvious.md)."""
         found = self.target.topics.get(topic)
         if found is not None:
             self.steps.bury()
@@ -223,7 +252,8 @@ class World:
             self.target_unseen = True
 
     def trim_target(self, topic: str, partition: int, count: int) -> None:
-        """Retention moves the start of a target partition: what is gone there was mirrored all the same."""
+        """Retention moves the start of a target partition: what is gone there was mirrored all the
+        same."""
         found = self.target.topics.get(topic)
         if found is not None:
             log = found.logs[partition % len(found.logs)]
@@ -234,9 +264,11 @@ class World:
         if topic not in self.source.topics:
             self.topics.append(self.source.create(topic, partitions))
 
-    def write(self, topic: str, partition: int, count: int, kind: str = "plain", refused: bytes = b"") -> None:
-        """Records come: `plain` ones, or a transaction's that is committed, aborted, or left open. Of those the last
-        one is `refused` by the target, if it begins like what it refuses."""
+    def write(
+        self, topic: str, partition: int, count: int, kind: str = "plain", refused: bytes = b""
+    ) -> None:
+        """Records come: `plain` ones, or a transaction's that is committed, aborted, or left open.
+        Of those the last one is `refused` by the target, if it begins like what it refuses."""
         found = self.source.topics.get(topic)
         if found is None:
             return
@@ -281,10 +313,11 @@ class World:
             log.start = min(log.stable, log.start + count)
 
     def rewind(self, topic: str, partition: int, count: int, more: int) -> None:
-        """A log loses its newest entries, transactions that are open there end, and records are written in their place.
+        """A log loses its newest entries, transactions that are open there end, and records are
+        written in their place.
 
-        One at least, which is seen: where only markers, or nothing that a reader gets, took the place of what was lost,
-        it cannot be told (docs/not_obvious.md).
+        One at least, which is seen: where only markers, or nothing that a reader gets, took the
+        place of what was lost, it cannot be told (docs/not_obvious.md).
         """
         found = self.source.topics.get(topic)
         if found is not None:
@@ -298,9 +331,12 @@ class World:
             self.unseen = True
             self.write(topic, number, 1 + more)
 
-    def saw(self, plan: LandingPlan, sampled: bool, covered: Mapping[TopicAndPartition, int]) -> None:
-        """Landing has begun as planned. From now on the lake knows of partitions of which it has a record, or,
-        where positions are `sampled`, of all; what went before was never its to read."""
+    def saw(
+        self, plan: LandingPlan, sampled: bool, covered: Mapping[TopicAndPartition, int]
+    ) -> None:
+        """Landing has begun as planned. From now on the lake knows of partitions of which it has a
+        record, or, where positions are `sampled`, of all; what went before was never its to
+        read."""
         staged = {(row.topic, row.partition) for row in self.stage.rows()}
         for key, start in plan.starts.items():
             topic = self.source.topics.get(key[0])
@@ -313,11 +349,14 @@ class World:
                 self.samples[place] = max(self.samples.get(place, 0), covered.get(key, start))
 
     def forget(self, topic: str, salt: int, waits: Sequence[StillNeeded], finishes: bool) -> int:
-        """Some staged records are noted, unless they wait for the flow, and deleted, unless the process dies."""
+        """Some staged records are noted, unless they wait for the flow, and deleted, unless the
+        process dies."""
         chance, before = random.Random(salt), len(self.forgotten)
         for row in self.stage.rows():
             place = (row.topic, row.partition, row.generation)
-            stays = any(item[1:4] == place and item.first <= row.offset < item.below for item in waits)
+            stays = any(
+                item[1:4] == place and item.first <= row.offset < item.below for item in waits
+            )
             if row.topic == topic and not stays and chance.random() < 0.5:
                 self.forgotten[(*place, row.offset)] = row
         if finishes:
@@ -325,7 +364,8 @@ class World:
         return len(self.forgotten) - before
 
     def ever_staged(self) -> list[Row]:
-        """What is staged, and what was until it was forgotten; one that is there again is there twice."""
+        """What is staged, and what was until it was forgotten; one that is there again is there
+        twice."""
         rows = list(self.stage.rows())
         there = {id(row) for row in rows}
         return rows + [row for row in self.forgotten.values() if id(row) not in there]
@@ -333,7 +373,8 @@ class World:
     # What workers do
 
     def run_task(self, number: int, work: Callable[[], Any]) -> Any:
-        """Run a task in a worker, which the salt chooses. Raises TaskFailed as Spark does, or Death."""
+        """Run a task in a worker, which the salt chooses. Raises TaskFailed as Spark does, or
+        Death."""
         chance = random.Random(self.salt * 31 + number)
         attempts = 2 if self.salt % 5 == 1 else 1
         while True:
@@ -347,7 +388,9 @@ class World:
                     raise TaskFailed("the Python worker exited unexpectedly (crashed)") from None
             except Exception as error:
                 if not attempts:
-                    raise TaskFailed("".join(traceback.format_exception_only(error)).strip()) from error
+                    raise TaskFailed(
+                        "".join(traceback.format_exception_only(error)).strip()
+                    ) from error
 
     def _in_worker(self, at: int, work: Callable[[], Any]) -> Any:
         worker = self.workers[at]
@@ -372,7 +415,10 @@ class World:
 
     def wake(self) -> None:
         """What outlived its process comes to its end: tasks, and commits that were on their way."""
-        task._writers, task.WORKER = ClientPool(), "outlived"  # those tasks have a worker of their own
+        task._writers, task.WORKER = (
+            ClientPool(),
+            "outlived",
+        )  # those tasks have a worker of their own
         self.steps.wake()
         ghosts, self.ghosts = self.ghosts, []
         for ghost in ghosts:
@@ -407,8 +453,9 @@ class World:
         return [*found, *self._groups_wrong(), *self._positions_wrong()]
 
     def _positions_wrong(self) -> list[str]:
-        """Groups stand at each position of each living partition, and are moved by the map, as far as mirrors reach: a
-        consumer can read from there, skips nothing that is there, and what it misses is counted."""
+        """Groups stand at each position of each living partition, and are moved by the map, as far
+        as mirrors reach: a consumer can read from there, skips nothing that is there, and what it
+        misses is counted."""
         found: list[str] = []
         mapped, _ = self._mapped()
         for key, pairs in sorted(mapped.items()):
@@ -418,27 +465,45 @@ class World:
             newest = max(generation for generation, _, _ in pairs)
             runs = sorted((offset, at) for generation, offset, at in pairs if generation == newest)
             for asked, item in readable_positions(
-                [(*key, position) for position in range(source.end + 3)], _sides(runs, source, mirror)
+                [(*key, position) for position in range(source.end + 3)],
+                _sides(runs, source, mirror),
             ).items():
                 unread = [(offset, at) for offset, at in runs if offset >= asked[2]]
                 skipped = [at for _, at in unread if mirror.start <= at < item.offset]
-                missed = [at for offset, at in unread if at < mirror.start and offset >= source.start]
-                if skipped or not mirror.start <= item.offset <= mirror.end or bool(missed) != bool(item.gone):
-                    found.append(f"{key}: position {asked[2]} leads to {item}, skips {skipped}, misses {missed}")
+                missed = [
+                    at for offset, at in unread if at < mirror.start and offset >= source.start
+                ]
+                if (
+                    skipped
+                    or not mirror.start <= item.offset <= mirror.end
+                    or bool(missed) != bool(item.gone)
+                ):
+                    found.append(
+                        f"{key}: position {asked[2]} leads to {item}, skips {skipped}, misses "
+                        f"{missed}"
+                    )
         return found
 
     def _staged_wrong(self) -> list[str]:
         found: list[str] = []
         staged: dict[tuple[str, int, int], list[tuple[int, bytes | None]]] = {}
         for row in self.ever_staged():
-            staged.setdefault((row.topic, row.generation, row.partition), []).append((row.offset, row.value))
+            staged.setdefault((row.topic, row.generation, row.partition), []).append(
+                (row.offset, row.value)
+            )
         for place, rows in staged.items():
-            twice = [offset for offset, times in Counter(offset for offset, _ in rows).items() if times > 1]
+            twice = [
+                offset
+                for offset, times in Counter(offset for offset, _ in rows).items()
+                if times > 1
+            ]
             if twice:
                 found.append(f"staged twice: {place} offsets {sorted(twice)}")
         values: dict[TopicAndPartition, dict[bytes | None, int]] = {}
         for (name, _, partition), rows in staged.items():
-            values.setdefault((name, partition), {}).update({value: offset for offset, value in rows})
+            values.setdefault((name, partition), {}).update(
+                {value: offset for offset, value in rows}
+            )
         for topic in self.topics:
             if topic.name in self.selected:
                 for partition, log in enumerate(topic.logs):
@@ -447,8 +512,11 @@ class World:
                     found.extend(self._not_told(topic, partition, log.entries, there))
         return found
 
-    def _not_told(self, topic: Topic, partition: int, entries: list[Entry], values: Mapping[Any, int]) -> list[str]:
-        """What is staged of a living topic, and not at the source any more, is told with its offsets."""
+    def _not_told(
+        self, topic: Topic, partition: int, entries: list[Entry], values: Mapping[Any, int]
+    ) -> list[str]:
+        """What is staged of a living topic, and not at the source any more, is told with its
+        offsets."""
         if self.source.topics.get(topic.name) is not topic:
             return []
         there = {entry.value for entry in entries}
@@ -461,21 +529,33 @@ class World:
         gone = sorted(
             offset
             for value, offset in values.items()
-            if value is not None and value.removeprefix(TOO_LARGE).startswith(prefix) and value not in there
+            if value is not None
+            and value.removeprefix(TOO_LARGE).startswith(prefix)
+            and value not in there
         )
         silent = [offset for offset in gone if not any(offset in part for part in told)]
         return (
-            [f"staged, gone at the source, and not told: {topic.name}-{partition} offsets {silent}"] if silent else []
+            [f"staged, gone at the source, and not told: {topic.name}-{partition} offsets {silent}"]
+            if silent
+            else []
         )
 
-    def _not_staged(self, topic: Topic, partition: int, entries: list[Entry], values: Mapping[Any, int]) -> list[str]:
+    def _not_staged(
+        self, topic: Topic, partition: int, entries: list[Entry], values: Mapping[Any, int]
+    ) -> list[str]:
         living = self.source.topics.get(topic.name) is topic
         missing = [
-            offset for offset, entry in enumerate(entries) if entry.visible and values.get(entry.value) != offset
+            offset
+            for offset, entry in enumerate(entries)
+            if entry.visible and values.get(entry.value) != offset
         ]
         excused = [range(self.seen.get((topic.topic_id, partition), topic.logs[partition].start))]
         for item in self.incidents:
-            if item.topic == topic.name and item.kind == "source_truncated" and item.partition == partition:
+            if (
+                item.topic == topic.name
+                and item.kind == "source_truncated"
+                and item.partition == partition
+            ):
                 excused.append(range(item.first or 0, (item.last or 0) + 1))
             elif item.topic == topic.name and item.kind == "topic_recreated" and not living:
                 excused.append(range(len(entries)))
@@ -483,7 +563,11 @@ class World:
         if not living and (never_met or topic.name not in self.source.topics):
             excused.append(range(len(entries)))
         lost = [offset for offset in missing if not any(offset in part for part in excused)]
-        return [f"not staged, and no incident: {topic.topic_id}-{partition} offsets {lost}"] if lost else []
+        return (
+            [f"not staged, and no incident: {topic.topic_id}-{partition} offsets {lost}"]
+            if lost
+            else []
+        )
 
     def _mirrored_wrong(self) -> list[str]:
         found: list[str] = []
@@ -492,42 +576,63 @@ class World:
             staged.setdefault((row.topic, row.partition), {})[row.generation, row.offset] = row
         given_up: dict[TopicAndPartition, set[tuple[int, int]]] = {}
         for item in self.incidents:
-            if (item.kind, item.resolution) in (("target_refused", "skip"), ("target_lost", "accept")):
+            if (item.kind, item.resolution) in (
+                ("target_refused", "skip"),
+                ("target_lost", "accept"),
+            ):
                 offsets = range(item.first or 0, (item.last or 0) + 1)
                 key = item.place.topic_partition
                 if item.target_generation >= counts_from(self.noted.get(key[0], ())):
-                    given_up.setdefault(key, set()).update((item.generation, offset) for offset in offsets)
+                    given_up.setdefault(key, set()).update(
+                        (item.generation, offset) for offset in offsets
+                    )
         held = [item for item in self.incidents if item.kind in HOLDS]
         waiting = {(item.topic, item.partition) for item in held if item.resolution is None}
-        stopped = {item.place for item in held if item.resolution == "stop" and self._holds_now(item)}
+        stopped = {
+            item.place for item in held if item.resolution == "stop" and self._holds_now(item)
+        }
         mapped, before = self._mapped()
         for key, rows in staged.items():
             if key[0] not in self.selected and self._is_lost(key[0]):
                 continue  # nobody polls
             log = self.target.log(*key)
-            # What retention has taken of a mirror was there: whether it is there still is no matter of the flow.
+            # What retention has taken of a mirror was there: whether it is there still is no matter
+            # of the flow.
             entries = [] if log is None else log.entries[: log.stable]
             there = [(offset, entry) for offset, entry in enumerate(entries) if entry.visible]
             mine = [(offset, entry) for offset, entry in there if entry.value != b"foreign"]
             by_value = {row.value: (place, row) for place, row in rows.items()}
             order = [by_value[entry.value][0] for _, entry in mine if entry.value in by_value]
             if len(order) < len(mine):
-                found.append(f"{key}: {len(mine) - len(order)} records at the target that are not in the stage")
+                found.append(
+                    f"{key}: {len(mine) - len(order)} records at the target that are not in the "
+                    "stage"
+                )
             if any(left >= right for left, right in zip(order, order[1:], strict=False)):
                 found.append(f"{key}: not once and in order at the target: {order}")
             parked = self._parked(key)
             if parked & set(order):
                 found.append(f"{key}: parked, and at the target: {sorted(parked & set(order))}")
-            wanted = {at for at in rows if PartitionGeneration(*key, at[0]) not in stopped} - given_up.get(key, set())
-            wanted -= before.get(key, set()) | parked | {at[2:] for at in self.forgotten if at[:2] == key}
+            wanted = {
+                at for at in rows if PartitionGeneration(*key, at[0]) not in stopped
+            } - given_up.get(key, set())
+            wanted -= (
+                before.get(key, set()) | parked | {at[2:] for at in self.forgotten if at[:2] == key}
+            )
             produced = key[0] in self.selected - self.paused and key not in waiting
             if produced and wanted - set(order):
                 found.append(f"{key}: not at the target: {sorted(wanted - set(order))}")
             for _, entry in mine:
                 row = by_value[entry.value][1] if entry.value in by_value else None
-                if row and (row.key, row.timestamp, row.headers) != (entry.key, entry.timestamp, entry.headers):
+                if row and (row.key, row.timestamp, row.headers) != (
+                    entry.key,
+                    entry.timestamp,
+                    entry.headers,
+                ):
                     found.append(f"{key}: another key, timestamp or headers: {row} {entry}")
-            truth = sorted((*by_value[entry.value][0], at) for at, entry in mine if entry.value in by_value)
+            truth = sorted(
+                (*by_value[entry.value][0], at) for at, entry in mine if entry.value in by_value
+            )
             if sorted(mapped.get(key, [])) != truth:
                 extra = sorted(Counter(mapped.get(key, [])) - Counter(truth))
                 lacking = sorted(Counter(truth) - Counter(mapped.get(key, [])))
@@ -541,39 +646,60 @@ class World:
         return item.target_generation == self.target_generation(str(item.topic))
 
     def _groups_wrong(self) -> list[str]:
-        """A group that moves to the source from anywhere at the target, in records that are gone there too, skips
-        none of the log that there is now, and reads none of it again."""
+        """A group that moves to the source from anywhere at the target, in records that are gone
+        there too, skips none of the log that there is now, and reads none of it again."""
         found = []
         known = SourceGenerations(self.begun)
         for key, pairs in self._mapped()[0].items():
-            order = sorted((target, PartitionGeneration(*key, generation), at) for generation, at, target in pairs)
-            living = {target: at for target, place, at in order if known.living(place, at + 1) == at + 1}
+            order = sorted(
+                (target, PartitionGeneration(*key, generation), at)
+                for generation, at, target in pairs
+            )
+            living = {
+                target: at for target, place, at in order if known.living(place, at + 1) == at + 1
+            }
             for position in [0, *(target + 1 for target, _, _ in order)]:
-                ahead = next(((place, at) for target, place, at in order if target >= position), None)
+                ahead = next(
+                    ((place, at) for target, place, at in order if target >= position), None
+                )
                 place, at = ahead or (order[-1][1], order[-1][2] + 1)
                 there = known.living(place, at)
                 skipped = [at for target, at in living.items() if target >= position and at < there]
                 again = [at for target, at in living.items() if target < position and at >= there]
                 if skipped or again:
-                    found.append(f"{key}: a group at {position} goes to {there}: skips {skipped}, reads {again} again")
+                    found.append(
+                        f"{key}: a group at {position} goes to {there}: skips {skipped}, reads "
+                        f"{again} again"
+                    )
         return found
 
     def _parked(self, key: TopicAndPartition) -> set[tuple[int, int]]:
-        """What a flow goes on behind, in what counts of the generations of its target topic. Only what is refused."""
+        """What a flow goes on behind, in what counts of the generations of its target topic. Only
+        what is refused."""
         counted = counts_from(self.noted.get(key[0], ()))
-        rows = [row for row in self.parked if (row.topic, row.partition) == key and row.target_generation >= counted]
+        rows = [
+            row
+            for row in self.parked
+            if (row.topic, row.partition) == key and row.target_generation >= counted
+        ]
         prefixes = (TOO_LARGE, ODD)
         refused = {
-            (row.generation, row.offset) for row in self.ever_staged() if (row.value or b"").startswith(prefixes)
+            (row.generation, row.offset)
+            for row in self.ever_staged()
+            if (row.value or b"").startswith(prefixes)
         }
         assert {(row.generation, row.offset) for row in rows} <= refused, "parked, and not refused"
         return {(row.generation, row.offset) for row in rows}
 
     def _mapped(
         self,
-    ) -> tuple[dict[TopicAndPartition, list[tuple[int, int, int]]], dict[TopicAndPartition, set[tuple[int, int]]]]:
-        """What is mapped to the living target topics, each (generation, offset, target offset); and what had been
-        brought to those before them where an operator has let the new one go on behind it."""
+    ) -> tuple[
+        dict[TopicAndPartition, list[tuple[int, int, int]]],
+        dict[TopicAndPartition, set[tuple[int, int]]],
+    ]:
+        """What is mapped to the living target topics, each (generation, offset, target offset); and
+        what had been brought to those before them where an operator has let the new one go on
+        behind it."""
         living: dict[TopicAndPartition, list[tuple[int, int, int]]] = {}
         before: dict[TopicAndPartition, set[tuple[int, int]]] = {}
         for run in self.tables.of("offset_map"):
@@ -581,7 +707,10 @@ class World:
             counted = number >= counts_from(self.noted.get(key[0], ()))
             for segment in run["segments"]:
                 for index in range(segment["record_count"]):
-                    place = (run["generation"] or 0, segment["source_first"] + index * segment["stride"])
+                    place = (
+                        run["generation"] or 0,
+                        segment["source_first"] + index * segment["stride"],
+                    )
                     if number == self.target_generation(key[0]):
                         living.setdefault(key, []).append((*place, segment["target_first"] + index))
                     elif counted:
@@ -590,9 +719,12 @@ class World:
 
 
 def _sides(runs: list[tuple[int, int]], source: Log, mirror: Log) -> Sides:
-    """A partition as those see it who move groups: `runs` are pairs of offsets here and there, in order."""
+    """A partition as those see it who move groups: `runs` are pairs of offsets here and there, in
+    order."""
 
-    def translate(asked: Collection[TopicPartitionOffset]) -> dict[TopicPartitionOffset, Translated]:
+    def translate(
+        asked: Collection[TopicPartitionOffset],
+    ) -> dict[TopicPartitionOffset, Translated]:
         end = runs[-1][0] + 1
         return {
             key: Translated(

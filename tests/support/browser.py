@@ -14,20 +14,35 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.ui import WebDriverWait
 
 _FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-extensions",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-    "--hide-scrollbars", "--force-device-scale-factor=1",
-)  # fmt: skip
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-extensions",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--force-device-scale-factor=1",
+)
 #: How long a page may take to show what is waited for, on a machine that does other things as well.
 SECONDS = 120
 
 
 @contextmanager
 def chromium() -> Iterator[webdriver.Chrome]:
-    """A browser with a fresh profile. Skips the test where Chromium or its driver is not installed."""
-    driver, binary = shutil.which("chromedriver"), shutil.which("chromium") or shutil.which("google-chrome")
+    """A browser with a fresh profile. Skips the test where Chromium or its driver is not
+    installed."""
+    driver, binary = (
+        shutil.which("chromedriver"),
+        shutil.which("chromium") or shutil.which("google-chrome"),
+    )
     if driver is None or binary is None:
-        pytest.skip("no chromium and chromedriver on PATH: the dashboard is not looked at in a browser")
+        pytest.skip(
+            "no chromium and chromedriver on PATH: the dashboard is not looked at in a browser"
+        )
     with tempfile.TemporaryDirectory(prefix="mirrorlake-chromium-") as profile:
         options = webdriver.ChromeOptions()
         options.binary_location = binary
@@ -56,14 +71,22 @@ def prefer(browser: webdriver.Chrome, scheme: str) -> None:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
 
-def wait_for(browser: webdriver.Chrome, what: str, condition: Callable[[webdriver.Chrome], Any]) -> Any:
+def wait_for(
+    browser: webdriver.Chrome, what: str, condition: Callable[[webdriver.Chrome], Any]
+) -> Any:
     """Wait until a condition holds; `what` is said when it does not."""
-    return WebDriverWait(browser, SECONDS, poll_frequency=0.1).until(condition, f"waited in vain for: {what}")
+    return WebDriverWait(browser, SECONDS, poll_frequency=0.1).until(
+        condition, f"waited in vain for: {what}"
+    )
 
 
 def console_errors(browser: webdriver.Chrome) -> list[str]:
     """What the page complained of since the last call: errors and warnings."""
-    return [str(entry["message"]) for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+    return [
+        str(entry["message"])
+        for entry in browser.get_log("browser")
+        if entry["level"] in ("SEVERE", "WARNING")
+    ]
 
 
 def screenshot(browser: webdriver.Chrome, path: Path, scale: float = 1) -> None:
@@ -71,4 +94,6 @@ def screenshot(browser: webdriver.Chrome, path: Path, scale: float = 1) -> None:
     size = browser.execute_cdp_cmd("Page.getLayoutMetrics", {})["cssContentSize"]
     clip = {"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": scale}
     options = {"format": "png", "captureBeyondViewport": True, "clip": clip}
-    path.write_bytes(base64.b64decode(browser.execute_cdp_cmd("Page.captureScreenshot", options)["data"]))
+    path.write_bytes(
+        base64.b64decode(browser.execute_cdp_cmd("Page.captureScreenshot", options)["data"])
+    )

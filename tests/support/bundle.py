@@ -1,4 +1,5 @@
-"""The bundle as the tests see it: its files, with variables filled in as a deployment would, and its wheel."""
+"""The bundle as the tests see it: its files, with variables filled in as a deployment would, and
+its wheel."""
 
 import os
 import re
@@ -55,7 +56,8 @@ def raw_resources() -> dict[str, dict[str, Any]]:
 
 
 def resources(target: str = "prod", **given: object) -> dict[str, dict[str, Any]]:
-    """The same of one target, with every `${…}` filled in; KeyError for one that refers to nothing."""
+    """The same of one target, with every `${…}` filled in; KeyError for one that refers to
+    nothing."""
     root = root_file()
     chosen = root["targets"][target]
     raw = merged(raw_resources(), chosen.get("resources", {}))
@@ -71,14 +73,18 @@ def resources(target: str = "prod", **given: object) -> dict[str, dict[str, Any]
 
 
 def merged(below: Any, above: Any) -> Any:
-    """What a target's `resources` make of those of all targets: mappings are merged, all else is overridden."""
+    """What a target's `resources` make of those of all targets: mappings are merged, all else is
+    overridden."""
     if not isinstance(below, dict) or not isinstance(above, dict):
         return above
-    return below | {key: merged(below[key], item) if key in below else item for key, item in above.items()}
+    return below | {
+        key: merged(below[key], item) if key in below else item for key, item in above.items()
+    }
 
 
 def fill(value: Any, known: Mapping[str, Any]) -> Any:
-    """A value with its references filled in; one that is all of a text keeps its type, as in a bundle."""
+    """A value with its references filled in; one that is all of a text keeps its type, as in a
+    bundle."""
     if isinstance(value, dict):
         return {key: fill(item, known) for key, item in value.items()}
     if isinstance(value, list):
@@ -112,7 +118,11 @@ def strings(value: object) -> Iterator[str]:
 
 def python_for_builds() -> list[str] | None:
     """How to build a wheel without a network: hatchling in this environment, else None."""
-    return [sys.executable, "-m", "hatchling", "build", "-t", "wheel"] if find_spec("hatchling") else None
+    return (
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel"]
+        if find_spec("hatchling")
+        else None
+    )
 
 
 def uv() -> str | None:

@@ -1,11 +1,12 @@
-"""`pytest -m slow --chunk 3/8`: the third of eight parts that take about as long each, and go on where they stopped.
+"""`pytest -m slow --chunk 3/8`: the third of eight parts that take about as long each, and go on
+where they stopped.
 
-Whole files are dealt to chunks, by the seconds that each took when `--note-seconds` wrote them down last: what the
-fixtures of a file start is so started once. What passed is remembered in pytest's cache for as long as nothing in the
-working tree changes: the same chunk, started again after it was interrupted, runs the tests that have not passed yet.
-Each chunk has a note of its own there, so that two may run side by side.
-pytest-split deals single tests, and pytest's own `--last-failed` and `--stepwise` know nothing of a test that was never
-reached.
+Whole files are dealt to chunks, by the seconds that each took when `--note-seconds` wrote them down
+last: what the fixtures of a file start is so started once. What passed is remembered in pytest's
+cache for as long as nothing in the working tree changes: the same chunk, started again after it was
+interrupted, runs the tests that have not passed yet. Each chunk has a note of its own there, so
+that two may run side by side. pytest-split deals single tests, and pytest's own `--last-failed` and
+`--stepwise` know nothing of a test that was never reached.
 """
 
 import hashlib
@@ -27,7 +28,8 @@ _PASSED = "chunks/passed-{}-of-{}"
 
 
 def deal(seconds: Mapping[str, float], chunks: int) -> list[list[str]]:
-    """Deal files, the longest first, each to the chunk that has least so far. Pure, and the same each time."""
+    """Deal files, the longest first, each to the chunk that has least so far. Pure, and the same
+    each time."""
     dealt: list[list[str]] = [[] for _ in range(chunks)]
     sums = [0.0] * chunks
     for name in sorted(seconds, key=lambda name: (-seconds[name], name)):
@@ -48,8 +50,15 @@ def parsed(text: str) -> tuple[int, int]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("chunks")
-    group.addoption("--chunk", help="I/N: run the I-th of N parts, without the tests of it that have passed before")
-    group.addoption("--note-seconds", action="store_true", help=f"write to {SECONDS_FILE.name} how long files took")
+    group.addoption(
+        "--chunk",
+        help="I/N: run the I-th of N parts, without the tests of it that have passed before",
+    )
+    group.addoption(
+        "--note-seconds",
+        action="store_true",
+        help=f"write to {SECONDS_FILE.name} how long files took",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -72,30 +81,46 @@ class Chunks:
         self._line = ""
 
     def _remembered(self) -> set[str]:
-        """The tests that have passed in any chunk: a file may have been dealt to another one before."""
+        """The tests that have passed in any chunk: a file may have been dealt to another one
+        before."""
         cache = self._config.cache
         if cache is None or not self._tree:
             return set()
-        notes = [cache.get(_PASSED.format(chunk, self._chunks), {}) for chunk in range(1, self._chunks + 1)]
+        notes = [
+            cache.get(_PASSED.format(chunk, self._chunks), {})
+            for chunk in range(1, self._chunks + 1)
+        ]
         return {test for note in notes if note.get("tree") == self._tree for test in note["tests"]}
 
     @pytest.hookimpl(trylast=True)  # behind what -m and -k leave out
-    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
         """Leave the tests of the chunk that have not passed."""
         text = config.getoption("--chunk")
         tests = Counter(map(_file, items))
         mine = set(tests)
         if text:
-            seconds = {name: self._noted.get(name, UNKNOWN_SECONDS * count) for name, count in tests.items()}
+            seconds = {
+                name: self._noted.get(name, UNKNOWN_SECONDS * count)
+                for name, count in tests.items()
+            }
             mine = set(deal(seconds, self._chunks)[self._chunk - 1])
-            left = [item for item in items if _file(item) in mine and item.nodeid not in self._passed]
+            left = [
+                item for item in items if _file(item) in mine and item.nodeid not in self._passed
+            ]
             config.hook.pytest_deselected(items=[item for item in items if item not in set(left)])
             about = sum(seconds[name] for name in mine)
             passed = sum(tests[name] for name in mine) - len(left)
-            self._line = f"chunk {text}: {len(mine)} files of about {about:.0f} s, {passed} tests have passed before"
+            self._line = (
+                f"chunk {text}: {len(mine)} files of about {about:.0f} s, {passed} tests "
+                "have passed before"
+            )
             items[:] = left
         # Of a file of which some tests passed before nothing is to be learned.
-        self._running = Counter({name: n for name, n in Counter(map(_file, items)).items() if n == tests[name]})
+        self._running = Counter(
+            {name: n for name, n in Counter(map(_file, items)).items() if n == tests[name]}
+        )
 
     def pytest_report_collectionfinish(self) -> str:
         """Say which chunk it is."""
@@ -119,20 +144,28 @@ class Chunks:
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self._config.getoption("--chunk"):
             session.exitstatus = pytest.ExitCode.OK
         if self._config.getoption("--note-seconds"):
-            whole = {name: round(self._seconds[name], 1) for name, left in self._running.items() if left == 0}
-            noted = json.loads(SECONDS_FILE.read_text(encoding="utf-8"))  # by now: others run side by side
+            whole = {
+                name: round(self._seconds[name], 1)
+                for name, left in self._running.items()
+                if left == 0
+            }
+            noted = json.loads(
+                SECONDS_FILE.read_text(encoding="utf-8")
+            )  # by now: others run side by side
             text = json.dumps(dict(sorted((noted | whole).items())), indent=1)
             SECONDS_FILE.write_text(f"{text}\n", encoding="utf-8")
 
 
 def state_of_tree(root: Path) -> str:
-    """What is checked out, with every change to it but that of SECONDS_FILE. Empty where git does not know: nothing is
-    remembered then."""
+    """What is checked out, with every change to it but that of SECONDS_FILE. Empty where git does
+    not know: nothing is remembered then."""
     others = f":(exclude,top)tests/{SECONDS_FILE.name}"
     told = hashlib.sha256()
     try:
         told.update(_git(root, "rev-parse", "HEAD") + _git(root, "diff", "HEAD", "--", others))
-        for name in _git(root, "ls-files", "--others", "--exclude-standard", "-z", "--", others).split(b"\0"):
+        for name in _git(
+            root, "ls-files", "--others", "--exclude-standard", "-z", "--", others
+        ).split(b"\0"):
             told.update(name + (root / os.fsdecode(name)).read_bytes() if name else b"")
     except (OSError, subprocess.CalledProcessError):
         return ""

@@ -37,7 +37,9 @@ def cluster_pair(directory: Path) -> Iterator[ClusterPair]:
         return
     embedded = start_clusters(["east", "west"], directory)
     try:
-        yield ClusterPair(embedded["east"].bootstrap_servers, embedded["west"].bootstrap_servers, embedded)
+        yield ClusterPair(
+            embedded["east"].bootstrap_servers, embedded["west"].bootstrap_servers, embedded
+        )
     finally:
         stop_clusters(embedded)
 
@@ -48,9 +50,11 @@ FIXED_NAMES = ("heartbeats", "checkpoints.internal", "checkpoints_internal")
 
 @contextmanager
 def own_topics(clusters: ClusterPair) -> Iterator[None]:
-    """Delete, behind the block, the topics that were made in it; and before it, those of MirrorMaker 2 that other tests
-    left, unless the clusters are somebody's own."""
-    admins = [AdminClient({"bootstrap.servers": address}) for address in (clusters.east, clusters.west)]
+    """Delete, behind the block, the topics that were made in it; and before it, those of
+    MirrorMaker 2 that other tests left, unless the clusters are somebody's own."""
+    admins = [
+        AdminClient({"bootstrap.servers": address}) for address in (clusters.east, clusters.west)
+    ]
     if clusters.embedded is not None:
         for admin in admins:
             _delete(admin, {name for name in _topics(admin) if name.endswith(FIXED_NAMES)})

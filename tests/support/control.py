@@ -1,4 +1,5 @@
-"""Configs and ACLs of real clusters, set and read as any other client would, and the parts of control to test."""
+"""Configs and ACLs of real clusters, set and read as any other client would, and the parts of
+control to test."""
 
 import subprocess
 import time
@@ -40,7 +41,9 @@ AUTHORIZER = {
 }
 
 
-def make_sync(kind: type[Sync], topology_file: Path, log: ChangeLog, flow: str = "east->west") -> Sync:
+def make_sync(
+    kind: type[Sync], topology_file: Path, log: ChangeLog, flow: str = "east->west"
+) -> Sync:
     """Config or ACL control of one flow of a topology file."""
     topology = load_topology(topology_file)
     resolved = topology.flow(flow)
@@ -54,7 +57,8 @@ def make_sync(kind: type[Sync], topology_file: Path, log: ChangeLog, flow: str =
 
 
 def eventually(read: Callable[[], T], wanted: T, seconds: float = 15) -> None:
-    """Poll until it gives what is wanted: brokers learn of a change some milliseconds after it was answered."""
+    """Poll until it gives what is wanted: brokers learn of a change some milliseconds after it was
+    answered."""
     deadline = time.monotonic() + seconds
     while (found := read()) != wanted:
         assert time.monotonic() < deadline, f"{found!r} is not {wanted!r}"
@@ -78,7 +82,8 @@ def set_configs(bootstrap: str, topic: str, configs: Mapping[str, str | None]) -
 
 
 def set_cluster_default(bootstrap: str, key: str, value: str | None) -> None:
-    """Set a dynamic default of all brokers, None takes it away; by Kafka's own tool, since librdkafka cannot."""
+    """Set a dynamic default of all brokers, None takes it away; by Kafka's own tool, since
+    librdkafka cannot."""
     change = ["--delete-config", key] if value is None else ["--add-config", f"{key}={value}"]
     scope = ["--entity-type", "brokers", "--entity-default"]
     tool = [str(find_java()), "-cp", str(kafka_jars()[0].parent / "*"), "kafka.admin.ConfigCommand"]
@@ -113,7 +118,13 @@ def remove_acls(bootstrap: str, *acls: Acl) -> None:
 def acls_of(bootstrap: str, text: str = "") -> set[Acl]:
     """ACLs on topics whose names hold a text."""
     every = AclBindingFilter(
-        ResourceType.TOPIC, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+        ResourceType.TOPIC,
+        None,
+        ResourcePatternType.ANY,
+        None,
+        None,
+        AclOperation.ANY,
+        AclPermissionType.ANY,
     )
     admin = AdminClient({"bootstrap.servers": bootstrap})
     found = admin.describe_acls(every).result(20)

@@ -1,4 +1,5 @@
-"""Run as a program: land, produce and translate once in a Spark session of another kind; prints what it saw as JSON.
+"""Run as a program: land, produce and translate once in a Spark session of another kind; prints
+what it saw as JSON.
 
 Usage: python -m tests.support.elsewhere {connect|cluster} TOPOLOGY FLOW TOPIC
 """
@@ -25,18 +26,23 @@ def connect_session() -> SparkSession:
     """A local Spark Connect server, from the pip package, and its client."""
     os.environ["PYSPARK_PYTHON"] = sys.executable  # the server runs here, and so do its workers
     builder = SparkSession.builder.remote("local[2]")
-    # As of a server that knows nothing of us: it is told by the session what must not be written down.
+    # As of a server that knows nothing of us: it is told by the session what must not be written
+    # down.
     settings = {key: value for key, value in LOCAL_SETTINGS.items() if key not in REDACTIONS}
     if events := os.environ.get("MIRRORLAKE_TEST_EVENTS"):
-        settings |= {"spark.eventLog.enabled": "true", "spark.eventLog.compress": "false", "spark.eventLog.dir": events}
+        settings |= {
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.compress": "false",
+            "spark.eventLog.dir": events,
+        }
     for key, value in settings.items():
         builder = builder.config(key, value)
     return builder.config("spark.jars", ",".join(str(jar) for jar in spark_jars())).getOrCreate()
 
 
 def read_plainly(spark: SparkSession, options: Mapping[str, str], topic: str) -> None:
-    """A stream whose plan is so flat that Spark writes its source's options down: the landing query's are too deep, as
-    long as it has as many steps as it has."""
+    """A stream whose plan is so flat that Spark writes its source's options down: the landing
+    query's are too deep, as long as it has as many steps as it has."""
     source = spark.readStream.format("kafka").options(**options).option("subscribe", topic).load()
     with TemporaryDirectory() as checkpoint:
         writer = source.writeStream.format("noop").option("checkpointLocation", checkpoint)

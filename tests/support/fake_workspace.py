@@ -1,5 +1,5 @@
-"""As much of a Databricks workspace as a bundle's deployment asks, on 127.0.0.1: it keeps what it is given, and records
-every request, so that tests can say what a deployment would have made."""
+"""As much of a Databricks workspace as a bundle's deployment asks, on 127.0.0.1: it keeps what it
+is given, and records every request, so that tests can say what a deployment would have made."""
 
 import json
 import threading
@@ -12,7 +12,10 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 Answer = tuple[int, dict[str, Any] | bytes]
-_MISSING: Answer = (404, {"error_code": "RESOURCE_DOES_NOT_EXIST", "message": "there is no such thing"})
+_MISSING: Answer = (
+    404,
+    {"error_code": "RESOURCE_DOES_NOT_EXIST", "message": "there is no such thing"},
+)
 #: Collections whose members are made by POST, and the field that names a member.
 _COLLECTIONS = {
     "unity-catalog/schemas": "full_name",
@@ -53,11 +56,22 @@ class FakeWorkspace:
     def answer(self, request: Request, raw: bytes) -> Answer:
         """What the workspace says."""
         head, _, rest = request.path.partition("/")
-        known = {"jobs": self._job, "workspace": self._tree, "workspace-files": self._file, "secrets": self._secret}
+        known = {
+            "jobs": self._job,
+            "workspace": self._tree,
+            "workspace-files": self._file,
+            "secrets": self._secret,
+        }
         if head in known:
             return known[head](request, rest, raw)
         if request.path in ("preview/scim/v2/Me", ".well-known/databricks-config", "telemetry-ext"):
-            return 200, {"id": "1", "userName": "somebody@example.com", "groups": [], "numSuccess": 1, "errors": []}
+            return 200, {
+                "id": "1",
+                "userName": "somebody@example.com",
+                "groups": [],
+                "numSuccess": 1,
+                "errors": [],
+            }
         if "permissions" in request.path.split("/")[:2]:
             return self._acl(request)
         for collection, name in _COLLECTIONS.items():
@@ -93,7 +107,11 @@ class FakeWorkspace:
         if action == "mkdirs":
             self.files[path] = None
         elif action == "delete":
-            self.files = {name: data for name, data in self.files.items() if not f"{name}/".startswith(f"{path}/")}
+            self.files = {
+                name: data
+                for name, data in self.files.items()
+                if not f"{name}/".startswith(f"{path}/")
+            }
         elif not any(f"{name}/".startswith(f"{path}/") for name in self.files):
             return _MISSING
         elif action == "export":
@@ -116,25 +134,39 @@ class FakeWorkspace:
         if action == "scopes/create":
             self.scopes[scope] = []
         elif action == "scopes/list":
-            return 200, {"scopes": [{"name": name, "backend_type": "DATABRICKS"} for name in self.scopes]}
+            return 200, {
+                "scopes": [{"name": name, "backend_type": "DATABRICKS"} for name in self.scopes]
+            }
         elif action == "scopes/delete":
             del self.scopes[scope]
         elif action == "acls/put":
             acl = {"principal": request.body["principal"], "permission": request.body["permission"]}
-            self.scopes[scope] = [item for item in self.scopes[scope] if item["principal"] != acl["principal"]] + [acl]
+            self.scopes[scope] = [
+                item for item in self.scopes[scope] if item["principal"] != acl["principal"]
+            ] + [acl]
         elif action == "acls/list":
             return 200, {"items": self.scopes.get(scope, [])}
         elif action == "acls/delete":
             principal = request.body["principal"]
-            self.scopes[scope] = [item for item in self.scopes[scope] if item["principal"] != principal]
+            self.scopes[scope] = [
+                item for item in self.scopes[scope] if item["principal"] != principal
+            ]
         return 200, {}
 
     def _acl(self, request: Request) -> Answer:
         if request.path.startswith("unity-catalog/"):
             held = self.acls.setdefault(request.path, {"privilege_assignments": []})
             for change in request.body.get("changes", []):
-                kept = [row for row in held["privilege_assignments"] if row["principal"] != change["principal"]]
-                added = [{"principal": change["principal"], "privileges": change["add"]}] if change.get("add") else []
+                kept = [
+                    row
+                    for row in held["privilege_assignments"]
+                    if row["principal"] != change["principal"]
+                ]
+                added = (
+                    [{"principal": change["principal"], "privileges": change["add"]}]
+                    if change.get("add")
+                    else []
+                )
                 held["privilege_assignments"] = kept + added
             return 200, held
         if request.method in ("PUT", "PATCH"):
@@ -150,8 +182,17 @@ class FakeWorkspace:
         rest = request.path[len(collection) :].strip("/")
         if not rest and request.method == "POST":
             names = [request.body.get(part, "") for part in ("catalog_name", "schema_name", "name")]
-            key = ".".join(part for part in names if part) if name == "full_name" else f"{next(self.ids):032x}"
-            extra = {name: key, "etag": "1", "lifecycle_state": "ACTIVE", "owner": "somebody@example.com"}
+            key = (
+                ".".join(part for part in names if part)
+                if name == "full_name"
+                else f"{next(self.ids):032x}"
+            )
+            extra = {
+                name: key,
+                "etag": "1",
+                "lifecycle_state": "ACTIVE",
+                "owner": "somebody@example.com",
+            }
             self.members[f"{collection}/{key}"] = {**request.body, **extra}
             return 200, self.members[f"{collection}/{key}"]
         key, _, part = rest.partition("/")
@@ -159,7 +200,10 @@ class FakeWorkspace:
         if held is None:
             return _MISSING
         if part == "published":
-            return 200, {"display_name": held.get("display_name", ""), "warehouse_id": held.get("warehouse_id", "")}
+            return 200, {
+                "display_name": held.get("display_name", ""),
+                "warehouse_id": held.get("warehouse_id", ""),
+            }
         if request.method == "PATCH":
             held.update(request.body)
         elif request.method == "DELETE":
@@ -179,9 +223,14 @@ def fake_workspace() -> Iterator[FakeWorkspace]:
             parts = urlsplit(self.path)
             path = unquote(parts.path).lstrip("/")
             path = path.split("/", 2)[2] if path.startswith("api/") else path
-            is_json = "json" in (self.headers.get("Content-Type") or "") and not path.startswith("workspace-files/")
+            is_json = "json" in (self.headers.get("Content-Type") or "") and not path.startswith(
+                "workspace-files/"
+            )
             request = Request(
-                self.command, path, dict(parse_qsl(parts.query)), json.loads(raw) if is_json and raw else {}
+                self.command,
+                path,
+                dict(parse_qsl(parts.query)),
+                json.loads(raw) if is_json and raw else {},
             )
             with lock:
                 workspace.requests.append(request)
@@ -189,7 +238,8 @@ def fake_workspace() -> Iterator[FakeWorkspace]:
             data = said if isinstance(said, bytes) else json.dumps(said).encode()
             self.send_response(status)
             self.send_header(
-                "Content-Type", "application/octet-stream" if isinstance(said, bytes) else "application/json"
+                "Content-Type",
+                "application/octet-stream" if isinstance(said, bytes) else "application/json",
             )
             self.send_header("Content-Length", str(len(data)))
             self.send_header("X-Databricks-Org-Id", "4242")
@@ -202,7 +252,9 @@ def fake_workspace() -> Iterator[FakeWorkspace]:
             """Say nothing."""
 
     class Server(ThreadingHTTPServer):
-        request_queue_size = 128  # a deployment opens many connections at once, and makes again what is refused
+        request_queue_size = (
+            128  # a deployment opens many connections at once, and makes again what is refused
+        )
 
     server = Server(("127.0.0.1", 0), Handler)
     workspace.url = f"http://127.0.0.1:{server.server_port}"

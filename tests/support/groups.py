@@ -30,8 +30,8 @@ _COORDINATOR_MOVES = (
 
 @dataclass(frozen=True)
 class NotRunning:
-    """A flow to its groups, `groups.running_flow.RunningFlow`, while it does not run: which topics it mirrors is known,
-    how far it is only the lake tells."""
+    """A flow to its groups, `groups.running_flow.RunningFlow`, while it does not run: which topics
+    it mirrors is known, how far it is only the lake tells."""
 
     mirrors: Callable[[str], bool]
     landed: int = 0
@@ -53,8 +53,8 @@ class NotRunning:
 
 
 def checkpoints_of(topology: Path, lake: Lake, generation: int = 0) -> Checkpoints:
-    """The task as a replicator that has just started has it; it knows nothing but the lake. `generation` is
-    the one that is landed of every partition."""
+    """The task as a replicator that has just started has it; it knows nothing but the lake.
+    `generation` is the one that is landed of every partition."""
     connections = Connections(load_topology(topology))
     flow = connections.topology.flow(FLOW)
     event_log = EventLog(lake)
@@ -63,17 +63,22 @@ def checkpoints_of(topology: Path, lake: Lake, generation: int = 0) -> Checkpoin
     return Checkpoints(flow, lake, connections, running, published, event_log)
 
 
-def commit_all(bootstrap: str, topic: str, groups: Iterable[str], position: int, partitions: int = 3) -> None:
+def commit_all(
+    bootstrap: str, topic: str, groups: Iterable[str], position: int, partitions: int = 3
+) -> None:
     """Groups that stand at a position in every partition of a topic."""
     for group in groups:
-        consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
+        consumer = Consumer(
+            {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}
+        )
         places = [TopicPartition(topic, number, position) for number in range(partitions)]
         consumer.commit(offsets=places, asynchronous=False)
         consumer.close()
 
 
 def delete_groups(bootstrap: str, groups: Iterable[str]) -> None:
-    """Delete groups without members, each once its coordinator, which may have come back just now, has loaded it."""
+    """Delete groups without members, each once its coordinator, which may have come back just now,
+    has loaded it."""
     admin, left = AdminClient({"bootstrap.servers": bootstrap}), set(groups)
 
     def without_deleted() -> set[str]:
@@ -90,8 +95,8 @@ def delete_groups(bootstrap: str, groups: Iterable[str]) -> None:
 
 
 def commit_nameless(bootstrap: str, topic: str, position: int) -> None:
-    """Commit a position in partition 0 for the group "", as old clients may (OffsetCommit v2), which none of today's
-    does: by the bytes of the request."""
+    """Commit a position in partition 0 for the group "", as old clients may (OffsetCommit v2),
+    which none of today's does: by the bytes of the request."""
 
     def text(value: str) -> bytes:
         return struct.pack(">h", len(value)) + value.encode()
@@ -110,7 +115,8 @@ def commit_nameless(bootstrap: str, topic: str, position: int) -> None:
             (size,) = struct.unpack(">i", answer.read(4))
             return int(struct.unpack(">h", answer.read(size)[-2:])[0])
 
-    # A fresh broker makes its topic of positions for who asks for a coordinator, and then takes a moment to load it.
+    # A fresh broker makes its topic of positions for who asks for a coordinator, and then takes a
+    # moment to load it.
     commit_all(bootstrap, topic, [f"{topic}-named"], position, partitions=1)
     until(lambda: answered() not in _COORDINATOR_MOVES, "the broker coordinates the group")
     assert (code := answered()) == 0, f"the broker answers {code}"

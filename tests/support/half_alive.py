@@ -1,4 +1,5 @@
-"""A source of three brokers of which one may be away: what has one copy only is then without a leader."""
+"""A source of three brokers of which one may be away: what has one copy only is then without a
+leader."""
 
 import os
 import signal
@@ -21,7 +22,9 @@ class ThreeBrokers:
     """A cluster whose brokers are taken away, and come back, one by one."""
 
     def __init__(self, directory: Path) -> None:
-        self.cluster = EmbeddedCluster("east", directory, brokers=3, properties=ONE_COPY, heap="256m")
+        self.cluster = EmbeddedCluster(
+            "east", directory, brokers=3, properties=ONE_COPY, heap="256m"
+        )
         self._admin = AdminClient({"bootstrap.servers": self.address, "log_level": 0})
 
     @property
@@ -51,9 +54,10 @@ class ThreeBrokers:
 
     @contextmanager
     def away(self, node: int, how: str) -> Iterator[None]:
-        """A broker that is `dead`, `frozen`, or `refusing`, for the time of the block: something else takes connections
-        in its place, and closes them. (What answers as HTTP does is no case for it: Kafka's Java client takes the first
-        four bytes for a length, KAFKA-4493, and Spark's JVM ends for want of memory.)"""
+        """A broker that is `dead`, `frozen`, or `refusing`, for the time of the block: something
+        else takes connections in its place, and closes them. (What answers as HTTP does is no case
+        for it: Kafka's Java client takes the first four bytes for a length, KAFKA-4493, and Spark's
+        JVM ends for want of memory.)"""
         if how == "frozen":
             with self.frozen(node):
                 yield

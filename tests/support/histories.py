@@ -1,6 +1,8 @@
-"""Known histories, written straight into the tables of a lake: what views, notebooks and metrics are tested on.
+"""Known histories, written straight into the tables of a lake: what views, notebooks and metrics
+are tested on.
 
-Times are given in seconds before now, so that a history is as old as it says whenever the test runs.
+Times are given in seconds before now, so that a history is as old as it says whenever the test
+runs.
 """
 
 from collections.abc import Sequence
@@ -23,39 +25,94 @@ _LATENCIES = [
     for name in ("min", "avg", "p50", "p95", "p99", "max")
 ]
 _POSITIONS = pa.schema(
-    [*_PARTITION, ("sampled_at", _TIME), ("lag_seconds", pa.float64()), ("target_topic", pa.string())]
+    [
+        *_PARTITION,
+        ("sampled_at", _TIME),
+        ("lag_seconds", pa.float64()),
+        ("target_topic", pa.string()),
+    ]
     + [(f"{name}_end", pa.int64()) for name in ("source", "staged", "produced", "target")]
     + [("source_start", pa.int64()), ("lag_records", pa.int64()), ("interval_seconds", pa.int32())]
     + [("mapped_end", pa.int64()), ("target_passed_end", pa.int64())]
 )
 _LATENCY = pa.schema(
-    [*_PARTITION, ("batch_id", pa.int64()), ("record_count", pa.int64()), ("byte_count", pa.int64())]
+    [
+        *_PARTITION,
+        ("batch_id", pa.int64()),
+        ("record_count", pa.int64()),
+        ("byte_count", pa.int64()),
+    ]
     + [*_LATENCIES, ("produced_at", _TIME), ("way", pa.string())]
 )
-_SEGMENT = pa.struct([(name, pa.int64()) for name in ("source_first", "stride", "target_first", "record_count")])
+_SEGMENT = pa.struct(
+    [(name, pa.int64()) for name in ("source_first", "stride", "target_first", "record_count")]
+)
 _MAP = pa.schema(
-    [*_PARTITION, ("target_topic", pa.string()), ("target_partition", pa.int32()), ("produced_at", _TIME)]
-    + [(name, pa.int64()) for name in ("source_first", "source_last", "target_first", "target_last")]
+    [
+        *_PARTITION,
+        ("target_topic", pa.string()),
+        ("target_partition", pa.int32()),
+        ("produced_at", _TIME),
+    ]
+    + [
+        (name, pa.int64())
+        for name in ("source_first", "source_last", "target_first", "target_last")
+    ]
     + [("record_count", pa.int64()), ("batch_id", pa.int64()), ("stage_version", pa.int64())]
     + [("generation", pa.int32()), ("segments", pa.list_(_SEGMENT))]
 )
 _RECORDS = pa.schema(
-    [("source_cluster", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64())]
-    + [("timestamp", _TIME), ("timestamp_type", pa.int32()), ("key", pa.binary()), ("value", pa.binary())]
+    [
+        ("source_cluster", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+    ]
+    + [
+        ("timestamp", _TIME),
+        ("timestamp_type", pa.int32()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+    ]
     + [("landed_at", _TIME), ("batch_id", pa.int64()), ("generation", pa.int32())]
 )
 _CHECKPOINTS = pa.schema(
-    [("flow", pa.string()), ("group_id", pa.string()), ("topic", pa.string()), ("partition", pa.int32())]
-    + [("source_position", pa.int64()), ("target_topic", pa.string()), ("target_position", pa.int64())]
-    + [("checkpointed_at", _TIME), ("synced", pa.bool_()), ("reason", pa.string()), ("read_at", _TIME)]
+    [
+        ("flow", pa.string()),
+        ("group_id", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+    ]
+    + [
+        ("source_position", pa.int64()),
+        ("target_topic", pa.string()),
+        ("target_position", pa.int64()),
+    ]
+    + [
+        ("checkpointed_at", _TIME),
+        ("synced", pa.bool_()),
+        ("reason", pa.string()),
+        ("read_at", _TIME),
+    ]
 )
 _INCIDENTS = pa.schema(
-    [("flow", pa.string()), ("at", _TIME), ("kind", pa.string()), ("topic", pa.string()), ("partition", pa.int32())]
+    [
+        ("flow", pa.string()),
+        ("at", _TIME),
+        ("kind", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+    ]
     + [("first_offset", pa.int64()), ("last_offset", pa.int64()), ("detail", pa.string())]
     + [("resolved_at", _TIME), ("resolution", pa.string())]
 )
 _CLUSTERS = pa.schema(
-    [("alias", pa.string()), ("cluster_id", pa.string()), ("first_seen", _TIME), ("last_seen", _TIME)]
+    [
+        ("alias", pa.string()),
+        ("cluster_id", pa.string()),
+        ("first_seen", _TIME),
+        ("last_seen", _TIME),
+    ]
 )
 _AUDITS = pa.schema(
     [*_PARTITION, ("verdict", pa.string()), ("audited_at", _TIME), ("generation", pa.int32())]
@@ -76,7 +133,8 @@ SCHEMAS = {
 
 
 class History:
-    """Collects rows of one lake; `write` appends all of them. `ago` is seconds before the history was begun."""
+    """Collects rows of one lake; `write` appends all of them. `ago` is seconds before the history
+    was begun."""
 
     def __init__(self, spark: SparkSession, directory: Path, now: datetime | None = None) -> None:
         self.lake: Lake = open_lake(spark, Location(path=str(directory / "lake")), directory)
@@ -133,10 +191,13 @@ class History:
         flow: str = FLOW,
         way: str | None = "short",
     ) -> "History":
-        """A row of `latency`: (min, avg, p50, p95, p99, max) of replication, landing is half; None: it was rebuilt."""
+        """A row of `latency`: (min, avg, p50, p95, p99, max) of replication, landing is half; None:
+        it was rebuilt."""
         values: dict[str, object] = {}
         if latencies is not None:
-            for name, value in zip(("min", "avg", "p50", "p95", "p99", "max"), latencies, strict=True):
+            for name, value in zip(
+                ("min", "avg", "p50", "p95", "p99", "max"), latencies, strict=True
+            ):
                 whole = name != "avg"
                 values[f"replication_{name}_ms"] = int(value) if whole else float(value)
                 values[f"landing_{name}_ms"] = int(value / 2) if whole else value / 2
@@ -167,7 +228,12 @@ class History:
     ) -> "History":
         """A row of `offset_map` with one segment."""
         last = source_first + (count - 1) * stride
-        segment = {"source_first": source_first, "stride": stride, "target_first": target_first, "record_count": count}
+        segment = {
+            "source_first": source_first,
+            "stride": stride,
+            "target_first": target_first,
+            "record_count": count,
+        }
         return self.add(
             "offset_map",
             flow=flow,
@@ -187,7 +253,9 @@ class History:
             segments=[segment],
         )
 
-    def staged(self, ago: float, topic: str, partition: int, offsets: Sequence[int], size: int = 100) -> "History":
+    def staged(
+        self, ago: float, topic: str, partition: int, offsets: Sequence[int], size: int = 100
+    ) -> "History":
         """Rows of `records`, landed a second after their timestamps."""
         for offset in offsets:
             self.add(

@@ -10,8 +10,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: How long a transaction may be open until what is behind its beginning is left out, seconds: a broker writes markers
-#: some time after it has answered a commit.
+#: How long a transaction may be open until what is behind its beginning is left out, seconds: a
+#: broker writes markers some time after it has answered a commit.
 MARKERS_SECONDS = 1.0
 
 Headers = list[tuple[str, bytes | None]] | None
@@ -41,7 +41,9 @@ def create_topic(bootstrap: str, topic: str, partitions: int = 1, **config: str)
     """Make a topic; `config` keys have `_` for `.`."""
     settings = {key.replace("_", "."): value for key, value in config.items()}
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    admin.create_topics([NewTopic(topic, partitions, 1, config=settings)], operation_timeout=20)[topic].result(30)
+    admin.create_topics([NewTopic(topic, partitions, 1, config=settings)], operation_timeout=20)[
+        topic
+    ].result(30)
 
 
 def delete_topic(bootstrap: str, topic: str) -> None:
@@ -52,23 +54,31 @@ def delete_topic(bootstrap: str, topic: str) -> None:
 
 def truncate(bootstrap: str, topic: str, offset: int, partition_number: int = 0) -> None:
     """What retention and `delete-records` do: everything of a partition below an offset is gone."""
-    partition, admin = TopicPartition(topic, partition_number, offset), AdminClient({"bootstrap.servers": bootstrap})
+    partition, admin = (
+        TopicPartition(topic, partition_number, offset),
+        AdminClient({"bootstrap.servers": bootstrap}),
+    )
     admin.delete_records([partition])[partition].result(30)
 
 
 def write(bootstrap: str, topic: str, records: Iterable[NewRecord], **settings: str | int) -> None:
-    """Write records and wait for every acknowledgement; `settings` keys have `_` for `.`. Each is there once, also
-    where a broker that was just started, or is under load, answers too late and the client sends again."""
+    """Write records and wait for every acknowledgement; `settings` keys have `_` for `.`. Each is
+    there once, also where a broker that was just started, or is under load, answers too late and
+    the client sends again."""
     failed: list[object] = []
     extra = {key.replace("_", "."): value for key, value in settings.items()}
-    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, **extra})
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, **extra}
+    )
     for record in records:
         send(producer, topic, record, failed)
     assert producer.flush(60) == 0
     assert not failed, failed
 
 
-def send(producer: Producer, topic: str, record: NewRecord, failed: list[object] | None = None) -> None:
+def send(
+    producer: Producer, topic: str, record: NewRecord, failed: list[object] | None = None
+) -> None:
     """Hand one record to a producer, when its queue has room."""
 
     def told(error: object, _message: object) -> None:
@@ -95,11 +105,16 @@ def numbered(count: int, partitions: int = 1, start: int = 0, size: int = 1) -> 
 
 
 def transactional_producer(bootstrap: str, **settings: str | int) -> Producer:
-    """A producer with a transactional id of its own, initialised; `settings` keys have `_` for `.`."""
+    """A producer with a transactional id of its own, initialised; `settings` keys have `_` for
+    `.`."""
     extra = {key.replace("_", "."): value for key, value in settings.items()}
     name = f"test-{uuid.uuid4().hex}"
-    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": name, "linger.ms": 0, **extra})
-    producer.list_topics(timeout=20)  # one that knows no broker yet asks for its coordinator half a second on
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "transactional.id": name, "linger.ms": 0, **extra}
+    )
+    producer.list_topics(
+        timeout=20
+    )  # one that knows no broker yet asks for its coordinator half a second on
     producer.init_transactions(30)
     return producer
 
@@ -121,13 +136,15 @@ def read_topic(bootstrap: str, topic: str, isolation: str = "read_committed") ->
 
 
 def assign(consumer: Consumer, places: Iterable[TopicPartition]) -> None:
-    """Have a consumer read from some places: one that does not know leaders asks for them half a second on."""
+    """Have a consumer read from some places: one that does not know leaders asks for them half a
+    second on."""
     consumer.list_topics(timeout=20)
     consumer.assign(list(places))
 
 
 def taken(consumer: Consumer, seconds: float, most: int = 10_000) -> list[Message]:
-    """What a consumer has; if nothing yet, what comes within so many seconds: `consume` would wait for all of them."""
+    """What a consumer has; if nothing yet, what comes within so many seconds: `consume` would wait
+    for all of them."""
     return consumer.consume(1, timeout=seconds) + consumer.consume(most, timeout=0)
 
 
@@ -146,10 +163,19 @@ def read_topics(
         }
     )
     try:
-        there = consumer.list_topics(timeout=20).topics  # one that does not know leaders asks for them half a second on
-        found = {topic: [[] for _ in (there[topic].partitions if topic in there else ())] for topic in topics}
-        waiting = {(topic, partition) for topic, held in found.items() for partition in range(len(held))}
-        consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING) for topic, partition in waiting])
+        there = consumer.list_topics(
+            timeout=20
+        ).topics  # one that does not know leaders asks for them half a second on
+        found = {
+            topic: [[] for _ in (there[topic].partitions if topic in there else ())]
+            for topic in topics
+        }
+        waiting = {
+            (topic, partition) for topic, held in found.items() for partition in range(len(held))
+        }
+        consumer.assign(
+            [TopicPartition(topic, partition, OFFSET_BEGINNING) for topic, partition in waiting]
+        )
         heard = time.monotonic()
         opened: dict[TopicAndPartition, float] = {}
         while waiting:
@@ -160,10 +186,20 @@ def read_topics(
             for message in messages:
                 key = (message.topic(), message.partition())
                 if message.error() is None:
-                    value = (message.key(), message.value(), message.headers(), message.timestamp()[1])
+                    value = (
+                        message.key(),
+                        message.value(),
+                        message.headers(),
+                        message.timestamp()[1],
+                    )
                     found[key[0]][key[1]].append(Record(message.offset(), *value))
-                elif message.offset() < consumer.get_watermark_offsets(TopicPartition(*key), cached=True)[1]:
-                    opened.setdefault(key, now)  # behind it is a transaction whose marker may be on its way
+                elif (
+                    message.offset()
+                    < consumer.get_watermark_offsets(TopicPartition(*key), cached=True)[1]
+                ):
+                    opened.setdefault(
+                        key, now
+                    )  # behind it is a transaction whose marker may be on its way
                 else:
                     waiting.discard(key)
             waiting -= {key for key, since in opened.items() if now - since > MARKERS_SECONDS}

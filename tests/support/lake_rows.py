@@ -20,23 +20,61 @@ from mirrorlake.lake.reader import Reader
 FLOW = "east->west"
 _SECONDS = pa.timestamp("us", tz="UTC")
 _TYPES = {
-    "landed_at": _SECONDS, "sampled_at": _SECONDS, "produced_at": _SECONDS, "at": _SECONDS, "timestamp": _SECONDS,
-    "checkpointed_at": _SECONDS, "resolved_at": _SECONDS, "partition": pa.int32(), "target_partition": pa.int32(),
-    "generation": pa.int32(), "target_generation": pa.int32(),
-    "timestamp_type": pa.int32(), "lag_seconds": pa.float64(), "synced": pa.bool_(), "enabled": pa.bool_(),
-    "noted_at": _SECONDS, "deleted_at": _SECONDS,
-    "key": pa.binary(), "value": pa.binary(),
+    "landed_at": _SECONDS,
+    "sampled_at": _SECONDS,
+    "produced_at": _SECONDS,
+    "at": _SECONDS,
+    "timestamp": _SECONDS,
+    "checkpointed_at": _SECONDS,
+    "resolved_at": _SECONDS,
+    "partition": pa.int32(),
+    "target_partition": pa.int32(),
+    "generation": pa.int32(),
+    "target_generation": pa.int32(),
+    "timestamp_type": pa.int32(),
+    "lag_seconds": pa.float64(),
+    "synced": pa.bool_(),
+    "enabled": pa.bool_(),
+    "noted_at": _SECONDS,
+    "deleted_at": _SECONDS,
+    "key": pa.binary(),
+    "value": pa.binary(),
     "headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
     "segments": pa.list_(
-        pa.struct([(name, pa.int64()) for name in ("source_first", "stride", "target_first", "record_count")])
+        pa.struct(
+            [
+                (name, pa.int64())
+                for name in ("source_first", "stride", "target_first", "record_count")
+            ]
+        )
     ),
-    **dict.fromkeys(("flow", "topic", "source_cluster", "target_topic", "selection", "kind", "detail", "resolution",
-                     "group_id", "mode", "resource", "before", "after", "outcome", "error", "forget_id"), pa.string()),
-}  # fmt: skip
+    **dict.fromkeys(
+        (
+            "flow",
+            "topic",
+            "source_cluster",
+            "target_topic",
+            "selection",
+            "kind",
+            "detail",
+            "resolution",
+            "group_id",
+            "mode",
+            "resource",
+            "before",
+            "after",
+            "outcome",
+            "error",
+            "forget_id",
+        ),
+        pa.string(),
+    ),
+}
 
 
 def write_file(directory: Path, **blocks: object) -> Path:
-    """A topology file of two clusters that are never asked, and a lake; `blocks` replace or add top-level keys."""
+    """A topology file of two clusters that are never asked, and a lake; `blocks` replace or add
+    top-level keys."""
     directory.mkdir(parents=True, exist_ok=True)
     clusters = {alias: {"bootstrap_servers": "127.0.0.1:1"} for alias in ("east", "west", "north")}
     document = {"clusters": clusters, "lake": {"path": "./lake"}, "flows": {FLOW: {}}, **blocks}
@@ -52,7 +90,8 @@ def opened(spark: SparkSession, file: Path) -> tuple[Lake, Topology]:
 
 
 def now_of(lake: Lake) -> Reader:
-    """Who answers what is asked of a lake, as of now: DuckDB where it is a folder, for a tenth of what Spark takes."""
+    """Who answers what is asked of a lake, as of now: DuckDB where it is a folder, for a tenth of
+    what Spark takes."""
     lake.reader.refresh()
     return lake.reader
 
@@ -68,9 +107,11 @@ def append(lake: Lake, table: str, rows: Sequence[Mapping[str, object]]) -> None
 
 
 def commit(lake: Lake, table: str, rows: Sequence[Mapping[str, object]]) -> None:
-    """Append rows as one Delta commit of one file, without Spark, which takes half a second for what takes this 5 ms.
+    """Append rows as one Delta commit of one file, without Spark, which takes half a second for
+    what takes this 5 ms.
 
-    The commit is what the protocol asks of a blind append: `add` without statistics, under the next version.
+    The commit is what the protocol asks of a blind append: `add` without statistics, under the next
+    version.
     """
     assert lake.directory is not None
     folder = lake.directory / table
@@ -79,9 +120,20 @@ def commit(lake: Lake, table: str, rows: Sequence[Mapping[str, object]]) -> None
     file = folder / f"part-00000-{uuid.uuid4()}-c000.zstd.parquet"
     pq.write_table(table_of(rows), file, compression="zstd")
     now = int(time.time() * 1000)
-    info = {"timestamp": now, "operation": "WRITE", "isBlindAppend": True, "operationParameters": {"mode": "Append"}}
+    info = {
+        "timestamp": now,
+        "operation": "WRITE",
+        "isBlindAppend": True,
+        "operationParameters": {"mode": "Append"},
+    }
     size = file.stat().st_size
-    add = {"path": file.name, "partitionValues": {}, "size": size, "modificationTime": now, "dataChange": True}
+    add = {
+        "path": file.name,
+        "partitionValues": {},
+        "size": size,
+        "modificationTime": now,
+        "dataChange": True,
+    }
     lines = [json.dumps({"commitInfo": info}), json.dumps({"add": add})]
     (log / f"{version:020}.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -93,28 +145,57 @@ def table_of(rows: Sequence[Mapping[str, object]]) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
 
 
-def sample(seconds_ago: float, produced: int, end: int, lag_seconds: float | None = None, **more: object) -> dict:
+def sample(
+    seconds_ago: float, produced: int, end: int, lag_seconds: float | None = None, **more: object
+) -> dict:
     """A row of `positions` of orders-0."""
     lag = end - produced
     return {
-        "flow": FLOW, "topic": "orders", "partition": 0, "sampled_at": ago(seconds_ago), "source_start": 0,
-        "source_end": end, "staged_end": end, "produced_end": produced, "target_end": produced, "lag_records": lag,
-        "lag_seconds": float(lag_seconds if lag_seconds is not None else 0), "target_topic": "east.orders", **more,
-    }  # fmt: skip
+        "flow": FLOW,
+        "topic": "orders",
+        "partition": 0,
+        "sampled_at": ago(seconds_ago),
+        "source_start": 0,
+        "source_end": end,
+        "staged_end": end,
+        "produced_end": produced,
+        "target_end": produced,
+        "lag_records": lag,
+        "lag_seconds": float(lag_seconds if lag_seconds is not None else 0),
+        "target_topic": "east.orders",
+        **more,
+    }
 
 
-def run_row(first: int, last: int, seconds_ago: float = 60, count: int | None = None, **more: object) -> dict:
+def run_row(
+    first: int, last: int, seconds_ago: float = 60, count: int | None = None, **more: object
+) -> dict:
     """A row of `offset_map` of orders-0; target offsets equal source offsets."""
     return {
-        "flow": FLOW, "topic": "orders", "partition": 0, "source_first": first, "source_last": last,
-        "target_topic": "east.orders", "target_partition": 0, "target_first": first, "target_last": last,
-        "record_count": count or last - first + 1, "produced_at": ago(seconds_ago), "batch_id": first,
-        "stage_version": 0, "generation": 0,
+        "flow": FLOW,
+        "topic": "orders",
+        "partition": 0,
+        "source_first": first,
+        "source_last": last,
+        "target_topic": "east.orders",
+        "target_partition": 0,
+        "target_first": first,
+        "target_last": last,
+        "record_count": count or last - first + 1,
+        "produced_at": ago(seconds_ago),
+        "batch_id": first,
+        "stage_version": 0,
+        "generation": 0,
         "segments": [
-            {"source_first": first, "stride": 1, "target_first": first, "record_count": count or last - first + 1}
+            {
+                "source_first": first,
+                "stride": 1,
+                "target_first": first,
+                "record_count": count or last - first + 1,
+            }
         ],
         **more,
-    }  # fmt: skip
+    }
 
 
 def staged(offsets: Sequence[int], seconds_ago: float = 120, **more: object) -> list[dict]:
@@ -122,9 +203,19 @@ def staged(offsets: Sequence[int], seconds_ago: float = 120, **more: object) -> 
     landed = ago(seconds_ago)
     return [
         {
-            "source_cluster": "east", "topic": "orders", "partition": 0, "offset": offset, "timestamp": landed,
-            "timestamp_type": 0, "key": b"k", "value": b"v" * 50, "headers": None, "landed_at": landed,
-            "batch_id": int(landed.timestamp() * 1000), "generation": 0, **more,
+            "source_cluster": "east",
+            "topic": "orders",
+            "partition": 0,
+            "offset": offset,
+            "timestamp": landed,
+            "timestamp_type": 0,
+            "key": b"k",
+            "value": b"v" * 50,
+            "headers": None,
+            "landed_at": landed,
+            "batch_id": int(landed.timestamp() * 1000),
+            "generation": 0,
+            **more,
         }
         for offset in offsets
-    ]  # fmt: skip
+    ]

@@ -2,9 +2,10 @@
 
     @pytest.mark.law("exactly once", "exact map", session="without")
 
-A way of records through this program is a value of each of WAYS. A marked test goes the usual ways, except for what the
-mark says, and for what a parameter of the test says by its value: `lane` (tests/support/lanes.py) is native in one run
-of the test and python in the other. `tests/unit/test_laws_and_ways.py` fails for a law that no test proves on some way.
+A way of records through this program is a value of each of WAYS. A marked test goes the usual ways,
+except for what the mark says, and for what a parameter of the test says by its value: `lane`
+(tests/support/lanes.py) is native in one run of the test and python in the other.
+`tests/unit/test_laws_and_ways.py` fails for a law that no test proves on some way.
 """
 
 import json
@@ -25,8 +26,8 @@ LAWS = (
     "kept by generation",
     "never more than was seen",
 )
-#: What can be one way or another: how records pass this process, who answers what is asked of the lake, whether a Spark
-#: session is there, and where the tables are.
+#: What can be one way or another: how records pass this process, who answers what is asked of the
+#: lake, whether a Spark session is there, and where the tables are.
 WAYS: Mapping[str, tuple[str, ...]] = {
     "lane": ("native", "python"),
     "engine": ("duckdb", "spark"),
@@ -39,7 +40,8 @@ WORDS = {"no session": "without", "session": "with", "path": "folder"}
 
 
 def ways_of(parameters: Iterable[object], declared: Mapping[str, str | Iterable[str]]) -> set[str]:
-    """The ways that a test goes, as `lane native`. Raises UsageError for a way that is none. Pure."""
+    """The ways that a test goes, as `lane native`. Raises UsageError for a way that is none.
+    Pure."""
     words = [WORDS.get(value, value) for value in parameters if isinstance(value, str)]
     gone: dict[str, set[str]] = {}
     for kind, names in WAYS.items():
@@ -51,16 +53,24 @@ def ways_of(parameters: Iterable[object], declared: Mapping[str, str | Iterable[
         name for kind, found in gone.items() for name in sorted(found - set(WAYS[kind]))
     ]
     if wrong:
-        raise pytest.UsageError(f"{', '.join(wrong)}: no such way; see WAYS of tests/support/laws.py")
+        raise pytest.UsageError(
+            f"{', '.join(wrong)}: no such way; see WAYS of tests/support/laws.py"
+        )
     return {f"{kind} {name}" for kind, found in gone.items() for name in found}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--law-table", type=Path, help="write which of the collected tests prove which law on which way")
+    parser.addoption(
+        "--law-table",
+        type=Path,
+        help="write which of the collected tests prove which law on which way",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "law(*laws, **ways): what the test proves, and how (tests/support/laws.py)")
+    config.addinivalue_line(
+        "markers", "law(*laws, **ways): what the test proves, and how (tests/support/laws.py)"
+    )
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

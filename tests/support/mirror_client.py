@@ -1,4 +1,5 @@
-"""MirrorMaker 2's released Java classes, asked what they see: its client, and its reader of offset syncs."""
+"""MirrorMaker 2's released Java classes, asked what they see: its client, and its reader of offset
+syncs."""
 
 import json
 import subprocess
@@ -26,18 +27,24 @@ def client_jars() -> str:
 def ask_mirror_client(
     bootstrap: str, source: str, *groups: str, separator: str = ".", internal_separator: bool = True
 ) -> dict[str, Any]:
-    """What `MirrorClient` and `RemoteClusterUtils` of the released jars say; positions are `topic/partition` to
-    [offset, metadata]."""
+    """What `MirrorClient` and `RemoteClusterUtils` of the released jars say; positions are
+    `topic/partition` to [offset, metadata]."""
     arguments = [bootstrap, separator, str(internal_separator).lower(), source, *groups]
     found: dict[str, Any] = _told("MirrorClientProbe", client_jars(), *arguments)
     return found
 
 
 def translated_by_syncs(
-    location: str, source: tuple[str, str], target: tuple[str, str], topic: str, partition: int, offsets: Iterable[int]
+    location: str,
+    source: tuple[str, str],
+    target: tuple[str, str],
+    topic: str,
+    partition: int,
+    offsets: Iterable[int],
 ) -> list[int]:
-    """Where MirrorMaker 2 would move groups that stand at source offsets, by the offset syncs that lie at a `location`
-    (source or target); -1 where it cannot tell. `source` and `target` are aliases and addresses."""
+    """Where MirrorMaker 2 would move groups that stand at source offsets, by the offset syncs that
+    lie at a `location` (source or target); -1 where it cannot tell. `source` and `target` are
+    aliases and addresses."""
     arguments = [location, *source, *target, topic, str(partition), *map(str, offsets)]
     found: list[int] = _told("OffsetSyncProbe", str(mirror_jars()[0].parent / "*"), *arguments)
     return found

@@ -1,4 +1,5 @@
-"""A real MirrorMaker 2, east -> west, that can be killed; and consumers that commit exactly what they have read."""
+"""A real MirrorMaker 2, east -> west, that can be killed; and consumers that commit exactly what
+they have read."""
 
 import signal
 import threading
@@ -15,7 +16,8 @@ from tests.support.kafka import NewRecord, send
 
 
 class MirrorMaker:
-    """MirrorMaker 2 in dedicated mode, with its own defaults but for what makes it start quickly."""
+    """MirrorMaker 2 in dedicated mode, with its own defaults but for what makes it start
+    quickly."""
 
     def __init__(self, clusters: ClusterPair, topics: str, directory: Path) -> None:
         self._job = Job(clusters.east, clusters.west, topics, "east", directory, tuned=False)
@@ -45,7 +47,8 @@ class MirrorMaker:
 
 
 class Load:
-    """Writes numbered records to topics until it is stopped; a tenth of them in transactions that are aborted."""
+    """Writes numbered records to topics until it is stopped; a tenth of them in transactions that
+    are aborted."""
 
     def __init__(self, bootstrap: str, partitions: dict[str, int]) -> None:
         self._bootstrap, self._partitions = bootstrap, partitions
@@ -69,7 +72,9 @@ class Load:
 
     def _run(self) -> None:
         plain = Producer({"bootstrap.servers": self._bootstrap, "linger.ms": 5})
-        other = Producer({"bootstrap.servers": self._bootstrap, "transactional.id": f"load-{time.time_ns()}"})
+        other = Producer(
+            {"bootstrap.servers": self._bootstrap, "transactional.id": f"load-{time.time_ns()}"}
+        )
         other.init_transactions(30)
         turn = 0
         while not self._stop.is_set():
@@ -80,7 +85,11 @@ class Load:
             for topic, partitions in self._partitions.items():
                 for number in range(40):
                     value = f"{topic} {turn} {number}".encode()
-                    send(producer, topic, NewRecord(value, b"k%d" % (number % 7), number % partitions))
+                    send(
+                        producer,
+                        topic,
+                        NewRecord(value, b"k%d" % (number % 7), number % partitions),
+                    )
                     if not aborts:
                         self.written[topic].add(value)
             if producer is other:
@@ -110,7 +119,8 @@ class Reader:
         self._thread: threading.Thread | None = None
 
     def begin(self, topic: str, most: int | None = None) -> None:
-        """Read a topic from where the group stands, until `end`, or until so many records were read."""
+        """Read a topic from where the group stands, until `end`, or until so many records were
+        read."""
         values: list[bytes] = []
         self.phases.append((topic, values))
         self._stop.clear()
@@ -149,7 +159,11 @@ class Reader:
                 room = 500 if most is None else min(500, most - len(values))
                 found = consumer.consume(room, timeout=0.2)
                 good = [message for message in found if message.error() is None]
-                bad = [m.error() for m in found if m.error() and m.error().code() != KafkaError._PARTITION_EOF]
+                bad = [
+                    m.error()
+                    for m in found
+                    if m.error() and m.error().code() != KafkaError._PARTITION_EOF
+                ]
                 assert not bad, bad
                 if good:
                     values += [message.value() or b"" for message in good]

@@ -1,4 +1,5 @@
-"""The command line where libraries are not installed: importing their modules fails as it does then.
+"""The command line where libraries are not installed: importing their modules fails as it does
+then.
 
 python -m tests.support.missing pyspark,py4j -c mirrorlake.yml status
 """

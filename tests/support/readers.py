@@ -1,4 +1,5 @@
-"""Real consumers of two clients: they join a group, read numbered records, commit, leave; what they read, in short."""
+"""Real consumers of two clients: they join a group, read numbered records, commit, leave; what they
+read, in short."""
 
 import json
 import subprocess
@@ -17,13 +18,14 @@ from tests.support.mirror_client import client_jars
 _READER = Path(__file__).parent / "java" / "GroupReader.java"
 _SILENCE_SECONDS = 60.0
 
-#: What a group read, in order: ranges [first, last] of numbers that follow each other by one, by partition.
+#: What a group read, in order: ranges [first, last] of numbers that follow each other by one, by
+#: partition.
 Numbers = Mapping[int, list[list[int]]]
 
 
 class Reading(NamedTuple):
-    """What one group is to read: up to `limit` records, or to the end; from the beginning where it has no position and
-    `reset` is earliest."""
+    """What one group is to read: up to `limit` records, or to the end; from the beginning where it
+    has no position and `reset` is earliest."""
 
     group: str
     topic: str
@@ -52,14 +54,18 @@ def count(numbers: Numbers) -> int:
 
 
 def read_with_java(bootstrap: str, reset: str, readings: Sequence[Reading]) -> dict[str, Numbers]:
-    """By Kafka's own client, one group after the other in one process; raises AssertionError with what it said."""
+    """By Kafka's own client, one group after the other in one process; raises AssertionError with
+    what it said."""
     command = [str(find_java()), "-Xmx512m", "-cp", client_jars(), str(_READER), bootstrap, reset]
     for item in readings:
         command += [item.group, item.topic, str(-1 if item.limit is None else item.limit)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr[-3_000:]
     found = json.loads(done.stdout.splitlines()[-1])
-    return {group: {int(partition): items for partition, items in read.items()} for group, read in found.items()}
+    return {
+        group: {int(partition): items for partition, items in read.items()}
+        for group, read in found.items()
+    }
 
 
 def read_with_python(bootstrap: str, reset: str, readings: Sequence[Reading]) -> dict[str, Numbers]:
@@ -111,8 +117,13 @@ def _read(bootstrap: str, reset: str, item: Reading) -> Numbers:
                 _note(numbers[message.partition()], int(message.value()))
                 next_offsets[message.partition()] = message.offset() + 1
             heard = time.monotonic() if messages else heard
-            assert time.monotonic() - heard < _SILENCE_SECONDS, f"group {item.group} gets nothing of {item.topic}"
-        positions = [TopicPartition(item.topic, partition, offset) for partition, offset in next_offsets.items()]
+            assert time.monotonic() - heard < _SILENCE_SECONDS, (
+                f"group {item.group} gets nothing of {item.topic}"
+            )
+        positions = [
+            TopicPartition(item.topic, partition, offset)
+            for partition, offset in next_offsets.items()
+        ]
         consumer.commit(offsets=positions, asynchronous=False)
     finally:
         consumer.close()

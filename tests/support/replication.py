@@ -1,4 +1,5 @@
-"""Running the replicator, in this process or as a command that can be killed, and comparing both sides exactly."""
+"""Running the replicator, in this process or as a command that can be killed, and comparing both
+sides exactly."""
 
 import os
 import subprocess
@@ -32,7 +33,11 @@ QUIET = {"emit_heartbeats_enabled": False, "emit_checkpoints_enabled": False}
 
 
 def write_topology(
-    directory: Path, east: str, west: str, flow: Mapping[str, object], landing: Mapping[str, int] | None = None
+    directory: Path,
+    east: str,
+    west: str,
+    flow: Mapping[str, object],
+    landing: Mapping[str, int] | None = None,
 ) -> Path:
     """A topology file for one flow east->west, its lake beside it."""
     directory.mkdir(parents=True, exist_ok=True)
@@ -43,7 +48,8 @@ def write_topology(
             "west": {"bootstrap_servers": west},
         },
         "lake": {"path": "./lake"},
-        # Heartbeats are off unless a test is about them: it would find a topic more, and records that go on coming.
+        # Heartbeats are off unless a test is about them: it would find a topic more, and records
+        # that go on coming.
         "flows": {FLOW: {**QUIET, **flow}},
     }
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
@@ -68,7 +74,9 @@ def lake_of(spark: SparkSession, topology: Path) -> Lake:
     return open_lake(spark, found.lake, found.directory)
 
 
-def make_replicator(spark: SparkSession, topology: Path, once: bool, reader: str = "auto") -> tuple[Replicator, Run]:
+def make_replicator(
+    spark: SparkSession, topology: Path, once: bool, reader: str = "auto"
+) -> tuple[Replicator, Run]:
     """A replicator over every flow of a topology file, and where its reports go."""
     found = load_topology(topology)
     run = Run(lake_of(spark, topology))
@@ -83,7 +91,8 @@ def make_replicator(spark: SparkSession, topology: Path, once: bool, reader: str
 
 
 def in_catalog(topology: Path) -> dict[str, str]:
-    """Edit a topology file so that its lake is a fresh schema of the session's catalog; returns which."""
+    """Edit a topology file so that its lake is a fresh schema of the session's catalog; returns
+    which."""
     place = {"catalog": "spark_catalog", "schema": f"l{uuid.uuid4().hex[:8]}"}
     document = yaml.safe_load(topology.read_text(encoding="utf-8"))
     document["lake"] = {**place, "checkpoints": str(topology.parent / "checkpoints")}
@@ -128,7 +137,8 @@ def start_run(topology: Path, *flags: str, **environment: str) -> "subprocess.Po
 
 
 def start_command(topology: Path, *arguments: str, **environment: str) -> "subprocess.Popen[bytes]":
-    """Any command of mirrorlake, as a process; its output goes to run.log beside the topology file."""
+    """Any command of mirrorlake, as a process; its output goes to run.log beside the topology
+    file."""
     command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(topology), *arguments]
     with (topology.parent / "run.log").open("ab") as log:
         return subprocess.Popen(
@@ -170,7 +180,10 @@ def both_sides(lake: Lake, east: str, west: str, names: Mapping[str, str]) -> Si
     for row in reader.rows(f"SELECT * FROM offset_map WHERE flow = '{FLOW}'"):
         if row["topic"] not in names:
             continue
-        assert (row["target_topic"], row["target_partition"]) == (names[row["topic"]], row["partition"]), row
+        assert (row["target_topic"], row["target_partition"]) == (
+            names[row["topic"]],
+            row["partition"],
+        ), row
         pairs = list(expanded(row["segments"]))
         assert (row["source_first"], row["target_first"]) == pairs[0], row
         assert (row["source_last"], row["target_last"]) == pairs[-1], row
@@ -181,32 +194,46 @@ def both_sides(lake: Lake, east: str, west: str, names: Mapping[str, str]) -> Si
     for row in reader.rows("SELECT topic, partition, offset FROM records"):
         staged[row["topic"], row["partition"]].append(row["offset"])
     return Sides(
-        read_topics(east, list(names)), read_topics(west, list(names.values())), mapped, rows, staged, dict(names)
+        read_topics(east, list(names)),
+        read_topics(west, list(names.values())),
+        mapped,
+        rows,
+        staged,
+        dict(names),
     )
 
 
 def expanded(segments: list[Mapping[str, int]]) -> Iterator[tuple[int, int]]:
     for segment in segments:
         for index in range(segment["record_count"]):
-            yield segment["source_first"] + index * segment["stride"], segment["target_first"] + index
+            yield (
+                segment["source_first"] + index * segment["stride"],
+                segment["target_first"] + index,
+            )
 
 
 def assert_topic_same(sides: Sides, topic: str, source: list[list[Record]] | None = None) -> int:
-    """One topic, both sides: same partitions, same records in order, staged once, mapped totally and exactly.
+    """One topic, both sides: same partitions, same records in order, staged once, mapped totally
+    and exactly.
 
-    Returns how many records it has. `source` is what was read at the source earlier, where the source goes on changing.
+    Returns how many records it has. `source` is what was read at the source earlier, where the
+    source goes on changing.
     """
     wanted = sides.source[topic] if source is None else source
     got = sides.target[sides.names[topic]]
     assert len(got) == len(wanted), f"{topic}: {len(got)} partitions instead of {len(wanted)}"
     for partition, (there, here) in enumerate(zip(wanted, got, strict=True)):
         where = f"{topic}-{partition}"
-        assert len(here) == len(there), f"{where}: {len(here)} records on the target instead of {len(there)}"
+        assert len(here) == len(there), (
+            f"{where}: {len(here)} records on the target instead of {len(there)}"
+        )
         for one, other in zip(there, here, strict=True):
             assert other[1:] == one[1:], f"{where}: {_short(one)} became {_short(other)}"
         offsets = [record.offset for record in there]
         staged = sorted(sides.staged.get((topic, partition), []))
-        assert staged == offsets, f"{where}: staged {len(staged)} ({len(set(staged))} distinct), source {len(offsets)}"
+        assert staged == offsets, (
+            f"{where}: staged {len(staged)} ({len(set(staged))} distinct), source {len(offsets)}"
+        )
         expected = list(zip(offsets, [record.offset for record in here], strict=True))
         mapped = sorted(sides.mapped.get((topic, partition), []))
         assert mapped == expected, f"{where}: the map has {_difference(mapped, expected)}"
@@ -216,7 +243,9 @@ def assert_topic_same(sides: Sides, topic: str, source: list[list[Record]] | Non
 def land_only(spark: SparkSession, topology: Path) -> None:
     """A run whose flow produces nothing, and does not say that it has caught up."""
 
-    def behind(producer: FlowProducer, covered: dict[TopicAndPartition, int], _up: bool, *others: Any) -> Snapshot:
+    def behind(
+        producer: FlowProducer, covered: dict[TopicAndPartition, int], _up: bool, *others: Any
+    ) -> Snapshot:
         return snapshot_of(producer, covered, False, *others)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -225,8 +254,11 @@ def land_only(spark: SparkSession, topology: Path) -> None:
         replicate_once(spark, topology)
 
 
-def assert_same(lake: Lake, east: str, west: str, names: Mapping[str, str], at_least: int = 1) -> Sides:
-    """Every topic of `names` is the same on both sides (see `assert_topic_same`), and there is something to compare."""
+def assert_same(
+    lake: Lake, east: str, west: str, names: Mapping[str, str], at_least: int = 1
+) -> Sides:
+    """Every topic of `names` is the same on both sides (see `assert_topic_same`), and there is
+    something to compare."""
     sides = both_sides(lake, east, west, names)
     assert sum(assert_topic_same(sides, topic) for topic in names) >= at_least
     return sides
@@ -239,4 +271,6 @@ def _short(record: Record) -> str:
 def _difference(mapped: list[tuple[int, int]], expected: list[tuple[int, int]]) -> str:
     missing, extra = sorted(set(expected) - set(mapped)), sorted(set(mapped) - set(expected))
     twice = len(mapped) - len(set(mapped))
-    return f"{len(missing)} pairs missing {missing[:3]}, {len(extra)} wrong {extra[:3]}, {twice} twice"
+    return (
+        f"{len(missing)} pairs missing {missing[:3]}, {len(extra)} wrong {extra[:3]}, {twice} twice"
+    )

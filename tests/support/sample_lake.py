@@ -1,10 +1,13 @@
-"""A lake with some hours of plausible history, written straight into its tables: no Kafka, some seconds.
+"""A lake with some hours of plausible history, written straight into its tables: no Kafka, some
+seconds.
 
-Three flows. `east->west` is healthy except for a spike of load two hours before the end, which shows as lag and latency
-of `orders`. `west->east` is small and calm. `east->lab` has a partition (`clicks` 5) that the target refused 25 minutes
-before the end: it stands still, its lag grows, an incident is open. Groups stand exact, held back, and gone.
+Three flows. `east->west` is healthy except for a spike of load two hours before the end, which
+shows as lag and latency of `orders`. `west->east` is small and calm. `east->lab` has a partition
+(`clicks` 5) that the target refused 25 minutes before the end: it stands still, its lag grows, an
+incident is open. Groups stand exact, held back, and gone.
 
-The same arguments give the same rows. Staged records are not written: views of the stage have nothing to say here.
+The same arguments give the same rows. Staged records are not written: views of the stage have
+nothing to say here.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +28,8 @@ from mirrorlake.lake.opening import open_lake
 TIME = pa.timestamp("us", tz="UTC")
 #: Seconds between two batches, and between two samples of positions.
 STEP = 30
-#: When the spike began and how long it took; when the partition was refused: minutes before the end.
+#: When the spike began and how long it took; when the partition was refused: minutes before the
+#: end.
 SPIKE, SPIKE_MINUTES, REFUSED = 130, 12, 25
 
 
@@ -62,9 +66,14 @@ REFUSED_AT = ("east->lab", "clicks", 5)
 
 
 def sample_lake(
-    spark: SparkSession, directory: Path, hours: float = 6, until: datetime | None = None, seed: int = 7
+    spark: SparkSession,
+    directory: Path,
+    hours: float = 6,
+    until: datetime | None = None,
+    seed: int = 7,
 ) -> Lake:
-    """Make a lake in `directory`/lake and fill it with `hours` of history that end at `until` (now)."""
+    """Make a lake in `directory`/lake and fill it with `hours` of history that end at `until`
+    (now)."""
     lake = empty_lake(spark, directory)
     fill(lake, hours, until, seed)
     return lake
@@ -95,7 +104,8 @@ def fill(lake: Lake, hours: float = 6, until: datetime | None = None, seed: int 
 
 @dataclass(frozen=True)
 class _Partition:
-    """What happened to one partition, step by step: records made, records mirrored (cumulated), and latency in ms."""
+    """What happened to one partition, step by step: records made, records mirrored (cumulated), and
+    latency in ms."""
 
     stream: Stream
     number: int
@@ -119,11 +129,17 @@ class _History:
         self.steps = int(hours * 3600 / STEP)
         self.minutes_left = (self.steps - 1 - np.arange(self.steps)) * STEP / 60
         self.times = [end - timedelta(minutes=float(left)) for left in self.minutes_left]
-        self.all = [self._partition(stream, number) for stream in STREAMS for number in range(stream.partitions)]
+        self.all = [
+            self._partition(stream, number)
+            for stream in STREAMS
+            for number in range(stream.partitions)
+        ]
 
     def _partition(self, stream: Stream, number: int) -> _Partition:
         spiked = (self.minutes_left <= SPIKE) & (self.minutes_left > SPIKE - SPIKE_MINUTES)
-        after = np.clip(SPIKE - SPIKE_MINUTES - self.minutes_left, 0, None)  # minutes since the spike was over
+        after = np.clip(
+            SPIKE - SPIKE_MINUTES - self.minutes_left, 0, None
+        )  # minutes since the spike was over
         tide = 1 + 0.25 * np.sin(self.minutes_left / 97)
         rate = stream.rate * tide * (1 + 0.06 * number)
         steady = stream.topic == "heartbeats"
@@ -132,13 +148,19 @@ class _History:
         counts = np.full(self.steps, STEP) if steady else self.rng.poisson(rate * STEP)
         made = 1000 * (number + 1) + np.cumsum(counts)
         delay = (
-            1050 * self.rng.lognormal(0, 0.12, self.steps) * {"west->east": 0.8, "east->lab": 1.25}.get(stream.flow, 1)
+            1050
+            * self.rng.lognormal(0, 0.12, self.steps)
+            * {"west->east": 0.8, "east->lab": 1.25}.get(stream.flow, 1)
         )
         if stream.flow == "east->west":
-            weight = {"orders": 1.0, "payments": 0.25, "shipments": 0.15, "heartbeats": 0.12}[stream.topic]
+            weight = {"orders": 1.0, "payments": 0.25, "shipments": 0.15, "heartbeats": 0.12}[
+                stream.topic
+            ]
             building = np.clip(SPIKE - self.minutes_left, 0, SPIKE_MINUTES) / SPIKE_MINUTES
             fading = np.exp(-after / 5)
-            delay = delay + weight * 16_000 * (1 + 0.1 * number) * np.where(after > 0, fading, building)
+            delay = delay + weight * 16_000 * (1 + 0.1 * number) * np.where(
+                after > 0, fading, building
+            )
         waiting = np.minimum((delay / 1000 * counts / STEP).astype(int), made - made[0] + counts[0])
         mirrored = np.maximum.accumulate(made - waiting)
         if (stream.flow, stream.topic, number) == REFUSED_AT:
@@ -198,7 +220,9 @@ class _History:
         rows = []
         every = 1800 // STEP
         for item in self.all:
-            cuts = [int(item.mirrored[i]) for i in range(0, self.steps, every)] + [int(item.mirrored[-1])]
+            cuts = [int(item.mirrored[i]) for i in range(0, self.steps, every)] + [
+                int(item.mirrored[-1])
+            ]
             for number, (first, behind) in enumerate(zip(cuts, cuts[1:], strict=False)):
                 if behind <= first:
                     continue
@@ -223,8 +247,18 @@ class _History:
                         "segments": [{**segment, "record_count": behind - first}],
                     }
                 )
-        longs = ("source_first", "source_last", "target_first", "target_last", "record_count", "batch_id")
-        kinds = {name: pa.int64() for name in longs} | {"partition": pa.int32(), "target_partition": pa.int32()}
+        longs = (
+            "source_first",
+            "source_last",
+            "target_first",
+            "target_last",
+            "record_count",
+            "batch_id",
+        )
+        kinds = {name: pa.int64() for name in longs} | {
+            "partition": pa.int32(),
+            "target_partition": pa.int32(),
+        }
         kinds |= {"generation": pa.int32(), "produced_at": TIME}
         names = ("source_first", "stride", "target_first", "record_count")
         kinds["segments"] = pa.list_(pa.struct([(name, pa.int64()) for name in names]))
@@ -246,7 +280,11 @@ class _History:
                     continue
                 held_back = item.number in ahead and item.stream.topic == "clicks"
                 rows += self._checkpoint(item, group, held_back, reason)
-        kinds = {"source_position": pa.int64(), "target_position": pa.int64(), "partition": pa.int32()}
+        kinds = {
+            "source_position": pa.int64(),
+            "target_position": pa.int64(),
+            "partition": pa.int32(),
+        }
         return _rows(rows, {**kinds, "checkpointed_at": TIME, "synced": pa.bool_()})
 
     def _checkpoint(
@@ -273,73 +311,214 @@ class _History:
 
     def incidents(self) -> pa.Table:
         flow, topic, partition = REFUSED_AT
-        refused = next(item for item in self.all if (item.stream.flow, item.stream.topic, item.number) == REFUSED_AT)
+        refused = next(
+            item
+            for item in self.all
+            if (item.stream.flow, item.stream.topic, item.number) == REFUSED_AT
+        )
         offset = int(refused.mirrored[-1])
         rows = [
-            self._incident(flow, REFUSED, "target_refused", topic, partition, offset, None, None,
-                           f"cluster lab refused the record of clicks partition {partition} at offset {offset}: "
-                           "larger than max.message.bytes of east.clicks (1048588)"),
-            self._incident("east->lab", 305, "cluster_unreachable", None, None, None, 8, "it came through again",
-                           "no broker of cluster lab answered at lab-1:9093 within 10 s"),
-            self._incident("east->west", 260, "source_truncated", "shipments", 1, 1180, 22, "continue",
-                           "retention removed offsets 1180 to 1234 of shipments partition 1 before they were landed"),
-            self._incident("east->west", SPIKE - 4, "control_group_offsets", None, None, None, 6,
-                           "it came through again",
-                           "cluster west did not take the positions of some groups: request timed out"),
-            self._incident("west->east", 95, "topic_refused", "inventory-tmp", None, None, 14, "it came through again",
-                           "cluster east would not make west.inventory-tmp: policy violation"),
-        ]  # fmt: skip
+            self._incident(
+                flow,
+                REFUSED,
+                "target_refused",
+                topic,
+                partition,
+                offset,
+                None,
+                None,
+                f"cluster lab refused the record of clicks partition {partition} at "
+                f"offset {offset}: larger than max.message.bytes of east.clicks "
+                "(1048588)",
+            ),
+            self._incident(
+                "east->lab",
+                305,
+                "cluster_unreachable",
+                None,
+                None,
+                None,
+                8,
+                "it came through again",
+                "no broker of cluster lab answered at lab-1:9093 within 10 s",
+            ),
+            self._incident(
+                "east->west",
+                260,
+                "source_truncated",
+                "shipments",
+                1,
+                1180,
+                22,
+                "continue",
+                "retention removed offsets 1180 to 1234 of shipments partition 1 before "
+                "they were landed",
+            ),
+            self._incident(
+                "east->west",
+                SPIKE - 4,
+                "control_group_offsets",
+                None,
+                None,
+                None,
+                6,
+                "it came through again",
+                "cluster west did not take the positions of some groups: request timed out",
+            ),
+            self._incident(
+                "west->east",
+                95,
+                "topic_refused",
+                "inventory-tmp",
+                None,
+                None,
+                14,
+                "it came through again",
+                "cluster east would not make west.inventory-tmp: policy violation",
+            ),
+        ]
         kinds = {"at": TIME, "resolved_at": TIME, "partition": pa.int32()}
         return _rows(rows, {**kinds, "first_offset": pa.int64(), "last_offset": pa.int64()})
 
     def _incident(
-        self, flow: str, minutes: float, kind: str, topic: str | None, partition: int | None, offset: int | None,
-        lasted: float | None, resolution: str | None, detail: str,
-    ) -> dict[str, object]:  # fmt: skip
+        self,
+        flow: str,
+        minutes: float,
+        kind: str,
+        topic: str | None,
+        partition: int | None,
+        offset: int | None,
+        lasted: float | None,
+        resolution: str | None,
+        detail: str,
+    ) -> dict[str, object]:
         at = self.end - timedelta(minutes=minutes)
         resolved = None if lasted is None else at + timedelta(minutes=lasted)
         last = None if offset is None else offset + (54 if kind == "source_truncated" else 0)
         return {
-            "flow": flow, "at": at, "kind": kind, "topic": topic, "partition": partition, "first_offset": offset,
-            "last_offset": last, "detail": detail, "resolved_at": resolved, "resolution": resolution,
-        }  # fmt: skip
+            "flow": flow,
+            "at": at,
+            "kind": kind,
+            "topic": topic,
+            "partition": partition,
+            "first_offset": offset,
+            "last_offset": last,
+            "detail": detail,
+            "resolved_at": resolved,
+            "resolution": resolution,
+        }
 
     def changes(self) -> pa.Table:
         begin = float(self.minutes_left[0])
         rows = [
-            self._change(stream.flow, begin - 1, "topic", stream.target_topic, None,
-                         f"partitions={stream.partitions}, factor=3")
+            self._change(
+                stream.flow,
+                begin - 1,
+                "topic",
+                stream.target_topic,
+                None,
+                f"partitions={stream.partitions}, factor=3",
+            )
             for stream in STREAMS
-        ]  # fmt: skip
+        ]
         rows += [
-            self._change("east->west", begin - 2, "config", "east.orders", "retention.ms=604800000",
-                         "retention.ms=1209600000"),
-            self._change("east->west", begin - 2, "acl", "User:billing READ topic east.orders", None, "ALLOW from *"),
-            self._change("east->west", 240, "partitions", "east.orders", "4", "partitions=6, factor=3"),
-            self._change("east->lab", 231, "config", "east.clicks", None, "max.message.bytes=2097152", "refused",
-                         "lab: not authorized to alter configs of topic east.clicks"),
-            self._change("east->lab", 171, "config", "east.clicks", None, "max.message.bytes=2097152", "refused",
-                         "lab: not authorized to alter configs of topic east.clicks"),
-            self._change("west->east", 95, "topic", "west.inventory-tmp", None, "partitions=1, factor=3", "refused",
-                         "policy violation"),
-            self._change("west->east", 81, "topic", "west.inventory-tmp", None, "partitions=1, factor=3"),
-            self._change("east->west", 64, "acl", "User:audit READ topic east.payments", None, "ALLOW from *"),
-            self._change("east->west", 63, "acl", "User:intern READ topic east.payments", "ALLOW from *", None),
+            self._change(
+                "east->west",
+                begin - 2,
+                "config",
+                "east.orders",
+                "retention.ms=604800000",
+                "retention.ms=1209600000",
+            ),
+            self._change(
+                "east->west",
+                begin - 2,
+                "acl",
+                "User:billing READ topic east.orders",
+                None,
+                "ALLOW from *",
+            ),
+            self._change(
+                "east->west", 240, "partitions", "east.orders", "4", "partitions=6, factor=3"
+            ),
+            self._change(
+                "east->lab",
+                231,
+                "config",
+                "east.clicks",
+                None,
+                "max.message.bytes=2097152",
+                "refused",
+                "lab: not authorized to alter configs of topic east.clicks",
+            ),
+            self._change(
+                "east->lab",
+                171,
+                "config",
+                "east.clicks",
+                None,
+                "max.message.bytes=2097152",
+                "refused",
+                "lab: not authorized to alter configs of topic east.clicks",
+            ),
+            self._change(
+                "west->east",
+                95,
+                "topic",
+                "west.inventory-tmp",
+                None,
+                "partitions=1, factor=3",
+                "refused",
+                "policy violation",
+            ),
+            self._change(
+                "west->east", 81, "topic", "west.inventory-tmp", None, "partitions=1, factor=3"
+            ),
+            self._change(
+                "east->west", 64, "acl", "User:audit READ topic east.payments", None, "ALLOW from *"
+            ),
+            self._change(
+                "east->west",
+                63,
+                "acl",
+                "User:intern READ topic east.payments",
+                "ALLOW from *",
+                None,
+            ),
             self._change("east->west", 38, "group", "billing east.orders-2", "1204", "1377"),
-            self._change("east->west", 12, "config", "east.shipments", "cleanup.policy=delete",
-                         "cleanup.policy=compact"),
-        ]  # fmt: skip
+            self._change(
+                "east->west",
+                12,
+                "config",
+                "east.shipments",
+                "cleanup.policy=delete",
+                "cleanup.policy=compact",
+            ),
+        ]
         return _rows(rows, {"at": TIME})
 
     def _change(
-        self, flow: str, minutes: float, kind: str, resource: str, before: str | None, after: str | None,
-        outcome: str = "done", error: str | None = None,
-    ) -> dict[str, object]:  # fmt: skip
+        self,
+        flow: str,
+        minutes: float,
+        kind: str,
+        resource: str,
+        before: str | None,
+        after: str | None,
+        outcome: str = "done",
+        error: str | None = None,
+    ) -> dict[str, object]:
         at = self.end - timedelta(minutes=minutes)
         return {
-            "flow": flow, "at": at, "kind": kind, "resource": resource, "before": before, "after": after,
-            "outcome": outcome, "error": error,
-        }  # fmt: skip
+            "flow": flow,
+            "at": at,
+            "kind": kind,
+            "resource": resource,
+            "before": before,
+            "after": after,
+            "outcome": outcome,
+            "error": error,
+        }
 
     def clusters(self) -> pa.Table:
         rows = [
@@ -354,13 +533,20 @@ class _History:
         return _rows(rows, {"first_seen": TIME, "last_seen": TIME})
 
     def objectives(self) -> pa.Table:
-        held_to = {"lag_seconds": 60, "latency_p99_ms": 5_000, "heartbeat_seconds": 60, "stuck_seconds": 600}
+        held_to = {
+            "lag_seconds": 60,
+            "latency_p99_ms": 5_000,
+            "heartbeat_seconds": 60,
+            "stuck_seconds": 600,
+        }
         run = {"enabled": True, "heartbeats": True, "gaps": True, "mode": "continuous"}
         rows = [
             {"flow": flow, **held_to, **run, "since": self.times[0], "noted_at": self.times[0]}
             for flow in sorted({stream.flow for stream in STREAMS})
         ]
-        kinds = dict.fromkeys(held_to, pa.int64()) | dict.fromkeys(("enabled", "heartbeats", "gaps"), pa.bool_())
+        kinds = dict.fromkeys(held_to, pa.int64()) | dict.fromkeys(
+            ("enabled", "heartbeats", "gaps"), pa.bool_()
+        )
         return _rows(rows, {**kinds, "since": TIME, "noted_at": TIME})
 
     def audits(self) -> pa.Table:
@@ -374,19 +560,32 @@ class _History:
                 count, text = behind - first, f"{item.number:02x}{first:06x}{behind:08x}"
                 rows.append(
                     {
-                        "flow": item.stream.flow, "topic": item.stream.topic, "partition": item.number,
-                        "first_offset": first, "last_offset": behind - 1, "source_count": count, "stage_count": count,
-                        "target_count": count, "source_hash": text, "stage_hash": text, "target_hash": text,
+                        "flow": item.stream.flow,
+                        "topic": item.stream.topic,
+                        "partition": item.number,
+                        "first_offset": first,
+                        "last_offset": behind - 1,
+                        "source_count": count,
+                        "stage_count": count,
+                        "target_count": count,
+                        "source_hash": text,
+                        "stage_hash": text,
+                        "target_hash": text,
                         "verdict": "proven",
-                        "audited_at": self.end - timedelta(minutes=50 - item.number, seconds=-7 * block),
+                        "audited_at": self.end
+                        - timedelta(minutes=50 - item.number, seconds=-7 * block),
                     }
-                )  # fmt: skip
+                )
         longs = ("first_offset", "last_offset", "source_count", "stage_count", "target_count")
-        return _rows(rows, {name: pa.int64() for name in longs} | {"partition": pa.int32(), "audited_at": TIME})
+        return _rows(
+            rows,
+            {name: pa.int64() for name in longs} | {"partition": pa.int32(), "audited_at": TIME},
+        )
 
 
 def _named(stream: Stream, columns: dict[str, object], length: int) -> pa.Table:
-    """Columns of one partition with the types that the tables have: *_avg_ms and seconds are DOUBLE."""
+    """Columns of one partition with the types that the tables have: *_avg_ms and seconds are
+    DOUBLE."""
     arrays: dict[str, pa.Array] = {
         "flow": pa.array([stream.flow] * length, pa.string()),
         "topic": pa.array([stream.topic] * length, pa.string()),

@@ -1,8 +1,9 @@
-"""Two Kafka clusters with every door that a `security` block can open, and what it takes to go through them.
+"""Two Kafka clusters with every door that a `security` block can open, and what it takes to go
+through them.
 
-Each broker has, beside PLAINTEXT (whose anonymous user may do everything): TLS, MTLS (client certificate), SASL and
-SASLTLS (PLAIN, SCRAM and OAUTHBEARER on each), and EXPIRED, whose certificate is out of date. Whoever logs in by name
-is `mirror`, who may do what its ACLs say.
+Each broker has, beside PLAINTEXT (whose anonymous user may do everything): TLS, MTLS (client
+certificate), SASL and SASLTLS (PLAIN, SCRAM and OAUTHBEARER on each), and EXPIRED, whose
+certificate is out of date. Whoever logs in by name is `mirror`, who may do what its ACLs say.
 """
 
 import base64
@@ -51,8 +52,17 @@ MARK = "hunter2"
 PASSWORD = f'{MARK}"\\ pass;word'
 CLIENT_SECRET = f"{MARK}-client-secret"
 AUDIENCE = "kafka"
-DOORS = {"TLS": "SSL", "MTLS": "SSL", "EXPIRED": "SSL", "SASL": "SASL_PLAINTEXT", "SASLTLS": "SASL_SSL"}
-_SCRAM = {"SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256, "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512}
+DOORS = {
+    "TLS": "SSL",
+    "MTLS": "SSL",
+    "EXPIRED": "SSL",
+    "SASL": "SASL_PLAINTEXT",
+    "SASLTLS": "SASL_SSL",
+}
+_SCRAM = {
+    "SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256,
+    "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512,
+}
 _MODULES = {"PLAIN": "plain.Plain", "SCRAM-SHA-256": "scram.Scram", "SCRAM-SHA-512": "scram.Scram"}
 
 
@@ -64,30 +74,40 @@ class Authority:
         self._key = rsa.generate_private_key(65537, 2048)
         folder.mkdir(parents=True, exist_ok=True)
         self._subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        built = self._build(self._subject, self._key).add_extension(x509.BasicConstraints(True, None), critical=True)
+        built = self._build(self._subject, self._key).add_extension(
+            x509.BasicConstraints(True, None), critical=True
+        )
         self.file = folder / f"{name}.pem"
         self.file.write_bytes(built.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM))
 
     def sign(self, common_name: str, stem: str, expired: bool = False) -> tuple[Path, Path]:
-        """Make a key and a certificate for 127.0.0.1; returns the certificate's file and the key's."""
+        """Make a key and a certificate for 127.0.0.1; returns the certificate's file and the
+        key's."""
         key = rsa.generate_private_key(65537, 2048)
         names = [x509.DNSName("localhost"), x509.IPAddress(ip_address("127.0.0.1"))]
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
-        built = self._build(subject, key, expired).add_extension(x509.SubjectAlternativeName(names), critical=False)
+        built = self._build(subject, key, expired).add_extension(
+            x509.SubjectAlternativeName(names), critical=False
+        )
         certificate, key_file = self._folder / f"{stem}.crt", self._folder / f"{stem}.key"
         certificate.write_bytes(built.sign(self._key, hashes.SHA256()).public_bytes(Encoding.PEM))
         key_file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
         return certificate, key_file
 
-    def _build(self, subject: x509.Name, key: rsa.RSAPrivateKey, expired: bool = False) -> x509.CertificateBuilder:
+    def _build(
+        self, subject: x509.Name, key: rsa.RSAPrivateKey, expired: bool = False
+    ) -> x509.CertificateBuilder:
         start = datetime.now(timezone.utc) - timedelta(days=30)
         builder = x509.CertificateBuilder().subject_name(subject).issuer_name(self._subject)
         builder = builder.public_key(key.public_key()).serial_number(x509.random_serial_number())
-        return builder.not_valid_before(start).not_valid_after(start + timedelta(days=10 if expired else 3650))
+        return builder.not_valid_before(start).not_valid_after(
+            start + timedelta(days=10 if expired else 3650)
+        )
 
 
 class TokenEndpoint:
-    """An OAuth server: client credentials in, a signed token out; and the key that brokers check it with."""
+    """An OAuth server: client credentials in, a signed token out; and the key that brokers check it
+    with."""
 
     def __init__(self) -> None:
         self._key = rsa.generate_private_key(65537, 2048)
@@ -106,7 +126,11 @@ class TokenEndpoint:
                     self._answer(401, {"error": "invalid_client"})
                     return
                 endpoint.asked.append(asked)
-                token = {"access_token": endpoint._token(), "token_type": "Bearer", "expires_in": 600}
+                token = {
+                    "access_token": endpoint._token(),
+                    "token_type": "Bearer",
+                    "expires_in": 600,
+                }
                 self._answer(200, token)
 
             def _answer(self, status: int, document: Mapping[str, object]) -> None:
@@ -135,8 +159,17 @@ class TokenEndpoint:
 
     def _token(self) -> str:
         now = int(datetime.now(timezone.utc).timestamp())
-        claims = {"sub": USER, "aud": AUDIENCE, "iat": now - 1, "exp": now + 600, "scope": "replicate"}
-        parts = [_encoded(json.dumps(part).encode()) for part in ({"alg": "RS256", "kid": "test"}, claims)]
+        claims = {
+            "sub": USER,
+            "aud": AUDIENCE,
+            "iat": now - 1,
+            "exp": now + 600,
+            "scope": "replicate",
+        }
+        parts = [
+            _encoded(json.dumps(part).encode())
+            for part in ({"alg": "RS256", "kid": "test"}, claims)
+        ]
         signature = self._key.sign(".".join(parts).encode(), padding.PKCS1v15(), hashes.SHA256())
         return ".".join([*parts, _encoded(signature)])
 
@@ -168,20 +201,28 @@ class SecureClusters:
         return AdminClient({"bootstrap.servers": self.open_door(name)})
 
     def cluster(self, name: str, mode: str) -> dict[str, Any]:
-        """The entry of a topology file for a cluster through a mode: SSL, mTLS, or PLAIN, SCRAM-..., OAUTHBEARER,
-        each of these three with `+TLS` behind it or not."""
+        """The entry of a topology file for a cluster through a mode: SSL, mTLS, or PLAIN,
+        SCRAM-..., OAUTHBEARER, each of these three with `+TLS` behind it or not."""
         ca = {"ca_file": str(self.authority.file)}
         if mode == "PLAINTEXT":
             return {"bootstrap_servers": self.open_door(name)}
         if mode == "SSL":
             return self.through(name, "TLS", protocol="SSL", **ca)
         if mode == "mTLS":
-            files = {"certificate_file": str(self.folder / "client.crt"), "key_file": "${secret:kafka/client.key}"}
+            files = {
+                "certificate_file": str(self.folder / "client.crt"),
+                "key_file": "${secret:kafka/client.key}",
+            }
             return self.through(name, "MTLS", protocol="SSL", **files, **ca)
         mechanism, _, tls = mode.partition("+")
         door = "SASLTLS" if tls else "SASL"
         return self.through(
-            name, door, protocol=DOORS[door], mechanism=mechanism, **self.login(mechanism), **(ca if tls else {})
+            name,
+            door,
+            protocol=DOORS[door],
+            mechanism=mechanism,
+            **self.login(mechanism),
+            **(ca if tls else {}),
         )
 
     def login(self, mechanism: str) -> dict[str, object]:
@@ -205,7 +246,8 @@ class SecureClusters:
         return {"MIRRORLAKE_SECRETS": str(self.folder / "secrets")}
 
     def secrets(self) -> list[bytes]:
-        """Bytes of which none may be found anywhere: the mark of all passwords, and a piece of the client's key."""
+        """Bytes of which none may be found anywhere: the mark of all passwords, and a piece of the
+        client's key."""
         return [MARK.encode(), self.client_key().splitlines()[5].encode()]
 
     def client_key(self) -> str:
@@ -224,11 +266,15 @@ def secure_clusters(folder: Path) -> Iterator[SecureClusters]:
     authority.sign(USER, "client")
     for stem, expired in (("broker", False), ("expired", True)):
         files = authority.sign("broker", stem, expired)
-        (folder / f"{stem}.pem").write_bytes(b"".join(file.read_bytes() for file in reversed(files)))
+        (folder / f"{stem}.pem").write_bytes(
+            b"".join(file.read_bytes() for file in reversed(files))
+        )
     _write_secrets(folder / "secrets", (folder / "client.key").read_text(encoding="utf-8"))
     tokens = TokenEndpoint()
     doors = {
-        name: dict(zip(DOORS, (f"127.0.0.1:{port}" for port in free_ports(len(DOORS))), strict=True))
+        name: dict(
+            zip(DOORS, (f"127.0.0.1:{port}" for port in free_ports(len(DOORS))), strict=True)
+        )
         for name in ("east", "west")
     }
     found = SecureClusters(folder, authority, other, tokens, doors)
@@ -236,7 +282,9 @@ def secure_clusters(folder: Path) -> Iterator[SecureClusters]:
         options = f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={tokens.url}/keys"
         with _java_options(options), ThreadPoolExecutor(len(doors)) as pool:
             each = [(name, _properties(found, addresses)) for name, addresses in doors.items()]
-            for started in pool.map(lambda pair: start_clusters([pair[0]], folder, properties=pair[1]), each):
+            for started in pool.map(
+                lambda pair: start_clusters([pair[0]], folder, properties=pair[1]), each
+            ):
                 found.embedded |= started
         for name in doors:
             _add_scram_users(found.admin(name))
@@ -257,7 +305,12 @@ def _java_options(options: str) -> Iterator[None]:
 
 
 def _write_secrets(folder: Path, client_key: str) -> None:
-    secrets = {"mirror": PASSWORD, "client": CLIENT_SECRET, "wrong": f"{MARK}-wrong", "client.key": client_key}
+    secrets = {
+        "mirror": PASSWORD,
+        "client": CLIENT_SECRET,
+        "wrong": f"{MARK}-wrong",
+        "client.key": client_key,
+    }
     for key, value in secrets.items():
         path = folder / "kafka" / key
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -268,7 +321,9 @@ def _write_secrets(folder: Path, client_key: str) -> None:
 def _properties(clusters: SecureClusters, doors: Mapping[str, str]) -> dict[str, str]:
     settings = {
         "listeners": ",".join(f"{name}://{address}" for name, address in doors.items()),
-        "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in DOORS.items()),
+        "listener.security.protocol.map": ",".join(
+            f"{name}:{protocol}" for name, protocol in DOORS.items()
+        ),
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "super.users": "User:ANONYMOUS",
         "ssl.principal.mapping.rules": "RULE:^CN=([^,]*).*$/$1/,DEFAULT",
@@ -293,26 +348,39 @@ def _sasl_properties(prefix: str) -> dict[str, str]:
     package = "org.apache.kafka.common.security"
     settings = {f"{prefix}.sasl.enabled.mechanisms": ",".join([*_MODULES, "OAUTHBEARER"])}
     for mechanism, module in _MODULES.items():
-        # Read by Java's Properties and then by a StreamTokenizer, which each take one layer of backslashes off.
+        # Read by Java's Properties and then by a StreamTokenizer, which each take one layer of
+        # backslashes off.
         quoted = PASSWORD.replace("\\", "\\\\").replace('"', '\\"').replace("\\", "\\\\")
         users = f' user_{USER}="{quoted}"' if mechanism == "PLAIN" else ""
-        settings[f"{prefix}.{mechanism.lower()}.sasl.jaas.config"] = f"{package}.{module}LoginModule required{users};"
+        settings[f"{prefix}.{mechanism.lower()}.sasl.jaas.config"] = (
+            f"{package}.{module}LoginModule required{users};"
+        )
     token = f"{prefix}.oauthbearer.sasl"
     settings[f"{token}.jaas.config"] = f"{package}.oauthbearer.OAuthBearerLoginModule required;"
-    settings[f"{token}.server.callback.handler.class"] = f"{package}.oauthbearer.OAuthBearerValidatorCallbackHandler"
+    settings[f"{token}.server.callback.handler.class"] = (
+        f"{package}.oauthbearer.OAuthBearerValidatorCallbackHandler"
+    )
     return settings
 
 
 def _add_scram_users(admin: AdminClient) -> None:
     for mechanism in _SCRAM.values():  # one by one: Kafka refuses a request that names a user twice
-        credential = UserScramCredentialUpsertion(USER, ScramCredentialInfo(mechanism, 4096), PASSWORD.encode())
+        credential = UserScramCredentialUpsertion(
+            USER, ScramCredentialInfo(mechanism, 4096), PASSWORD.encode()
+        )
         admin.alter_user_scram_credentials([credential])[USER].result(30)
 
 
 def grant(admin: AdminClient, acls: Sequence[Mapping[str, str]]) -> None:
     """Give `mirror` exactly these ACLs ({operation, resource, pattern, name}) and no others."""
     everything = AclBindingFilter(
-        ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+        ResourceType.ANY,
+        None,
+        ResourcePatternType.ANY,
+        None,
+        None,
+        AclOperation.ANY,
+        AclPermissionType.ANY,
     )
     admin.delete_acls([everything])[everything].result(30)
     bindings = [

@@ -1,4 +1,5 @@
-"""A shard of one partition as a task gets it, without a stage: its job, and rows as a file's reader gives them."""
+"""A shard of one partition as a task gets it, without a stage: its job, and rows as a file's reader
+gives them."""
 
 import os
 import time
@@ -21,15 +22,21 @@ def job_for(bootstrap: str, topic: str, rows: int, **producer: str | int) -> Sha
     plan = PartitionPlan(topic, 0, topic, NOTHING_MAPPED, 0, rows - 1)
     client = {"bootstrap.servers": bootstrap, "client.id": name}
     settings = {key.replace("_", "."): value for key, value in producer.items()}
-    target = Target(client, settings, group_id=name, transactional_id=name, produce_tasks=1, transactional=True)
+    target = Target(
+        client, settings, group_id=name, transactional_id=name, produce_tasks=1, transactional=True
+    )
     return ShardJob(ShardPlan(0, (plan,), (), rows), target, None)
 
 
-def chunks(plan: PartitionPlan, rows: int, size: int, at_a_time: int) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
+def chunks(
+    plan: PartitionPlan, rows: int, size: int, at_a_time: int
+) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
     """Staged rows of `size` random bytes each, as a file's reader gives them."""
     for first in range(0, rows, at_a_time):
         offsets = np.arange(first, min(first + at_a_time, rows))
-        times = pa.array(offsets + time.time_ns() // 1_000, pa.timestamp("us"))  # retention takes old ones away
+        times = pa.array(
+            offsets + time.time_ns() // 1_000, pa.timestamp("us")
+        )  # retention takes old ones away
         columns = {
             "offset": pa.array(offsets),
             "timestamp": times,

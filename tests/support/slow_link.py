@@ -1,4 +1,5 @@
-"""A broker behind links of ours: so many bytes a second, cut when a test says so; one of them asks for a password."""
+"""A broker behind links of ours: so many bytes a second, cut when a test says so; one of them asks
+for a password."""
 
 import socket
 import threading
@@ -8,7 +9,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
+from confluent_kafka.admin import (
+    AdminClient,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.devtools.local.ports import free_ports
@@ -18,8 +24,8 @@ _CHUNK = 16 << 10
 
 
 class Link:
-    """Takes connections on a port and hands them on to another one, both on loopback. What the broker sends shares
-    `bytes_per_second`, None for as much as there is; `passed` counts it."""
+    """Takes connections on a port and hands them on to another one, both on loopback. What the
+    broker sends shares `bytes_per_second`, None for as much as there is; `passed` counts it."""
 
     def __init__(self, behind: int) -> None:
         self.bytes_per_second: int | None = None
@@ -50,7 +56,9 @@ class Link:
             except OSError:
                 return
             broker = socket.socket()
-            broker.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * _CHUNK)  # else much of it waits in the kernel
+            broker.setsockopt(
+                socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * _CHUNK
+            )  # else much of it waits in the kernel
             try:
                 broker.connect(("127.0.0.1", self._behind))
             except OSError:
@@ -58,7 +66,9 @@ class Link:
                 continue
             self._open |= {client, broker}
             for source, sink, limited in ((client, broker, False), (broker, client, True)):
-                threading.Thread(target=self._pump, args=(source, sink, limited), daemon=True).start()
+                threading.Thread(
+                    target=self._pump, args=(source, sink, limited), daemon=True
+                ).start()
 
     def _pump(self, source: socket.socket, sink: socket.socket, limited: bool) -> None:
         with suppress(OSError):
@@ -83,7 +93,8 @@ class Link:
 
 @dataclass
 class LinkedCluster:
-    """One broker: `cluster.bootstrap_servers` is the short way to it, `open` and `guarded` are links."""
+    """One broker: `cluster.bootstrap_servers` is the short way to it, `open` and `guarded` are
+    links."""
 
     cluster: EmbeddedCluster
     open: Link

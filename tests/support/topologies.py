@@ -27,7 +27,9 @@ from tests.support.replication import QUIET, lake_of
 SECONDS = 90.0
 
 
-def write_flows(directory: Path, clusters: Mapping[str, str], flows: Mapping[str, Mapping[str, Any]]) -> Path:
+def write_flows(
+    directory: Path, clusters: Mapping[str, str], flows: Mapping[str, Mapping[str, Any]]
+) -> Path:
     """Write, or edit, a topology file; its lake lies beside it."""
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / "mirrorlake.yml"
@@ -74,7 +76,9 @@ class Live:
 
     def decide(self, choice: str, **wanted: Any) -> list[dict[str, Any]]:
         """What `mirrorlake resolve` does."""
-        return resolve(self.lake, Connections(load_topology(self.topology)), Wanted(**wanted), choice)
+        return resolve(
+            self.lake, Connections(load_topology(self.topology)), Wanted(**wanted), choice
+        )
 
 
 def incidents(lake: Lake, kind: str | None = None) -> list[dict[str, Any]]:
@@ -85,9 +89,14 @@ def incidents(lake: Lake, kind: str | None = None) -> list[dict[str, Any]]:
 
 @contextmanager
 def live(
-    spark: SparkSession, topology: Path, watch: bool = False, chosen: Sequence[str] | None = None, expect: bool = False
+    spark: SparkSession,
+    topology: Path,
+    watch: bool = False,
+    chosen: Sequence[str] | None = None,
+    expect: bool = False,
 ) -> Iterator[Live]:
-    """`mirrorlake run` in a thread for the time of the block. With `watch` edits of the file are taken over.
+    """`mirrorlake run` in a thread for the time of the block. With `watch` edits of the file are
+    taken over.
 
     What it raised is raised at the end, or, if something is expected, left in `raised`.
     """
@@ -97,9 +106,15 @@ def live(
     def report(flow: str, batch: BatchReport) -> None:
         run.reports.append((flow, batch))
 
-    options = RunOptions(config=topology if watch else None, chosen=None if chosen is None else tuple(chosen))
+    options = RunOptions(
+        config=topology if watch else None, chosen=None if chosen is None else tuple(chosen)
+    )
     lake = lake_of(spark, topology)
-    run = Live(lake, topology, Replicator(lake, Connections(found), found.active_flows(chosen), options, report))
+    run = Live(
+        lake,
+        topology,
+        Replicator(lake, Connections(found), found.active_flows(chosen), options, report),
+    )
 
     def target() -> None:
         try:
@@ -119,13 +134,19 @@ def live(
         raise run.raised[0]
 
 
-def fill(bootstrap: str, topic: str, tag: str, count: int, partitions: int = 2, start: int = 0) -> None:
+def fill(
+    bootstrap: str, topic: str, tag: str, count: int, partitions: int = 2, start: int = 0
+) -> None:
     """Write records whose values say where they were written: `tag:number`."""
     numbers = range(start, start + count)
-    write(bootstrap, topic, [NewRecord(f"{tag}:{n}".encode(), None, n % partitions) for n in numbers])
+    write(
+        bootstrap, topic, [NewRecord(f"{tag}:{n}".encode(), None, n % partitions) for n in numbers]
+    )
 
 
-def texts(tag: str, count: int, partitions: int = 2, partition: int = 0, start: int = 0) -> list[str]:
+def texts(
+    tag: str, count: int, partitions: int = 2, partition: int = 0, start: int = 0
+) -> list[str]:
     """The values that `fill` wrote to one partition, in order."""
     return [f"{tag}:{n}" for n in range(start, start + count) if n % partitions == partition]
 
@@ -136,7 +157,8 @@ def values(records: Sequence[Record]) -> list[str]:
 
 
 def ends(bootstrap: str, topics: Sequence[str]) -> int:
-    """How many records some topics take up, markers included; a topic that is not there counts nothing."""
+    """How many records some topics take up, markers included; a topic that is not there counts
+    nothing."""
     there = topics_of(bootstrap)
     admin = AdminClient({"bootstrap.servers": bootstrap})
     asked = {
@@ -145,30 +167,42 @@ def ends(bootstrap: str, topics: Sequence[str]) -> int:
         if topic in there
         for partition in range(partition_count(bootstrap, topic))
     }
-    return sum(future.result().offset for future in admin.list_offsets(asked).values()) if asked else 0
+    return (
+        sum(future.result().offset for future in admin.list_offsets(asked).values()) if asked else 0
+    )
 
 
 def assert_mapped(
-    lake: Lake, flow: str, source: Sequence[Sequence[Record]], topic: str, target: Sequence[Sequence[Record]]
+    lake: Lake,
+    flow: str,
+    source: Sequence[Sequence[Record]],
+    topic: str,
+    target: Sequence[Sequence[Record]],
 ) -> int:
-    """The map of a topic is exact: every pair names the same record on both sides, none twice. Returns how many."""
+    """The map of a topic is exact: every pair names the same record on both sides, none twice.
+    Returns how many."""
     count = 0
     for partition, records in enumerate(source):
         there = {record.offset: record.value for record in records}
         here = {record.offset: record.value for record in target[partition]}
         pairs = map_pairs(lake, flow, topic, partition)
-        assert len({one for one, _ in pairs}) == len({other for _, other in pairs}) == len(pairs), (flow, topic)
+        assert len({one for one, _ in pairs}) == len({other for _, other in pairs}) == len(pairs), (
+            flow,
+            topic,
+        )
         for one, other in pairs:
             assert there[one] == here[other], (flow, topic, partition, one, other)
         count += len(pairs)
     return count
 
 
-def map_pairs(lake: Lake, flow: str, topic: str, partition: int, generation: int = 0) -> list[tuple[int, int]]:
+def map_pairs(
+    lake: Lake, flow: str, topic: str, partition: int, generation: int = 0
+) -> list[tuple[int, int]]:
     """The (source, target) offsets that the map holds."""
     rows = now_of(lake).rows(
-        "SELECT source_first, stride, target_first, record_count FROM offset_translation WHERE flow = :flow "
-        "AND topic = :topic AND partition = :partition AND generation = :generation",
+        "SELECT source_first, stride, target_first, record_count FROM offset_translation WHERE "
+        "flow = :flow AND topic = :topic AND partition = :partition AND generation = :generation",
         {"flow": flow, "topic": topic, "partition": partition, "generation": generation},
     )
     return sorted(
@@ -181,8 +215,8 @@ def map_pairs(lake: Lake, flow: str, topic: str, partition: int, generation: int
 def staged_count(lake: Lake, topic: str) -> tuple[int, int]:
     """How many rows the stage has of a topic, and how many different records."""
     (row,) = now_of(lake).rows(
-        "SELECT count(*) AS rows, count(DISTINCT generation, partition, offset) AS records FROM records "
-        "WHERE topic = :topic",
+        "SELECT count(*) AS rows, count(DISTINCT generation, partition, offset) AS records FROM "
+        "records WHERE topic = :topic",
         {"topic": topic},
     )
     return row["rows"], row["records"]

@@ -41,7 +41,8 @@ def closes(_folder: Path) -> Callable[[socket.socket], None]:
 
 @contextmanager
 def trap(answer: Callable[[socket.socket], None], port: int = 0) -> Iterator[str]:
-    """A listener for the time of the block that does this to each client and closes; gives its address."""
+    """A listener for the time of the block that does this to each client and closes; gives its
+    address."""
     with socket.create_server(("127.0.0.1", port)) as server:
 
         def serve() -> None:

@@ -1,4 +1,5 @@
-"""The command line in a process that has no Spark: importing pyspark fails there, and names the module that did it.
+"""The command line in a process that has no Spark: importing pyspark fails there, and names the
+module that did it.
 
 python -m tests.support.without_spark -c mirrorlake.yml run --once
 """

@@ -1,4 +1,5 @@
-"""The slow tests in chunks (tests/support/chunks.py): every test in one of them, and what passed is not run again."""
+"""The slow tests in chunks (tests/support/chunks.py): every test in one of them, and what passed is
+not run again."""
 
 import json
 import subprocess
@@ -25,7 +26,9 @@ def test_last(): pass
 @pytest.fixture
 def tree(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """Two files of tests in a git repository."""
-    pytester.makepyfile(test_a=TESTS.format(fails=False, interrupts=True), test_b="def test_b(): pass")
+    pytester.makepyfile(
+        test_a=TESTS.format(fails=False, interrupts=True), test_b="def test_b(): pass"
+    )
     seconds = pytester.path / "seconds.json"
     seconds.write_text('{"test_a.py": 9, "test_b.py": 1}', encoding="utf-8")
     monkeypatch.setattr(chunks, "SECONDS_FILE", seconds)
@@ -45,7 +48,9 @@ def commit(folder: Path) -> None:
 def ran(tree: pytest.Pytester, *options: str) -> tuple[list[str], int]:
     """The tests that a chunk ran, and pytest's exit code."""
     found = tree.inline_run("-p", "tests.support.chunks", *options, no_reraise_ctrlc=True)
-    names = [call.report.nodeid.partition("::")[2] for call in found.getcalls("pytest_runtest_logreport")]
+    names = [
+        call.report.nodeid.partition("::")[2] for call in found.getcalls("pytest_runtest_logreport")
+    ]
     return list(dict.fromkeys(names)), int(found.ret)
 
 
@@ -70,21 +75,34 @@ def test_an_interrupted_chunk_goes_on_with_what_has_not_passed(tree: pytest.Pyte
     assert ran(tree, "--chunk", "2/2") == (["test_b"], pytest.ExitCode.OK)
     assert ran(tree, "--chunk", "2/2") == ([], pytest.ExitCode.OK)
     names, code = ran(tree, "--chunk", "1/2", "--deselect", "test_a.py::test_interrupts")
-    assert names == ["test_fails", "test_skipped", "test_last"] and code == pytest.ExitCode.TESTS_FAILED
-    assert ran(tree, "--chunk", "1/2", "--deselect", "test_a.py::test_interrupts")[0] == ["test_fails"]
+    assert (
+        names == ["test_fails", "test_skipped", "test_last"]
+        and code == pytest.ExitCode.TESTS_FAILED
+    )
+    assert ran(tree, "--chunk", "1/2", "--deselect", "test_a.py::test_interrupts")[0] == [
+        "test_fails"
+    ]
 
 
 def test_what_another_chunk_has_passed_is_not_run_again(tree: pytest.Pytester) -> None:
     assert ran(tree, "--chunk", "2/2")[0] == ["test_b"]
-    chunks.SECONDS_FILE.write_text('{"test_a.py": 1, "test_b.py": 9}', encoding="utf-8")  # the files change places
+    chunks.SECONDS_FILE.write_text(
+        '{"test_a.py": 1, "test_b.py": 9}', encoding="utf-8"
+    )  # the files change places
     assert ran(tree, "--chunk", "1/2") == ([], pytest.ExitCode.OK)
     ran(tree, "--chunk", "2/2", "--deselect", "test_a.py::test_interrupts")
-    assert "test_first" not in ran(tree, "--chunk", "2/2", "--deselect", "test_a.py::test_interrupts")[0]
+    assert (
+        "test_first"
+        not in ran(tree, "--chunk", "2/2", "--deselect", "test_a.py::test_interrupts")[0]
+    )
 
 
 def test_after_a_change_everything_is_run_again(tree: pytest.Pytester) -> None:
     assert ran(tree, "--chunk", "2/2")[0] == ["test_b"]
-    for change in ("def test_b(): pass\ndef test_c(): pass\n", "def test_b(): pass\ndef test_d(): pass\n"):
+    for change in (
+        "def test_b(): pass\ndef test_c(): pass\n",
+        "def test_b(): pass\ndef test_d(): pass\n",
+    ):
         (tree.path / "test_b.py").write_text(change, encoding="utf-8")
         assert ran(tree, "--chunk", "2/2")[0][0] == "test_b"
         assert ran(tree, "--chunk", "2/2")[0] == []

@@ -1,4 +1,5 @@
-"""What docs/compatibility.md says was tried is what is pinned, and what it calls unsupported is not in the code."""
+"""What docs/compatibility.md says was tried is what is pinned, and what it calls unsupported is not
+in the code."""
 
 import re
 from pathlib import Path
@@ -46,13 +47,20 @@ def test_versions_are_those_that_are_pinned(said: str) -> None:
 def test_the_runtime_is_the_one_of_the_bundle() -> None:
     bundle: dict[str, Any] = yaml.safe_load((ROOT / "databricks.yml").read_text(encoding="utf-8"))
     runtime = re.match(r"\d+\.\d+", bundle["variables"]["spark_version"]["default"])
-    assert runtime is not None and f"runtime {runtime[0]} LTS, which is Spark {SPARK_MINOR}," in EXPECTED
+    assert (
+        runtime is not None
+        and f"runtime {runtime[0]} LTS, which is Spark {SPARK_MINOR}," in EXPECTED
+    )
 
 
 def test_every_way_to_log_in_is_named_as_tried_and_no_other_one_exists() -> None:
     known = set(get_args(get_args(Security.model_fields["mechanism"].annotation)[0]))
     assert known and all(mechanism in TRIED for mechanism in known)
-    assert not known & {"GSSAPI", "AWS_MSK_IAM"} and "GSSAPI" in UNSUPPORTED and "AWS_MSK_IAM" in UNSUPPORTED
+    assert (
+        not known & {"GSSAPI", "AWS_MSK_IAM"}
+        and "GSSAPI" in UNSUPPORTED
+        and "AWS_MSK_IAM" in UNSUPPORTED
+    )
 
 
 def test_the_packages_that_are_named_as_not_supported_are_not_imported() -> None:

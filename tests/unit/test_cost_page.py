@@ -48,19 +48,35 @@ def test_the_worked_day(arithmetic: dict[str, Callable[..., float]]) -> None:
     )
     continuous = arithmetic["node_hours_continuous"](WORKERS)
     scheduled = arithmetic["node_hours_scheduled"](WORKERS, 96, RECORDS, cpu, CORES, start, once)
-    assert [figure(cell) for cell in row("node-hours a day")] == pytest.approx([continuous, scheduled], abs=0.5)
+    assert [figure(cell) for cell in row("node-hours a day")] == pytest.approx(
+        [continuous, scheduled], abs=0.5
+    )
     hours = arithmetic["warehouse_hours"](48, 5)
-    assert [figure(cell) for cell in row("the alert: warehouse-hours a day")] == pytest.approx([hours] * 2, abs=0.05)
+    assert [figure(cell) for cell in row("the alert: warehouse-hours a day")] == pytest.approx(
+        [hours] * 2, abs=0.05
+    )
     stage = arithmetic["stage_gb"](RECORDS, stored, RETENTION)
     assert [figure(cell) for cell in row("stage, GB")] == pytest.approx([stage] * 2, rel=0.01)
-    books = [arithmetic["books_gb"](PARTITIONS, 86_400 / 5), arithmetic["books_gb"](PARTITIONS, 96, sample_seconds=900)]
-    assert [figure(cell) for cell in row("positions, latency, map")] == pytest.approx(books, abs=0.06)
+    books = [
+        arithmetic["books_gb"](PARTITIONS, 86_400 / 5),
+        arithmetic["books_gb"](PARTITIONS, 96, sample_seconds=900),
+    ]
+    assert [figure(cell) for cell in row("positions, latency, map")] == pytest.approx(
+        books, abs=0.06
+    )
     total = [figure(cell) for cell in row("storage a month")]
     assert total == pytest.approx([stage + books[0], stage + books[1]], rel=0.01)
 
 
-def test_the_warehouse_sleeps_as_the_table_says(arithmetic: dict[str, Callable[..., float]]) -> None:
-    for evaluations, start in ((288, "`0 0/5 "), (96, "`0 0/15 "), (48, "`0 0/30 "), (24, "`0 0 * ")):
+def test_the_warehouse_sleeps_as_the_table_says(
+    arithmetic: dict[str, Callable[..., float]],
+) -> None:
+    for evaluations, start in (
+        (288, "`0 0/5 "),
+        (96, "`0 0/15 "),
+        (48, "`0 0/30 "),
+        (24, "`0 0 * "),
+    ):
         listed, *awake = (figure(cell) for cell in row(start))
         assert listed == evaluations
         wanted = [arithmetic["warehouse_hours"](evaluations, minutes) for minutes in (1, 5, 10)]
@@ -69,7 +85,9 @@ def test_the_warehouse_sleeps_as_the_table_says(arithmetic: dict[str, Callable[.
 
 def test_the_default_is_the_bundles() -> None:
     root = yaml.safe_load((ROOT / "databricks.yml").read_text(encoding="utf-8"))
-    schedule, workers = (root["variables"][name]["default"] for name in ("alert_schedule", "workers"))
+    schedule, workers = (
+        root["variables"][name]["default"] for name in ("alert_schedule", "workers")
+    )
     assert f"| `{schedule}` (default) |" in PAGE and workers == WORKERS
 
 

@@ -1,7 +1,9 @@
-"""What comments, docstrings and pages refer to is in this repository: files, sections of pages, names in modules.
+"""What comments, docstrings and pages refer to is in this repository: files, sections of pages,
+names in modules.
 
-Public documents (KIPs, web pages) may be named; a paper that only its writer had may not. A section is named behind its
-page, as in: DESIGN.md, "Tables". That is a heading, or the bold words that a paragraph or an item begins with.
+Public documents (KIPs, web pages) may be named; a paper that only its writer had may not. A section
+is named behind its page, as in: DESIGN.md, "Tables". That is a heading, or the bold words that a
+paragraph or an item begins with.
 """
 
 import ast
@@ -19,11 +21,16 @@ CODE = ROOT / "src" / "mirrorlake"
 FOLDERS = ("src", "tests", "docs", "notebooks", "bundles")
 FILES = sorted(
     path
-    for path in (*ROOT.glob("*.*"), *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*")))
+    for path in (
+        *ROOT.glob("*.*"),
+        *(path for folder in FOLDERS for path in (ROOT / folder).rglob("*")),
+    )
     if path.suffix in (".md", ".py", ".sql", ".yml") and path != Path(__file__)
 )
 PATHS = [f"/{path.relative_to(ROOT).as_posix()}" for path in FILES]
-PACKAGES = [path.name for path in CODE.iterdir() if path.is_dir() and (path / "__init__.py").exists()]
+PACKAGES = [
+    path.name for path in CODE.iterdir() if path.is_dir() and (path / "__init__.py").exists()
+]
 #: What pages tell users to write themselves.
 THEIRS = {"naming.py", "file.py"}
 
@@ -37,7 +44,8 @@ _PAPERS = re.compile(r"\bDESIGN(?!\.md)\b|\bissue #?\d+|\b[Ll]aws? \d|\bsections
 
 
 def told(path: Path) -> Iterator[tuple[int, str]]:
-    """The comments, docstrings and paragraphs of a file, each on one line, by the line where it begins."""
+    """The comments, docstrings and paragraphs of a file, each on one line, by the line where it
+    begins."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
         yield 1, text
@@ -57,7 +65,11 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
 
 def _docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
             yield node.lineno, " ".join(node.value.value.split())
 
 
@@ -87,7 +99,9 @@ def sections(page: Path) -> frozenset[str]:
     """Headings of a page, and the words in bold with which its paragraphs and items begin."""
     text = page.read_text(encoding="utf-8")
     leads = re.findall(r"^(?:- |\d+\. )?\*\*([^*]+)\*\*", text, re.MULTILINE)
-    return frozenset(re.findall(r"^#+ (.+)$", text, re.MULTILINE)) | {lead.rstrip(".:") for lead in leads}
+    return frozenset(re.findall(r"^#+ (.+)$", text, re.MULTILINE)) | {
+        lead.rstrip(".:") for lead in leads
+    }
 
 
 def anchors(page: Path) -> set[str]:
@@ -109,7 +123,9 @@ def has_module(dotted: str) -> bool:
     parts = dotted.split(".")
     for count in range(len(parts), 0, -1):
         base = CODE.joinpath(*parts[:count])
-        module = base.with_suffix(".py") if base.with_suffix(".py").exists() else base / "__init__.py"
+        module = (
+            base.with_suffix(".py") if base.with_suffix(".py").exists() else base / "__init__.py"
+        )
         if module.exists():
             return all(part in names(module) for part in parts[count : count + 1])
     return False
@@ -130,7 +146,9 @@ def dangling(path: Path, text: str) -> Iterator[str]:
             yield mention
         elif page is not None and name and name not in names(page):
             yield f"{mention}: {name}"
-        elif page is not None and page.suffix == ".md" and section and section not in sections(page):
+        elif (
+            page is not None and page.suffix == ".md" and section and section not in sections(page)
+        ):
             yield f'{mention}, "{section}"'
     for ours, dotted in _MODULE.findall(text):
         if not has_module(dotted) and (ours or has_module(".".join(dotted.split(".")[:2]))):
@@ -145,9 +163,17 @@ def test_what_is_referred_to_is_there(path: Path) -> None:
 
 def test_what_is_not_there_is_seen() -> None:
     page, module = ROOT / "DESIGN.md", CODE / "produce" / "task.py"
-    good = '[x](docs/settings.md#provenance) `produce/batch.py: shard_of` DESIGN.md, "Tables" `offsets.runs.Written`'
+    good = (
+        '[x](docs/settings.md#provenance) `produce/batch.py: shard_of` DESIGN.md, "Tables" '
+        "`offsets.runs.Written`"
+    )
     assert list(dangling(page, good)) == []
-    for text in ("[x](docs/none.md)", "[x](docs/settings.md#none)", "`produce/batch.py: none`", "`produce/none.py`"):
+    for text in (
+        "[x](docs/none.md)",
+        "[x](docs/settings.md#none)",
+        "`produce/batch.py: none`",
+        "`produce/none.py`",
+    ):
         assert len(list(dangling(page, text))) == 1, text
     for text in (
         'DESIGN.md, "None"',

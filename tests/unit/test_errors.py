@@ -1,4 +1,5 @@
-"""The exceptions of mirrorlake: their attributes, their kinds of incident, and how they come through a pickle."""
+"""The exceptions of mirrorlake: their attributes, their kinds of incident, and how they come
+through a pickle."""
 
 import pickle
 import re
@@ -6,11 +7,21 @@ import re
 import pytest
 
 from mirrorlake import errors
-from mirrorlake.errors import ClusterUnreachable, MapError, MirrorlakeError, TargetRecreated, TargetRefused
+from mirrorlake.errors import (
+    ClusterUnreachable,
+    MapError,
+    MirrorlakeError,
+    TargetRecreated,
+    TargetRefused,
+)
 from mirrorlake.lake.incidents import Incident, _row
 from mirrorlake.library.flows import UnknownFlow
 
-KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, MirrorlakeError)]
+KINDS = [
+    kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, MirrorlakeError)
+]
 INCIDENT_KINDS = {
     "TargetRefused": "target_refused",
     "TopicRefused": "topic_refused",
@@ -67,8 +78,16 @@ def test_a_refusal_names_its_partition_unless_it_is_about_a_topic() -> None:
 
 
 def test_an_incident_has_the_place_of_its_error() -> None:
-    place = {"topic": "t", "partition": 1, "first_offset": 2, "last_offset": 3, "target_generation": 4}
+    place = {
+        "topic": "t",
+        "partition": 1,
+        "first_offset": 2,
+        "last_offset": 3,
+        "target_generation": 4,
+    }
     told = _row(Incident("a->b", "target_recreated", TargetRecreated("gone", **place)))  # type: ignore[arg-type]
     assert {name: told[name] for name in place} == place
-    bare = _row(Incident("a->b", "cluster_unreachable", ClusterUnreachable("silent\nfor long", alias="a")))
+    bare = _row(
+        Incident("a->b", "cluster_unreachable", ClusterUnreachable("silent\nfor long", alias="a"))
+    )
     assert {bare[name] for name in place} == {None} and bare["detail"] == "silent"

@@ -1,4 +1,5 @@
-"""What the package brings alone, what its extras add, and what is said where a library is missing."""
+"""What the package brings alone, what its extras add, and what is said where a library is
+missing."""
 
 import ast
 import json
@@ -20,11 +21,24 @@ from tests.unit.test_imports import ROOT, SRC, package, room
 PROJECT = (SRC.parent / "pyproject.toml").read_text(encoding="utf-8")
 #: Libraries of the package alone, by the module that is imported.
 BASE = {
-    **{name: name for name in ("deltalake", "duckdb", "numpy", "pyarrow", "pydantic", "rich", "sqlglot", "typer")},
+    **{
+        name: name
+        for name in (
+            "deltalake",
+            "duckdb",
+            "numpy",
+            "pyarrow",
+            "pydantic",
+            "rich",
+            "sqlglot",
+            "typer",
+        )
+    },
     "confluent_kafka": "confluent-kafka",
     "yaml": "PyYAML",
 }
-#: What of these a task of Spark's imports, and modules that run in one, or beside the driver for a stream.
+#: What of these a task of Spark's imports, and modules that run in one, or beside the driver for a
+#: stream.
 OF_A_TASK = {"confluent_kafka", "numpy", "pyarrow"}
 TASKS = (
     "mirrorlake.produce.readers",
@@ -37,7 +51,8 @@ TASKS = (
 )
 #: pydantic's own half; and what a process may have without us, which is asked for and done without.
 OF_OTHERS = {"pydantic_core", "IPython", "keyring"}
-#: The rooms that import libraries of extras. Spark may be imported in any, where a session is there.
+#: The rooms that import libraries of extras. Spark may be imported in any, where a session is
+#: there.
 ROOMS = {
     "altair": {"dashboard", "notebook"},
     "vl_convert": {"dashboard"},
@@ -56,7 +71,8 @@ def requirements(name: str) -> list[str]:
 
 
 def imported(path: Path) -> set[str]:
-    """The first names of everything that a module imports, in functions and by name too, but not for types alone."""
+    """The first names of everything that a module imports, in functions and by name too, but not
+    for types alone."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -72,7 +88,10 @@ def imported(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
-USED = {package(path): imported(path) - sys.stdlib_module_names - {"mirrorlake"} for path in ROOT.rglob("*.py")}
+USED = {
+    package(path): imported(path) - sys.stdlib_module_names - {"mirrorlake"}
+    for path in ROOT.rglob("*.py")
+}
 
 
 def test_the_extras_are_those_of_the_package() -> None:
@@ -93,23 +112,36 @@ def test_each_library_is_imported_where_it_belongs() -> None:
 
 def in_a_process(missing: Sequence[str], script: str) -> subprocess.CompletedProcess[str]:
     """What Python says of a script where libraries are not installed."""
-    before = f"import sys; from tests.support.missing import Missing; sys.meta_path.insert(0, Missing({list(missing)}))"
+    before = (
+        "import sys; from tests.support.missing import Missing; sys.meta_path.insert(0, "
+        f"Missing({list(missing)}))"
+    )
     command = [sys.executable, "-c", f"{before}\n{script}"]
     own = {name: value for name, value in os.environ.items() if name != "MIRRORLAKE_TRACKING"}
-    return subprocess.run(command, capture_output=True, text=True, cwd=SRC.parent, env=own, check=False)
+    return subprocess.run(
+        command, capture_output=True, text=True, cwd=SRC.parent, env=own, check=False
+    )
 
 
 def command(missing: Sequence[str], *words: str, cwd: Path) -> tuple[int, str]:
-    """How a command ends where libraries are not installed: its exit code, and what it says on stderr."""
-    script = f"import os; os.chdir({str(cwd)!r}); from mirrorlake.cli.main import main; main({list(words)})"
+    """How a command ends where libraries are not installed: its exit code, and what it says on
+    stderr."""
+    script = (
+        f"import os; os.chdir({str(cwd)!r}); from mirrorlake.cli.main import main; "
+        f"main({list(words)})"
+    )
     done = in_a_process(missing, script)
     return done.returncode, done.stderr.strip()
 
 
 def test_a_task_of_spark_needs_three_libraries() -> None:
-    others = sorted({*BASE, *EVERYTHING} - OF_A_TASK - {"pyspark", "py4j", "psutil"})  # Spark asks for psutil itself
+    others = sorted(
+        {*BASE, *EVERYTHING} - OF_A_TASK - {"pyspark", "py4j", "psutil"}
+    )  # Spark asks for psutil itself
     script = "\n".join(f"import {module}" for module in TASKS)
-    done = in_a_process([name for name in others if name != "pandas"], script)  # Arrow imports pandas where it is
+    done = in_a_process(
+        [name for name in others if name != "pandas"], script
+    )  # Arrow imports pandas where it is
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -129,10 +161,17 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
         tables.create(name)
     tables.append("clusters", rows_of("clusters", [{"alias": "east", "cluster_id": "E"}]))
     (place / "mirrorlake.yml").write_text(json.dumps(FILE), encoding="utf-8")
-    (place / "tracked.yml").write_text(json.dumps({**FILE, "tracking": {"enabled": True}}), encoding="utf-8")
+    (place / "tracked.yml").write_text(
+        json.dumps({**FILE, "tracking": {"enabled": True}}), encoding="utf-8"
+    )
     (place / "mm2.properties").write_text("clusters = a, b\n", encoding="utf-8")
     warehouse = {"server_hostname": "h", "http_path": "p", "access_token": "t"}
-    catalog = {"catalog": "main", "schema": "replication", "checkpoints": "c", "warehouse": warehouse}
+    catalog = {
+        "catalog": "main",
+        "schema": "replication",
+        "checkpoints": "c",
+        "warehouse": warehouse,
+    }
     (place / "warehouse.yml").write_text(json.dumps({**FILE, "lake": catalog}), encoding="utf-8")
     return place
 
@@ -168,7 +207,9 @@ SPARK = ["pyspark", "py4j", "pandas", "psutil"]
         (["pyspark", "py4j"], "bench", "spark", "pyspark"),
     ],
 )
-def test_a_command_names_what_to_install(lake: Path, missing: list[str], words: str, extra: str, library: str) -> None:
+def test_a_command_names_what_to_install(
+    lake: Path, missing: list[str], words: str, extra: str, library: str
+) -> None:
     code, said = command(missing, *shlex.split(words), cwd=lake)
     assert code == 2, said
     line = f"needs {library}, which is not installed: pip install 'mirrorlake[{extra}]'"
@@ -202,12 +243,15 @@ def test_the_library_names_what_to_install(lake: Path) -> None:
                 print(call, (error.extra, error.library, error.exit_code))
     """
     done = in_a_process(SPARK, script)
-    missed = [f"{call} ('spark', 'pyspark', 2)" for call, needs_spark in CALLS.items() if needs_spark]
+    missed = [
+        f"{call} ('spark', 'pyspark', 2)" for call, needs_spark in CALLS.items() if needs_spark
+    ]
     assert (done.returncode, done.stdout.splitlines()) == (0, missed), done.stderr
 
 
 def test_a_run_is_recorded_where_mlflow_is_unless_the_file_asks_for_it(lake: Path) -> None:
-    """Without it nothing is recorded, and no more than that; asked for, it is missed before anything begins."""
+    """Without it nothing is recorded, and no more than that; asked for, it is missed before
+    anything begins."""
     script = f"""if True:
         from pathlib import Path
         from mirrorlake.config.topology import load_topology

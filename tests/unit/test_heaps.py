@@ -1,4 +1,5 @@
-"""Threads share heaps of the C library where they were told to, and memory that was let go of is the system's again."""
+"""Threads share heaps of the C library where they were told to, and memory that was let go of is
+the system's again."""
 
 import ctypes
 import os
@@ -8,7 +9,8 @@ import sys
 import pytest
 
 pytestmark = pytest.mark.skipif(
-    not hasattr(ctypes.CDLL(None), "malloc_trim"), reason="this C library is not glibc, whose heaps are meant"
+    not hasattr(ctypes.CDLL(None), "malloc_trim"),
+    reason="this C library is not glibc, whose heaps are meant",
 )
 
 #: Prints how many heaps there are when sixteen threads have asked for memory.
@@ -20,7 +22,8 @@ libc = ctypes.CDLL(None)
 libc.malloc.restype = libc.fdopen.restype = ctypes.c_void_p
 met = threading.Barrier(17)
 for _ in range(16):
-    threading.Thread(target=lambda: (libc.malloc(1000), met.wait(), met.wait()), daemon=True).start()
+    work = lambda: (libc.malloc(1000), met.wait(), met.wait())
+    threading.Thread(target=work, daemon=True).start()
 met.wait()
 stdout = ctypes.c_void_p(libc.fdopen(1, b"w"))
 libc.malloc_info(0, stdout)
@@ -50,7 +53,9 @@ print((before - size()) >> 20)
 
 def _said(code: str, **variables: str) -> str:
     known = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"}
-    done = subprocess.run([sys.executable, "-c", code], env=known | variables, capture_output=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=known | variables, capture_output=True, check=True
+    )
     return done.stdout.decode()
 
 

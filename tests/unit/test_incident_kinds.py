@@ -1,4 +1,5 @@
-"""docs/incidents.md lists every kind of incident that the code can write, and each choice that it offers.
+"""docs/incidents.md lists every kind of incident that the code can write, and each choice that it
+offers.
 
 The kinds are read from the sources: those of `errors.py`, and what `Incidents.tell`, `tell_all` and
 `Incident` are given.
@@ -45,7 +46,11 @@ def rows() -> dict[str, str]:
 
 def raised() -> set[str]:
     """What a flow stops for, by the class of the error."""
-    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, MirrorlakeError)]
+    kinds = [
+        kind
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, MirrorlakeError)
+    ]
     return {kind.incident_kind for kind in kinds}
 
 
@@ -69,7 +74,11 @@ def constants_of(tree: ast.Module) -> Iterator[tuple[str, str]]:
                     else [(target, node.value)]
                 )
                 for name, value in pairs:
-                    if isinstance(name, ast.Name) and isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    if (
+                        isinstance(name, ast.Name)
+                        and isinstance(value, ast.Constant)
+                        and isinstance(value.value, str)
+                    ):
                         yield name.id, value.value
 
 
@@ -78,7 +87,13 @@ def calls(tree: ast.AST) -> list[ast.Call]:
 
 
 def named(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+    return (
+        node.attr
+        if isinstance(node, ast.Attribute)
+        else node.id
+        if isinstance(node, ast.Name)
+        else ""
+    )
 
 
 def strings(node: ast.expr, constants: dict[str, str], tree: ast.AST) -> set[str]:
@@ -97,7 +112,8 @@ def strings(node: ast.expr, constants: dict[str, str], tree: ast.AST) -> set[str
     given = [
         item.value
         for item in ast.walk(tree)
-        if isinstance(item, ast.Assign) and any(ast.unparse(target) == text for target in item.targets)
+        if isinstance(item, ast.Assign)
+        and any(ast.unparse(target) == text for target in item.targets)
     ]
     if given:
         return set().union(*(strings(item, constants, tree) for item in given))
@@ -107,20 +123,32 @@ def strings(node: ast.expr, constants: dict[str, str], tree: ast.AST) -> set[str
 
 def written() -> set[str]:
     """Every kind that the code can write."""
-    everywhere = dict(pair for path in SOURCES for pair in constants_of(parsed(path)) if pair[0].isupper())
+    everywhere = dict(
+        pair for path in SOURCES for pair in constants_of(parsed(path)) if pair[0].isupper()
+    )
     found = control()
     for path in SOURCES:
         constants = everywhere | dict(constants_of(parsed(path)))
-        for function in (node for node in ast.walk(parsed(path)) if isinstance(node, ast.FunctionDef)):
+        for function in (
+            node for node in ast.walk(parsed(path)) if isinstance(node, ast.FunctionDef)
+        ):
             for call in calls(function):
                 asked = ast.unparse(call.func)
-                if asked == "Incident" or re.search(r"[iI]ncidents(\(.*\))?\.(tell|tell_all)$", asked):
+                if asked == "Incident" or re.search(
+                    r"[iI]ncidents(\(.*\))?\.(tell|tell_all)$", asked
+                ):
                     found |= strings(call.args[1], constants, function)
     return found
 
 
 def test_every_kind_of_incident_is_on_its_page() -> None:
-    assert written() > {"topic_refused", "landing_failed", "cluster_unreachable", "control_samples", "acls_left"}
+    assert written() > {
+        "topic_refused",
+        "landing_failed",
+        "cluster_unreachable",
+        "control_samples",
+        "acls_left",
+    }
     assert set(rows()) == written()
 
 
@@ -132,5 +160,9 @@ def test_every_choice_is_on_the_page_too() -> None:
 def test_the_short_list_of_operate_names_kinds_that_there_are() -> None:
     text = (ROOT / "docs" / "operate.md").read_text(encoding="utf-8")
     table = text.partition("| kind | at three in the morning |")[2].partition("\n\n")[0]
-    named_there = set(re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in table.splitlines() if "|" in line)))
+    named_there = set(
+        re.findall(
+            r"`(\w+)`", "".join(line.split("|")[1] for line in table.splitlines() if "|" in line)
+        )
+    )
     assert named_there and named_there <= written()

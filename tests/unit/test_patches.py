@@ -1,4 +1,5 @@
-"""What tests replace by its name is there: a slow test that names what was renamed long ago shows it here."""
+"""What tests replace by its name is there: a slow test that names what was renamed long ago shows
+it here."""
 
 import ast
 from collections.abc import Iterator
@@ -14,10 +15,18 @@ def replaced() -> Iterator[tuple[str, str]]:
     """The dotted names that tests hand to `setattr` of a MonkeyPatch, and where."""
     for path in sorted(TESTS.rglob("test_*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
+            if (
+                not isinstance(node, ast.Call)
+                or not isinstance(node.func, ast.Attribute)
+                or not node.args
+            ):
                 continue
             name = node.args[0]
-            if node.func.attr == "setattr" and isinstance(name, ast.Constant) and str(name.value)[:11] == "mirrorlake.":
+            if (
+                node.func.attr == "setattr"
+                and isinstance(name, ast.Constant)
+                and str(name.value)[:11] == "mirrorlake."
+            ):
                 yield str(name.value), f"{path.relative_to(TESTS)}:{node.lineno}"
 
 

@@ -10,7 +10,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 GAP = "…"
 QUOTED = re.findall(
-    r"^\| `([^`]+)` \|", (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8"), re.MULTILINE
+    r"^\| `([^`]+)` \|",
+    (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8"),
+    re.MULTILINE,
 )
 
 
@@ -19,7 +21,9 @@ def template(node: ast.expr) -> str | None:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return re.sub(r"%[sd]|%\.\df", GAP, node.value)
     if isinstance(node, ast.JoinedStr):
-        return "".join(str(part.value) if isinstance(part, ast.Constant) else GAP for part in node.values)
+        return "".join(
+            str(part.value) if isinstance(part, ast.Constant) else GAP for part in node.values
+        )
     return None
 
 
@@ -35,7 +39,8 @@ def templates() -> tuple[str, ...]:
 
 
 def says(quoted: str, text: str) -> bool:
-    """Whether a text of the code, its gaps filled, may read as quoted. A gap of the quote stands for anything."""
+    """Whether a text of the code, its gaps filled, may read as quoted. A gap of the quote stands
+    for anything."""
     parts = [re.escape(part) for part in quoted.strip(GAP).split(GAP)]
     return re.search(".*?".join(parts), text, re.DOTALL) is not None
 

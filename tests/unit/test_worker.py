@@ -1,4 +1,5 @@
-"""A worker: how it ends, what it tries again, and for how long it waits in between. Events, no clock, no sleep."""
+"""A worker: how it ends, what it tries again, and for how long it waits in between. Events, no
+clock, no sleep."""
 
 import threading
 from collections.abc import Callable
@@ -12,10 +13,12 @@ SECONDS = 20.0
 
 
 class Turns:
-    """Turns that do, one after another, what they were given: end with an error, or return. The last one goes on for
-    ever; `waits` is what the worker was asked to wait, and nothing waits."""
+    """Turns that do, one after another, what they were given: end with an error, or return. The
+    last one goes on for ever; `waits` is what the worker was asked to wait, and nothing waits."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *given: BaseException | float | None) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, *given: BaseException | float | None
+    ) -> None:
         self.given = list(given)
         self.taken = 0
         self.reported: list[Failure] = []
@@ -78,7 +81,9 @@ def test_it_takes_turns_until_the_last_one(monkeypatch: pytest.MonkeyPatch) -> N
     assert turns.taken == 3 and turns.waits == [0.0, 2.5]
 
 
-def test_failures_in_a_row_wait_longer_and_a_turn_that_goes_well_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_in_a_row_wait_longer_and_a_turn_that_goes_well_begins_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     away = ClusterUnreachable("no answer", alias="west")
     turns = Turns(monkeypatch, away, away, away, 0.0, away, None)
     assert ended(turns.worker()).error is None
@@ -91,7 +96,9 @@ def test_failures_in_a_row_wait_longer_and_a_turn_that_goes_well_begins_anew(mon
     assert turns.waits == [1.0, 5.0, 5.0, 0.0, 1.0]
 
 
-def test_a_turn_of_hours_that_says_that_it_works_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_turn_of_hours_that_says_that_it_works_begins_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     away = ClusterUnreachable("no answer", alias="west")
     turns = Turns(monkeypatch, away, away)
     turns.last = 2
@@ -123,7 +130,9 @@ def test_a_turn_of_hours_that_says_that_it_works_begins_anew(monkeypatch: pytest
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_whatever_a_turn_ends_with_is_tried_again(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whatever_a_turn_ends_with_is_tried_again(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The panic of a library in Rust is no Exception either."""
     turns = Turns(monkeypatch, error, 0.0, None)
     assert ended(turns.worker()).error is None
@@ -132,7 +141,9 @@ def test_whatever_a_turn_ends_with_is_tried_again(error: BaseException, monkeypa
     assert str(turns.reported[0].problem).startswith("work stopped: ")
 
 
-def test_an_error_that_is_raised_while_another_is_handled_is_one_like_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_that_is_raised_while_another_is_handled_is_one_like_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     turns = Turns(monkeypatch, 0.0)
 
     def turn() -> float | None:
@@ -158,7 +169,9 @@ def test_it_ends_with_what_a_failure_was_said_to_mean(monkeypatch: pytest.Monkey
     assert [failure.ends for failure in turns.reported] == [False, True]
 
 
-def test_what_the_last_turn_failed_with_is_what_a_stop_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_last_turn_failed_with_is_what_a_stop_finds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Nobody may take it for the end of a worker that is well."""
     turns = Turns(monkeypatch, OSError("disk full"))
     worker = turns.worker()
@@ -189,7 +202,9 @@ def test_a_report_that_breaks_does_not_stop_the_work(
     assert any("could not be reported" in record.getMessage() for record in caplog.records)
 
 
-def test_what_ended_it_is_reported_until_that_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_ended_it_is_reported_until_that_comes_through(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     turns = Turns(monkeypatch, OSError("disk full"))
     turns.last = 0
     reports: list[bool] = []
@@ -206,14 +221,20 @@ def test_what_ended_it_is_reported_until_that_comes_through(monkeypatch: pytest.
     assert turns.waits == [7.0, 7.0]
 
 
-@pytest.mark.parametrize("error", [Mute(), Breaks(), AssertionError()], ids=lambda error: type(error).__name__)
-def test_words_that_break_are_done_without(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "error", [Mute(), Breaks(), AssertionError()], ids=lambda error: type(error).__name__
+)
+def test_words_that_break_are_done_without(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
     turns = Turns(monkeypatch, error, None)
 
     def in_words(_error: BaseException, _what: str) -> MirrorlakeError:
         raise IndexError
 
-    worker = Worker("work", turns.turn, Retry(report=turns.reported.append, pauses=(1.0,)), in_words=in_words)
+    worker = Worker(
+        "work", turns.turn, Retry(report=turns.reported.append, pauses=(1.0,)), in_words=in_words
+    )
     turns.at_once(worker)
     assert ended(worker).error is None
     assert str(turns.reported[0].problem) == f"work stopped: {type(error).__name__}"
@@ -234,7 +255,9 @@ def test_an_end_that_breaks_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None
     def breaks() -> None:
         raise AssertionError
 
-    assert str(ended(Turns(monkeypatch, None).worker(breaks)).error) == "work stopped: AssertionError"
+    assert (
+        str(ended(Turns(monkeypatch, None).worker(breaks)).error) == "work stopped: AssertionError"
+    )
 
 
 def test_the_end_is_told_before_anybody_sees_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,7 +299,9 @@ def test_stop_waits_for_the_turn_in_hand_and_no_other_follows() -> None:
     assert worker.join(SECONDS) and taken == [1]
 
 
-def test_one_that_was_stopped_before_its_start_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_was_stopped_before_its_start_does_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     turns = Turns(monkeypatch, 0.0)
     worker = turns.worker()
     worker.stop()

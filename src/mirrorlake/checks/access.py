@@ -1,4 +1,5 @@
-"""What the principals of a flow's clusters lack to replicate it, before the first record moves (docs/security.md)."""
+"""What the principals of a flow's clusters lack to replicate it, before the first record moves
+(docs/security.md)."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,22 +22,28 @@ _PLAIN_NAME = re.compile(r"[\w.-]+")
 
 
 def access_problems(connections: Connections, flows: Sequence[ResolvedFlow]) -> list[Problem]:
-    """The rights on topics that flows lack, one refusal a topic. Asks both clusters, changes nothing.
+    """The rights on topics that flows lack, one refusal a topic. Asks both clusters, changes
+    nothing.
 
-    Topics that a pattern would select and that may not be described cannot be seen without the right; only
-    those that a flow gives by their whole name are reported.
+    Topics that a pattern would select and that may not be described cannot be seen without the
+    right; only those that a flow gives by their whole name are reported.
 
     Raises:
         ClusterUnreachable: a cluster does not answer.
         AuthenticationFailed: it refuses us.
         KafkaException: it answers with an error of its own.
     """
-    return [problem for flow in flows for problem in (*_source(connections, flow), *_target(connections, flow))]
+    return [
+        problem
+        for flow in flows
+        for problem in (*_source(connections, flow), *_target(connections, flow))
+    ]
 
 
 def own_topic_problems(connections: Connections, flow: ResolvedFlow) -> list[Problem]:
-    """The rights on MirrorMaker 2's own topics, heartbeats and checkpoints, that a flow lacks: notes, since records are
-    mirrored without them. Asks both clusters, changes nothing. Raises as `access_problems`."""
+    """The rights on MirrorMaker 2's own topics, heartbeats and checkpoints, that a flow lacks:
+    notes, since records are mirrored without them. Asks both clusters, changes nothing. Raises as
+    `access_problems`."""
     settings, wanted = flow.settings, []
     if settings.emit_heartbeats_enabled:
         wanted += [(flow.source, HEARTBEATS), (flow.target, HEARTBEATS)]
@@ -58,11 +65,12 @@ def own_topic_problems(connections: Connections, flow: ResolvedFlow) -> list[Pro
 
 
 def transaction_problems(connections: Connections, flow: ResolvedFlow, name: str) -> list[Problem]:
-    """The rights on its group and its transactional ids that an exactly-once flow lacks on its target.
+    """The rights on its group and its transactional ids that an exactly-once flow lacks on its
+    target.
 
-    `name` is the flow's name there, which its group has and its transactional ids begin with. Makes one transactional
-    id that no producer uses, `<name>-check`. Raises ClusterUnreachable when its coordinators do not answer, as while a
-    new cluster makes their topics.
+    `name` is the flow's name there, which its group has and its transactional ids begin with. Makes
+    one transactional id that no producer uses, `<name>-check`. Raises ClusterUnreachable when its
+    coordinators do not answer, as while a new cluster makes their topics.
     """
     if flow.settings.delivery != "exactly_once":
         return []
@@ -70,17 +78,21 @@ def transaction_problems(connections: Connections, flow: ResolvedFlow, name: str
     problems = []
     rights = connections.groups(flow.target).rights(name)
     try:
-        may_write = may_write_transactions(connections.client(flow.target, "producer"), f"{name}-check")
+        may_write = may_write_transactions(
+            connections.client(flow.target, "producer"), f"{name}-check"
+        )
     except KafkaException as error:
         raise ClusterUnreachable(
-            f"cluster {flow.target} at {admin.address} does not answer about groups and transactions "
-            f"({reason_of(error.args[0])}); check that its brokers are healthy",
+            f"cluster {flow.target} at {admin.address} does not answer about groups and "
+            f"transactions ({reason_of(error.args[0])}); check that its brokers are healthy",
             alias=flow.target,
         ) from error
     if rights is not None and "READ" not in rights:
         problems.append(_problem(connections, flow, flow.target, "READ", f"group {name}"))
     if not may_write:
-        problems.append(_problem(connections, flow, flow.target, "WRITE", f"transactional ids {name}-*"))
+        problems.append(
+            _problem(connections, flow, flow.target, "WRITE", f"transactional ids {name}-*")
+        )
     return problems
 
 
@@ -96,7 +108,8 @@ def _source(connections: Connections, flow: ResolvedFlow) -> Iterator[Problem]:
 
 
 def _target(connections: Connections, flow: ResolvedFlow) -> Iterator[Problem]:
-    """WRITE to write, and READ since a transaction commits the flow's position on the target partition."""
+    """WRITE to write, and READ since a transaction commits the flow's position on the target
+    partition."""
     admin = connections.admin(flow.target)
     there = connections.admin(flow.source).topics()
     sources = {flow.target_topic(topic): topic for topic in there if flow.selection.selects(topic)}
@@ -104,15 +117,29 @@ def _target(connections: Connections, flow: ResolvedFlow) -> Iterator[Problem]:
     wanted = ("WRITE", "READ") if flow.settings.delivery == "exactly_once" else ("WRITE",)
     there = admin.topics()
     for name, rights in sorted(topic_rights(admin.client, sources.keys() & there.keys()).items()):
-        missing = [operation for operation in wanted if rights is not None and operation not in rights]
+        missing = [
+            operation for operation in wanted if rights is not None and operation not in rights
+        ]
         if missing:
-            yield _problem(connections, flow, flow.target, " and ".join(missing), f"topic {name}", sources[name])
+            yield _problem(
+                connections,
+                flow,
+                flow.target,
+                " and ".join(missing),
+                f"topic {name}",
+                sources[name],
+            )
     for name in sorted(refused_creations(admin.client, sources.keys() - there.keys())):
         yield _problem(connections, flow, flow.target, "CREATE", f"topic {name}", sources[name])
 
 
 def _problem(
-    connections: Connections, flow: ResolvedFlow, alias: str, right: str, resource: str, topic: str | None = None
+    connections: Connections,
+    flow: ResolvedFlow,
+    alias: str,
+    right: str,
+    resource: str,
+    topic: str | None = None,
 ) -> Problem:
     who = principal_of(connections.client(alias, "admin"))
     sentence = f"{who} may not {right} {resource} on cluster {alias}"

@@ -1,7 +1,9 @@
-"""Laws of replication that are broken now, as tables and target clusters show it: what `status` adds to `alerts`.
+"""Laws of replication that are broken now, as tables and target clusters show it: what `status`
+adds to `alerts`.
 
-What it costs: one pass over the map's coordinates, the index of the stage (`lake/stage_index.py`), and one question to
-each target cluster, asked meanwhile. A cluster that does not answer in time is said to be unchecked.
+What it costs: one pass over the map's coordinates, the index of the stage (`lake/stage_index.py`),
+and one question to each target cluster, asked meanwhile. A cluster that does not answer in time is
+said to be unchecked.
 """
 
 import threading
@@ -32,7 +34,8 @@ _RANGES = (
 def broken_laws(
     lake: Reader, connections: Connections, flows: Sequence[ResolvedFlow]
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Rows like those of the view `alerts`, of these flows, and a sentence for each thing that could not be checked."""
+    """Rows like those of the view `alerts`, of these flows, and a sentence for each thing that
+    could not be checked."""
     extents = [MapExtent(**row) for row in lake.query_rows("map_extents")]
     targets = {(row["flow"], row["target_topic"]): row for row in lake.table_rows("living_targets")}
     mirrored: dict[str, set[TopicAndPartition]] = defaultdict(set)
@@ -42,8 +45,16 @@ def broken_laws(
         _LogEndsRequest(
             connections,
             flow,
-            [extent for extent in extents if extent.flow == flow.name and _is_living(extent, targets)],
-            {name: row for (owner, name), row in targets.items() if owner == flow.name and row["lives"]},
+            [
+                extent
+                for extent in extents
+                if extent.flow == flow.name and _is_living(extent, targets)
+            ],
+            {
+                name: row
+                for (owner, name), row in targets.items()
+                if owner == flow.name and row["lives"]
+            },
         )
         for flow in flows
     ]
@@ -53,7 +64,9 @@ def broken_laws(
     for request in asked:
         ends, why = request.answer(deadline - time.monotonic())
         if ends is None:
-            unchecked.append(f"what the target of flow {request.flow.name} holds was not checked: {why}")
+            unchecked.append(
+                f"what the target of flow {request.flow.name} holds was not checked: {why}"
+            )
             continue
         for short in shortfalls(request.extents, mirrored[request.flow.name], ends):
             extent = short.extent
@@ -63,15 +76,23 @@ def broken_laws(
 
 
 def _is_living(extent: MapExtent, targets: Mapping[tuple[str, str], Any]) -> bool:
-    """Whether it is of the living generation of a target topic: one that is over has an incident."""
+    """Whether it is of the living generation of a target topic: one that is over has an
+    incident."""
     newest = targets.get((extent.flow, extent.target_topic))
-    return newest is None or (newest["lives"] and newest["target_generation"] == extent.target_generation)
+    return newest is None or (
+        newest["lives"] and newest["target_generation"] == extent.target_generation
+    )
 
 
-def _map_gaps(lake: Reader, flows: Sequence[ResolvedFlow], extents: Sequence[MapExtent]) -> list[dict[str, Any]]:
-    """Staged records that others have overtaken and that have no target offset, however old they are."""
+def _map_gaps(
+    lake: Reader, flows: Sequence[ResolvedFlow], extents: Sequence[MapExtent]
+) -> list[dict[str, Any]]:
+    """Staged records that others have overtaken and that have no target offset, however old they
+    are."""
     ranges: list[OvertakenRange] = []
-    wanted = [flow for flow in flows if flow.settings.provenance == "none"]  # echoes have no row in the map
+    wanted = [
+        flow for flow in flows if flow.settings.provenance == "none"
+    ]  # echoes have no row in the map
     if wanted and extents:
         with StageFiles(lake).reading() as index:
             for flow in wanted:
@@ -79,21 +100,30 @@ def _map_gaps(lake: Reader, flows: Sequence[ResolvedFlow], extents: Sequence[Map
                 ranges += overtaken(flow.name, extents, index.topics(flow.source), stopped, starts)
     if not ranges:
         return []
-    frame = Frame(_RANGES, [tuple(getattr(overtaken_range, name) for name, _ in _RANGES) for overtaken_range in ranges])
+    frame = Frame(
+        _RANGES,
+        [
+            tuple(getattr(overtaken_range, name) for name, _ in _RANGES)
+            for overtaken_range in ranges
+        ],
+    )
     return [
         _alert(
             row,
             "map_gap",
             row["missing"],
-            f"{row['missing']} staged records between offsets {row['first_offset']} and {row['last_offset']} have no "
-            "target offset; the view divergence says which",
+            f"{row['missing']} staged records between offsets {row['first_offset']} and "
+            f"{row['last_offset']} have no target offset; the view divergence says which",
         )
         for row in lake.query_rows("map_gaps", {"ranges": frame})
     ]
 
 
-def _stopped(lake: Reader, flow: str, extents: Iterable[MapExtent]) -> dict[PartitionGeneration, int]:
-    """From which offset on generations of partitions are stopped, in the newest generation of their target topics."""
+def _stopped(
+    lake: Reader, flow: str, extents: Iterable[MapExtent]
+) -> dict[PartitionGeneration, int]:
+    """From which offset on generations of partitions are stopped, in the newest generation of their
+    target topics."""
     newest: dict[TopicAndPartition, int] = defaultdict(int)
     for extent in extents:
         if extent.flow == flow:
@@ -107,16 +137,25 @@ def _stopped(lake: Reader, flow: str, extents: Iterable[MapExtent]) -> dict[Part
 
 
 def _alert(place: Mapping[str, Any], name: str, missing: int, detail: str) -> dict[str, Any]:
-    where = {"flow": place["flow"], "alert": name, "topic": place["topic"], "partition": place["partition"]}
+    where = {
+        "flow": place["flow"],
+        "alert": name,
+        "topic": place["topic"],
+        "partition": place["partition"],
+    }
     return {**where, "value": float(missing), "threshold": 0.0, "since": None, "detail": detail}
 
 
 class _LogEndsRequest:
-    """The log ends of a flow's target partitions, and the ids of its target topics (`noted` by name, rows of
-    `living_targets`), asked for in a thread that holds up no other."""
+    """The log ends of a flow's target partitions, and the ids of its target topics (`noted` by
+    name, rows of `living_targets`), asked for in a thread that holds up no other."""
 
     def __init__(
-        self, connections: Connections, flow: ResolvedFlow, extents: Sequence[MapExtent], noted: Mapping[str, Any]
+        self,
+        connections: Connections,
+        flow: ResolvedFlow,
+        extents: Sequence[MapExtent],
+        noted: Mapping[str, Any],
     ) -> None:
         self.flow = flow
         self.extents = extents
@@ -137,7 +176,8 @@ class _LogEndsRequest:
         return self._ends, self._why
 
     def made_again(self) -> list[dict[str, Any]]:
-        """Alerts for target topics that have another id than was noted: no running flow has reported them yet."""
+        """Alerts for target topics that have another id than was noted: no running flow has
+        reported them yet."""
         return [
             {
                 "flow": self.flow.name,
@@ -147,7 +187,10 @@ class _LogEndsRequest:
                 "value": 1.0,
                 "threshold": 0.0,
                 "since": None,
-                "detail": f"target topic {name} was made again: its id is {self._ids[name]}, and was {row['topic_id']}",
+                "detail": (
+                    f"target topic {name} was made again: its id is {self._ids[name]}, and "
+                    f"was {row['topic_id']}"
+                ),
             }
             for name, row in sorted(self._noted.items())
             if self._ids.get(name, row["topic_id"]) != row["topic_id"]
@@ -158,7 +201,9 @@ class _LogEndsRequest:
             admin = self._connections.admin(self.flow.target)
             topics = admin.topics()
             places = {(extent.target_topic, extent.target_partition) for extent in self.extents}
-            there = [(name, at) for name, at in places if name in topics and at < topics[name].partitions]
+            there = [
+                (name, at) for name, at in places if name in topics and at < topics[name].partitions
+            ]
             self._ids = admin.topic_ids(sorted(self._noted.keys() & topics.keys()))
             self._ends = admin.end_offsets(there, committed=False)
         except (MirrorlakeError, KafkaException) as error:

@@ -12,8 +12,8 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.mm2.topics import offset_syncs_separator
 
 Owner = Literal["nobody", "ours", "MirrorMaker 2", "foreign"]
-#: MirrorMaker 2 counts as running while its newest offset sync is younger than this, seconds: where records come, it
-#: writes one a minute at least.
+#: MirrorMaker 2 counts as running while its newest offset sync is younger than this, seconds: where
+#: records come, it writes one a minute at least.
 LIVE_SECONDS = 300.0
 
 
@@ -29,8 +29,8 @@ class Holding:
 
 @dataclass(frozen=True)
 class OtherMaker:
-    """What MirrorMaker 2 left of a flow between the same clusters: the names that it gives to the source's topics, and
-    how old its newest offset sync is, seconds; None for none."""
+    """What MirrorMaker 2 left of a flow between the same clusters: the names that it gives to the
+    source's topics, and how old its newest offset sync is, seconds; None for none."""
 
     names: frozenset[str]
     age: float | None
@@ -42,8 +42,8 @@ class OtherMaker:
 
 
 def other_maker(connections: Connections, flow: ResolvedFlow) -> OtherMaker | None:
-    """MirrorMaker 2 between the clusters of a flow, by its topic of offset syncs on either of them (KIP-716); None for
-    none. Raises ClusterUnusable."""
+    """MirrorMaker 2 between the clusters of a flow, by its topic of offset syncs on either of them
+    (KIP-716); None for none. Raises ClusterUnusable."""
     topics, there = connections.admin(flow.source).topics(), connections.admin(flow.target).topics()
     for alias, other in ((flow.source, flow.target), (flow.target, flow.source)):
         for name in connections.admin(alias).topics():
@@ -70,16 +70,26 @@ def holdings(
     """
     target = connections.admin(flow.target)
     there = target.topics()
-    names = {name: flow.target_topic(name) for name in connections.admin(flow.source).topics() if _wanted(flow, name)}
+    names = {
+        name: flow.target_topic(name)
+        for name in connections.admin(flow.source).topics()
+        if _wanted(flow, name)
+    }
     names = {name: mirror for name, mirror in sorted(names.items()) if mirror in there}
     ends = target.log_ends(
-        [(mirror, number) for mirror in names.values() for number in range(there[mirror].partitions)]
+        [
+            (mirror, number)
+            for mirror in names.values()
+            for number in range(there[mirror].partitions)
+        ]
     )
     counts: dict[str, int] = {}
     for (mirror, _), log in ends.items():
         counts[mirror] = counts.get(mirror, 0) + log.end - log.start
     return [
-        Holding(name, mirror, _whose(mirror, counts.get(mirror, 0), ours, maker), counts.get(mirror, 0))
+        Holding(
+            name, mirror, _whose(mirror, counts.get(mirror, 0), ours, maker), counts.get(mirror, 0)
+        )
         for name, mirror in names.items()
     ]
 
@@ -96,11 +106,14 @@ def _whose(mirror: str, records: int, ours: Collection[str], maker: OtherMaker |
     return "MirrorMaker 2" if maker is not None and mirror in maker.names else "foreign"
 
 
-def holding_problems(flow: ResolvedFlow, holdings: Sequence[Holding], maker: OtherMaker | None) -> list[Problem]:
-    """A refusal where the flow would be a second writer beside MirrorMaker 2, else notes of records that are not its
-    own."""
+def holding_problems(
+    flow: ResolvedFlow, holdings: Sequence[Holding], maker: OtherMaker | None
+) -> list[Problem]:
+    """A refusal where the flow would be a second writer beside MirrorMaker 2, else notes of records
+    that are not its own."""
     by: Mapping[Owner, list[Holding]] = {
-        whose: [holding for holding in holdings if holding.whose == whose] for whose in ("MirrorMaker 2", "foreign")
+        whose: [holding for holding in holdings if holding.whose == whose]
+        for whose in ("MirrorMaker 2", "foreign")
     }
     problems = []
     if by["MirrorMaker 2"] and maker is not None and maker.is_running:
@@ -110,14 +123,17 @@ def holding_problems(flow: ResolvedFlow, holdings: Sequence[Holding], maker: Oth
                 "refuse",
                 (flow.name,),
                 by["MirrorMaker 2"][0].target_topic,
-                f"MirrorMaker 2 writes to {_topics(by['MirrorMaker 2'])} on cluster {flow.target}, into which flow "
-                f"{flow.name} would write each record once more: its newest offset sync is {maker.age:.0f} s old",
-                f"run beside it under other names (`mirrorlake import --beside`, docs/migrate.md), or stop it and wait "
-                f"{LIVE_SECONDS / 60:.0f} minutes",
+                f"MirrorMaker 2 writes to {_topics(by['MirrorMaker 2'])} on cluster {flow.target}, "
+                f"into which flow {flow.name} would write each record once more: its newest offset "
+                f"sync is {maker.age:.0f} s old",
+                "run beside it under other names (`mirrorlake import --beside`, docs/migrate.md), "
+                f"or stop it and wait {LIVE_SECONDS / 60:.0f} minutes",
             )
         )
     elif by["MirrorMaker 2"]:
-        problems.append(_note(flow, by["MirrorMaker 2"], "MirrorMaker 2 wrote, which does not run any more"))
+        problems.append(
+            _note(flow, by["MirrorMaker 2"], "MirrorMaker 2 wrote, which does not run any more")
+        )
     if by["foreign"]:
         problems.append(_note(flow, by["foreign"], f"flow {flow.name} did not write"))
     return problems

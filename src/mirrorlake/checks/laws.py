@@ -1,7 +1,7 @@
 """Laws of replication, checked against what the tables and the clusters say now. Pure.
 
-A staged record that others have overtaken must have a target offset, however long ago that was; and a target must still
-have what the map says it got.
+A staged record that others have overtaken must have a target offset, however long ago that was; and
+a target must still have what the map says it got.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -15,7 +15,8 @@ from mirrorlake.offsets.starts import Starts
 
 @dataclass(frozen=True)
 class MapExtent:
-    """Where the map of a flow ends in one generation of a source topic and of its target topic; ends are positions."""
+    """Where the map of a flow ends in one generation of a source topic and of its target topic;
+    ends are positions."""
 
     flow: str
     topic: str
@@ -30,7 +31,8 @@ class MapExtent:
 
 @dataclass(frozen=True)
 class OvertakenRange:
-    """Staged records (`record_count` of them, offsets inclusive) that a flow must have mapped all."""
+    """Staged records (`record_count` of them, offsets inclusive) that a flow must have mapped
+    all."""
 
     flow: str
     topic: str
@@ -48,12 +50,13 @@ def overtaken(
     stopped: Mapping[PartitionGeneration, int] | None = None,
     starts: Starts | None = None,
 ) -> list[OvertakenRange]:
-    """What is staged in front of the end of a flow's map, per partition and generation of the source topic. A
-    generation that an operator has `stopped` ends at the offset given.
+    """What is staged in front of the end of a flow's map, per partition and generation of the
+    source topic. A generation that an operator has `stopped` ends at the offset given.
 
-    Ranges that the map's end lies in are left out: the counts say nothing about those. All of a generation that is not
-    the newest mapped one is in front of the end. Where a target topic was made again, the end is that of its newest
-    part of the map, which may start over. What lies below the flow's `starts` is not mirrored.
+    Ranges that the map's end lies in are left out: the counts say nothing about those. All of a
+    generation that is not the newest mapped one is in front of the end. Where a target topic was
+    made again, the end is that of its newest part of the map, which may start over. What lies below
+    the flow's `starts` is not mirrored.
     """
     newest_parts: dict[tuple[TopicAndPartition, str], tuple[int, int, int]] = {}
     for extent in extents:
@@ -77,13 +80,16 @@ def overtaken(
                 continue
             known = by_place.get(place, OvertakenRange(flow, *place, one.first, one.last, 0))
             first, last = min(known.first, one.first), max(known.last, one.last)
-            by_place[place] = OvertakenRange(flow, *place, first, last, known.record_count + one.record_count)
+            by_place[place] = OvertakenRange(
+                flow, *place, first, last, known.record_count + one.record_count
+            )
     return list(by_place.values())
 
 
 @dataclass(frozen=True)
 class Shortfall:
-    """A target partition whose log ends at `log_end` (None: it is not there), in front of the end of the map."""
+    """A target partition whose log ends at `log_end` (None: it is not there), in front of the end
+    of the map."""
 
     extent: MapExtent
     log_end: int | None
@@ -93,7 +99,10 @@ class Shortfall:
         extent = self.extent
         name = f"{extent.target_topic}-{extent.target_partition}"
         if self.log_end is None:
-            return f"the map says that {name} has records up to offset {extent.target_end - 1}, and it is not there"
+            return (
+                f"the map says that {name} has records up to offset {extent.target_end - 1}, "
+                "and it is not there"
+            )
         return (
             f"{name} ends at {self.log_end}, and the map says that it has records up to offset "
             f"{extent.target_end - 1}: the target lost them, or the topic was made again"
@@ -106,23 +115,31 @@ class Shortfall:
 
 
 def shortfalls(
-    extents: Iterable[MapExtent], mirrored: Collection[TopicAndPartition], log_ends: Mapping[TopicAndPartition, int]
+    extents: Iterable[MapExtent],
+    mirrored: Collection[TopicAndPartition],
+    log_ends: Mapping[TopicAndPartition, int],
 ) -> list[Shortfall]:
-    """Target partitions, of the source partitions that are mirrored now, that lack what the map says they got.
+    """Target partitions, of the source partitions that are mirrored now, that lack what the map
+    says they got.
 
     Args:
         extents: those of one flow; of a target topic only the newest generation counts.
         mirrored: the source partitions that are mirrored now.
-        log_ends: offsets behind the last record, by target topic and partition; what is not there is missing.
+        log_ends: offsets behind the last record, by target topic and partition; what is not there
+            is missing.
     """
     living: dict[TopicAndPartition, MapExtent] = {}
     for extent in extents:
         extent_key = (extent.target_topic, extent.target_partition)
         known = living.get(extent_key)
-        if known is None or (extent.target_generation, extent.target_end) > (known.target_generation, known.target_end):
+        if known is None or (extent.target_generation, extent.target_end) > (
+            known.target_generation,
+            known.target_end,
+        ):
             living[extent_key] = extent
     return [
         Shortfall(extent, log_ends.get(extent_key))
         for extent_key, extent in sorted(living.items())
-        if (extent.topic, extent.partition) in mirrored and log_ends.get(extent_key, -1) < extent.target_end
+        if (extent.topic, extent.partition) in mirrored
+        and log_ends.get(extent_key, -1) < extent.target_end
     ]

@@ -9,7 +9,13 @@ from mirrorlake.checks.holdings import holding_problems, holdings, other_maker
 from mirrorlake.checks.problem import Problem, left_out, refused_flows
 from mirrorlake.checks.rules import check_flows
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import ClusterUnreachable, ClusterUnusable, MirrorlakeError, ReplicationError, TopologyError
+from mirrorlake.errors import (
+    ClusterUnreachable,
+    ClusterUnusable,
+    MirrorlakeError,
+    ReplicationError,
+    TopologyError,
+)
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.targets import living_targets
@@ -20,8 +26,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Preflight:
-    """The flows that may run, with what was found out about them: cluster ids by alias, which of these aliases the lake
-    has to note, topics that a flow leaves out with the reason, and all problems, notes included."""
+    """The flows that may run, with what was found out about them: cluster ids by alias, which of
+    these aliases the lake has to note, topics that a flow leaves out with the reason, and all
+    problems, notes included."""
 
     connections: Connections
     flows: tuple[ResolvedFlow, ...]
@@ -31,7 +38,8 @@ class Preflight:
     to_note: Mapping[str, str] = field(default_factory=dict)
 
     def complaints(self) -> list[ReplicationError]:
-        """Topics that are left out against the flow's wish: the others are mirrored, but the flow is not healthy."""
+        """Topics that are left out against the flow's wish: the others are mirrored, but the flow
+        is not healthy."""
         return [
             ReplicationError(str(problem), topic=problem.topic)
             for problem in self.problems
@@ -40,20 +48,24 @@ class Preflight:
 
 
 def judge(
-    lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFlow], lake_exists: bool = False
+    lake: Lake | None,
+    connections: Connections,
+    flows: Sequence[ResolvedFlow],
+    lake_exists: bool = False,
 ) -> Preflight:
     """Ask the clusters and check flows that are to run together.
 
     Args:
         lake: knows clusters from before; None where no lake is open.
         connections: the clusters.
-        flows: those that are to run. One that has to wait for a cluster does so while the others run.
+        flows: those that are to run. One that has to wait for a cluster does so while the others
+            run.
         lake_exists: without `lake`: there is one, which may know them all.
 
     Raises:
         TopologyError: a flow must not run.
-        ClusterUnusable: no flow can do anything: its target cannot be asked, or its source cannot and nothing of it was
-            ever staged.
+        ClusterUnusable: no flow can do anything: its target cannot be asked, or its source cannot
+            and nothing of it was ever staged.
     """
     result = check(lake, connections, flows, lake_exists)
     if lake is not None or not lake_exists:
@@ -70,7 +82,8 @@ def judge(
 
 
 def second_writers(connections: Connections, result: Preflight, lake: Lake | None) -> list[Problem]:
-    """Refusals of flows that would write beside MirrorMaker 2. Where that does not run, no more is asked for."""
+    """Refusals of flows that would write beside MirrorMaker 2. Where that does not run, no more is
+    asked for."""
     problems = []
     for flow in result.flows:
         if {flow.source, flow.target} <= result.ids.keys():
@@ -84,7 +97,10 @@ def second_writers(connections: Connections, result: Preflight, lake: Lake | Non
 
 
 def check(
-    lake: Lake | None, connections: Connections, flows: Sequence[ResolvedFlow], lake_exists: bool = False
+    lake: Lake | None,
+    connections: Connections,
+    flows: Sequence[ResolvedFlow],
+    lake_exists: bool = False,
 ) -> Preflight:
     """The same, and refusals are only reported."""
     ids: dict[str, str] = {}
@@ -101,7 +117,9 @@ def check(
     seen = [] if lake is None else lake.ask("known_clusters")
     # What is staged of a source goes on to the target, whether or not the source is still there.
     staged = set(silent) if lake_exists else {row["alias"] for row in seen}
-    if flows and all(flow.target in silent or flow.source in silent.keys() - staged for flow in flows):
+    if flows and all(
+        flow.target in silent or flow.source in silent.keys() - staged for flow in flows
+    ):
         raise next(iter(silent.values()))
     for unanswered in silent.values():
         logger.warning("%s; its flows wait, except for what is staged already", unanswered)
@@ -109,17 +127,28 @@ def check(
     noted = {(row["alias"], row["cluster_id"]) for row in seen if row["fresh"]}
     problems = check_flows(flows, ids, topics, known, brokers)
     refused = refused_flows(problems)
-    asked = [flow for flow in flows if flow.name not in refused and {flow.source, flow.target} <= ids.keys()]
+    asked = [
+        flow
+        for flow in flows
+        if flow.name not in refused and {flow.source, flow.target} <= ids.keys()
+    ]
     problems += access_problems(connections, asked)
     problems += [problem for flow in asked for problem in own_topic_problems(connections, flow)]
     if lake is not None:  # `plan` must leave no trace, and this makes a transactional id
         for flow in asked:
             try:
                 problems += transaction_problems(connections, flow, name_at_target(lake, flow.name))
-            except ClusterUnreachable as error:  # the flow itself waits for what this did not get an answer from
-                logger.warning("%s; the rights of flow %s there are not known yet", error, flow.name)
+            except (
+                ClusterUnreachable
+            ) as error:  # the flow itself waits for what this did not get an answer from
+                logger.warning(
+                    "%s; the rights of flow %s there are not known yet", error, flow.name
+                )
     out = {
-        flow.name: {topic: str(problem) for topic, problem in left_out(problems, flow.name).items()} for flow in flows
+        flow.name: {topic: str(problem) for topic, problem in left_out(problems, flow.name).items()}
+        for flow in flows
     }
-    to_note = {alias: cluster_id for alias, cluster_id in ids.items() if (alias, cluster_id) not in noted}
+    to_note = {
+        alias: cluster_id for alias, cluster_id in ids.items() if (alias, cluster_id) not in noted
+    }
     return Preflight(connections, tuple(flows), ids, out, tuple(problems), to_note)

@@ -11,9 +11,10 @@ Severity = Literal["refuse", "note"]
 class Problem:
     """One thing that is wrong (`refuse`) or worth knowing (`note`).
 
-    A refusal without a `topic` concerns its flows: none of them may start. With a `topic`, a topic of the source, the
-    flow named leaves that topic out and mirrors the others. `subject` is what it is about: a cluster id, a topic, a
-    setting. `sentence` says what is wrong, `fix` what to do; neither ends with a full stop. A note needs no fix.
+    A refusal without a `topic` concerns its flows: none of them may start. With a `topic`, a topic
+    of the source, the flow named leaves that topic out and mirrors the others. `subject` is what it
+    is about: a cluster id, a topic, a setting. `sentence` says what is wrong, `fix` what to do;
+    neither ends with a full stop. A note needs no fix.
     """
 
     rule: str

@@ -1,4 +1,5 @@
-"""Rules about topic names: cycles, records that would arrive twice, topics that become one, names too long. Pure.
+"""Rules about topic names: cycles, records that would arrive twice, topics that become one, names
+too long. Pure.
 
 All of them look at where each topic gets to through all flows together (`checks.routes`).
 """
@@ -12,11 +13,15 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.naming.policy import check_topic_name
 
 
-def check_routes(flows: Sequence[ResolvedFlow], topics: Mapping[str, Collection[str]]) -> list[Problem]:
-    """Check where the topics of all clusters get to. Raises TopologyError if a policy of the user's own fails."""
+def check_routes(
+    flows: Sequence[ResolvedFlow], topics: Mapping[str, Collection[str]]
+) -> list[Problem]:
+    """Check where the topics of all clusters get to. Raises TopologyError if a policy of the user's
+    own fails."""
     routes = Routes(flows)
     real, asked = origins(flows, topics)
-    # Examples first: they are few, and show what the flows are like, should there be too many topics to follow.
+    # Examples first: they are few, and show what the flows are like, should there be too many
+    # topics to follow.
     supposed = [one for origin in asked for one in routes.follow(origin, real=False)]
     loops = [one for origin in real for one in routes.follow(origin)] + supposed
     say = _Words(flows)
@@ -41,14 +46,19 @@ class _Words:
     def topics(self, cluster_topics: Iterable[ClusterTopic]) -> str:
         """The first of some topics, which may repeat, and how many others there are."""
         first, *others = dict.fromkeys(cluster_topics)
-        return self.topic(first) + (f" (and {_count(len(others), 'other topic')})" if others else "")
+        return self.topic(first) + (
+            f" (and {_count(len(others), 'other topic')})" if others else ""
+        )
 
 
 def _cycles(say: _Words, cycles: Sequence[Cycle]) -> Iterator[Problem]:
-    """Flows that form a cycle: harmless only where each of them knows where a record has been (provenance)."""
+    """Flows that form a cycle: harmless only where each of them knows where a record has been
+    (provenance)."""
     groups: dict[tuple[tuple[str, ...], bool], list[Cycle]] = {}
     for one in cycles:
-        groups.setdefault((tuple(sorted({step.flow for step in one.steps})), one.grows), []).append(one)
+        groups.setdefault((tuple(sorted({step.flow for step in one.steps})), one.grows), []).append(
+            one
+        )
     for (names, grows), group in groups.items():
         about = say.topics(one.steps[0].start for one in group)
         without = [name for name in names if say.flows[name].settings.provenance == "none"]
@@ -59,9 +69,11 @@ def _cycles(say: _Words, cycles: Sequence[Cycle]) -> Iterator[Problem]:
                 "refuse",
                 names,
                 group[0].steps[0].start.topic,
-                f"{about} would be mirrored in a loop by {_and(names)}, under a longer name each time",
-                "give these flows the same policy and replication_policy_separator, or topics that do not overlap; a "
-                "policy of your own must know by source_of and upstream_topic the names that remote_topic gives",
+                f"{about} would be mirrored in a loop by {_and(names)}, under a longer name each "
+                "time",
+                "give these flows the same policy and replication_policy_separator, or topics "
+                "that do not overlap; a policy of your own must know by source_of and "
+                "upstream_topic the names that remote_topic gives",
             )
         elif without:
             yield Problem(
@@ -69,10 +81,10 @@ def _cycles(say: _Words, cycles: Sequence[Cycle]) -> Iterator[Problem]:
                 "refuse",
                 names,
                 group[0].steps[0].start.topic,
-                f"records of {about} would loop forever through {_and(names)}, since their names do not say where "
-                "they have been",
-                f"set provenance: headers on {_and(without + strips)}, or policy: default, or give these flows topics "
-                "that do not overlap",
+                f"records of {about} would loop forever through {_and(names)}, since their names "
+                "do not say where they have been",
+                f"set provenance: headers on {_and(without + strips)}, or policy: default, or give "
+                "these flows topics that do not overlap",
             )
         elif strips:
             yield Problem(
@@ -80,14 +92,15 @@ def _cycles(say: _Words, cycles: Sequence[Cycle]) -> Iterator[Problem]:
                 "refuse",
                 names,
                 group[0].steps[0].start.topic,
-                f"records of {about} loop through {_and(names)}, and {_and(strips)} would strip the header that "
-                "stops them",
+                f"records of {about} loop through {_and(names)}, and {_and(strips)} would strip "
+                "the header that stops them",
                 f"set provenance: headers on {_and(strips)}",
             )
 
 
 def _doubles(say: _Words, doubles: Sequence[Double]) -> Iterator[Problem]:
-    """Two ways from one topic to the same target topic; provenance does not help, since neither record was there."""
+    """Two ways from one topic to the same target topic; provenance does not help, since neither
+    record was there."""
     groups: dict[tuple[str, ...], list[Double]] = {}
     for one in doubles:
         last = (one.first[-1].flow, one.second[-1].flow)
@@ -101,7 +114,8 @@ def _doubles(say: _Words, doubles: Sequence[Double]) -> Iterator[Problem]:
             one.second[-1].end.topic,
             f"each record of {say.topics(each.origin for each in group)} would arrive twice in "
             f"{say.topic(one.second[-1].end)}: by {_way(one.first)} and by {_way(one.second)}",
-            "exclude these topics from one of the two ways with topics_exclude, or use policy: default",
+            "exclude these topics from one of the two ways with topics_exclude, or use policy: "
+            "default",
         )
 
 
@@ -116,19 +130,25 @@ def _too_long(say: _Words, routes: Routes) -> Iterator[Problem]:
                 "refuse",
                 (step.flow,),
                 step.end.topic,
-                f"flow {step.flow} cannot mirror {say.topic(step.start)}{came}: on the target, {reason}",
+                f"flow {step.flow} cannot mirror {say.topic(step.start)}{came}: on the target, "
+                f"{reason}",
                 "exclude it with topics_exclude, or use shorter cluster aliases",
                 topic=step.start.topic,
             )
 
 
 def _meetings(say: _Words, routes: Routes, doubled: set[ClusterTopic]) -> Iterator[Problem]:
-    """Several topics that become one: fan-in, which is meant under the identity policy alone, or a collision."""
+    """Several topics that become one: fan-in, which is meant under the identity policy alone, or a
+    collision."""
     fan_in: dict[tuple[str, ...], list[ClusterTopic]] = {}
-    for end in sorted(end for end, steps in routes.arrivals.items() if len(steps) > 1 and end not in doubled):
+    for end in sorted(
+        end for end, steps in routes.arrivals.items() if len(steps) > 1 and end not in doubled
+    ):
         steps = sorted(routes.arrivals[end])
         names = tuple(sorted({step.flow for step in steps}))
-        if len(steps) == len(names) and all(say.flows[name].settings.policy == "identity" for name in names):
+        if len(steps) == len(names) and all(
+            say.flows[name].settings.policy == "identity" for name in names
+        ):
             fan_in.setdefault(names, []).append(end)
         elif check_topic_name(end.topic) is None:
             yield from _collisions(say, end, steps)
@@ -138,7 +158,8 @@ def _meetings(say: _Words, routes: Routes, doubled: set[ClusterTopic]) -> Iterat
             "note",
             names,
             ends[0].topic,
-            f"{say.topics(ends)} gets the records of several sources, by {_and(names)}; each keeps its own order",
+            f"{say.topics(ends)} gets the records of several sources, by {_and(names)}; each keeps "
+            "its own order",
         )
 
 
@@ -151,9 +172,10 @@ def _collisions(say: _Words, end: ClusterTopic, steps: Sequence[Step]) -> Iterat
                 "refuse",
                 (flow,),
                 end.topic,
-                f"flow {flow} would mirror {say.topic(step.start)} into {say.topic(end)}, where {_and(others)} "
-                "goes too",
-                "exclude all of them but one with topics_exclude, or change the policy so that each has its own name",
+                f"flow {flow} would mirror {say.topic(step.start)} into {say.topic(end)}, where "
+                f"{_and(others)} goes too",
+                "exclude all of them but one with topics_exclude, or change the policy so that "
+                "each has its own name",
                 topic=step.start.topic,
             )
 

@@ -1,7 +1,8 @@
 """Where each topic gets to when flows are chained: topic names followed through all flows. Pure.
 
-A *cluster topic* is a topic on a cluster, a *step* is a flow that takes one to the next. `checks.route_rules` refuses
-shapes of these routes: cycles, two ways to one topic, two topics that become one, names that Kafka would refuse.
+A *cluster topic* is a topic on a cluster, a *step* is a flow that takes one to the next.
+`checks.route_rules` refuses shapes of these routes: cycles, two ways to one topic, two topics that
+become one, names that Kafka would refuse.
 """
 
 import re
@@ -15,7 +16,8 @@ from mirrorlake.naming.policy import HEARTBEATS, check_topic_name
 from mirrorlake.naming.selection import matches_any
 
 STEP_LIMIT = 50_000
-"""Steps that are followed in all, which takes seconds. A full mesh of ten clusters has millions (default policy)."""
+"""Steps that are followed in all, which takes seconds. A full mesh of ten clusters has millions
+(default policy)."""
 
 
 class ClusterTopic(NamedTuple):
@@ -35,7 +37,8 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Cycle:
-    """Steps that form a cycle: the first could be taken again. `grows` says that the names are others each time."""
+    """Steps that form a cycle: the first could be taken again. `grows` says that the names are
+    others each time."""
 
     steps: tuple[Step, ...]
     grows: bool
@@ -55,8 +58,8 @@ class Routes:
 
     Raises TopologyError if a policy of the user's own fails.
 
-    `arrivals` holds, for the `real` origins followed so far, the steps that end at each topic, and how a topic came to
-    where the step begins (nothing, where it was there at first).
+    `arrivals` holds, for the `real` origins followed so far, the steps that end at each topic, and
+    how a topic came to where the step begins (nothing, where it was there at first).
     """
 
     def __init__(self, flows: Sequence[ResolvedFlow]) -> None:
@@ -74,14 +77,20 @@ class Routes:
         """Every flow that mirrors this topic, and the name it gives it, legal or not."""
         if cluster_topic not in self._steps:
             self._steps[cluster_topic] = [
-                Step(flow.name, cluster_topic, ClusterTopic(flow.target, flow.target_topic(cluster_topic.topic)))
+                Step(
+                    flow.name,
+                    cluster_topic,
+                    ClusterTopic(flow.target, flow.target_topic(cluster_topic.topic)),
+                )
                 for flow in self._flows
-                if flow.source == cluster_topic.cluster and flow.selection.selects(cluster_topic.topic)
+                if flow.source == cluster_topic.cluster
+                and flow.selection.selects(cluster_topic.topic)
             ]
         return self._steps[cluster_topic]
 
     def follow(self, origin: ClusterTopic, real: bool = True) -> Iterator[Cycle | Double]:
-        """Follow one topic as far as it gets, breadth first. `real` is false for a name that only might be there."""
+        """Follow one topic as far as it gets, breadth first. `real` is false for a name that only
+        might be there."""
         ways: dict[ClusterTopic, tuple[Step, ...]] = {origin: ()}
         queue = deque([origin])
         while queue and self.complete:
@@ -112,20 +121,30 @@ class Routes:
 def origins(
     flows: Sequence[ResolvedFlow], topics: Mapping[str, Collection[str]]
 ) -> tuple[list[ClusterTopic], list[ClusterTopic]]:
-    """Where routes may begin: the topics that are there, by alias, and examples of names that the flows ask for.
+    """Where routes may begin: the topics that are there, by alias, and examples of names that the
+    flows ask for.
 
-    The examples find what an empty cluster would do once such a topic is made. One of them is `heartbeats`.
+    The examples find what an empty cluster would do once such a topic is made. One of them is
+    `heartbeats`.
     """
     real = {ClusterTopic(alias, topic) for alias, names in topics.items() for topic in names}
     asked = {
         ClusterTopic(flow.source, name)
         for flow in flows
-        for name in (HEARTBEATS, *(name for pattern in flow.settings.topics for name in examples(pattern)))
+        for name in (
+            HEARTBEATS,
+            *(name for pattern in flow.settings.topics for name in examples(pattern)),
+        )
     }
     return sorted(real), sorted(asked - real)
 
 
 def examples(pattern: str) -> list[str]:
-    """Give topic names that a simple pattern matches, `ordersany` for `orders.*`; none for one that is not simple."""
-    names = (re.sub(r"\.[*+]", "any", part).replace("\\", "") for part in pattern.strip("^$").split("|"))
-    return sorted({name for name in names if check_topic_name(name) is None and matches_any((pattern,), name)})
+    """Give topic names that a simple pattern matches, `ordersany` for `orders.*`; none for one that
+    is not simple."""
+    names = (
+        re.sub(r"\.[*+]", "any", part).replace("\\", "") for part in pattern.strip("^$").split("|")
+    )
+    return sorted(
+        {name for name in names if check_topic_name(name) is None and matches_any((pattern,), name)}
+    )

@@ -1,6 +1,8 @@
-"""What `plan` and `run` refuse before the first record moves: mistakes that MirrorMaker 2 lets people make. Pure.
+"""What `plan` and `run` refuse before the first record moves: mistakes that MirrorMaker 2 lets
+people make. Pure.
 
-`check_flows` is the way in. The rules about clusters stand here, those about topic names in `checks.route_rules`.
+`check_flows` is the way in. The rules about clusters stand here, those about topic names in
+`checks.route_rules`.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -9,7 +11,11 @@ from mirrorlake.checks.problem import Problem, refused_flows
 from mirrorlake.checks.route_rules import check_routes
 from mirrorlake.config.topology import ResolvedFlow
 
-_FACTORS = ("replication_factor", "checkpoints_topic_replication_factor", "heartbeats_topic_replication_factor")
+_FACTORS = (
+    "replication_factor",
+    "checkpoints_topic_replication_factor",
+    "heartbeats_topic_replication_factor",
+)
 
 
 def check_flows(
@@ -31,11 +37,17 @@ def check_flows(
     Raises:
         TopologyError: a policy of the user's own cannot be loaded, or fails.
     """
-    problems = [*_same_cluster(flows, ids), *_two_aliases(flows, ids), *_strangers(flows, ids, known or {})]
+    problems = [
+        *_same_cluster(flows, ids),
+        *_two_aliases(flows, ids),
+        *_strangers(flows, ids, known or {}),
+    ]
     refused = refused_flows(problems)
     going = [flow for flow in flows if flow.name not in refused]
     problems += check_routes(going, topics)
-    problems += [problem for flow in going for problem in _factors(flow, (brokers or {}).get(flow.target))]
+    problems += [
+        problem for flow in going for problem in _factors(flow, (brokers or {}).get(flow.target))
+    ]
     return problems
 
 
@@ -48,8 +60,8 @@ def _same_cluster(flows: Sequence[ResolvedFlow], ids: Mapping[str, str]) -> Iter
                 "refuse",
                 (flow.name,),
                 ids[flow.source],
-                f"flow {flow.name} would mirror a cluster onto itself: {flow.source} and {flow.target} are both "
-                f"cluster {ids[flow.source]}",
+                f"flow {flow.name} would mirror a cluster onto itself: {flow.source} and "
+                f"{flow.target} are both cluster {ids[flow.source]}",
                 "give one of them another bootstrap_servers",
             )
 
@@ -66,17 +78,24 @@ def _two_aliases(flows: Sequence[ResolvedFlow], ids: Mapping[str, str]) -> Itera
             yield Problem(
                 "two-aliases",
                 "refuse",
-                tuple(flow.name for flow in flows if flow.source in aliases or flow.target in aliases),
+                tuple(
+                    flow.name for flow in flows if flow.source in aliases or flow.target in aliases
+                ),
                 cluster_id,
-                f"clusters {' and '.join(aliases)} are the same cluster {cluster_id} under {len(aliases)} aliases; its "
-                "records would be mirrored in a loop, or arrive twice",
+                f"clusters {' and '.join(aliases)} are the same cluster {cluster_id} under "
+                f"{len(aliases)} aliases; its records would be mirrored in a loop, or arrive twice",
                 "use one alias",
             )
 
 
-def _strangers(flows: Sequence[ResolvedFlow], ids: Mapping[str, str], known: Mapping[str, str]) -> Iterator[Problem]:
-    """A cluster that the lake knows by another alias, or an alias that it knows as another cluster."""
-    for alias in sorted({alias for flow in flows for alias in (flow.source, flow.target)} & ids.keys()):
+def _strangers(
+    flows: Sequence[ResolvedFlow], ids: Mapping[str, str], known: Mapping[str, str]
+) -> Iterator[Problem]:
+    """A cluster that the lake knows by another alias, or an alias that it knows as another
+    cluster."""
+    for alias in sorted(
+        {alias for flow in flows for alias in (flow.source, flow.target)} & ids.keys()
+    ):
         cluster_id, before = ids[alias], known.get(ids[alias])
         touched = tuple(flow.name for flow in flows if alias in (flow.source, flow.target))
         if before is not None and before != alias and ids.get(before) != cluster_id:
@@ -85,24 +104,28 @@ def _strangers(flows: Sequence[ResolvedFlow], ids: Mapping[str, str], known: Map
                 "refuse",
                 touched,
                 cluster_id,
-                f"cluster {alias} is cluster {cluster_id}, which this lake knows as {before}: under the new alias all "
-                "its records would be landed and mirrored again, into topics of other names",
+                f"cluster {alias} is cluster {cluster_id}, which this lake knows as {before}: "
+                "under the new alias all its records would be landed and mirrored again, into "
+                "topics of other names",
                 f"call it {before} again, or use a new lake",
             )
-        elif before is None and (others := sorted(other for other, name in known.items() if name == alias)):
+        elif before is None and (
+            others := sorted(other for other, name in known.items() if name == alias)
+        ):
             yield Problem(
                 "reused-alias",
                 "refuse",
                 touched,
                 alias,
-                f"cluster {alias} is cluster {cluster_id}, but this lake knows {alias} as cluster {others[-1]}: "
-                "offsets of two clusters would be mixed",
+                f"cluster {alias} is cluster {cluster_id}, but this lake knows {alias} as cluster "
+                f"{others[-1]}: offsets of two clusters would be mixed",
                 "correct bootstrap_servers, or give the new cluster another alias",
             )
 
 
 def _factors(flow: ResolvedFlow, brokers: int | None) -> Iterator[Problem]:
-    """A factor that the target cannot have: MirrorMaker 2 asks for 2, and fails on one broker for ever."""
+    """A factor that the target cannot have: MirrorMaker 2 asks for 2, and fails on one broker for
+    ever."""
     for setting in _FACTORS:
         wanted = getattr(flow.settings, setting)
         if brokers is not None and wanted is not None and wanted > brokers:
@@ -112,6 +135,6 @@ def _factors(flow: ResolvedFlow, brokers: int | None) -> Iterator[Problem]:
                 "note",
                 (flow.name,),
                 setting,
-                f"flow {flow.name} asks for {setting} {wanted}, but cluster {flow.target} has {count}: topics are made "
-                f"with {brokers}",
+                f"flow {flow.name} asks for {setting} {wanted}, but cluster {flow.target} has "
+                f"{count}: topics are made with {brokers}",
             )

@@ -1,7 +1,9 @@
-"""How large a record may be at a source and at its target: told before the first one is refused. Pure.
+"""How large a record may be at a source and at its target: told before the first one is refused.
+Pure.
 
-A broker's limit is about a batch of records as it is sent, compressed. A flow's producer makes batches of its own: a
-record that was compressed better at the source can be refused although both have one limit.
+A broker's limit is about a batch of records as it is sent, compressed. A flow's producer makes
+batches of its own: a record that was compressed better at the source can be refused although both
+have one limit.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -14,8 +16,8 @@ RULE = "record-sizes"
 
 @dataclass(frozen=True)
 class SizeLimit:
-    """The largest batch that a source topic and its mirror take, bytes: `max.message.bytes`. `codec` is what the source
-    topic compresses by, None where that is up to its producers."""
+    """The largest batch that a source topic and its mirror take, bytes: `max.message.bytes`.
+    `codec` is what the source topic compresses by, None where that is up to its producers."""
 
     topic: str
     target_topic: str
@@ -41,8 +43,10 @@ def size_problems(
         limits: of its topics.
         batch_bytes: how large a batch the flow's producer makes (`batch.size`).
         message_bytes: how large a record it takes (`message.max.bytes`).
-        request_bytes: how large a request the target's brokers take (`socket.request.max.bytes`), where they tell.
-        codec: the one by which the flow has to compress, None where it takes a denser one as soon as it needs to.
+        request_bytes: how large a request the target's brokers take (`socket.request.max.bytes`),
+            where they tell.
+        codec: the one by which the flow has to compress, None where it takes a denser one as soon
+            as it needs to.
     """
     source, target = clusters
     known = list(limits)
@@ -55,40 +59,49 @@ def size_problems(
         mirror = group[0].target_topic
         yield note(
             group[0].topic,
-            f"{_topics(group)} of cluster {source} takes batches of up to {most:,} bytes (max.message.bytes), and "
-            f"{mirror} of cluster {target} takes {least:,}: a record in between would be refused",
-            f"set max.message.bytes of {mirror} to {most} or more, or message.max.bytes of the brokers of {target}; "
-            "with on_refused: park the flow goes on behind such records",
+            f"{_topics(group)} of cluster {source} takes batches of up to {most:,} bytes "
+            f"(max.message.bytes), and {mirror} of cluster {target} takes {least:,}: a record in "
+            "between would be refused",
+            f"set max.message.bytes of {mirror} to {most} or more, or message.max.bytes of the "
+            f"brokers of {target}; with on_refused: park the flow goes on behind such records",
         )
     for (most, _), group in _grouped(known, lambda one: one.source > message_bytes):
         yield note(
             group[0].topic,
-            f"{_topics(group)} of cluster {source} takes batches of up to {most:,} bytes (max.message.bytes), and the "
-            f"flow's producer takes records of up to {message_bytes:,} (message.max.bytes)",
+            f"{_topics(group)} of cluster {source} takes batches of up to {most:,} bytes "
+            "(max.message.bytes), and the flow's producer takes records of up to "
+            f"{message_bytes:,} (message.max.bytes)",
             f"set message.max.bytes {block} to {most} or more",
         )
-    for (most, _), group in _grouped(known, lambda one: request_bytes is not None and one.source > request_bytes):
+    for (most, _), group in _grouped(
+        known, lambda one: request_bytes is not None and one.source > request_bytes
+    ):
         yield note(
             group[0].topic,
-            f"{_topics(group)} of cluster {source} takes batches of up to {most:,} bytes (max.message.bytes), and the "
-            f"brokers of {target} take requests of up to {request_bytes:,} (socket.request.max.bytes): they close the "
-            "connection on a larger one, and say nothing, so the flow would wait",
+            f"{_topics(group)} of cluster {source} takes batches of up to {most:,} bytes "
+            f"(max.message.bytes), and the brokers of {target} take requests of up to "
+            f"{request_bytes:,} (socket.request.max.bytes): they close the connection on a larger "
+            "one, and say nothing, so the flow would wait",
             f"set socket.request.max.bytes of the brokers of {target} to more than {most}",
         )
-    for _, group in _grouped(known, lambda one: None not in (codec, one.codec) and one.codec != codec):
+    for _, group in _grouped(
+        known, lambda one: None not in (codec, one.codec) and one.codec != codec
+    ):
         yield note(
             group[0].topic,
-            f"{_topics(group)} of cluster {source} compresses by {group[0].codec} (compression.type), and flow {flow} "
-            f"by {codec}: a record that just fits there may be too large for {target}: brokers measure what is sent",
-            f"leave out compression of flow {flow}, which then compresses more where it has to, or set it to "
-            f"{group[0].codec}",
+            f"{_topics(group)} of cluster {source} compresses by {group[0].codec} "
+            f"(compression.type), and flow {flow} by {codec}: a record that just fits there may be "
+            f"too large for {target}: brokers measure what is sent",
+            f"leave out compression of flow {flow}, which then compresses more where it has to, or "
+            f"set it to {group[0].codec}",
         )
     for (_, least), group in _grouped(known, lambda one: one.target < batch_bytes):
         mirror = group[0].target_topic
         yield note(
             group[0].topic,
-            f"the flow's producer makes batches of up to {batch_bytes:,} bytes (batch.size), and {mirror} of cluster "
-            f"{target} takes {least:,} (max.message.bytes): larger ones are refused, and written in parts: it is slow",
+            f"the flow's producer makes batches of up to {batch_bytes:,} bytes (batch.size), and "
+            f"{mirror} of cluster {target} takes {least:,} (max.message.bytes): larger ones are "
+            "refused, and written in parts: it is slow",
             f"set batch.size {block} to less than {least}, or raise max.message.bytes of {mirror}",
         )
 

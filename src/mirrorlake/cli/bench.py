@@ -33,24 +33,43 @@ def register(app: typer.Typer) -> None:
 
 def bench(
     context: typer.Context,
-    records_1k: int = typer.Option(1_200_000, "--records-1k", min=1_000, help="Backlog of records of 400 B or more."),
-    records_120: int = typer.Option(8_000_000, "--records-120", min=1_000, help="Backlog of smaller records."),
-    record_bytes: str = typer.Option("1024,120", "--record-bytes", help="Record sizes to race with."),
+    records_1k: int = typer.Option(
+        1_200_000, "--records-1k", min=1_000, help="Backlog of records of 400 B or more."
+    ),
+    records_120: int = typer.Option(
+        8_000_000, "--records-120", min=1_000, help="Backlog of smaller records."
+    ),
+    record_bytes: str = typer.Option(
+        "1024,120", "--record-bytes", help="Record sizes to race with."
+    ),
     laps: int = typer.Option(
         1, "--laps", min=1, help="How often to race; the median counts, and from 2 on warm brokers."
     ),
     only: Part | None = typer.Option(
-        None, "--only", help="Only this part; feel has latency too, and soak is no part of the whole."
+        None,
+        "--only",
+        help="Only this part; feel has latency too, and soak is no part of the whole.",
     ),
     minutes: float = typer.Option(60.0, "--minutes", min=2.0, help="Minutes of the soak."),
-    seconds: float = typer.Option(20.0, "--seconds", min=1.0, help="Seconds of latency that are measured."),
-    warm_up: float = typer.Option(12.0, "--warm-up", min=0.0, help="Seconds before that, not measured."),
-    rate: int = typer.Option(1000, "--rate", min=1, help="Records a second while latency is measured."),
-    out: Path = typer.Option(Path("bench-results/bench.json"), "--out", help="The JSON file; scratch lives beside it."),
+    seconds: float = typer.Option(
+        20.0, "--seconds", min=1.0, help="Seconds of latency that are measured."
+    ),
+    warm_up: float = typer.Option(
+        12.0, "--warm-up", min=0.0, help="Seconds before that, not measured."
+    ),
+    rate: int = typer.Option(
+        1000, "--rate", min=1, help="Records a second while latency is measured."
+    ),
+    out: Path = typer.Option(
+        Path("bench-results/bench.json"), "--out", help="The JSON file; scratch lives beside it."
+    ),
     keep: bool = typer.Option(False, "--keep", help="Keep the scratch folder with all logs."),
-    as_json: bool = typer.Option(False, "--json", help="Print the JSON document instead of the tables."),
+    as_json: bool = typer.Option(
+        False, "--json", help="Print the JSON document instead of the tables."
+    ),
 ) -> None:
-    """Race mirrorlake against MirrorMaker 2 and a naive pipeline, on two embedded clusters of this machine."""
+    """Race mirrorlake against MirrorMaker 2 and a naive pipeline, on two embedded clusters of this
+    machine."""
     with needs("spark"):
         from mirrorlake.devtools.bench.latency import Pace
         from mirrorlake.devtools.bench.report import tables
@@ -62,9 +81,15 @@ def bench(
     options = BenchOptions(
         backlogs if only in (None, Part.throughput) else {},
         # A third, as each goes to three targets.
-        {size: records // 3 for size, records in backlogs.items()} if only in (None, Part.fan_out) else {},
-        {size: records // 4 for size, records in backlogs.items()} if only in (None, Part.proof) else {},
-        Pace(rate, warm_up_seconds=warm_up, seconds=seconds) if only in (None, Part.latency, Part.feel) else None,
+        {size: records // 3 for size, records in backlogs.items()}
+        if only in (None, Part.fan_out)
+        else {},
+        {size: records // 4 for size, records in backlogs.items()}
+        if only in (None, Part.proof)
+        else {},
+        Pace(rate, warm_up_seconds=warm_up, seconds=seconds)
+        if only in (None, Part.latency, Part.feel)
+        else None,
         only in (None, Part.feel),
         only in (None, Part.control),
         keep=keep,
@@ -89,4 +114,6 @@ def _sizes(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise InputError(f"--record-bytes {text} is not a list of numbers, such as 1024,120") from None
+        raise InputError(
+            f"--record-bytes {text} is not a list of numbers, such as 1024,120"
+        ) from None

@@ -1,5 +1,5 @@
-"""`mirrorlake command`: any command, its options given as one text. It is how a job whose parameters are texts calls
-them (bundles/command.job.yml), and the notebook 08."""
+"""`mirrorlake command`: any command, its options given as one text. It is how a job whose
+parameters are texts calls them (bundles/command.job.yml), and the notebook 08."""
 
 import shlex
 
@@ -16,7 +16,9 @@ def register(app: typer.Typer) -> None:
 def command(
     context: typer.Context,
     name: str = typer.Argument(..., help="The command, such as plan."),
-    arguments: str = typer.Argument("", help="Its options as one text, split as a POSIX shell would."),
+    arguments: str = typer.Argument(
+        "", help="Its options as one text, split as a POSIX shell would."
+    ),
 ) -> None:
     """Run a command whose options are one text, as a job's parameter is."""
     assert context.parent is not None  # the `mirrorlake` that `-c` was given to
@@ -30,12 +32,14 @@ def command(
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, by a POSIX shell's rules for quotes: nothing is expanded, and `>` is a letter. Raises
-    InputError for an open quote, or no word at all."""
+    """The words of a text, by a POSIX shell's rules for quotes: nothing is expanded, and `>` is a
+    letter. Raises InputError for an open quote, or no word at all."""
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise InputError(f"{text.strip()} cannot be split into words ({error}); close each quote") from None
+        raise InputError(
+            f"{text.strip()} cannot be split into words ({error}); close each quote"
+        ) from None
     if not words:
         raise InputError("no command was given; write one such as plan")
     return words

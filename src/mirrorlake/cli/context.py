@@ -24,7 +24,8 @@ ENGINE = typer.Option(
     None,
     "--engine",
     metavar="spark|duckdb",
-    help="Who reads the tables. Default: DuckDB; for a catalog the file's SQL warehouse, else Spark.",
+    help="Who reads the tables. Default: DuckDB; for a catalog the file's SQL warehouse, else "
+    "Spark.",
 )
 #: How wide tables are where no terminal is: a program that reads a pipe wants each row on its line.
 PIPED_COLUMNS = 200

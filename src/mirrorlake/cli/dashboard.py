@@ -1,4 +1,5 @@
-"""`mirrorlake dashboard`: the bundle's dashboard over the local lake, on a local page or in one file."""
+"""`mirrorlake dashboard`: the bundle's dashboard over the local lake, on a local page or in one
+file."""
 
 import signal
 import webbrowser
@@ -23,13 +24,20 @@ def register(app: typer.Typer) -> None:
 
 def dashboard(
     context: typer.Context,
-    port: int = typer.Option(8765, "--port", min=0, max=65535, help="On 127.0.0.1; 0 is any free one."),
-    refresh: float = typer.Option(10.0, "--refresh", min=1.0, help="Seconds between two reads of the lake."),
-    html: Path | None = typer.Option(None, "--html", help="Write one self-contained file instead, and end."),
+    port: int = typer.Option(
+        8765, "--port", min=0, max=65535, help="On 127.0.0.1; 0 is any free one."
+    ),
+    refresh: float = typer.Option(
+        10.0, "--refresh", min=1.0, help="Seconds between two reads of the lake."
+    ),
+    html: Path | None = typer.Option(
+        None, "--html", help="Write one self-contained file instead, and end."
+    ),
     no_open: bool = typer.Option(False, "--no-open", help="Do not open a browser."),
     engine: str | None = ENGINE,
 ) -> None:
-    """Show the dashboard of the bundle, from this lake: until Ctrl-C, while the replicator runs or not."""
+    """Show the dashboard of the bundle, from this lake: until Ctrl-C, while the replicator runs or
+    not."""
     with needs("dashboard"):
         from mirrorlake.dashboard.data import DashboardReader, Snapshots, read_data
         from mirrorlake.dashboard.model import load_dashboard
@@ -40,10 +48,14 @@ def dashboard(
     known = shared.lake.internals
     place = _place(known.topology)  # a wrong topology file is reported first
     if html is not None and not html.absolute().parent.is_dir():
-        raise InputError(f"there is no directory {html.absolute().parent} to write {html.name} into")
+        raise InputError(
+            f"there is no directory {html.absolute().parent} to write {html.name} into"
+        )
     shown = load_dashboard()
     if html is not None:
-        html.write_text(render(shown, read_data(known.reader, shown), None, place), encoding="utf-8")
+        html.write_text(
+            render(shown, read_data(known.reader, shown), None, place), encoding="utf-8"
+        )
         shared.say(f"wrote {html}")
         return
     known.short = False  # the same queries again and again: it pays to compile them

@@ -1,4 +1,5 @@
-"""`mirrorlake demo`: the whole script in two minutes, played by `mirrorlake.devtools.demo.script`."""
+"""`mirrorlake demo`: the whole script in two minutes, played by
+`mirrorlake.devtools.demo.script`."""
 
 from functools import partial
 from pathlib import Path
@@ -16,11 +17,14 @@ def register(app: typer.Typer) -> None:
 
 def demo(
     context: typer.Context,
-    directory: Path = typer.Option(Path("mirrorlake-demo"), "--directory", help="Made afresh; everything lives there."),
+    directory: Path = typer.Option(
+        Path("mirrorlake-demo"), "--directory", help="Made afresh; everything lives there."
+    ),
     records: int = typer.Option(60_000, "--records", min=1_000, help="Records to produce."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document at the end."),
 ) -> None:
-    """Two real clusters, a flow, a crash, a failover, and the proof: nothing lost, nothing twice."""
+    """Two real clusters, a flow, a crash, a failover, and the proof: nothing lost, nothing
+    twice."""
     with needs("spark"):
         from mirrorlake.devtools.demo.script import play
     from mirrorlake.spark.class_archive import make_behind

@@ -1,4 +1,5 @@
-"""Consumer groups: `groups` shows where they stand, `failover` and `failback` move them, `divergence` what was lost."""
+"""Consumer groups: `groups` shows where they stand, `failover` and `failback` move them,
+`divergence` what was lost."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +16,9 @@ FLOW = typer.Option(..., "--flow", help="The flow, as source->target.")
 GROUPS = typer.Option([], "--group", help="This group; may be given several times.")
 ALL_GROUPS = typer.Option(False, "--all-groups", help="All groups that the flow mirrors.")
 DRY_RUN = typer.Option(False, "--dry-run", help="Show what would be done, change nothing.")
-FORCE = typer.Option(False, "--force", help="Move positions backwards too, and those that their owners set back.")
+FORCE = typer.Option(
+    False, "--force", help="Move positions backwards too, and those that their owners set back."
+)
 NO_DRAIN = typer.Option(False, "--no-drain", help="Do not catch up first.")
 
 
@@ -27,16 +30,22 @@ def register(app: typer.Typer) -> None:
 
 def groups(
     context: typer.Context,
-    flow: list[str] = typer.Option([], "--flow", help="Only this flow; may be given several times."),
-    group: list[str] = typer.Option([], "--group", help="Only this group; may be given several times."),
+    flow: list[str] = typer.Option(
+        [], "--flow", help="Only this flow; may be given several times."
+    ),
+    group: list[str] = typer.Option(
+        [], "--group", help="Only this group; may be given several times."
+    ),
     engine: str | None = ENGINE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Show where groups stand on both sides, and what a failover now would mean. Exits 1 when a cluster did not report
-    everything."""
+    """Show where groups stand on both sides, and what a failover now would mean. Exits 1 when a
+    cluster did not report everything."""
     shared: Context = context.obj.by(engine)
     known = shared.lake.flows
-    flows = [known[name] for name in flow] or [known_flow for known_flow in known.values() if known_flow.enabled]
+    flows = [known[name] for name in flow] or [
+        known_flow for known_flow in known.values() if known_flow.enabled
+    ]
     answers = [shared.lake.groups(open_flow.name, group or None) for open_flow in flows]
     if as_json:
         shared.answer({"flows": [answer.to_dict() for answer in answers]})
@@ -58,8 +67,8 @@ def failover(
     engine: str | None = ENGINE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Move groups to the target of a flow: catch up, translate, set, read back. Exits 1 when something is left; then
-    run it again."""
+    """Move groups to the target of a flow: catch up, translate, set, read back. Exits 1 when
+    something is left; then run it again."""
     shared, named = context.obj.by(engine), checked_groups(group, all_groups)
     done = shared.lake.failover(flow, named, dry_run=dry_run, force=force, drain=not no_drain)
     _tell(shared, done, as_json)
@@ -76,15 +85,18 @@ def failback(
     engine: str | None = ENGINE,
     as_json: bool = AS_JSON,
 ) -> None:
-    """Move groups from the target of a flow back to its source, by the exact map. Exits 1 when something is left; then
-    run it again."""
+    """Move groups from the target of a flow back to its source, by the exact map. Exits 1 when
+    something is left; then run it again."""
     shared, named = context.obj.by(engine), checked_groups(group, all_groups)
     done = shared.lake.failback(flow, named, dry_run=dry_run, force=force, drain=not no_drain)
     _tell(shared, done, as_json)
 
 
-def divergence(context: typer.Context, flow: str = FLOW, engine: str | None = ENGINE, as_json: bool = AS_JSON) -> None:
-    """List the source records that never reached the target of a flow. Exits 1 when there are some."""
+def divergence(
+    context: typer.Context, flow: str = FLOW, engine: str | None = ENGINE, as_json: bool = AS_JSON
+) -> None:
+    """List the source records that never reached the target of a flow. Exits 1 when there are
+    some."""
     shared: Context = context.obj.by(engine)
     lost = shared.lake.flows[flow].divergence()
     if as_json:
@@ -96,9 +108,12 @@ def divergence(context: typer.Context, flow: str = FLOW, engine: str | None = EN
 
 
 def checked_groups(names: Sequence[str], everything: bool) -> tuple[str, ...] | None:
-    """The groups that `--group` and `--all-groups` mean. Raises InputError unless it is exactly one of them."""
+    """The groups that `--group` and `--all-groups` mean. Raises InputError unless it is exactly one
+    of them."""
     if bool(names) == everything:
-        raise InputError("say which groups: --group NAME, several times for several, or --all-groups")
+        raise InputError(
+            "say which groups: --group NAME, several times for several, or --all-groups"
+        )
     return None if everything else tuple(dict.fromkeys(names))
 
 
@@ -112,7 +127,17 @@ def _tell(shared: Context, done: "mirrorlake.Moves", as_json: bool) -> None:
 
 
 def _show_groups(shared: Context, answer: dict[str, Any]) -> None:
-    columns = ("topic", "position", "lag", "state", "target", "position", "lag", "state", "failover now")
+    columns = (
+        "topic",
+        "position",
+        "lag",
+        "state",
+        "target",
+        "position",
+        "lag",
+        "state",
+        "failover now",
+    )
     table = plain_table("group", *columns, keep_first=True)
     for row in answer["groups"]:
         table.add_row(
@@ -144,8 +169,8 @@ def _show_groups(shared: Context, answer: dict[str, Any]) -> None:
         shared.say(f"topic {name}: {why}")
     for name in sorted({row["group"] for row in answer["groups"] if row.get("reads_uncommitted")}):
         shared.say(
-            f"group {name} has read records at the target that are not committed: its consumers need "
-            "isolation.level=read_committed (docs/failover.md)"
+            f"group {name} has read records at the target that are not committed: its consumers "
+            "need isolation.level=read_committed (docs/failover.md)"
         )
 
 
@@ -183,15 +208,33 @@ def _show_divergence(shared: Context, lost: dict[str, Any]) -> None:
     table = plain_table("topic", "first", "last", "records", "where")
     for row in lost["staged_only"]:
         name = f"{row['topic']}-{row['partition']}"
-        table.add_row(*_cells(name, row["first_offset"], row["last_offset"], row["record_count"], "only in the lake"))
+        table.add_row(
+            *_cells(
+                name,
+                row["first_offset"],
+                row["last_offset"],
+                row["record_count"],
+                "only in the lake",
+            )
+        )
     for row in lost["never_staged"]:
         name = f"{row['topic']}-{row['partition']}"
-        table.add_row(*_cells(name, row["first_offset"], row["last_offset"], None, f"unknown, at {row['sampled_at']}"))
+        table.add_row(
+            *_cells(
+                name,
+                row["first_offset"],
+                row["last_offset"],
+                None,
+                f"unknown, at {row['sampled_at']}",
+            )
+        )
     shared.out.print(table)
 
 
 def _meaning(row: dict[str, Any]) -> str:
-    again = f"reads again: {_again(row)}" if row["read_again_at_most"] or not row["reason"] else None
+    again = (
+        f"reads again: {_again(row)}" if row["read_again_at_most"] or not row["reason"] else None
+    )
     meaning = "exact" if row["exact"] and not row["read_again_at_most"] else again
     return "; ".join(part for part in (meaning, row["reason"]) if part)
 

@@ -27,12 +27,22 @@ def import_(
     files: list[Path] = typer.Argument(
         ..., metavar="FILE...", help="mm2.properties, connectors as JSON, or MirrorMaker 1's."
     ),
-    output: Path | None = typer.Option(None, "-o", "--output", help="Write the topology here, not to stdout."),
+    output: Path | None = typer.Option(
+        None, "-o", "--output", help="Write the topology here, not to stdout."
+    ),
     force: bool = typer.Option(False, "--force", help="Overwrite the file that -o names."),
-    beside: bool = typer.Option(False, "--beside", help="To run beside MirrorMaker 2, under other names."),
-    whitelist: str | None = typer.Option(None, "--whitelist", "--include", help="MirrorMaker 1: its topics."),
-    blacklist: str | None = typer.Option(None, "--blacklist", help="MirrorMaker 1: topics it left out."),
-    num_streams: str | None = typer.Option(None, "--num.streams", help="MirrorMaker 1: accepted, and not needed."),
+    beside: bool = typer.Option(
+        False, "--beside", help="To run beside MirrorMaker 2, under other names."
+    ),
+    whitelist: str | None = typer.Option(
+        None, "--whitelist", "--include", help="MirrorMaker 1: its topics."
+    ),
+    blacklist: str | None = typer.Option(
+        None, "--blacklist", help="MirrorMaker 1: topics it left out."
+    ),
+    num_streams: str | None = typer.Option(
+        None, "--num.streams", help="MirrorMaker 1: accepted, and not needed."
+    ),
     source_alias: str | None = typer.Option(
         None, "--source-alias", help="MirrorMaker 1: name of the consumer's cluster."
     ),
@@ -80,7 +90,8 @@ def _write(path: Path, text: str) -> None:
 
 
 def _show(console: "Console", imported: "Imported") -> None:
-    """What changes what arrives first; then what is not as the files say; the rest is for looking things up."""
+    """What changes what arrives first; then what is not as the files say; the rest is for looking
+    things up."""
     report = imported.report
     console.print("What arrives is not what MirrorMaker brings:", style="red")
     for difference in imported.arrives:

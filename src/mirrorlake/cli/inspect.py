@@ -24,8 +24,8 @@ def plan(
     flow: list[str] = typer.Option([], "--flow", help="Only this flow."),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Show everything that would be done, without doing it. Exits 2 when a flow must not run, 1 when a topic is left
-    out."""
+    """Show everything that would be done, without doing it. Exits 2 when a flow must not run, 1
+    when a topic is left out."""
     shared: Context = context.obj
     document = shared.lake.plan(flow or None).to_dict()
     if as_json:
@@ -36,13 +36,18 @@ def plan(
     for problem in refusals:
         if problem["topic"] is None:
             raise TopologyError(f"{problem['sentence']}; {problem['fix']}")
-    if refusals or any(topic["action"] == "refuse" for flow_plan in document["flows"] for topic in flow_plan["topics"]):
+    if refusals or any(
+        topic["action"] == "refuse"
+        for flow_plan in document["flows"]
+        for topic in flow_plan["topics"]
+    ):
         raise typer.Exit(1)
 
 
 def status(context: typer.Context, engine: str | None = ENGINE, as_json: bool = AS_JSON) -> None:
-    """Show what needs attention first, then how each flow stands: lag, latency, proofs. Exits 1 when an alert condition
-    holds, or a law of replication is broken: a staged record without a target offset, a target that lost records."""
+    """Show what needs attention first, then how each flow stands: lag, latency, proofs. Exits 1
+    when an alert condition holds, or a law of replication is broken: a staged record without a
+    target offset, a target that lost records."""
     shared: Context = context.obj.by(engine)
     document = shared.lake.status().to_dict()
     if as_json:
@@ -55,8 +60,12 @@ def status(context: typer.Context, engine: str | None = ENGINE, as_json: bool = 
 
 def translate(
     context: typer.Context,
-    flow: str = typer.Option(..., "--flow", help="The flow, as source->target, or a replay or restore."),
-    topic: str = typer.Option(..., "--topic", help="The topic, named as on the side of the offset."),
+    flow: str = typer.Option(
+        ..., "--flow", help="The flow, as source->target, or a replay or restore."
+    ),
+    topic: str = typer.Option(
+        ..., "--topic", help="The topic, named as on the side of the offset."
+    ),
     partition: int = typer.Option(..., "--partition"),
     offset: int = typer.Option(..., "--offset", help="A position: the next offset to be read."),
     reverse: bool = typer.Option(False, "--reverse", help="From the target back to the source."),
@@ -71,15 +80,21 @@ def translate(
     if as_json:
         shared.answer(position.to_dict())
     else:
-        sure = "exact" if position.exact else "not replicated yet; this is the highest safe position"
-        shared.out.print(f"{position.topic} partition {position.partition} offset {position.offset} ({sure})")
+        sure = (
+            "exact" if position.exact else "not replicated yet; this is the highest safe position"
+        )
+        shared.out.print(
+            f"{position.topic} partition {position.partition} offset {position.offset} ({sure})"
+        )
 
 
 def sql(
     context: typer.Context,
     query: str = typer.Argument(..., help="A query, in Spark's SQL."),
     engine: str | None = ENGINE,
-    limit: int = typer.Option(MAX_ROWS, "--limit", min=0, help="Show at most this many rows; 0 shows all."),
+    limit: int = typer.Option(
+        MAX_ROWS, "--limit", min=0, help="Show at most this many rows; 0 shows all."
+    ),
     as_json: bool = AS_JSON,
 ) -> None:
     """Run a query over the tables and views of the lake. `--engine spark` takes any statement.
@@ -97,4 +112,6 @@ def sql(
         table.add_row(*("NULL" if value is None else str(value) for value in row.values()))
     shared.out.print(table)
     if rows.truncated:
-        shared.say(f"the first {limit:,} rows; there are more: --limit N shows N of them, --limit 0 all")
+        shared.say(
+            f"the first {limit:,} rows; there are more: --limit N shows N of them, --limit 0 all"
+        )

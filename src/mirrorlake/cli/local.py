@@ -1,4 +1,5 @@
-"""`mirrorlake local`: embedded Kafka clusters for development, and the topology file that goes with them."""
+"""`mirrorlake local`: embedded Kafka clusters for development, and the topology file that goes with
+them."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
     from mirrorlake.devtools.local.develop import ClusterStatus
 
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
-DIRECTORY = typer.Option(Path(".mirrorlake"), "--directory", help="Where brokers keep data and logs.")
+DIRECTORY = typer.Option(
+    Path(".mirrorlake"), "--directory", help="Where brokers keep data and logs."
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -26,17 +29,22 @@ def register(app: typer.Typer) -> None:
 
 def up(
     context: typer.Context,
-    name: list[str] = typer.Option(["east", "west"], "--name", help="A cluster's alias; several times for several."),
+    name: list[str] = typer.Option(
+        ["east", "west"], "--name", help="A cluster's alias; several times for several."
+    ),
     brokers: int = typer.Option(1, "--brokers", min=1, help="Brokers of each cluster."),
     directory: Path = DIRECTORY,
     load: bool = typer.Option(
         False, "--load", help="Make topics orders and payments, and write into them for an hour."
     ),
-    rate: int = typer.Option(100, "--rate", min=1, help="With --load: records a second, of both topics together."),
+    rate: int = typer.Option(
+        100, "--rate", min=1, help="With --load: records a second, of both topics together."
+    ),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Start clusters that outlive this command, and write the topology file if there is none. With --load there is
-    something to replicate: a producer, and a consumer group `billing`, which `local down` ends."""
+    """Start clusters that outlive this command, and write the topology file if there is none. With
+    --load there is something to replicate: a producer, and a consumer group `billing`, which `local
+    down` ends."""
     with needs("spark"):
         from mirrorlake.devtools.local import develop
 
@@ -45,7 +53,9 @@ def up(
         statuses = develop.up(directory, name, brokers, shared.config, load=rate if load else None)
     _show(shared, statuses, as_json)
     if not as_json and shared.config.exists():
-        shared.say(f"next: `mirrorlake plan` shows what {shared.config} would do, `mirrorlake run` does it")
+        shared.say(
+            f"next: `mirrorlake plan` shows what {shared.config} would do, `mirrorlake run` does it"
+        )
 
 
 def down(context: typer.Context, directory: Path = DIRECTORY, as_json: bool = AS_JSON) -> None:
@@ -76,6 +86,11 @@ def _show(shared: Context, statuses: "list[ClusterStatus]", as_json: bool) -> No
         running = "yes" if cluster.running else "no"
         load = "-" if cluster.load_pid is None else f"process {cluster.load_pid}"
         table.add_row(
-            cluster.name, cluster.bootstrap_servers, cluster.cluster_id, running, load, str(cluster.log_directory)
+            cluster.name,
+            cluster.bootstrap_servers,
+            cluster.cluster_id,
+            running,
+            load,
+            str(cluster.log_directory),
         )
     shared.out.print(table)

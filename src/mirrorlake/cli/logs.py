@@ -1,4 +1,5 @@
-"""The log of a command, on stderr: lines for a terminal, plain lines for a pipe, or one JSON object a line.
+"""The log of a command, on stderr: lines for a terminal, plain lines for a pipe, or one JSON object
+a line.
 
 Secrets are hidden in all of them (`config/redaction.py: without_secrets_in_line`).
 """
@@ -26,7 +27,8 @@ _FLOW = re.compile(r"\bflow ([\w.-]+->[\w.-]*\w)")
 
 
 class Form(str, Enum):
-    """How the log looks: `auto` is for people at a terminal, and plain lines where there is none."""
+    """How the log looks: `auto` is for people at a terminal, and plain lines where there is
+    none."""
 
     auto = "auto"
     plain = "plain"
@@ -65,10 +67,14 @@ class JsonFormatter(logging.Formatter):
 
 
 def install(console: "Callable[[], Console]", verbose: bool, form: Form = Form.auto) -> None:
-    """Send the log to stderr; `console` makes the console of a terminal. As `logging.basicConfig` does, it leaves alone
-    what a program that called us has installed."""
+    """Send the log to stderr; `console` makes the console of a terminal. As `logging.basicConfig`
+    does, it leaves alone what a program that called us has installed."""
     root = logging.getLogger()
-    ours = [handler for handler in root.handlers if isinstance(handler.formatter, RedactedFormatter | JsonFormatter)]
+    ours = [
+        handler
+        for handler in root.handlers
+        if isinstance(handler.formatter, RedactedFormatter | JsonFormatter)
+    ]
     if len(ours) != len(root.handlers):
         return
     for handler in ours:
@@ -86,7 +92,9 @@ def install(console: "Callable[[], Console]", verbose: bool, form: Form = Form.a
 
 def as_json() -> bool:
     """Whether stderr is for machines: what has a line for a person logs it then."""
-    return any(isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers)
+    return any(
+        isinstance(handler.formatter, JsonFormatter) for handler in logging.getLogger().handlers
+    )
 
 
 def _handler(console: "Callable[[], Console]", form: Form) -> logging.Handler:
@@ -103,11 +111,16 @@ def _handler(console: "Callable[[], Console]", form: Form) -> logging.Handler:
 
 
 def _facts(record: logging.LogRecord, message: str) -> Mapping[str, Any]:
-    """What a line is about: what was given with it, the attributes of an error in it, and the flow that it names."""
+    """What a line is about: what was given with it, the attributes of an error in it, and the flow
+    that it names."""
     facts: dict[str, Any] = dict(getattr(record, "facts", {}))
     for value in record.args if isinstance(record.args, tuple) else ():
         if isinstance(value, MirrorlakeError):
-            given = {name: fact for name, fact in vars(value).items() if name != "message" and fact is not None}
+            given = {
+                name: fact
+                for name, fact in vars(value).items()
+                if name != "message" and fact is not None
+            }
             facts = {**given, **facts}
     named = _FLOW.search(message)
     return facts if named is None else {"flow": named.group(1), **facts}
@@ -125,10 +138,14 @@ def _plain(value: object) -> object:
 
 
 def _hidden(text: str) -> str:
-    from mirrorlake.config.redaction import without_secrets_in_line  # when there is a line: it takes its time to import
+    from mirrorlake.config.redaction import (
+        without_secrets_in_line,
+    )  # when there is a line: it takes its time to import
 
     return without_secrets_in_line(text)
 
 
-def _log_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+def _log_uncaught(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
     logger.critical("%s", error, exc_info=(kind, error, trace))

@@ -1,5 +1,5 @@
-"""The `mirrorlake` command. Exit codes: 0 done and healthy; 1 the replication needs attention; 2 wrong
-input, or a cluster or lake that the command cannot do without does not answer."""
+"""The `mirrorlake` command. Exit codes: 0 done and healthy; 1 the replication needs attention; 2
+wrong input, or a cluster or lake that the command cannot do without does not answer."""
 
 import logging
 from collections.abc import Sequence
@@ -50,7 +50,9 @@ app = typer.Typer(
 @app.callback()
 def options(
     context: typer.Context,
-    config: Path = typer.Option(Path("mirrorlake.yml"), "-c", "--config", help="The topology file."),
+    config: Path = typer.Option(
+        Path("mirrorlake.yml"), "-c", "--config", help="The topology file."
+    ),
     verbose: bool = typer.Option(False, "-v", "--verbose", help="Say more on stderr."),
 ) -> None:
     """Read the options that every command shares."""
@@ -85,8 +87,8 @@ command.register(app)
 
 
 class Ended(SystemExit):
-    """The end of a command that did not end well. A shell gets `code`; who shows the exception itself, as a job's run
-    does, gets a sentence."""
+    """The end of a command that did not end well. A shell gets `code`; who shows the exception
+    itself, as a job's run does, gets a sentence."""
 
     def __init__(self, code: int, sentence: str) -> None:
         super().__init__(sentence)
@@ -100,8 +102,8 @@ def main(words: Sequence[str] | None = None) -> None:
         words: the command and its options; those of the process for None.
 
     Raises:
-        Ended: the exit code is 1 or 2. Of a good end nothing is raised: a wheel task of Databricks takes any SystemExit
-            for a failure.
+        Ended: the exit code is 1 or 2. Of a good end nothing is raised: a wheel task of Databricks
+            takes any SystemExit for a failure.
     """
     end_silently()
     try:

@@ -1,4 +1,5 @@
-"""`mirrorlake migrate`: consumer groups from MirrorMaker 2's copies to ours, wave by wave, and back."""
+"""`mirrorlake migrate`: consumer groups from MirrorMaker 2's copies to ours, wave by wave, and
+back."""
 
 from typing import Any
 
@@ -16,21 +17,36 @@ def register(app: typer.Typer) -> None:
 def migrate(
     context: typer.Context,
     flow: str = typer.Option(..., "--flow", help="The flow, as source->target."),
-    topics: str = typer.Option(..., "--topics", metavar="REGEX", help="The wave: whole names of source topics."),
-    groups: str = typer.Option(".*", "--groups", metavar="REGEX", help="Only groups of these whole names."),
-    copies: str = typer.Option(
-        "{source}.{topic}", "--copies", help="How MirrorMaker 2 names its copies; {topic} under its identity policy."
+    topics: str = typer.Option(
+        ..., "--topics", metavar="REGEX", help="The wave: whole names of source topics."
     ),
-    rollback: bool = typer.Option(False, "--rollback", help="From our copies back to those of MirrorMaker 2."),
-    dry_run: bool = typer.Option(False, "--dry-run", help="Show what would be done, change nothing."),
-    inexact: bool = typer.Option(False, "--inexact", help="Move what is not exact too: some records are read again."),
+    groups: str = typer.Option(
+        ".*", "--groups", metavar="REGEX", help="Only groups of these whole names."
+    ),
+    copies: str = typer.Option(
+        "{source}.{topic}",
+        "--copies",
+        help="How MirrorMaker 2 names its copies; {topic} under its identity policy.",
+    ),
+    rollback: bool = typer.Option(
+        False, "--rollback", help="From our copies back to those of MirrorMaker 2."
+    ),
+    dry_run: bool = typer.Option(
+        False, "--dry-run", help="Show what would be done, change nothing."
+    ),
+    inexact: bool = typer.Option(
+        False, "--inexact", help="Move what is not exact too: some records are read again."
+    ),
     engine: str | None = ENGINE,
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
-    """Move consumer groups on the target from MirrorMaker 2's copies of topics to ours, so that each goes on with the
-    record that it would have read next. Exits 1 when something is left; then run it again."""
+    """Move consumer groups on the target from MirrorMaker 2's copies of topics to ours, so that
+    each goes on with the record that it would have read next. Exits 1 when something is left; then
+    run it again."""
     shared: Context = context.obj.by(engine)
-    done = shared.lake.migrate(flow, topics, groups, copies=copies, rollback=rollback, dry_run=dry_run, inexact=inexact)
+    done = shared.lake.migrate(
+        flow, topics, groups, copies=copies, rollback=rollback, dry_run=dry_run, inexact=inexact
+    )
     if as_json:
         shared.answer(done.to_dict())
     else:

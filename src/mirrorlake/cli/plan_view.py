@@ -32,7 +32,11 @@ def _flow(out: "Console", flow: dict[str, Any]) -> None:
     from rich.text import Text
 
     file = f" (sha256 {flow['policy_sha256']})" if flow["policy_sha256"] else ""
-    facts = [f"{flow['policy']}{file} names", flow["delivery"], f"compressed by {flow['compression']}"]
+    facts = [
+        f"{flow['policy']}{file} names",
+        flow["delivery"],
+        f"compressed by {flow['compression']}",
+    ]
     facts += [f"provenance: {flow['provenance']}"] if flow["provenance"] != "none" else []
     facts += ["paused"] if flow["paused"] is True else []
     title = f"{flow['flow']}  ({', '.join(facts)})"
@@ -40,21 +44,34 @@ def _flow(out: "Console", flow: dict[str, Any]) -> None:
         out.print(f"{title}: no topic to mirror", soft_wrap=True)
         _heartbeats(out, flow)
         return
-    table = plain_table("topic", "on the target", "partitions", "factor", "configs", "holds", "would", title=title)
+    table = plain_table(
+        "topic", "on the target", "partitions", "factor", "configs", "holds", "would", title=title
+    )
     for topic in flow["topics"]:
         configs = "\n".join(f"{key}={value}" for key, value in topic["configs"].items())
-        cells = (topic["topic"], topic["target_topic"], str(topic["partitions"]), str(topic["factor"]), configs)
+        cells = (
+            topic["topic"],
+            topic["target_topic"],
+            str(topic["partitions"]),
+            str(topic["factor"]),
+            configs,
+        )
         table.add_row(*cells, _holds(topic), _would(topic))
     out.print(table)
     for change in flow["configs"]:
         after = "its default" if change["after"] is None else change["after"]
         refusal = (f" refused: {change['refusal']}", "red") if change["refusal"] else ""
-        line = f"  config of {change['target_topic']}: {change['key']} from {change['before']} to {after}"
+        line = (
+            f"  config of {change['target_topic']}: {change['key']} from {change['before']} to "
+            f"{after}"
+        )
         out.print(Text.assemble(line, refusal), soft_wrap=True)
     for acl in flow["acls"]:
         out.print(f"  acl: {acl['action']} {_acl(acl)}", soft_wrap=True)
     for acl in flow["acls_withheld"]:
-        line = f"  acl: not mirrored, since it would be written out for too many topics: {_acl(acl)}"
+        line = (
+            f"  acl: not mirrored, since it would be written out for too many topics: {_acl(acl)}"
+        )
         out.print(line, soft_wrap=True)
     for acl in flow["acls_left"]:
         line = f"  acl: left alone, since it was made under {_policy(acl)}: {_acl(acl)}"
@@ -75,7 +92,10 @@ def _acl(acl: dict[str, Any]) -> str:
 
 def _heartbeats(out: "Console", flow: dict[str, Any]) -> None:
     for topic in flow["heartbeats"]:
-        line = f"  heartbeats: create topic {topic['topic']} on {topic['cluster']}, factor {topic['factor']}"
+        line = (
+            f"  heartbeats: create topic {topic['topic']} on {topic['cluster']}, factor "
+            f"{topic['factor']}"
+        )
         out.print(line, soft_wrap=True)
 
 
@@ -90,13 +110,18 @@ def _would(topic: dict[str, Any]) -> "Text":
 
     if topic["action"] == "refuse":
         return Text(f"refuse: {topic['reason']}", "red")
-    return Text("; ".join(part for part in (topic["action"].replace("_", " "), topic["note"]) if part))
+    return Text(
+        "; ".join(part for part in (topic["action"].replace("_", " "), topic["note"]) if part)
+    )
 
 
 def _totals(totals: dict[str, Any]) -> str:
     """What it all comes to, a line each."""
     made, refused = totals["topics_to_create"], totals["topics_refused"]
-    parts, waiting = (totals[f"partitions_{name}"] for name in ("to_create", "there", "refused")), []
+    parts, waiting = (
+        (totals[f"partitions_{name}"] for name in ("to_create", "there", "refused")),
+        [],
+    )
     for name, text in (
         ("offsets_at_source", "offsets at the source, not landed yet (at most as many records)"),
         ("records_staged", "records landed, not at the target yet"),
@@ -105,8 +130,7 @@ def _totals(totals: dict[str, Any]) -> str:
         waiting.append(f"{'unknown' if totals[name] is None else format(totals[name], ',')} {text}")
     create, there, out = (f"{count:,}" for count in parts)
     return (
-        f"in all: {totals['topics']:,} topics, {made:,} to create, {refused:,} refused\n"
-        f"        {totals['partitions']:,} partitions, {create} to create, {there} there, {out} refused\n"
-        f"        waiting: {'; '.join(waiting)}\n"
-        f"        {totals['conflicts']:,} conflicts"
+        f"in all: {totals['topics']:,} topics, {made:,} to create, {refused:,} refused\n        "
+        f"{totals['partitions']:,} partitions, {create} to create, {there} there, {out} refused\n"
+        f"        waiting: {'; '.join(waiting)}\n        {totals['conflicts']:,} conflicts"
     )

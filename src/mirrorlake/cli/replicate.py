@@ -24,12 +24,16 @@ def register(app: typer.Typer) -> None:
 
 def run(
     context: typer.Context,
-    flow: list[str] = typer.Option([], "--flow", help="Only this flow; may be given several times."),
+    flow: list[str] = typer.Option(
+        [], "--flow", help="Only this flow; may be given several times."
+    ),
     once: bool = typer.Option(False, "--once", help="End at the end offsets seen at the start."),
     wait_for_config: bool = typer.Option(
         False, "--wait-for-config", help="Wait for the topology file where it is not there yet."
     ),
-    reader: str = typer.Option("auto", "--reader", help="How tasks read the stage: auto, files or rows.", hidden=True),
+    reader: str = typer.Option(
+        "auto", "--reader", help="How tasks read the stage: auto, files or rows.", hidden=True
+    ),
     log: logs.Form = typer.Option(
         logs.Form.auto,
         "--log",
@@ -37,7 +41,8 @@ def run(
     ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document at the end."),
 ) -> None:
-    """Land, produce and keep topics alike; continuous until SIGTERM or SIGINT, which finish the batch in hand."""
+    """Land, produce and keep topics alike; continuous until SIGTERM or SIGINT, which finish the
+    batch in hand."""
     from mirrorlake.cli.run_view import living, logged
     from mirrorlake.library.progress import Progress
     from mirrorlake.library.waiting import wait_for_topology
@@ -59,7 +64,8 @@ def run(
     else:
         for row in totals:
             shared.say(
-                f"{row['flow']}: {row['records']:,} records in {row['batches']} batches, {row['short_batches']} short"
+                f"{row['flow']}: {row['records']:,} records in {row['batches']} batches, "
+                f"{row['short_batches']} short"
             )
 
 
@@ -67,7 +73,10 @@ def _hint(shared: Context) -> str:
     """What to type in a second terminal."""
     known = "" if shared.config == Path("mirrorlake.yml") else f" -c {shared.config}"
     look, page = (f"mirrorlake{known} {command}" for command in ("status", "dashboard"))
-    return f"in a second terminal: `{look}` says how it stands, `{page}` draws it; Ctrl-C here ends the run"
+    return (
+        f"in a second terminal: `{look}` says how it stands, `{page}` draws it; Ctrl-C here "
+        "ends the run"
+    )
 
 
 def _opened(shared: Context, flows: list[str], progress: "Progress") -> "mirrorlake.OpenLake":
@@ -80,7 +89,8 @@ def _opened(shared: Context, flows: list[str], progress: "Progress") -> "mirrorl
 
 
 def _stop_on_signals() -> threading.Event:
-    """An event that SIGTERM and SIGINT set, from the first moment on: Spark takes some seconds to start."""
+    """An event that SIGTERM and SIGINT set, from the first moment on: Spark takes some seconds to
+    start."""
     event = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         return event  # a notebook or a test: who started the thread stops it

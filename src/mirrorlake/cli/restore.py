@@ -15,27 +15,47 @@ def register(app: typer.Typer) -> None:
 
 def restore(
     context: typer.Context,
-    source: str = typer.Option(..., "--from", metavar="CLUSTER", help="The cluster that the topics were read from."),
+    source: str = typer.Option(
+        ..., "--from", metavar="CLUSTER", help="The cluster that the topics were read from."
+    ),
     target: str = typer.Option(..., "--to", metavar="CLUSTER", help="The cluster to make them on."),
-    topic: list[str] = typer.Option([], "--topic", metavar="PATTERN", help="Only topics of this name, a pattern."),
+    topic: list[str] = typer.Option(
+        [], "--topic", metavar="PATTERN", help="Only topics of this name, a pattern."
+    ),
     as_of: str | None = typer.Option(
-        None, "--as-of", metavar="TIME", help="As they were then, as 2026-11-21T03:12:00 (UTC, or with a zone)."
+        None,
+        "--as-of",
+        metavar="TIME",
+        help="As they were then, as 2026-11-21T03:12:00 (UTC, or with a zone).",
     ),
     as_of_offset: list[str] = typer.Option(
-        [], "--as-of-offset", metavar="TOPIC:PARTITION:OFFSET", help="Only what is below this offset."
+        [],
+        "--as-of-offset",
+        metavar="TOPIC:PARTITION:OFFSET",
+        help="Only what is below this offset.",
     ),
     extras: str = typer.Option(
-        "", "--with", metavar="WHAT", help="What else: configs, acls, groups, or some of them with commas."
+        "",
+        "--with",
+        metavar="WHAT",
+        help="What else: configs, acls, groups, or some of them with commas.",
     ),
     rename: str = typer.Option(
         "identity", "--rename", metavar="POLICY", help="How they are named, as a flow's policy."
     ),
-    compacted: bool = typer.Option(False, "--compacted", help="Only the last value of each key of a partition."),
-    start_over: bool = typer.Option(False, "--start-over", help="Start over although the same restore has not ended."),
-    dry_run: bool = typer.Option(False, "--dry-run", help="Say what would be done, and do nothing."),
+    compacted: bool = typer.Option(
+        False, "--compacted", help="Only the last value of each key of a partition."
+    ),
+    start_over: bool = typer.Option(
+        False, "--start-over", help="Start over although the same restore has not ended."
+    ),
+    dry_run: bool = typer.Option(
+        False, "--dry-run", help="Say what would be done, and do nothing."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
-    """Rebuild topics from the lake: as they were, in order, each record once. Exits 1 when something is left.
+    """Rebuild topics from the lake: as they were, in order, each record once. Exits 1 when
+    something is left.
 
     The same command goes on where one was ended, by a kill too. The source is asked for nothing.
     """
@@ -60,5 +80,7 @@ def _below(text: str) -> tuple[tuple[str, int], int]:
     topic, _, place = text.partition(":")
     partition, _, offset = place.partition(":")
     if not (topic and partition.isdecimal() and offset.isdecimal()):
-        raise InputError(f"--as-of-offset {text}: write topic, partition and offset, as orders:0:4200")
+        raise InputError(
+            f"--as-of-offset {text}: write topic, partition and offset, as orders:0:4200"
+        )
     return (topic, int(partition)), int(offset)

@@ -1,4 +1,5 @@
-"""What `run` shows of itself: a live line a flow at a terminal, and a line of the log each minute elsewhere."""
+"""What `run` shows of itself: a live line a flow at a terminal, and a line of the log each minute
+elsewhere."""
 
 import logging
 import threading
@@ -21,7 +22,8 @@ REDRAWS_PER_SECOND = 4
 
 @contextmanager
 def living(console: "Console", progress: Progress, hint: str = "") -> Iterator[None]:
-    """Show a run while the block runs, below what else is printed, and the hint once it replicates; nothing stays."""
+    """Show a run while the block runs, below what else is printed, and the hint once it replicates;
+    nothing stays."""
     from rich.live import Live
 
     with Live(
@@ -42,7 +44,9 @@ def logged(progress: Progress, seconds: float = LINE_SECONDS) -> Iterator[None]:
     def tell() -> None:
         while not ended.wait(seconds):
             for flow in progress.now():
-                logger.info("flow %s: %s", flow.flow, ", ".join(_words(flow)), extra={"facts": vars(flow)})
+                logger.info(
+                    "flow %s: %s", flow.flow, ", ".join(_words(flow)), extra={"facts": vars(flow)}
+                )
 
     thread = threading.Thread(target=tell, name="progress", daemon=True)
     thread.start()
@@ -54,8 +58,8 @@ def logged(progress: Progress, seconds: float = LINE_SECONDS) -> Iterator[None]:
 
 
 def drawn(progress: Progress, hint: str = "") -> "Group | Text":
-    """The run as of now: the phase that it is in while it starts, then a line a flow, and once one replicates the
-    hint."""
+    """The run as of now: the phase that it is in while it starts, then a line a flow, and once one
+    replicates the hint."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -67,15 +71,25 @@ def drawn(progress: Progress, hint: str = "") -> "Group | Text":
     flows = progress.now()
     for flow in flows:
         style = "red" if flow.open_incidents else ""
-        table.add_row(*(Text(cell) for cell in (flow.flow, *_words(flow)[:-1])), Text(_words(flow)[-1], style))
+        table.add_row(
+            *(Text(cell) for cell in (flow.flow, *_words(flow)[:-1])), Text(_words(flow)[-1], style)
+        )
     replicates = any(flow.records or flow.lag_records == 0 for flow in flows)
     return Group(table, Text(hint, "dim")) if hint and replicates else Group(table)
 
 
 def _words(flow: FlowProgress) -> tuple[str, ...]:
     """What is shown of a flow; what is not known yet is a dash."""
-    lag = "-" if flow.lag_records is None else f"{flow.lag_records:,} records, {flow.lag_seconds or 0:.0f} s"
-    latency = "-" if flow.latency_ms is None else f"{flow.latency_ms[0]:,} ms (p99 {flow.latency_ms[1]:,} ms)"
+    lag = (
+        "-"
+        if flow.lag_records is None
+        else f"{flow.lag_records:,} records, {flow.lag_seconds or 0:.0f} s"
+    )
+    latency = (
+        "-"
+        if flow.latency_ms is None
+        else f"{flow.latency_ms[0]:,} ms (p99 {flow.latency_ms[1]:,} ms)"
+    )
     return (
         f"{flow.records_per_second:,.0f} records/s",
         f"{flow.records:,} records in {flow.batches:,} batches ({flow.short_batches:,} short)",

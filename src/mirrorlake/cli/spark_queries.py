@@ -16,13 +16,16 @@ def register(app: typer.Typer) -> None:
 
 def translate_checkpoint(
     context: typer.Context,
-    directory: Path = typer.Argument(..., metavar="DIR", help="The query's checkpointLocation; it is only read."),
+    directory: Path = typer.Argument(
+        ..., metavar="DIR", help="The query's checkpointLocation; it is only read."
+    ),
     flow: str = typer.Option(..., "--flow", help="The flow, as source->target."),
     reverse: bool = typer.Option(False, "--reverse", help="From the target back to the source."),
     as_json: bool = AS_JSON,
 ) -> None:
-    """Print the startingOffsets with which a Structured Streaming query goes on at the other cluster, a line for each
-    of its Kafka sources. Exits 1 when a partition could not be translated exactly."""
+    """Print the startingOffsets with which a Structured Streaming query goes on at the other
+    cluster, a line for each of its Kafka sources. Exits 1 when a partition could not be translated
+    exactly."""
     from mirrorlake.failover.query_checkpoint import read_checkpoint, translate_query
     from mirrorlake.spark.query_files import starting_offsets
 
@@ -32,11 +35,18 @@ def translate_checkpoint(
     policy = resolved.policy
     query = read_checkpoint(directory)  # before a session starts, where the lake needs one
     translated = translate_query(known.reader, resolved, policy, query, reverse)
-    texts = {number: starting_offsets(positions) for number, positions in translated.positions.items()}
+    texts = {
+        number: starting_offsets(positions) for number, positions in translated.positions.items()
+    }
     if as_json:
-        sources = [{"source": number, "starting_offsets": json.loads(text)} for number, text in texts.items()]
+        sources = [
+            {"source": number, "starting_offsets": json.loads(text)}
+            for number, text in texts.items()
+        ]
         problems = [vars(problem) for problem in translated.problems]
-        shared.answer({"flow": flow, "batch": query.batch, "sources": sources, "problems": problems})
+        shared.answer(
+            {"flow": flow, "batch": query.batch, "sources": sources, "problems": problems}
+        )
     else:
         for text in texts.values():
             typer.echo(text)

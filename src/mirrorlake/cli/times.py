@@ -10,5 +10,7 @@ def time_of(option: str, text: str) -> datetime:
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
-        raise InputError(f"{option} {text}: write a time as 2026-11-21 or 2026-11-21T03:12:00") from None
+        raise InputError(
+            f"{option} {text}: write a time as 2026-11-21 or 2026-11-21T03:12:00"
+        ) from None
     return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)

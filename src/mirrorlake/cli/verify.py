@@ -27,20 +27,32 @@ def register(app: typer.Typer) -> None:
 def verify(
     context: typer.Context,
     flow: list[str] = typer.Option([], "--flow", help="Only this flow."),
-    topic: list[str] = typer.Option([], "--topic", help="Only this topic, named as at the source or at the target."),
+    topic: list[str] = typer.Option(
+        [], "--topic", help="Only this topic, named as at the source or at the target."
+    ),
     since: str | None = typer.Option(
         None, "--since", help="Only what reached the target since a time, such as 2026-11-21."
     ),
-    offsets: str | None = typer.Option(None, "--offsets", metavar="A:B", help="Only source offsets A to B, inclusive."),
-    sample: str | None = typer.Option(None, "--sample", metavar="1%", help="Only a part, the same one each time."),
+    offsets: str | None = typer.Option(
+        None, "--offsets", metavar="A:B", help="Only source offsets A to B, inclusive."
+    ),
+    sample: str | None = typer.Option(
+        None, "--sample", metavar="1%", help="Only a part, the same one each time."
+    ),
     again: bool = typer.Option(False, "--again", help="Compare what is proven already, too."),
-    watch: bool = typer.Option(False, "--watch", help="Follow what arrives meanwhile, until Ctrl-C."),
-    max_mb_per_s: float | None = typer.Option(None, "--max-mb-per-s", help="Read at most this much from each cluster."),
-    report: list[Path] = typer.Option([], "--report", help="Write the evidence to a file, .html or .json."),
+    watch: bool = typer.Option(
+        False, "--watch", help="Follow what arrives meanwhile, until Ctrl-C."
+    ),
+    max_mb_per_s: float | None = typer.Option(
+        None, "--max-mb-per-s", help="Read at most this much from each cluster."
+    ),
+    report: list[Path] = typer.Option(
+        [], "--report", help="Write the evidence to a file, .html or .json."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
-    """Compare source, stage and target by content, record by record; exits 1 for any difference, and for anything that
-    was selected and not compared, unless it is on its way.
+    """Compare source, stage and target by content, record by record; exits 1 for any difference,
+    and for anything that was selected and not compared, unless it is on its way.
 
     It goes on where the last one ended (table `audits`), and runs beside `run` or without it.
     """
@@ -88,7 +100,13 @@ def _show(shared: Context, verified: "Verified") -> None:
         for row in verified.not_compared:
             until = "" if row["last_offset"] is None else row["last_offset"]
             place = f"{row['topic']}-{row['partition']}"
-            table.add_row(row["flow"], place, f"{row['first_offset']} to {until}", row["reason"], row["detail"])
+            table.add_row(
+                row["flow"],
+                place,
+                f"{row['first_offset']} to {until}",
+                row["reason"],
+                row["detail"],
+            )
         shared.out.print(table)
     for reason, count in verified.excused.items():
         shared.out.print(f"{count:,} records no difference: {reason}")
@@ -99,18 +117,24 @@ def _show(shared: Context, verified: "Verified") -> None:
 
 def _line(verified: "Verified") -> str:
     before = f", {verified.proven_before:,} before" if verified.proven_before else ""
-    differences = f"{len(verified.differences):,} differences" if verified.differences else "no difference"
-    differences += f", {len(verified.not_compared):,} stretches not compared" if verified.not_compared else ""
+    differences = (
+        f"{len(verified.differences):,} differences" if verified.differences else "no difference"
+    )
+    differences += (
+        f", {len(verified.not_compared):,} stretches not compared" if verified.not_compared else ""
+    )
     return (
-        f"{verified.proven:,} of {verified.records:,} records proven by content in {verified.ranges:,} ranges"
-        f"{before}; {differences}"
+        f"{verified.proven:,} of {verified.records:,} records proven by content in "
+        f"{verified.ranges:,} ranges{before}; {differences}"
     )
 
 
 def _offsets(text: str) -> tuple[int, int]:
     first, colon, last = text.partition(":")
     if not colon or not first.isdecimal() or not last.isdecimal() or int(first) > int(last):
-        raise InputError(f"--offsets {text}: write the first and the last source offset, as 0:99999")
+        raise InputError(
+            f"--offsets {text}: write the first and the last source offset, as 0:99999"
+        )
     return int(first), int(last)
 
 

@@ -1,9 +1,11 @@
-"""Which client settings a cluster's `consumer`, `producer` and `admin` blocks may hold (docs/security.md, "Clients").
+"""Which client settings a cluster's `consumer`, `producer` and `admin` blocks may hold
+(docs/security.md, "Clients").
 
-A block holds names of one client, except those that mirrorlake must own to keep its promises and those that the
-`security` block renders: `consumer` those of Kafka's Java consumer, which lands into a catalog (librdkafka, which lands
-into a path, gets those that it knows too: `kafka/config.py`), `producer` and `admin` those of librdkafka. A test
-compares the tables with the libraries that are installed.
+A block holds names of one client, except those that mirrorlake must own to keep its promises and
+those that the `security` block renders: `consumer` those of Kafka's Java consumer, which lands into
+a catalog (librdkafka, which lands into a path, gets those that it knows too: `kafka/config.py`),
+`producer` and `admin` those of librdkafka. A test compares the tables with the libraries that are
+installed.
 """
 
 from collections.abc import Mapping
@@ -21,41 +23,46 @@ def _names(text: str) -> frozenset[str]:
 _JAVA_TLS = (
     "ssl.cipher.suites ssl.enabled.protocols ssl.keymanager.algorithm ssl.protocol ssl.provider "
     "ssl.secure.random.implementation ssl.trustmanager.algorithm sasl.login.connect.timeout.ms "
-    "sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds sasl.login.refresh.min.period.seconds "
-    "sasl.login.refresh.window.factor sasl.login.refresh.window.jitter sasl.login.retry.backoff.max.ms "
-    "sasl.login.retry.backoff.ms sasl.oauthbearer.header.urlencode sasl.oauthbearer.scope.claim.name "
+    "sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds "
+    "sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor "
+    "sasl.login.refresh.window.jitter sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms "
+    "sasl.oauthbearer.header.urlencode sasl.oauthbearer.scope.claim.name "
     "sasl.oauthbearer.sub.claim.name"
 )
 JAVA_CONSUMER = _names(
-    "auto.include.jmx.reporter check.crcs client.dns.lookup client.id client.rack connections.max.idle.ms "
-    "default.api.timeout.ms enable.metrics.push exclude.internal.topics fetch.max.bytes fetch.max.wait.ms "
-    "fetch.min.bytes heartbeat.interval.ms max.partition.fetch.bytes max.poll.interval.ms max.poll.records "
-    "metadata.max.age.ms metadata.recovery.strategy metric.reporters metrics.num.samples "
-    "metrics.recording.level metrics.sample.window.ms receive.buffer.bytes reconnect.backoff.max.ms "
-    "reconnect.backoff.ms request.timeout.ms retry.backoff.max.ms retry.backoff.ms security.providers "
+    "auto.include.jmx.reporter check.crcs client.dns.lookup client.id client.rack "
+    "connections.max.idle.ms default.api.timeout.ms enable.metrics.push exclude.internal.topics "
+    "fetch.max.bytes fetch.max.wait.ms fetch.min.bytes heartbeat.interval.ms "
+    "max.partition.fetch.bytes max.poll.interval.ms max.poll.records metadata.max.age.ms "
+    "metadata.recovery.strategy metric.reporters metrics.num.samples metrics.recording.level "
+    "metrics.sample.window.ms receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms "
+    "request.timeout.ms retry.backoff.max.ms retry.backoff.ms security.providers "
     "send.buffer.bytes session.timeout.ms socket.connection.setup.timeout.max.ms "
     f"socket.connection.setup.timeout.ms {_JAVA_TLS}"
 )
 """What the Java consumer of kafka-clients 3.9 takes and mirrorlake leaves to its user."""
 
 LIBRDKAFKA = _names(
-    "api.version.fallback.ms api.version.request api.version.request.timeout.ms broker.address.family "
-    "broker.address.ttl broker.version.fallback client.dns.lookup client.id client.rack connections.max.idle.ms "
-    "debug enable.metrics.push https.ca.location https.ca.pem log.connection.close log_level max.in.flight "
-    "max.in.flight.requests.per.connection message.copy.max.bytes message.max.bytes metadata.max.age.ms "
-    "metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy receive.message.max.bytes "
-    "reconnect.backoff.max.ms reconnect.backoff.ms retry.backoff.max.ms retry.backoff.ms "
-    "socket.connection.setup.timeout.ms socket.keepalive.enable socket.max.fails socket.nagle.disable "
-    "socket.receive.buffer.bytes socket.send.buffer.bytes socket.timeout.ms ssl.cipher.suites ssl.crl.location "
-    "ssl.curves.list ssl.sigalgs.list topic.metadata.propagation.max.ms "
-    "topic.metadata.refresh.fast.interval.ms topic.metadata.refresh.interval.ms topic.metadata.refresh.sparse"
+    "api.version.fallback.ms api.version.request api.version.request.timeout.ms "
+    "broker.address.family broker.address.ttl broker.version.fallback client.dns.lookup client.id "
+    "client.rack connections.max.idle.ms debug enable.metrics.push https.ca.location https.ca.pem "
+    "log.connection.close log_level max.in.flight max.in.flight.requests.per.connection "
+    "message.copy.max.bytes message.max.bytes metadata.max.age.ms "
+    "metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy "
+    "receive.message.max.bytes reconnect.backoff.max.ms reconnect.backoff.ms retry.backoff.max.ms "
+    "retry.backoff.ms socket.connection.setup.timeout.ms socket.keepalive.enable socket.max.fails "
+    "socket.nagle.disable socket.receive.buffer.bytes socket.send.buffer.bytes socket.timeout.ms "
+    "ssl.cipher.suites ssl.crl.location ssl.curves.list ssl.sigalgs.list "
+    "topic.metadata.propagation.max.ms topic.metadata.refresh.fast.interval.ms "
+    "topic.metadata.refresh.interval.ms topic.metadata.refresh.sparse"
 )
 """What any librdkafka 2.16 client takes and mirrorlake leaves to its user."""
 
 LIBRDKAFKA_PRODUCER = LIBRDKAFKA | _names(
-    "batch.num.messages batch.size compression.codec compression.level compression.type delivery.timeout.ms "
-    "linger.ms message.send.max.retries message.timeout.ms queue.buffering.backpressure.threshold "
-    "queue.buffering.max.kbytes queue.buffering.max.messages queue.buffering.max.ms request.timeout.ms retries "
+    "batch.num.messages batch.size compression.codec compression.level compression.type "
+    "delivery.timeout.ms linger.ms message.send.max.retries message.timeout.ms "
+    "queue.buffering.backpressure.threshold queue.buffering.max.kbytes "
+    "queue.buffering.max.messages queue.buffering.max.ms request.timeout.ms retries "
     "transaction.timeout.ms"
 )
 """The same for a producer."""
@@ -68,10 +75,19 @@ _ROLES: Mapping[Role, tuple[str, frozenset[str]]] = {
 
 #: What mirrorlake sets itself, and why.
 _OWNED: Mapping[str, str] = {
-    **dict.fromkeys(("bootstrap.servers", "metadata.broker.list"), "write bootstrap_servers of the cluster"),
-    **dict.fromkeys(("group.id", "group.instance.id", "group.protocol"), "group names say which flow reads"),
     **dict.fromkeys(
-        ("enable.auto.commit", "auto.commit.interval.ms", "enable.auto.offset.store", "auto.offset.reset"),
+        ("bootstrap.servers", "metadata.broker.list"), "write bootstrap_servers of the cluster"
+    ),
+    **dict.fromkeys(
+        ("group.id", "group.instance.id", "group.protocol"), "group names say which flow reads"
+    ),
+    **dict.fromkeys(
+        (
+            "enable.auto.commit",
+            "auto.commit.interval.ms",
+            "enable.auto.offset.store",
+            "auto.offset.reset",
+        ),
         "positions are kept in the lake",
     ),
     "isolation.level": "only committed records are mirrored",
@@ -83,11 +99,18 @@ _OWNED: Mapping[str, str] = {
     ),
     "interceptor.classes": "Spark refuses it",
     **dict.fromkeys(
-        ("transactional.id", "enable.idempotence", "enable.gapless.guarantee", "acks", "request.required.acks"),
+        (
+            "transactional.id",
+            "enable.idempotence",
+            "enable.gapless.guarantee",
+            "acks",
+            "request.required.acks",
+        ),
         "exactly once depends on it",
     ),
     **dict.fromkeys(
-        ("partitioner", "partitioner.class", "partitioner.ignore.keys"), "a record keeps its source's partition"
+        ("partitioner", "partitioner.class", "partitioner.ignore.keys"),
+        "a record keeps its source's partition",
     ),
 }
 
@@ -97,32 +120,46 @@ _SECURITY: Mapping[str, str] = {
     **dict.fromkeys(("sasl.mechanism", "sasl.mechanisms"), "mechanism"),
     "sasl.username": "username",
     "sasl.password": "password",
-    **dict.fromkeys(("sasl.jaas.config", "sasl.login.callback.handler.class", "sasl.oauthbearer.method"), "mechanism"),
+    **dict.fromkeys(
+        ("sasl.jaas.config", "sasl.login.callback.handler.class", "sasl.oauthbearer.method"),
+        "mechanism",
+    ),
     "sasl.oauthbearer.token.endpoint.url": "token_endpoint",
     **dict.fromkeys(
         ("sasl.oauthbearer.client.id", "sasl.oauthbearer.client.credentials.client.id"), "client_id"
     ),
     **dict.fromkeys(
-        ("sasl.oauthbearer.client.secret", "sasl.oauthbearer.client.credentials.client.secret"), "client_secret"
+        ("sasl.oauthbearer.client.secret", "sasl.oauthbearer.client.credentials.client.secret"),
+        "client_secret",
     ),
     "sasl.oauthbearer.scope": "scope",
     "sasl.oauthbearer.extensions": "extensions",
     **dict.fromkeys(
         (
-            "ssl.ca.location", "ssl.ca.pem", "ssl.truststore.location", "ssl.truststore.certificates",
-            "ssl.truststore.type", "ssl.truststore.password", "enable.ssl.certificate.verification",
+            "ssl.ca.location",
+            "ssl.ca.pem",
+            "ssl.truststore.location",
+            "ssl.truststore.certificates",
+            "ssl.truststore.type",
+            "ssl.truststore.password",
+            "enable.ssl.certificate.verification",
         ),
         "ca_file",
     ),
     **dict.fromkeys(
-        ("ssl.certificate.location", "ssl.certificate.pem", "ssl.keystore.location", "ssl.keystore.certificate.chain",
-         "ssl.keystore.type"),
+        (
+            "ssl.certificate.location",
+            "ssl.certificate.pem",
+            "ssl.keystore.location",
+            "ssl.keystore.certificate.chain",
+            "ssl.keystore.type",
+        ),
         "certificate_file",
     ),
     **dict.fromkeys(("ssl.key.location", "ssl.key.pem", "ssl.keystore.key"), "key_file"),
     **dict.fromkeys(("ssl.key.password", "ssl.keystore.password"), "key_password"),
     "ssl.endpoint.identification.algorithm": "verify_hostname",
-}  # fmt: skip
+}
 
 _TO_LIBRDKAFKA = {
     "buffer.memory": "queue.buffering.max.kbytes",
@@ -146,7 +183,8 @@ _TO_JAVA = {
 
 
 def setting_refusal(role: Role, name: str) -> str | None:
-    """Say why a role's block may not hold a setting, as the end of a sentence that starts with its key.
+    """Say why a role's block may not hold a setting, as the end of a sentence that starts with its
+    key.
 
     None if it may. Values do not matter and are never quoted.
     """

@@ -26,7 +26,8 @@ def patterns_of(value: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def relative_to_file(value: str | None, info: ValidationInfo) -> str | None:
-    """Resolve a relative path against the topology file's folder; leave URLs, PEM text and references alone."""
+    """Resolve a relative path against the topology file's folder; leave URLs, PEM text and
+    references alone."""
     directory = (info.context or {}).get("directory")
     if (
         not value
@@ -43,6 +44,7 @@ Override = dict[str, str | int | bool]
 
 
 class Model(BaseModel):
-    """Base of all models: unknown keys are refused, nothing is converted, no value is quoted in an error."""
+    """Base of all models: unknown keys are refused, nothing is converted, no value is quoted in an
+    error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, hide_input_in_errors=True)

@@ -1,4 +1,5 @@
-"""The settings of a flow in the topology file, under MirrorMaker 2's names (docs/mm2.md, "Settings").
+"""The settings of a flow in the topology file, under MirrorMaker 2's names (docs/mm2.md,
+"Settings").
 
 `docs/settings.md` has the table: setting, their default, ours, why it differs.
 """
@@ -22,8 +23,9 @@ DEFAULT_CONFIG_PROPERTIES_EXCLUDE = (
     r"unclean\.leader\.election\.enable",
     r"min\.insync\.replicas",
 )
-"""MirrorMaker 2's `config.properties.exclude`, and the names by which `message.timestamp.difference.max.ms` goes since
-Kafka 3.6 (KIP-937): a mirror that has them refuses what the source took long ago."""
+"""MirrorMaker 2's `config.properties.exclude`, and the names by which
+`message.timestamp.difference.max.ms` goes since Kafka 3.6 (KIP-937): a mirror that has them refuses
+what the source took long ago."""
 
 _POLICY = re.compile(r"default|identity|([A-Za-z_]\w*(\.[A-Za-z_]\w*)*|[^:\r\n]+\.py):[A-Za-z_]\w*")
 _SEPARATOR = re.compile(r"[a-zA-Z0-9._-]{1,16}")
@@ -37,27 +39,31 @@ def start_of(value: object) -> object:
 
 
 def time_of_start(start: str) -> int | None:
-    """The time that `start` names, ms since 1970, in UTC where it names no zone; None for earliest and latest. Raises
-    ValueError for what is no time."""
+    """The time that `start` names, ms since 1970, in UTC where it names no zone; None for earliest
+    and latest. Raises ValueError for what is no time."""
     if start in ("earliest", "latest"):
         return None
     moment = datetime.fromisoformat(start.replace("Z", "+00:00"))
-    return round((moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp() * 1000)
+    return round(
+        (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp() * 1000
+    )
 
 
 class Flow(Model):
-    """Settings of one flow, under MirrorMaker 2's names with `_` for `.` and with its meaning (docs/mm2.md,
-    "Settings").
+    """Settings of one flow, under MirrorMaker 2's names with `_` for `.` and with its meaning
+    (docs/mm2.md, "Settings").
 
-    Intervals are in seconds. A factor of None means: the source topic's own, or for our internal topics 3, and never
-    more than the target has brokers. `policy` is default, identity, `package.module:Class` or `file.py:Class`. `paused`
-    is true for the whole flow, or a list of patterns of topic names. `provenance` is none, headers (each hop adds one
-    that names the cluster it came from, and what has been on the target is not sent there again) or strip (the same
-    test, and the headers are taken off: the last hop). `start` is earliest, latest or a time: where the flow begins in
-    what is there when it runs for the first time; topics and partitions that come later are mirrored as a whole. At a
-    record that the target refuses its partition stops, or,
-    with `on_refused` as park, goes on behind it. A `compression` of None is lz4, and zstd once the target has refused a
-    record for its size. `produce_tasks` is how many transactional shards write to the target.
+    Intervals are in seconds. A factor of None means: the source topic's own, or for our internal
+    topics 3, and never more than the target has brokers. `policy` is default, identity,
+    `package.module:Class` or `file.py:Class`. `paused` is true for the whole flow, or a list of
+    patterns of topic names. `provenance` is none, headers (each hop adds one that names the cluster
+    it came from, and what has been on the target is not sent there again) or strip (the same test,
+    and the headers are taken off: the last hop). `start` is earliest, latest or a time: where the
+    flow begins in what is there when it runs for the first time; topics and partitions that come
+    later are mirrored as a whole. At a record that the target refuses its partition stops, or, with
+    `on_refused` as park, goes on behind it. A `compression` of None is lz4, and zstd once the
+    target has refused a record for its size. `produce_tasks` is how many transactional shards write
+    to the target.
     """
 
     enabled: bool = True
@@ -112,14 +118,19 @@ class Flow(Model):
         try:
             time_of_start(value)
         except ValueError:
-            raise ValueError("must be earliest, latest or a time, as 2026-11-21T03:12:00Z") from None
+            raise ValueError(
+                "must be earliest, latest or a time, as 2026-11-21T03:12:00Z"
+            ) from None
         return value
 
     @field_validator("policy")
     @classmethod
     def _check_policy(cls, value: str) -> str:
         if not _POLICY.fullmatch(value):
-            raise ValueError("must be default, identity or package.module:Class, or a file, as in naming.py:Class")
+            raise ValueError(
+                "must be default, identity or package.module:Class, or a file, as in "
+                "naming.py:Class"
+            )
         return value
 
     @field_validator("replication_policy_separator")

@@ -1,14 +1,21 @@
-"""MirrorMaker 2's settings that mirrorlake does not have, and why each is not needed here (docs/mm2.md, "Settings").
+"""MirrorMaker 2's settings that mirrorlake does not have, and why each is not needed here
+(docs/mm2.md, "Settings").
 
-Names are theirs with `_` for `.` and `-`. Each of theirs is a field of `config.flow.Flow`, or `reason` answers for it.
-The errors about unknown keys and the importer use it; `docs/settings.md` lists the same, kept equal by a test.
+Names are theirs with `_` for `.` and `-`. Each of theirs is a field of `config.flow.Flow`, or
+`reason` answers for it. The errors about unknown keys and the importer use it; `docs/settings.md`
+lists the same, kept equal by a test.
 """
 
 import re
 from collections.abc import Mapping
 
-_SMT = "records are mirrored as they are, there are no transforms; change them where they are consumed"
-_ERRORS = "there is no Connect worker whose errors it would rule; on_refused says what becomes of a refused record"
+_SMT = (
+    "records are mirrored as they are, there are no transforms; change them where they are consumed"
+)
+_ERRORS = (
+    "there is no Connect worker whose errors it would rule; on_refused says what becomes of "
+    "a refused record"
+)
 _CONVERTER = "keys, values and headers are mirrored as bytes, so there is nothing to convert"
 _REST = "there is no Connect worker and no REST port"
 _SYNCS = "offset syncs are written from the table offset_map, which holds the exact map"
@@ -21,7 +28,9 @@ NOT_NEEDED: Mapping[str, str] = {
     "target_cluster_alias": "the alias is the key of the cluster under clusters",
     "tasks_max": "write produce_tasks, the number of producers of the flow",
     "tasks_max_enforce": "there are no Connect tasks; produce_tasks is always kept",
-    "replication_policy_class": "write policy: default, identity or package.module:Class, a class in Python",
+    "replication_policy_class": (
+        "write policy: default, identity or package.module:Class, a class in Python"
+    ),
     "admin_timeout_ms": "calls to a cluster have a fixed deadline and are tried again",
     "forwarding_admin_class": "topics are made by the target cluster's own admin API",
     "metric_reporters": "metrics are the tables latency and positions, not JMX",
@@ -35,9 +44,13 @@ NOT_NEEDED: Mapping[str, str] = {
     # Source connector
     "topic_filter_class": "write the patterns as topics and topics_exclude",
     "config_property_filter_class": "write the patterns as config_properties_exclude",
-    "consumer_poll_timeout_ms": "Spark's Kafka source polls by itself; trigger_ms in landing sets the pace",
+    "consumer_poll_timeout_ms": (
+        "Spark's Kafka source polls by itself; trigger_ms in landing sets the pace"
+    ),
     "offset_lag_max": "the offset map is exact, there is nothing to tune",
-    "use_incremental_alter_configs": "configs are always altered incrementally, as in MirrorMaker 2 since 4.0",
+    "use_incremental_alter_configs": (
+        "configs are always altered incrementally, as in MirrorMaker 2 since 4.0"
+    ),
     "add_source_alias_to_metrics": "every row of the tables names its flow",
     "topics_blacklist": "write topics_exclude",
     "topics_whitelist": "write topics",
@@ -49,7 +62,9 @@ NOT_NEEDED: Mapping[str, str] = {
     "exactly_once_support": "write delivery; exactly_once is the default",
     "transaction_boundary": "transactions end with the batches of the stage",
     "transaction_boundary_interval_ms": "transactions end with the batches of the stage",
-    "offsets_storage_topic": "positions are kept in the table offset_map and in the flow's group on the target",
+    "offsets_storage_topic": (
+        "positions are kept in the table offset_map and in the flow's group on the target"
+    ),
     # Checkpoint connector
     "group_filter_class": "write the patterns as groups and groups_exclude",
     # Dedicated mode and its workers
@@ -70,7 +85,9 @@ _FAMILIES: Mapping[str, str] = {
     r"transforms_.*|predicates_.*": _SMT,
     r"errors_.*": _ERRORS,
     r"(key|value|header)_converter_.*": _CONVERTER,
-    r".*_plugin_version": "nothing is plugged in but a policy, whose version is that of its Python package",
+    r".*_plugin_version": (
+        "nothing is plugged in but a policy, whose version is that of its Python package"
+    ),
     r"config_providers_.*": NOT_NEEDED["config_providers"],
     r"(rest|admin_listeners|listeners)_.*": _REST,
     r"(offset|config|status)_storage_.*": "there is no Connect worker; all state is in the lake",
@@ -91,7 +108,8 @@ def normal(name: str) -> str:
 
 
 def reason(name: str) -> str | None:
-    """Say why mirrorlake has no setting of this name, a clause; None for a name that MirrorMaker 2 does not know."""
+    """Say why mirrorlake has no setting of this name, a clause; None for a name that MirrorMaker 2
+    does not know."""
     key = normal(name)
     if key in NOT_NEEDED:
         return NOT_NEEDED[key]

@@ -1,7 +1,9 @@
-"""Objectives: the thresholds behind `alerts`, written down once, in the topology file, for every reader of the lake.
+"""Objectives: the thresholds behind `alerts`, written down once, in the topology file, for every
+reader of the lake.
 
-The replicator and `maintain` copy them into the table `objectives` (`lake/objectives.py`), so that the view `alerts`,
-`mirrorlake status` and the alerts of a workspace measure a flow by the same numbers.
+The replicator and `maintain` copy them into the table `objectives` (`lake/objectives.py`), so that
+the view `alerts`, `mirrorlake status` and the alerts of a workspace measure a flow by the same
+numbers.
 """
 
 from collections.abc import Sequence
@@ -33,7 +35,8 @@ class Objectives(Model):
     latency_p99_ms: int = Field(default=5000, ge=1)
     heartbeat_seconds: Threshold = 60
     stuck_seconds: StandStill = 600
-    #: A broker lets no transaction take longer, unless `transaction.max.timeout.ms` says so: one that does is hanging.
+    #: A broker lets no transaction take longer, unless `transaction.max.timeout.ms` says so: one
+    #: that does is hanging.
     transaction_seconds: Threshold = 900
     flows: dict[str, FlowObjectives] = {}
 
@@ -45,7 +48,8 @@ class Objectives(Model):
 
 
 def paused_pattern(paused: bool | Sequence[str]) -> str | None:
-    """A flow's `paused` as a Java regex that finds whole names of topics; None when nothing is paused."""
+    """A flow's `paused` as a Java regex that finds whole names of topics; None when nothing is
+    paused."""
     if isinstance(paused, bool):
         return ".*" if paused else None
     return f"^(?:{'|'.join(f'(?:{pattern})' for pattern in paused)})$" if paused else None

@@ -10,10 +10,12 @@ def opposite_name(flow: ResolvedFlow) -> str:
 
 
 def leading_opposite(topology: Topology, flow: ResolvedFlow) -> TopicSelection | None:
-    """The selection of the opposite flow if that one stands first in the file and keeps configs; else None.
+    """The selection of the opposite flow if that one stands first in the file and keeps configs;
+    else None.
 
-    With identity names in both directions each side would undo on the other what was just set there. So the
-    flow that stands first in the file leads: configs of shared topics are set at its source.
+    With identity names in both directions each side would undo on the other what was just set
+    there. So the flow that stands first in the file leads: configs of shared topics are set at its
+    source.
     """
     names = list(topology.flows)
     other = opposite_name(flow)

@@ -10,11 +10,14 @@ from mirrorlake.config.topology import Topology
 #: What stands where a secret was.
 HIDDEN = "(hidden)"
 
-_SECRET_KEY = re.compile(r"password|secret|token(?!_endpoint)|jaas|credential|extensions|pem\b", re.IGNORECASE)
+_SECRET_KEY = re.compile(
+    r"password|secret|token(?!_endpoint)|jaas|credential|extensions|pem\b", re.IGNORECASE
+)
 _USER_OF_URL = re.compile(r"(?<=://)[^/@\s]+@")
 _QUERY_OF_URL = re.compile(r"(://[^?#\s]*)[?#].*", re.DOTALL)
 _PEM = re.compile(r"-----BEGIN [^-]+-----.*?(?:-----END [^-]+-----|$)", re.DOTALL)
-# `name=value`, and `name: "value"` as JSON and Python write it; the words of a sentence are no value.
+# `name=value`, and `name: "value"` as JSON and Python write it; the words of a sentence are no
+# value.
 _ASSIGNED = re.compile(
     r"""((?:password|secret|token|jaas[.]config|credentials?|pem|key[.]?store[.]key)["']?\s*"""
     r"""(?:=\s*(?![$"'\s])|=\s*(?=["'])|:\s*(?=["'])))("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|[^\s,;&"']+)""",
@@ -24,7 +27,8 @@ _REFERENCE = re.compile(r"\$\{[^{}]*\}")
 
 
 def redacted(topology: Topology) -> dict[str, Any]:
-    """The topology as its file says it, without defaults and without secrets; references to secrets stay."""
+    """The topology as its file says it, without defaults and without secrets; references to secrets
+    stay."""
     document = topology.model_dump(mode="python", by_alias=True, exclude_defaults=True)
     hidden = _redacted(document, False)
     assert isinstance(hidden, dict)
@@ -45,9 +49,11 @@ def without_secrets(text: str) -> str:
 
 
 def without_secrets_in_line(text: str) -> str:
-    """A line of a log without what in it may be a secret: users of addresses, values of passwords and the like, keys.
+    """A line of a log without what in it may be a secret: users of addresses, values of passwords
+    and the like, keys.
 
-    No line is written with a secret in it; this is for texts of libraries, which quote settings and addresses.
+    No line is written with a secret in it; this is for texts of libraries, which quote settings and
+    addresses.
     """
     text = _USER_OF_URL.sub(f"{HIDDEN}@", _PEM.sub(HIDDEN, text))
     return _ASSIGNED.sub(rf"\1{HIDDEN}", text)
@@ -56,7 +62,10 @@ def without_secrets_in_line(text: str) -> str:
 def _redacted(value: object, secret: bool) -> object:
     """One value of a document; `secret` where its key says that it holds one."""
     if isinstance(value, dict):
-        return {key: _redacted(part, secret or bool(_SECRET_KEY.search(str(key)))) for key, part in value.items()}
+        return {
+            key: _redacted(part, secret or bool(_SECRET_KEY.search(str(key))))
+            for key, part in value.items()
+        }
     if isinstance(value, list | tuple):
         return [_redacted(part, secret) for part in value]
     text = value.get_secret_value() if hasattr(value, "get_secret_value") else value

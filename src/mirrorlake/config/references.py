@@ -1,7 +1,8 @@
-"""References that stand for a value in a topology file: `${env:NAME}` and `${secret:scope/key}` (docs/security.md,
-"Secrets").
+"""References that stand for a value in a topology file: `${env:NAME}` and `${secret:scope/key}`
+(docs/security.md, "Secrets").
 
-Only the edge resolves them, right before a client is made: what is logged or stored keeps the reference.
+Only the edge resolves them, right before a client is made: what is logged or stored keeps the
+reference.
 """
 
 import re
@@ -10,14 +11,16 @@ from collections.abc import Callable, Mapping
 from mirrorlake.errors import TopologyError
 
 Provider = Callable[[str], str]
-"""Gives the value for the text behind the colon; raises Unresolved, with the reason, or KeyError if it has none."""
+"""Gives the value for the text behind the colon; raises Unresolved, with the reason, or KeyError if
+it has none."""
 
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 _SHAPES = {"env": re.compile(r"[A-Za-z_][A-Za-z0-9_]*"), "secret": re.compile(r"[^/]+/.+")}
 
 
 class Unresolved(Exception):
-    """Raised by a provider that has no value. Its text completes a sentence and never holds a value."""
+    """Raised by a provider that has no value. Its text completes a sentence and never holds a
+    value."""
 
 
 def env_provider(environment: Mapping[str, str]) -> Provider:
@@ -32,10 +35,11 @@ def env_provider(environment: Mapping[str, str]) -> Provider:
 
 
 def resolve(text: str, providers: Mapping[str, Provider]) -> str:
-    """Replace every reference in `text` by its provider's value; values are not searched for references again.
+    """Replace every reference in `text` by its provider's value; values are not searched for
+    references again.
 
-    Raises TopologyError that names the reference, and never a value, for an unknown kind, a malformed reference, or one
-    whose provider has no value.
+    Raises TopologyError that names the reference, and never a value, for an unknown kind, a
+    malformed reference, or one whose provider has no value.
     """
     return _REFERENCE.sub(lambda match: _value(match[0], match[1], providers), text)
 

@@ -1,4 +1,5 @@
-"""The `security` block of a cluster in the topology file (docs/security.md, "The security block")."""
+"""The `security` block of a cluster in the topology file (docs/security.md, "The security
+block")."""
 
 from typing import Literal
 
@@ -13,12 +14,14 @@ _FILES = ("ca_file", "certificate_file", "key_file", "key_password")
 
 
 class Security(Model):
-    """How to speak to a cluster; rendered for librdkafka and for the JVM by `mirrorlake.kafka.config`.
+    """How to speak to a cluster; rendered for librdkafka and for the JVM by
+    `mirrorlake.kafka.config`.
 
-    Files are PEM files; a relative one lies beside the topology file. The PEM text itself may stand there too, or a
-    reference to it. PLAIN and SCRAM take `username` and `password`. OAUTHBEARER takes the client credentials that
-    `token_endpoint` (a URL) gives tokens for (KIP-768), with an optional `scope` and SASL `extensions` (KIP-342).
-    `verify_hostname: false` accepts a broker's certificate whatever host it names.
+    Files are PEM files; a relative one lies beside the topology file. The PEM text itself may stand
+    there too, or a reference to it. PLAIN and SCRAM take `username` and `password`. OAUTHBEARER
+    takes the client credentials that `token_endpoint` (a URL) gives tokens for (KIP-768), with an
+    optional `scope` and SASL `extensions` (KIP-342). `verify_hostname: false` accepts a broker's
+    certificate whatever host it names.
     """
 
     protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
@@ -50,10 +53,13 @@ class Security(Model):
 
     @property
     def principal(self) -> str:
-        """Who the brokers see, as far as the client can know it; for error messages. May hold a reference."""
+        """Who the brokers see, as far as the client can know it; for error messages. May hold a
+        reference."""
         if name := self.username or self.client_id:
             return f"the principal {name}"
-        return "the principal of certificate_file" if self.certificate_file else "an anonymous client"
+        return (
+            "the principal of certificate_file" if self.certificate_file else "an anonymous client"
+        )
 
     @model_validator(mode="after")
     def _complete(self) -> "Security":
@@ -65,8 +71,12 @@ class Security(Model):
             given = f"protocol {self.protocol} and mechanism {self.mechanism}"
             raise ValueError(f"needs {' and '.join(missing)} with {given}")
         if not self.sasl:
-            self._refuse_unused(("mechanism", *_LOGIN, *_TOKEN, *_TOKEN_OPTIONS), f"protocol {self.protocol}")
-        self._refuse_unused(_LOGIN if by_token else (*_TOKEN, *_TOKEN_OPTIONS), f"mechanism {self.mechanism}")
+            self._refuse_unused(
+                ("mechanism", *_LOGIN, *_TOKEN, *_TOKEN_OPTIONS), f"protocol {self.protocol}"
+            )
+        self._refuse_unused(
+            _LOGIN if by_token else (*_TOKEN, *_TOKEN_OPTIONS), f"mechanism {self.mechanism}"
+        )
         if not self.encrypted:
             self._refuse_unused(_FILES, f"protocol {self.protocol}")
         if (self.certificate_file is None) != (self.key_file is None):

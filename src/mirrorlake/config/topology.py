@@ -1,7 +1,8 @@
 """The topology file: clusters, the lake and the flows between clusters (docs/settings.md).
 
-`load_topology` is the way in. Whatever is wrong with a file becomes one `TopologyError` sentence that names the file
-and the key. `${env:NAME}` and `${secret:scope/key}` stay text here; `mirrorlake.config.references` resolves them.
+`load_topology` is the way in. Whatever is wrong with a file becomes one `TopologyError` sentence
+that names the file and the key. `${env:NAME}` and `${secret:scope/key}` stay text here;
+`mirrorlake.config.references` resolves them.
 """
 
 from collections.abc import Sequence
@@ -10,7 +11,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field, PrivateAttr, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    Field,
+    PrivateAttr,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from mirrorlake.config.client_settings import Role, setting_refusal
 from mirrorlake.config.fields import Model, Override, names_of, relative_to_file
@@ -34,9 +43,11 @@ from mirrorlake.naming.selection import TopicSelection, matches_any
 
 
 class Landing(Model):
-    """How a source cluster is read into `records`: batch size in records, files per batch, trigger in milliseconds.
+    """How a source cluster is read into `records`: batch size in records, files per batch, trigger
+    in milliseconds.
 
-    A batch of up to `small_batch_records` records goes the short way: without a task of Spark except for reading Kafka.
+    A batch of up to `small_batch_records` records goes the short way: without a task of Spark
+    except for reading Kafka.
     """
 
     max_records_per_batch: int = Field(default=4_000_000, ge=1)
@@ -46,7 +57,8 @@ class Landing(Model):
 
 
 class Cluster(Model):
-    """One Kafka cluster. `consumer`, `producer` and `admin` are client settings under Kafka's own names."""
+    """One Kafka cluster. `consumer`, `producer` and `admin` are client settings under Kafka's own
+    names."""
 
     bootstrap_servers: str = Field(min_length=1)
     security: Security | None = None
@@ -57,7 +69,11 @@ class Cluster(Model):
 
     @model_validator(mode="after")
     def _known_settings(self) -> "Cluster":
-        roles: dict[Role, Override] = {"consumer": self.consumer, "producer": self.producer, "admin": self.admin}
+        roles: dict[Role, Override] = {
+            "consumer": self.consumer,
+            "producer": self.producer,
+            "admin": self.admin,
+        }
         for role, settings in roles.items():
             for name in settings:
                 if reason := setting_refusal(role, name):
@@ -72,8 +88,8 @@ class Cluster(Model):
 
 
 class Warehouse(Model):
-    """A SQL warehouse that answers what is asked of a catalog, under the names that its connection details have in the
-    workspace. Values may be references."""
+    """A SQL warehouse that answers what is asked of a catalog, under the names that its connection
+    details have in the workspace. Values may be references."""
 
     server_hostname: str = Field(min_length=1)
     http_path: str = Field(min_length=1)
@@ -81,9 +97,11 @@ class Warehouse(Model):
 
 
 class Lake(Model):
-    """Where the tables live: a folder, or catalog and schema of Unity Catalog, which a SQL warehouse may read.
+    """Where the tables live: a folder, or catalog and schema of Unity Catalog, which a SQL
+    warehouse may read.
 
-    `path` is no URL: object storage is mounted, or is a catalog's. `checkpoints` is a folder too; a catalog needs one.
+    `path` is no URL: object storage is mounted, or is a catalog's. `checkpoints` is a folder too; a
+    catalog needs one.
     """
 
     path: str | None = None
@@ -106,10 +124,12 @@ class Lake(Model):
 
 @dataclass(frozen=True)
 class ResolvedFlow:
-    """One flow with its two ends: aliases `source` and `target`, and `settings` with the defaults merged in.
+    """One flow with its two ends: aliases `source` and `target`, and `settings` with the defaults
+    merged in.
 
-    `aliases` are those of the clusters of the file that names of topics may begin with; `directory` is its folder, to
-    which the file of a policy of the user's own is relative. What names depend on is computed once.
+    `aliases` are those of the clusters of the file that names of topics may begin with; `directory`
+    is its folder, to which the file of a policy of the user's own is relative. What names depend on
+    is computed once.
     """
 
     name: str
@@ -130,10 +150,13 @@ class ResolvedFlow:
             return DefaultPolicy(separator, self.aliases)
         if self.settings.policy == "identity":
             return IdentityPolicy(separator, self.aliases, source_alias=self.source)
-        return load_policy(self.settings.policy, separator, self.aliases, self.source, self.directory)
+        return load_policy(
+            self.settings.policy, separator, self.aliases, self.source, self.directory
+        )
 
     def target_topic(self, topic: str) -> str:
-        """The name on the target of a topic of the source, whether or not it is mirrored. Raises as `policy` does."""
+        """The name on the target of a topic of the source, whether or not it is mirrored. Raises as
+        `policy` does."""
         return self.policy.remote_topic(self.source, topic)
 
     @property
@@ -148,7 +171,8 @@ class ResolvedFlow:
 
     @cached_property
     def selection(self) -> TopicSelection:
-        """Which source topics this flow mirrors (docs/mm2.md, "Which topics are mirrored"). Raises as `policy` does."""
+        """Which source topics this flow mirrors (docs/mm2.md, "Which topics are mirrored"). Raises
+        as `policy` does."""
         settings = self.settings
         return TopicSelection(
             settings.topics,
@@ -157,7 +181,9 @@ class ResolvedFlow:
             self.source,
             self.target,
             heartbeats=settings.heartbeats_replication_enabled,
-            internal_separator=None if settings.replication_policy_internal_topic_separator_enabled else ".",
+            internal_separator=None
+            if settings.replication_policy_internal_topic_separator_enabled
+            else ".",
         )
 
     @property
@@ -172,7 +198,8 @@ class ResolvedFlow:
 
 
 class Topology(Model):
-    """A whole topology file. `directory` is the folder of the file, against which relative paths were resolved."""
+    """A whole topology file. `directory` is the folder of the file, against which relative paths
+    were resolved."""
 
     clusters: dict[str, Cluster] = Field(min_length=1)
     lake: Lake
@@ -203,17 +230,24 @@ class Topology(Model):
         if not isinstance(data, dict):
             return data
         defaults, flows = data.get("defaults") or {}, data.get("flows")
-        merged = {key: value for key, value in data.items() if key != "defaults" or value is not None}
+        merged = {
+            key: value for key, value in data.items() if key != "defaults" or value is not None
+        }
         if isinstance(defaults, dict) and isinstance(flows, dict):
             pairs = ((name, {} if flow is None else flow) for name, flow in flows.items())
-            merged["flows"] = {name: {**defaults, **flow} if isinstance(flow, dict) else flow for name, flow in pairs}
+            merged["flows"] = {
+                name: {**defaults, **flow} if isinstance(flow, dict) else flow
+                for name, flow in pairs
+            }
         return merged
 
     @model_validator(mode="after")
     def _consistent(self) -> "Topology":
         for alias in self.clusters:
             if not alias.isprintable() or alias.strip() != alias or "->" in alias:
-                raise ValueError(f"clusters.{alias!r} is no alias: write it without -> and spaces around it")
+                raise ValueError(
+                    f"clusters.{alias!r} is no alias: write it without -> and spaces around it"
+                )
         for name in self.flows:
             self._check_ends(name)
         for name, flow in self.flows.items():
@@ -221,47 +255,66 @@ class Topology(Model):
                 self._check_names(name, flow)
         for name in self.objectives.flows:
             if name not in self.flows:
-                raise ValueError(f"objectives.flows names the unknown flow {name}{nearest(name, self.flows)}")
+                raise ValueError(
+                    f"objectives.flows names the unknown flow {name}{nearest(name, self.flows)}"
+                )
         return self
 
     def _check_ends(self, name: str) -> None:
         source, arrow, target = name.partition("->")
         if not arrow or not source or not target or "->" in target:
-            raise ValueError(f"flows.{name} is not a flow name; write source->target with two cluster aliases")
+            raise ValueError(
+                f"flows.{name} is not a flow name; write source->target with two cluster aliases"
+            )
         for alias in (source, target):
             if alias not in self.clusters:
-                raise ValueError(f"flows.{name} names the unknown cluster {alias}{nearest(alias, self.clusters)}")
+                raise ValueError(
+                    f"flows.{name} names the unknown cluster {alias}{nearest(alias, self.clusters)}"
+                )
         if source == target:
-            raise ValueError(f"flows.{name} has the same cluster on both ends; a flow needs two clusters")
+            raise ValueError(
+                f"flows.{name} has the same cluster on both ends; a flow needs two clusters"
+            )
 
     def _check_names(self, name: str, flow: Flow) -> None:
-        """Refuse a flow whose source's alias stands in names of topics where it cannot, or could be read otherwise. A
-        target's alias stands in none."""
+        """Refuse a flow whose source's alias stands in names of topics where it cannot, or could be
+        read otherwise. A target's alias stands in none."""
         source, separator = name.partition("->")[0], flow.replication_policy_separator
-        if not (flow.policy == "default" or flow.heartbeats_replication_enabled or flow.emit_checkpoints_enabled):
+        if not (
+            flow.policy == "default"
+            or flow.heartbeats_replication_enabled
+            or flow.emit_checkpoints_enabled
+        ):
             return
         if reason := check_topic_name(source):
-            raise ValueError(f"clusters.{source} is not an alias that a topic name can hold: {reason}")
+            raise ValueError(
+                f"clusters.{source} is not an alias that a topic name can hold: {reason}"
+            )
         usable = is_usable_alias(source, separator)
         if flow.policy == "default" and not usable:
             raise ValueError(
-                f"clusters.{source} holds the separator {separator!r} of flow {name}, so remote topic names"
-                " would be ambiguous; rename the alias or set replication_policy_separator"
+                f"clusters.{source} holds the separator {separator!r} of flow {name}, so remote "
+                "topic names would be ambiguous; rename the alias or set "
+                "replication_policy_separator"
             )
         if source not in readable_aliases(self._aliases_in_names(separator), separator):
             raise ValueError(
-                f"clusters.{source} begins with another alias and the separator {separator!r} of flow {name}, so names"
-                " of heartbeats would be ambiguous; rename the alias or set replication_policy_separator"
+                f"clusters.{source} begins with another alias and the separator {separator!r} of "
+                f"flow {name}, so names of heartbeats would be ambiguous; rename the alias or set "
+                "replication_policy_separator"
             )
 
     def _aliases_in_names(self, separator: str) -> frozenset[str]:
-        """The aliases that names of topics may begin with where this is the separator: those that are read back,
-        and those by which flows of this file name topics."""
+        """The aliases that names of topics may begin with where this is the separator: those that
+        are read back, and those by which flows of this file name topics."""
         named = {name.partition("->")[0] for name, flow in self.flows.items() if flow.enabled}
-        return frozenset(alias for alias in self.clusters if alias in named or is_usable_alias(alias, separator))
+        return frozenset(
+            alias for alias in self.clusters if alias in named or is_usable_alias(alias, separator)
+        )
 
     def flow(self, name: str) -> ResolvedFlow:
-        """Give one flow by name, enabled or not; raises TopologyError that names the nearest known flow."""
+        """Give one flow by name, enabled or not; raises TopologyError that names the nearest known
+        flow."""
         if name not in self.flows:
             raise TopologyError(f"there is no flow {name}{nearest(name, self.flows)}")
         source, _, target = name.partition("->")
@@ -269,17 +322,21 @@ class Topology(Model):
         return ResolvedFlow(name, source, target, self.flows[name], aliases, self.directory)
 
     def active_flows(self, names: Sequence[str] | None = None) -> list[ResolvedFlow]:
-        """Give the enabled flows, or the named ones; raises TopologyError for an unknown or a disabled name."""
+        """Give the enabled flows, or the named ones; raises TopologyError for an unknown or a
+        disabled name."""
         if names is None:
             return [self.flow(name) for name, settings in self.flows.items() if settings.enabled]
         chosen = [self.flow(name) for name in dict.fromkeys(names)]
         for flow in chosen:
             if not flow.settings.enabled:
-                raise TopologyError(f"flow {flow.name} is disabled; set flows.{flow.name}.enabled: true")
+                raise TopologyError(
+                    f"flow {flow.name} is disabled; set flows.{flow.name}.enabled: true"
+                )
         return chosen
 
     def sources(self) -> dict[str, list[ResolvedFlow]]:
-        """Group the enabled flows by source alias: one landing query each (DESIGN.md, "Who runs what")."""
+        """Group the enabled flows by source alias: one landing query each (DESIGN.md, "Who runs
+        what")."""
         grouped: dict[str, list[ResolvedFlow]] = {}
         for flow in self.active_flows():
             grouped.setdefault(flow.source, []).append(flow)
@@ -302,7 +359,8 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
 
 
 def load_topology(path: Path) -> Topology:
-    """Read and check a topology file; raises TopologyError, one sentence that names the file and the key."""
+    """Read and check a topology file; raises TopologyError, one sentence that names the file and
+    the key."""
     data = read_mapping(path)
     try:
         return Topology.model_validate(data, context={"directory": path.absolute().parent})

@@ -1,6 +1,8 @@
-"""Reading YAML for `mirrorlake.config.topology`, and turning what is wrong with it into one sentence.
+"""Reading YAML for `mirrorlake.config.topology`, and turning what is wrong with it into one
+sentence.
 
-No value of the file is ever quoted here, because it may be a secret; only keys, types and what is allowed.
+No value of the file is ever quoted here, because it may be a secret; only keys, types and what is
+allowed.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
@@ -52,7 +54,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def read_mapping(path: Path) -> dict[str, Any]:
-    """Read a YAML file that holds one mapping; raises TopologyError (missing, unreadable, invalid with line, empty)."""
+    """Read a YAML file that holds one mapping; raises TopologyError (missing, unreadable, invalid
+    with line, empty)."""
     try:
         data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except FileNotFoundError:
@@ -70,8 +73,11 @@ def read_mapping(path: Path) -> dict[str, Any]:
     return data
 
 
-def explain(path: Path, error: ValidationError, models: Mapping[tuple[str, ...], type[BaseModel]]) -> TopologyError:
-    """Turn the most telling of pydantic's errors into one sentence; `models` says which model checks which key path."""
+def explain(
+    path: Path, error: ValidationError, models: Mapping[tuple[str, ...], type[BaseModel]]
+) -> TopologyError:
+    """Turn the most telling of pydantic's errors into one sentence; `models` says which model
+    checks which key path."""
     details = error.errors(include_url=False, include_input=True)
     first = next((detail for detail in details if detail["type"] == "extra_forbidden"), details[0])
     location = [str(part) for part in first["loc"]]
@@ -84,21 +90,34 @@ def explain(path: Path, error: ValidationError, models: Mapping[tuple[str, ...],
     return TopologyError(f"{path}: {sentence}")
 
 
-def _unknown_key(path: Path, location: list[str], models: Mapping[tuple[str, ...], type[BaseModel]]) -> TopologyError:
+def _unknown_key(
+    path: Path, location: list[str], models: Mapping[tuple[str, ...], type[BaseModel]]
+) -> TopologyError:
     *parents, name = location
-    named = ("clusters",), ("flows",), ("objectives", "flows")  # below these stand names of the user's own
+    named = (
+        ("clusters",),
+        ("flows",),
+        ("objectives", "flows"),
+    )  # below these stand names of the user's own
     shape = tuple("*" if tuple(parents[:i]) in named else part for i, part in enumerate(parents))
     known = [field.alias or key for key, field in models[shape].model_fields.items()]
     key = ".".join(location)
     is_flow = shape in (("defaults",), ("flows", "*"))
     why = reason(name) if is_flow and normal(name) not in known else None
-    message = f"{key} is a setting of MirrorMaker 2 that mirrorlake does not need: {why}" if why else None
+    message = (
+        f"{key} is a setting of MirrorMaker 2 that mirrorlake does not need: {why}" if why else None
+    )
     return TopologyError(f"{path}: {message or f'unknown key {key}{nearest(name, known)}'}")
 
 
 def _several_kinds(location: list[str]) -> tuple[list[str], str] | None:
-    """Where values of several kinds are allowed, pydantic names each of them: give the key, and what is allowed."""
-    if len(location) > 4 and location[0] == "clusters" and location[2] in ("consumer", "producer", "admin"):
+    """Where values of several kinds are allowed, pydantic names each of them: give the key, and
+    what is allowed."""
+    if (
+        len(location) > 4
+        and location[0] == "clusters"
+        and location[2] in ("consumer", "producer", "admin")
+    ):
         return location[:4], "must be a string, a whole number, true or false"
     depth = {"defaults": 2, "flows": 3}.get(location[0], 0) if location else 0
     if len(location) > depth > 0 and location[depth - 1] == "paused":
@@ -116,7 +135,11 @@ def _problem(detail: ErrorDetails) -> str:
     if kind == "literal_error":
         return f"must be {context['expected']}"
     if kind in ("greater_than_equal", "less_than_equal"):
-        return f"must be at least {context['ge']}" if "ge" in context else f"must be at most {context['le']}"
+        return (
+            f"must be at least {context['ge']}"
+            if "ge" in context
+            else f"must be at most {context['le']}"
+        )
     if kind in ("too_short", "string_too_short"):
         return "is empty"
     expected = _TYPES.get(kind.removesuffix("_type").removesuffix("_attributes"))

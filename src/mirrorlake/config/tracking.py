@@ -1,13 +1,15 @@
-"""The `tracking` block of a topology file: which runs are recorded with MLflow, and where (docs/tracking.md)."""
+"""The `tracking` block of a topology file: which runs are recorded with MLflow, and where
+(docs/tracking.md)."""
 
 from mirrorlake.config.fields import Model
 
 
 class Tracking(Model):
-    """Every `run`, `bench`, `failover` and `failback` is a run in an MLflow experiment, unless `enabled` is false.
+    """Every `run`, `bench`, `failover` and `failback` is a run in an MLflow experiment, unless
+    `enabled` is false.
 
-    `uri` is MLflow's tracking URI and may hold references. Without one MLFLOW_TRACKING_URI counts, then the workspace
-    on Databricks, then a SQLite store in the lake's directory.
+    `uri` is MLflow's tracking URI and may hold references. Without one MLFLOW_TRACKING_URI counts,
+    then the workspace on Databricks, then a SQLite store in the lake's directory.
     """
 
     enabled: bool = True

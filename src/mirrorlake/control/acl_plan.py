@@ -1,18 +1,22 @@
-"""Which ACLs a flow owes its target: MirrorMaker 2's rule (docs/mm2.md, "ACLs"), by difference and with removal. Pure.
+"""Which ACLs a flow owes its target: MirrorMaker 2's rule (docs/mm2.md, "ACLs"), by difference and
+with removal. Pure.
 
-ALLOW WRITE is dropped and ALLOW ALL becomes ALLOW READ. All else is kept: DENY of any operation, principal and host.
+ALLOW WRITE is dropped and ALLOW ALL becomes ALLOW READ. All else is kept: DENY of any operation,
+principal and host.
 
-PREFIXED patterns and the wildcard `*`, which MirrorMaker 2 loses or makes useless, stay one ACL where the flow's policy
-keeps prefixes and nothing but mirrors lies below: `orders` becomes PREFIXED `east.orders`, `*` becomes PREFIXED
-`east.`. Elsewhere (a policy of the user's own, or topics below that are the target's own, as `east.private` may be)
-such an ACL would grant what was not granted. It is written out there: one LITERAL ACL for every mirrored topic that it
-applies to, before the topic is made. That multiplies ACLs by topics, so it ends at MAX_WRITTEN_OUT; that is reported,
-and no principal loses a right by it, except that a prefix is taken back which has come to allow
-more than the source does.
+PREFIXED patterns and the wildcard `*`, which MirrorMaker 2 loses or makes useless, stay one ACL
+where the flow's policy keeps prefixes and nothing but mirrors lies below: `orders` becomes PREFIXED
+`east.orders`, `*` becomes PREFIXED `east.`. Elsewhere (a policy of the user's own, or topics below
+that are the target's own, as `east.private` may be) such an ACL would grant what was not granted.
+It is written out there: one LITERAL ACL for every mirrored topic that it applies to, before the
+topic is made. That multiplies ACLs by topics, so it ends at MAX_WRITTEN_OUT; that is reported, and
+no principal loses a right by it, except that a prefix is taken back which has come to allow more
+than the source does.
 
-An ACL is taken away when this flow made it under its present policy, and no ACL of the source asks for it any more.
-That a topic was deleted at the source, or is no longer selected, is no reason: its mirror stays, and so do the rights
-on it. Nor is another policy: who reads the earlier mirrors goes on reading them until an operator says otherwise.
+An ACL is taken away when this flow made it under its present policy, and no ACL of the source asks
+for it any more. That a topic was deleted at the source, or is no longer selected, is no reason: its
+mirror stays, and so do the rights on it. Nor is another policy: who reads the earlier mirrors goes
+on reading them until an operator says otherwise.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -35,11 +39,14 @@ class AclChange(NamedTuple):
     acl: Acl
 
     def row(self, error: str | None = None, policy: str | None = None) -> Change:
-        """This change as a row of `changes`; `policy` is what the flow names mirrors by (`owned_acls`)."""
+        """This change as a row of `changes`; `policy` is what the flow names mirrors by
+        (`owned_acls`)."""
         text = self.acl.text()
         before, after = (None, text) if self.action == "create" else (text, None)
         done: Literal["done", "gone"] = "gone" if self.action == "forget" else "done"
-        return Change(KIND, self.acl.name, before, after, "refused" if error else done, error, policy)
+        return Change(
+            KIND, self.acl.name, before, after, "refused" if error else done, error, policy
+        )
 
     def begun(self, policy: str) -> Change:
         """The row that says, before an ACL is made, whose it will be."""
@@ -50,9 +57,10 @@ class AclChange(NamedTuple):
 class Mirrors:
     """How a flow names its mirrors.
 
-    `names` are target topics by selected source topic; `upstream` the same for topics that were mirrored earlier.
-    `prefix` gives what names on the target begin with whose source topics begin with a text, None where the policy does
-    not tell; `closed` says whether nothing but mirrors lies below such a prefix of the target.
+    `names` are target topics by selected source topic; `upstream` the same for topics that were
+    mirrored earlier. `prefix` gives what names on the target begin with whose source topics begin
+    with a text, None where the policy does not tell; `closed` says whether nothing but mirrors lies
+    below such a prefix of the target.
     """
 
     names: Mapping[str, str]
@@ -61,22 +69,24 @@ class Mirrors:
     closed: Callable[[str], bool] = lambda prefix: True
 
     def wide(self, prefix: str) -> str | None:
-        """The prefix that an ACL on a prefix of the source has on the target, None if it must be written out."""
+        """The prefix that an ACL on a prefix of the source has on the target, None if it must be
+        written out."""
         mirrored = self.prefix(prefix)
         return mirrored if mirrored is not None and self.closed(mirrored) else None
 
 
 class Implied(NamedTuple):
-    """The ACLs that a source means its mirrors to have, and ACLs of the source that were not written out, for their
-    number. Where a denial is among those, nothing is allowed either."""
+    """The ACLs that a source means its mirrors to have, and ACLs of the source that were not
+    written out, for their number. Where a denial is among those, nothing is allowed either."""
 
     acls: frozenset[Acl]
     withheld: tuple[Acl, ...]
 
 
 class AclPlan(NamedTuple):
-    """What to change, creations first; which ACLs of the source are not written out; and which ACLs of the target are
-    left alone, since the flow made them under another policy: that one (None: an earlier version did not note it)."""
+    """What to change, creations first; which ACLs of the source are not written out; and which ACLs
+    of the target are left alone, since the flow made them under another policy: that one (None: an
+    earlier version did not note it)."""
 
     changes: list[AclChange]
     withheld: tuple[Acl, ...]
@@ -84,8 +94,8 @@ class AclPlan(NamedTuple):
 
 
 def owned_acls(history: Iterable[Change]) -> dict[Acl, str | None]:
-    """The ACLs that a flow made, or began to make, and has not taken away, by its rows of `changes`, oldest first; each
-    with the policy that it had then."""
+    """The ACLs that a flow made, or began to make, and has not taken away, by its rows of
+    `changes`, oldest first; each with the policy that it had then."""
     owned: dict[str, str | None] = {}
     for change in history:
         if change.kind != KIND:
@@ -103,8 +113,8 @@ def owned_acls(history: Iterable[Change]) -> dict[Acl, str | None]:
 def implied_acls(
     source: Iterable[Acl], mirrors: Mirrors, limit: int = MAX_WRITTEN_OUT, writable: bool = False
 ) -> Implied:
-    """What the ACLs of the source mean for the mirrors of selected topics; `writable` ones are written to as the source
-    was, so that ALLOW WRITE and ALLOW ALL stay what they are."""
+    """What the ACLs of the source mean for the mirrors of selected topics; `writable` ones are
+    written to as the source was, so that ALLOW WRITE and ALLOW ALL stay what they are."""
     implied: set[Acl] = set()
     withheld: list[Acl] = []
     below: dict[str, list[tuple[str, str]]] = {}
@@ -112,7 +122,10 @@ def implied_acls(
     rules = ((acl, acl) for acl in source) if writable else _rules(source)
     for asked, kept in sorted(rules, key=lambda rule: (rule[1].permission != "DENY", rule[0])):
         if asked.prefix is None:
-            implied.update(kept.on("LITERAL", mirrors.names[topic]) for topic in {asked.name} & mirrors.names.keys())
+            implied.update(
+                kept.on("LITERAL", mirrors.names[topic])
+                for topic in {asked.name} & mirrors.names.keys()
+            )
             continue
         if asked.prefix not in below:
             below[asked.prefix] = _below(asked.prefix, mirrors)
@@ -127,7 +140,8 @@ def implied_acls(
 
 
 def _below(prefix: str, mirrors: Mirrors) -> list[tuple[str, str]]:
-    """Pattern and name of the ACLs that an ACL on a prefix of the source becomes; none without a topic below it."""
+    """Pattern and name of the ACLs that an ACL on a prefix of the source becomes; none without a
+    topic below it."""
     names = [name for topic, name in mirrors.names.items() if topic.startswith(prefix)]
     wide = mirrors.wide(prefix) if names else None
     if wide is None:
@@ -144,9 +158,11 @@ def plan_acls(
     policy: str | None = None,
     limit: int = MAX_WRITTEN_OUT,
 ) -> AclPlan:
-    """Give the changes after which the target has what the source implies, and nothing of ours beyond.
+    """Give the changes after which the target has what the source implies, and nothing of ours
+    beyond.
 
-    An owned ACL stays whose policy is another, or of whose name it is not known what it follows from.
+    An owned ACL stays whose policy is another, or of whose name it is not known what it follows
+    from.
 
     Args:
         source, target: the ACLs of both sides.
@@ -169,15 +185,21 @@ def plan_acls(
             *(AclChange("delete" if acl in target else "forget", acl) for acl in sorted(stale)),
         ],
         withheld,
-        {acl: made_under for acl, made_under in sorted(left.items()) if acl in target and acl not in implied},
+        {
+            acl: made_under
+            for acl, made_under in sorted(left.items())
+            if acl in target and acl not in implied
+        },
     )
 
 
 def removals(
-    changes: Iterable[AclChange], undone: AbstractSet[Acl], closed: Callable[[str], bool] = lambda prefix: True
+    changes: Iterable[AclChange],
+    undone: AbstractSet[Acl],
+    closed: Callable[[str], bool] = lambda prefix: True,
 ) -> list[Acl]:
-    """The ACLs to take away now: not those in whose place another one is to come that could not be made, unless they
-    allow what lies below a prefix that is not `closed`."""
+    """The ACLs to take away now: not those in whose place another one is to come that could not be
+    made, unless they allow what lies below a prefix that is not `closed`."""
     waiting: dict[tuple[str, str, str, str], list[Acl]] = {}
     for acl in undone:
         waiting.setdefault(acl.grant, []).append(acl)
@@ -185,7 +207,10 @@ def removals(
         change.acl
         for change in changes
         if change.action == "delete"
-        and (_allows_more(change.acl, closed) or not any(map(change.acl.overlaps, waiting.get(change.acl.grant, ()))))
+        and (
+            _allows_more(change.acl, closed)
+            or not any(map(change.acl.overlaps, waiting.get(change.acl.grant, ())))
+        )
     ]
 
 
@@ -195,11 +220,16 @@ def _allows_more(acl: Acl, closed: Callable[[str], bool]) -> bool:
 
 
 class _SourceAcls:
-    """Says of ACLs of the target whether the source still asks for them; `there` are those that are there, or will be
-    in a moment. Checks each owned ACL alone: written out, those of the source may be too many."""
+    """Says of ACLs of the target whether the source still asks for them; `there` are those that are
+    there, or will be in a moment. Checks each owned ACL alone: written out, those of the source may
+    be too many."""
 
     def __init__(
-        self, source: Iterable[Acl], mirrors: Mirrors, there: AbstractSet[Acl], withheld: AbstractSet[Acl]
+        self,
+        source: Iterable[Acl],
+        mirrors: Mirrors,
+        there: AbstractSet[Acl],
+        withheld: AbstractSet[Acl],
     ) -> None:
         self._mirrors, self._there, self._withheld = mirrors, there, withheld
         self._rules: dict[tuple[str, str, str, str], list[Acl]] = {}
@@ -221,7 +251,9 @@ class _SourceAcls:
     def _is_wide(self, acl: Acl, rule: Acl) -> bool:
         if rule.prefix is None or self._mirrors.prefix(rule.prefix) != acl.name:
             return False
-        return self._mirrors.wide(rule.prefix) is not None or (acl.permission == "DENY" and rule in self._withheld)
+        return self._mirrors.wide(rule.prefix) is not None or (
+            acl.permission == "DENY" and rule in self._withheld
+        )
 
     def _applies(self, acl: Acl, rule: Acl) -> bool:
         if rule.prefix is None:
@@ -229,7 +261,11 @@ class _SourceAcls:
         if not any(topic.startswith(rule.prefix) for topic in self._topics[acl.name]):
             return False
         wide = self._mirrors.wide(rule.prefix)
-        return wide is None or not acl.name.startswith(wide) or acl.on("PREFIXED", wide) not in self._there
+        return (
+            wide is None
+            or not acl.name.startswith(wide)
+            or acl.on("PREFIXED", wide) not in self._there
+        )
 
 
 def _rules(source: Iterable[Acl]) -> Iterator[tuple[Acl, Acl]]:
@@ -238,4 +274,7 @@ def _rules(source: Iterable[Acl]) -> Iterator[tuple[Acl, Acl]]:
         if acl.permission == "ALLOW" and acl.operation == "WRITE":
             continue
         reads = acl.permission == "ALLOW" and acl.operation == "ALL"
-        yield acl, Acl(acl.pattern, acl.name, acl.principal, acl.host, "READ", "ALLOW") if reads else acl
+        yield (
+            acl,
+            Acl(acl.pattern, acl.name, acl.principal, acl.host, "READ", "ALLOW") if reads else acl,
+        )

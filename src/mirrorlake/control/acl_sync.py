@@ -1,7 +1,8 @@
 """Keeps the ACLs of a flow's target topics as `control.acl_plan` wants them, by difference.
 
-What the flow made is what `changes` says, which is read at each turn, and written before an ACL is made. So a process
-that takes over, and the one that runs the opposite flow, know of each ACL whose it is, whenever its maker died.
+What the flow made is what `changes` says, which is read at each turn, and written before an ACL is
+made. So a process that takes over, and the one that runs the opposite flow, know of each ACL whose
+it is, whenever its maker died.
 """
 
 import logging
@@ -41,8 +42,9 @@ NAMED = 8
 
 
 class _Compared(NamedTuple):
-    """What a comparison of both sides gave: what to do, what is ours, and how mirrors are named; or, where a cluster
-    reports no ACLs, why not, and what the mirrors have to have, as far as is known, although it cannot be made."""
+    """What a comparison of both sides gave: what to do, what is ours, and how mirrors are named;
+    or, where a cluster reports no ACLs, why not, and what the mirrors have to have, as far as is
+    known, although it cannot be made."""
 
     plan: AclPlan
     owned: Mapping[Acl, str | None]
@@ -52,7 +54,8 @@ class _Compared(NamedTuple):
 
 
 class AclSync:
-    """Topic ACLs of one flow. Every call asks both clusters and raises ClusterUnreachable when one is silent."""
+    """Topic ACLs of one flow. Every call asks both clusters and raises ClusterUnreachable when one
+    is silent."""
 
     def __init__(
         self,
@@ -63,9 +66,9 @@ class AclSync:
         mirrored: Callable[[], Collection[str]] = tuple,
         on_read: Callable[[frozenset[Acl]], object] = lambda acls: None,
     ) -> None:
-        """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot be one, and
-        `mirrored` the target topics that the flow has produced to. `told` is handed the ACLs of the source, each time
-        that it tells them."""
+        """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot
+        be one, and `mirrored` the target topics that the flow has produced to. `told` is handed the
+        ACLs of the source, each time that it tells them."""
         self.flow = flow
         self.left: Mapping[Acl, str | None] = {}
         #: What the mirrors lack since the target refused it, and what it said, where that was now.
@@ -73,7 +76,9 @@ class AclSync:
         self._selection = flow.selection
         self._policy = flow.policy
         separator = flow.settings.replication_policy_separator
-        self._named_by = flow.settings.policy if separator == "." else f"{flow.settings.policy} {separator}"
+        self._named_by = (
+            flow.settings.policy if separator == "." else f"{flow.settings.policy} {separator}"
+        )
         self._has_opposite = opposite_name(flow) in connections.topology.flows
         self._source = connections.admin(flow.source)
         self._target = connections.admin(flow.target)
@@ -95,22 +100,31 @@ class AclSync:
     def sync(self) -> list[Change]:
         """Change what differs, and nothing else; returns the rows that it wrote to `changes`.
 
-        May be called before the topics are made: their ACLs are then there first. A change that is refused stops no
-        other one; it is reported once, and one for each reason is tried again after RETRY_REFUSED_SECONDS. `left` is
-        then what the flow made under another policy.
+        May be called before the topics are made: their ACLs are then there first. A change that is
+        refused stops no other one; it is reported once, and one for each reason is tried again
+        after RETRY_REFUSED_SECONDS. `left` is then what the flow made under another policy.
         """
         plan, owned, mirrors, untold, lacking = self._compare()
         self.left = plan.left
-        rows = self._not_reported([*untold, *map(self._not_written_out, plan.withheld)], plan.changes)
+        rows = self._not_reported(
+            [*untold, *map(self._not_written_out, plan.withheld)], plan.changes
+        )
         due = self._refusals.due(plan.changes)
-        errors: dict[AclChange, str | None] = {change: None for change in due if change.action == "forget"}
+        errors: dict[AclChange, str | None] = {
+            change: None for change in due if change.action == "forget"
+        }
         begun = [change for change in due if change.action == "create"]
         fresh = {change for change in begun if change.acl not in owned}
-        self._log.record(self.flow.name, [change.begun(self._named_by) for change in begun if change in fresh])
+        self._log.record(
+            self.flow.name, [change.begun(self._named_by) for change in begun if change in fresh]
+        )
         created = create_acls(self._target, [change.acl for change in begun])
         errors.update({AclChange("create", acl): error for acl, error in created.items()})
         wanted = {change.acl for change in plan.changes if change.action == "create"}
-        self.undone = {**lacking, **{acl: created.get(acl) for acl in wanted if created.get(acl, "") is not None}}
+        self.undone = {
+            **lacking,
+            **{acl: created.get(acl) for acl in wanted if created.get(acl, "") is not None},
+        }
         errors.update(self._delete(removals(due, self.undone.keys(), mirrors.closed)))
         for change, error in errors.items():
             if error is None:
@@ -122,39 +136,54 @@ class AclSync:
         return rows
 
     def make_stated(self, stated: Iterable[Acl], names: Mapping[str, str]) -> None:
-        """Make what ACLs of the source, as the lake knows them, mean for mirrors that are made while it does not
-        answer; `names` are these by source topic. One ACL a topic, which the next `sync` makes fewer. `undone` is then
-        what the target refused. Raises ClusterUnreachable."""
-        there, implied = describe_topic_acls(self._target), implied_acls(stated, Mirrors(names)).acls
+        """Make what ACLs of the source, as the lake knows them, mean for mirrors that are made
+        while it does not answer; `names` are these by source topic. One ACL a topic, which the next
+        `sync` makes fewer. `undone` is then what the target refused. Raises ClusterUnreachable."""
+        there, implied = (
+            describe_topic_acls(self._target),
+            implied_acls(stated, Mirrors(names)).acls,
+        )
         if isinstance(there, NoAcls):
             self.undone = {} if there.disabled else dict.fromkeys(implied, there.reason)
             return
         lacking = [AclChange("create", acl) for acl in sorted(implied - there)]
         self._log.record(self.flow.name, [change.begun(self._named_by) for change in lacking])
         created = create_acls(self._target, [change.acl for change in lacking])
-        self._log_and_record([change.row(created[change.acl], self._named_by) for change in lacking])
+        self._log_and_record(
+            [change.row(created[change.acl], self._named_by) for change in lacking]
+        )
         self.undone = {acl: error for acl, error in created.items() if error is not None}
 
     def settle_left(self, revoke: bool) -> int:
-        """Do what an operator said about the ACLs of another policy: take them away, or leave them to others for good;
-        returns how many. Raises ReplicationError when the target refuses, with what it did noted all the same."""
+        """Do what an operator said about the ACLs of another policy: take them away, or leave them
+        to others for good; returns how many. Raises ReplicationError when the target refuses, with
+        what it did noted all the same."""
         left = self.compare().left
-        errors = self._delete(list(left)) if revoke else {AclChange("forget", acl): None for acl in left}
-        self._log_and_record([change.row(error, left[change.acl]) for change, error in errors.items()])
-        refused = [f"{change.acl.name}: {error}" for change, error in errors.items() if error is not None]
+        errors = (
+            self._delete(list(left)) if revoke else {AclChange("forget", acl): None for acl in left}
+        )
+        self._log_and_record(
+            [change.row(error, left[change.acl]) for change, error in errors.items()]
+        )
+        refused = [
+            f"{change.acl.name}: {error}" for change, error in errors.items() if error is not None
+        ]
         if refused:
             raise ReplicationError(
-                f"cluster {self.flow.target} did not take away {len(refused)} of {len(left)} ACLs, such as "
-                f"{refused[0]}; grant ALTER on the cluster, and decide again"
+                f"cluster {self.flow.target} did not take away {len(refused)} of {len(left)} ACLs, "
+                f"such as {refused[0]}; grant ALTER on the cluster, and decide again"
             )
         return len(left)
 
     def _delete(self, acls: Sequence[Acl]) -> dict[AclChange, str | None]:
-        return {AclChange("delete", acl): error for acl, error in delete_acls(self._target, acls).items()}
+        return {
+            AclChange("delete", acl): error
+            for acl, error in delete_acls(self._target, acls).items()
+        }
 
     def _not_reported(self, rows: Sequence[Change], changes: Sequence[AclChange]) -> list[Change]:
-        """Those rows that were not reported before; what is neither reported nor to be changed any more is
-        forgotten."""
+        """Those rows that were not reported before; what is neither reported nor to be changed any
+        more is forgotten."""
         self._refusals.keep({*changes, *(row.resource for row in rows)})
         return [row for row in rows if self._refusals.is_news(row.resource, row.error or "")]
 
@@ -171,17 +200,26 @@ class AclSync:
         ]
         if isinstance(source, NoAcls) or isinstance(target, NoAcls):
             lacking: Mapping[Acl, str | None] = {}
-            if not isinstance(source, NoAcls) and isinstance(target, NoAcls) and not target.disabled:
-                lacking = dict.fromkeys(implied_acls(source, Mirrors(self._names())).acls, target.reason)
+            if (
+                not isinstance(source, NoAcls)
+                and isinstance(target, NoAcls)
+                and not target.disabled
+            ):
+                lacking = dict.fromkeys(
+                    implied_acls(source, Mirrors(self._names())).acls, target.reason
+                )
             return _Compared(AclPlan([], (), {}), {}, Mirrors({}), untold, lacking)
         if self._has_opposite:
             source -= opposite | self._owned(opposite_name(self.flow)).keys()
         owned = self._owned(self.flow.name)
         mirrors = self._mirrors(owned)
-        return _Compared(plan_acls(source, target, owned, mirrors, self._named_by), owned, mirrors, [])
+        return _Compared(
+            plan_acls(source, target, owned, mirrors, self._named_by), owned, mirrors, []
+        )
 
     def _owned(self, flow: str) -> dict[Acl, str | None]:
-        """What a flow made and has not taken away, with the policy of then; read again when something was recorded."""
+        """What a flow made and has not taken away, with the policy of then; read again when
+        something was recorded."""
         history = self._log.history(flow, KIND)
         known = self._folded.get(flow)
         if known is None or known[0] is not history:
@@ -198,10 +236,11 @@ class AclSync:
 
         @cache
         def closed(prefix: str) -> bool:
-            """Whether nothing but mirrors lies below a prefix of the target, which may have topics of its own anywhere.
+            """Whether nothing but mirrors lies below a prefix of the target, which may have topics
+            of its own anywhere.
 
-            Our own topic of checkpoints is none, except to those who have a right on all topics of the source: what it
-            holds is in `__consumer_offsets` there.
+            Our own topic of checkpoints is none, except to those who have a right on all topics of
+            the source: what it holds is in `__consumer_offsets` there.
             """
             below = (topic for topic in strange if topic.startswith(prefix))
             return all(topic == checkpoints and prefix == every for topic in below)
@@ -214,18 +253,31 @@ class AclSync:
         )
 
     def _names(self) -> dict[str, str]:
-        """Target topics by source topic, of all that are selected, whether they are there yet or not."""
-        names = {topic: self._remote_topic(topic) for topic in self._source.topics() if self._selection.selects(topic)}
+        """Target topics by source topic, of all that are selected, whether they are there yet or
+        not."""
+        names = {
+            topic: self._remote_topic(topic)
+            for topic in self._source.topics()
+            if self._selection.selects(topic)
+        }
         return {topic: name for topic, name in names.items() if name is not None}
 
-    def _upstream(self, owned: Mapping[Acl, str | None], names: Mapping[str, str]) -> dict[str, str]:
-        """Target topics by source topic, of those that have our ACLs and are not selected, or not there, any more.
+    def _upstream(
+        self, owned: Mapping[Acl, str | None], names: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Target topics by source topic, of those that have our ACLs and are not selected, or not
+        there, any more.
 
-        Only the default policy's names show by themselves that they are its own; other names must have been noted so.
+        Only the default policy's names show by themselves that they are its own; other names must
+        have been noted so.
         """
         known, upstream = set(names.values()), {}
-        tells = (self._named_by, None) if isinstance(self._policy, DefaultPolicy) else (self._named_by,)
-        for name in {acl.name for acl, policy in owned.items() if acl.prefix is None and policy in tells} - known:
+        tells = (
+            (self._named_by, None) if isinstance(self._policy, DefaultPolicy) else (self._named_by,)
+        )
+        for name in {
+            acl.name for acl, policy in owned.items() if acl.prefix is None and policy in tells
+        } - known:
             topic = self._policy.upstream_topic(name)
             if topic is not None and self._remote_topic(topic) == name:
                 upstream[topic] = name
@@ -234,17 +286,23 @@ class AclSync:
     def _not_written_out(self, acl: Acl) -> Change:
         what = f"{acl.permission} {acl.operation} for {acl.principal} on {acl.pattern} {acl.name}"
         error = (
-            f"{what} of cluster {self.flow.source} is not mirrored: flow {self.flow.name} would have to write it out "
-            f"for each topic, and writes out at most {MAX_WRITTEN_OUT:,} ACLs; let its policy be default, which keeps "
-            "prefixes, or grant it at the target by hand"
+            f"{what} of cluster {self.flow.source} is not mirrored: flow {self.flow.name} would "
+            f"have to write it out for each topic, and writes out at most {MAX_WRITTEN_OUT:,} "
+            "ACLs; let its policy be default, which keeps prefixes, or grant it at the target by "
+            "hand"
         )
         return Change(KIND, f"{what} from {acl.host}", None, None, "refused", error)
 
     def _acls_unreported(self, admin: ClusterAdmin, answer: NoAcls) -> Change:
         if answer.disabled:
-            error = f"cluster {admin.alias} has no authorizer, so flow {self.flow.name} mirrors no ACLs"
+            error = (
+                f"cluster {admin.alias} has no authorizer, so flow {self.flow.name} mirrors no ACLs"
+            )
             return Change(KIND, f"cluster {admin.alias}", None, None, "skipped", error)
-        error = f"cluster {admin.alias} does not report its ACLs to flow {self.flow.name}: {answer.reason}"
+        error = (
+            f"cluster {admin.alias} does not report its ACLs to flow {self.flow.name}: "
+            f"{answer.reason}"
+        )
         return Change(KIND, f"cluster {admin.alias}", None, None, "refused", error)
 
     def _log_and_record(self, rows: list[Change]) -> None:
@@ -255,7 +313,9 @@ class AclSync:
                 logger.warning("flow %s: ACL on %s: %s", self.flow.name, row.resource, row.error)
         done = sum(row.outcome == "done" for row in rows)
         if done:
-            logger.info("flow %s: made or took away %d ACLs on %s", self.flow.name, done, self.flow.target)
+            logger.info(
+                "flow %s: made or took away %d ACLs on %s", self.flow.name, done, self.flow.target
+            )
         if rows:
             self._log.record(self.flow.name, rows)
 
@@ -264,8 +324,11 @@ def left_acls(flow: str, left: Mapping[Acl, str | None]) -> ReplicationError:
     """What an operator has to know of ACLs that a flow made on mirrors that it named otherwise."""
     names = sorted({acl.name for acl in left})
     policies = sorted({policy or "an earlier one" for policy in left.values()})
-    some = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    some = ", ".join(names[:NAMED]) + (
+        f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    )
     return ReplicationError(
-        f"flow {flow} leaves alone {len(left)} ACLs that it made under another policy ({', '.join(policies)}), "
-        f"on {some}; decide with `mirrorlake resolve --flow '{flow}' --kind {LEFT}`"
+        f"flow {flow} leaves alone {len(left)} ACLs that it made under another policy "
+        f"({', '.join(policies)}), on {some}; decide with `mirrorlake resolve --flow '{flow}' "
+        f"--kind {LEFT}`"
     )

@@ -1,27 +1,33 @@
-"""The difference between configs of source topics and those of their mirrors (docs/mm2.md, "Topic configs", without its
-rewriting). Pure.
+"""The difference between configs of source topics and those of their mirrors (docs/mm2.md, "Topic
+configs", without its rewriting). Pure.
 
-What is mirrored is what was set on the source *topic*. A key that is not set there has, on the target, the target's own
-default (`use_defaults_from: target`), or the source's (`source`). What differs from MirrorMaker 2, and why:
+What is mirrored is what was set on the source *topic*. A key that is not set there has, on the
+target, the target's own default (`use_defaults_from: target`), or the source's (`source`). What
+differs from MirrorMaker 2, and why:
 
 - Only differences are sent. MirrorMaker 2 sends every key at every interval.
-- A value of the whole source cluster (a dynamic default of all brokers) is a default of that cluster and no setting of
-  the topic: `target` does not copy it, `source` does. MirrorMaker 2 sets it on every target topic.
-- A value of single source brokers (their properties file, or a dynamic value of one broker) is never copied, as there,
-  because which broker answers is chance. But the topic counts as not having the key, so a removal at the source takes
-  the target's override away. MirrorMaker 2 leaves the override for ever; the shipped server.properties sets
-  log.retention.hours and log.segment.bytes, so there this is the usual case.
-- `source` sets a default only where the target's value is another, and only after creation: a default that an older
-  target does not know must not keep the topic from being made.
+- A value of the whole source cluster (a dynamic default of all brokers) is a default of that
+  cluster and no setting of the topic: `target` does not copy it, `source` does. MirrorMaker 2 sets
+  it on every target topic.
+- A value of single source brokers (their properties file, or a dynamic value of one broker) is
+  never copied, as there, because which broker answers is chance. But the topic counts as not having
+  the key, so a removal at the source takes the target's override away. MirrorMaker 2 leaves the
+  override for ever; the shipped server.properties sets log.retention.hours and log.segment.bytes,
+  so there this is the usual case.
+- `source` sets a default only where the target's value is another, and only after creation: a
+  default that an older target does not know must not keep the topic from being made.
 - `min.insync.replicas` above the factor of the target topic is refused: no producer could write to
 it (strimzi PR 8696).
 
-- A mirror is made to take timestamps of any age: the limits of the source have done their work (`UNLIMITED`).
-- `message.timestamp.type` of a mirror is CreateTime whatever the source topic has: a mirror keeps the timestamps of its
-  records, and with LogAppendTime, which may be the target's default, its brokers would write their own over them. Only
-  where LogAppendTime was set on the mirror itself, and the key is excluded, it stays, and is told.
+- A mirror is made to take timestamps of any age: the limits of the source have done their work
+  (`UNLIMITED`).
+- `message.timestamp.type` of a mirror is CreateTime whatever the source topic has: a mirror keeps
+  the timestamps of its records, and with LogAppendTime, which may be the target's default, its
+  brokers would write their own over them. Only where LogAppendTime was set on the mirror itself,
+  and the key is excluded, it stays, and is told.
 
-A key that the source does not know is left alone. Excluded, read-only and sensitive keys are never touched.
+A key that the source does not know is left alone. Excluded, read-only and sensitive keys are never
+touched.
 """
 
 from collections.abc import Mapping
@@ -36,15 +42,19 @@ from mirrorlake.naming.selection import matches_any
 _MIN_INSYNC = "min.insync.replicas"
 _TIMES, _KEPT_TIMES = "message.timestamp.type", "CreateTime"
 _ANY = str(2**63 - 1)
-#: Limits that a mirror is made without, where they are excluded: what a source took, however old or dated ahead, its
-#: mirror takes too. The brokers' own default is an hour ahead (KIP-1030). Brokers before KIP-937 have no such limits.
-UNLIMITED: Mapping[str, str] = {"message.timestamp.before.max.ms": _ANY, "message.timestamp.after.max.ms": _ANY}
+#: Limits that a mirror is made without, where they are excluded: what a source took, however old or
+#: dated ahead, its mirror takes too. The brokers' own default is an hour ahead (KIP-1030). Brokers
+#: before KIP-937 have no such limits.
+UNLIMITED: Mapping[str, str] = {
+    "message.timestamp.before.max.ms": _ANY,
+    "message.timestamp.after.max.ms": _ANY,
+}
 #: What every mirror is made with, so that its records keep their timestamps.
 ALWAYS: Mapping[str, str] = {**UNLIMITED, _TIMES: _KEPT_TIMES}
 _REWRITES = (
-    "topic {topic} has message.timestamp.type=LogAppendTime set on it, so its brokers write their own "
-    "time over the timestamp of each record; set it to CreateTime, or take message.timestamp.type out "
-    "of config_properties_exclude"
+    "topic {topic} has message.timestamp.type=LogAppendTime set on it, so its brokers write their "
+    "own time over the timestamp of each record; set it to CreateTime, or take "
+    "message.timestamp.type out of config_properties_exclude"
 )
 
 
@@ -58,7 +68,8 @@ class ConfigRules:
 
 @dataclass(frozen=True)
 class ConfigPair:
-    """A source topic and its mirror, both described. `factor` is the mirror's replication factor."""
+    """A source topic and its mirror, both described. `factor` is the mirror's replication
+    factor."""
 
     topic: str
     target_topic: str
@@ -85,11 +96,14 @@ class ConfigChange:
         """This change as a row of `changes`: done, or refused with an error."""
         after = f"{self.key} (default)" if self.after is None else f"{self.key}={self.after}"
         before = None if self.before is None else f"{self.key}={self.before}"
-        return Change("config", self.target_topic, before, after, "refused" if error else "done", error)
+        return Change(
+            "config", self.target_topic, before, after, "refused" if error else "done", error
+        )
 
 
 def creation_configs(rules: ConfigRules, source: TopicConfigs, factor: int) -> dict[str, str]:
-    """Configs to make a mirror with: what was set on the source topic, by the same filters as later, and ALWAYS."""
+    """Configs to make a mirror with: what was set on the source topic, by the same filters as
+    later, and ALWAYS."""
     own = {
         key: value.value
         for key, value in sorted(source.items())
@@ -110,11 +124,15 @@ def plan_mirror(rules: ConfigRules, pair: ConfigPair) -> list[ConfigChange]:
         return changes
     by_hand = there.origin == "topic" and matches_any(rules.exclude, _TIMES)
     refusal = _REWRITES.format(topic=pair.target_topic) if by_hand or there.fixed else ""
-    return [*changes, ConfigChange(pair.topic, pair.target_topic, _TIMES, there.value, _KEPT_TIMES, refusal)]
+    return [
+        *changes,
+        ConfigChange(pair.topic, pair.target_topic, _TIMES, there.value, _KEPT_TIMES, refusal),
+    ]
 
 
 def plan_configs(rules: ConfigRules, pair: ConfigPair) -> list[ConfigChange]:
-    """Give the changes after which the topic is as the rules want it, by key; none when nothing differs."""
+    """Give the changes after which the topic is as the rules want it, by key; none when nothing
+    differs."""
     changes = []
     for key, value in sorted(pair.source.items()):
         there = pair.target.get(key)
@@ -127,7 +145,9 @@ def plan_configs(rules: ConfigRules, pair: ConfigPair) -> list[ConfigChange]:
                 changes.append(ConfigChange(pair.topic, pair.target_topic, key, before, None))
         elif before != wanted and (there is not None or value.origin == "topic"):
             refusal = _refusal(key, wanted, pair.factor)
-            changes.append(ConfigChange(pair.topic, pair.target_topic, key, before, wanted, refusal))
+            changes.append(
+                ConfigChange(pair.topic, pair.target_topic, key, before, wanted, refusal)
+            )
     return changes
 
 
@@ -145,12 +165,16 @@ def _is_mirrored(rules: ConfigRules, key: str, config: ConfigValue) -> bool:
 def _refusal(key: str, value: str, factor: int) -> str:
     if key == _MIN_INSYNC and value.isdecimal() and int(value) > factor:
         return (
-            f"{_MIN_INSYNC}={value} is more than the {factor} replicas of the target topic, so that no producer could "
-            f"write to it; raise the topic's factor, or exclude the key with config_properties_exclude"
+            f"{_MIN_INSYNC}={value} is more than the {factor} replicas of the target topic, so "
+            "that no producer could write to it; raise the topic's factor, or exclude the key "
+            "with config_properties_exclude"
         )
     return ""
 
 
 def configs_by_state(rules: ConfigRules, state: TopicState, factor: int) -> dict[str, str]:
-    """Configs to make a mirror with, by the same rules as if the source had reported them just now."""
-    return creation_configs(rules, {key: ConfigValue(value, "topic") for key, value in state.configs.items()}, factor)
+    """Configs to make a mirror with, by the same rules as if the source had reported them just
+    now."""
+    return creation_configs(
+        rules, {key: ConfigValue(value, "topic") for key, value in state.configs.items()}, factor
+    )

@@ -1,4 +1,5 @@
-"""Keeps configs of a flow's target topics as `control.config_plan` wants them: at creation, and by difference later."""
+"""Keeps configs of a flow's target topics as `control.config_plan` wants them: at creation, and by
+difference later."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -24,14 +25,16 @@ logger = logging.getLogger(__name__)
 
 
 class _Compared(NamedTuple):
-    """What a comparison of both sides gave: what must change, and which topics' configs a cluster did not report."""
+    """What a comparison of both sides gave: what must change, and which topics' configs a cluster
+    did not report."""
 
     changes: list[ConfigChange]
     refused: list[Change]
 
 
 class ConfigSync:
-    """Topic configs of one flow. Every call asks both clusters and raises ClusterUnreachable when one is silent."""
+    """Topic configs of one flow. Every call asks both clusters and raises ClusterUnreachable when
+    one is silent."""
 
     def __init__(
         self,
@@ -41,8 +44,8 @@ class ConfigSync:
         remote_topic: Callable[[str], str | None],
         on_read: Callable[[Mapping[str, TopicConfigs]], object] = lambda configs: None,
     ) -> None:
-        """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot be one. `told` is
-        handed what the source says of its topics, each time."""
+        """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot
+        be one. `told` is handed what the source says of its topics, each time."""
         settings = flow.settings
         self.flow = flow
         self._selection = flow.selection
@@ -57,40 +60,59 @@ class ConfigSync:
         self._contests = Contests()
 
     def creation(self, factors: Mapping[str, int]) -> dict[str, dict[str, str]]:
-        """Configs to make the mirrors of source topics with, by source topic; `factors` are the mirrors' factors.
+        """Configs to make the mirrors of source topics with, by source topic; `factors` are the
+        mirrors' factors.
 
-        A source topic that is gone, or whose configs the source does not report, gives none of its own.
+        A source topic that is gone, or whose configs the source does not report, gives none of its
+        own.
         """
         configs = describe_topic_configs(self._source, factors).configs
         self._on_read(configs)
         return {
-            topic: creation_configs(self.rules, configs.get(topic, {}), factor) for topic, factor in factors.items()
+            topic: creation_configs(self.rules, configs.get(topic, {}), factor)
+            for topic, factor in factors.items()
         }
 
     def not_kept(self, topic: str, refused: Mapping[str, tuple[str, str]]) -> None:
-        """Report configs that a target topic was made without: what the target does not take, by key, each with its
-        value and what the target says about it. A limit that it does not know limits nothing there."""
+        """Report configs that a target topic was made without: what the target does not take, by
+        key, each with its value and what the target says about it. A limit that it does not know
+        limits nothing there."""
         concerned = {key: refusal for key, refusal in refused.items() if key not in UNLIMITED}
-        changes = {ConfigChange(topic, topic, key, None, value): error for key, (value, error) in concerned.items()}
-        rows = [change.row(error) for change, error in changes.items() if self._refusals.is_news(_key(change), error)]
+        changes = {
+            ConfigChange(topic, topic, key, None, value): error
+            for key, (value, error) in concerned.items()
+        }
+        rows = [
+            change.row(error)
+            for change, error in changes.items()
+            if self._refusals.is_news(_key(change), error)
+        ]
         self._log_and_record(rows)
 
     def plan(self) -> list[ConfigChange]:
-        """What would be changed now, or refused, on topics that both sides have; changes nothing."""
+        """What would be changed now, or refused, on topics that both sides have; changes
+        nothing."""
         return self._compare().changes
 
     def sync(self) -> list[Change]:
         """Change what differs, and nothing else; returns the rows that it wrote to `changes`.
 
-        A change that is refused stops no other one. It is reported once, and tried again after RETRY_REFUSED_SECONDS.
-        So is one that another party undoes again and again.
+        A change that is refused stops no other one. It is reported once, and tried again after
+        RETRY_REFUSED_SECONDS. So is one that another party undoes again and again.
         """
         compared = self._compare()
-        self._refusals.keep({_key(change) for change in compared.changes} | {row.resource for row in compared.refused})
+        self._refusals.keep(
+            {_key(change) for change in compared.changes}
+            | {row.resource for row in compared.refused}
+        )
         due = [change for change in compared.changes if not self._refusals.waits(_key(change))]
         errors: dict[ConfigChange, str | None] = {change: self._objection(change) for change in due}
-        errors.update(alter_topic_configs(self._target, [change for change in due if errors[change] is None]))
-        rows = [row for row in compared.refused if self._refusals.is_news(row.resource, row.error or "")]
+        errors.update(
+            alter_topic_configs(self._target, [change for change in due if errors[change] is None])
+        )
+        rows = [
+            row for row in compared.refused if self._refusals.is_news(row.resource, row.error or "")
+        ]
         for change, error in errors.items():
             if error is None:
                 self._contests.made(_key(change))
@@ -103,8 +125,9 @@ class ConfigSync:
         """Why a change is not even sent, None if it is."""
         if self._contests.is_contested(_key(change)):
             return (
-                f"another tool or operator keeps changing {change.key} of topic {change.target_topic} back; stop "
-                "that, or exclude the key with config_properties_exclude"
+                f"another tool or operator keeps changing {change.key} of topic "
+                f"{change.target_topic} back; stop that, or exclude the key with "
+                "config_properties_exclude"
             )
         return change.refusal or None
 
@@ -118,22 +141,34 @@ class ConfigSync:
             for topic, name in pairs.items()
             if topic in source.configs and name in target.configs
             for change in plan_mirror(
-                self.rules, ConfigPair(topic, name, source.configs[topic], target.configs[name], factors[name])
+                self.rules,
+                ConfigPair(topic, name, source.configs[topic], target.configs[name], factors[name]),
             )
         ]
         return _Compared(changes, self._configs_unreported(pairs, source, target))
 
     def _pairs(self) -> tuple[dict[str, str], dict[str, int]]:
-        """Target topics by source topic, where both are there, and the factors of the target topics."""
+        """Target topics by source topic, where both are there, and the factors of the target
+        topics."""
         there = self._target.topics()
-        names = {topic: self._remote_topic(topic) for topic in self._source.topics() if self._selection.selects(topic)}
-        pairs = {topic: name for topic, name in names.items() if name in there and not self._is_led(topic, name)}
+        names = {
+            topic: self._remote_topic(topic)
+            for topic in self._source.topics()
+            if self._selection.selects(topic)
+        }
+        pairs = {
+            topic: name
+            for topic, name in names.items()
+            if name in there and not self._is_led(topic, name)
+        }
         return pairs, {name: there[name].factor for name in pairs.values()}
 
     def _is_led(self, topic: str, name: str) -> bool:
         return self._leader is not None and topic == name and self._leader.selects(topic)
 
-    def _configs_unreported(self, pairs: Mapping[str, str], source: Described, target: Described) -> list[Change]:
+    def _configs_unreported(
+        self, pairs: Mapping[str, str], source: Described, target: Described
+    ) -> list[Change]:
         rows = []
         for topic, name in pairs.items():
             for alias, shown, refused in (
@@ -141,7 +176,10 @@ class ConfigSync:
                 (self.flow.target, name, target.refused),
             ):
                 if shown in refused:
-                    error = f"cluster {alias} does not report the configs of topic {shown}: {refused[shown]}"
+                    error = (
+                        f"cluster {alias} does not report the configs of topic {shown}: "
+                        f"{refused[shown]}"
+                    )
                     rows.append(Change("config", name, None, None, "refused", error))
         return rows
 
@@ -149,10 +187,14 @@ class ConfigSync:
         for row in rows:
             if row.outcome == "refused":
                 change = row.after or "its configs"
-                logger.warning("flow %s: topic %s: %s: %s", self.flow.name, row.resource, change, row.error)
+                logger.warning(
+                    "flow %s: topic %s: %s: %s", self.flow.name, row.resource, change, row.error
+                )
         done = sum(row.outcome == "done" for row in rows)
         if done:
-            logger.info("flow %s: changed %d topic configs on %s", self.flow.name, done, self.flow.target)
+            logger.info(
+                "flow %s: changed %d topic configs on %s", self.flow.name, done, self.flow.target
+            )
         if rows:
             self._log.record(self.flow.name, rows)
 

@@ -1,5 +1,5 @@
-"""Topics whose records the target does not take: a right was revoked, or it refuses the topic itself. The flow goes on
-without them, and with them again once it may."""
+"""Topics whose records the target does not take: a right was revoked, or it refuses the topic
+itself. The flow goes on without them, and with them again once it may."""
 
 import logging
 import time
@@ -10,8 +10,8 @@ from mirrorlake.lake.incidents import IncidentKey, Incidents
 
 logger = logging.getLogger(__name__)
 
-#: How long a topic waits until it is tried again, as far as the rights do not forbid it, seconds; longer each time that
-#: it is refused again.
+#: How long a topic waits until it is tried again, as far as the rights do not forbid it, seconds;
+#: longer each time that it is refused again.
 PAUSES = (5.0, 30.0, 120.0, 600.0)
 #: What a flow needs on a target topic: READ since a transaction commits the flow's position on it.
 NEEDED = frozenset({"READ", "WRITE"})
@@ -38,21 +38,30 @@ class DeniedTopics:
         for topic in fresh:
             count, last = self._refused.get(topic, (0, now))
             self._refused[topic] = (1 if now - last > 2 * PAUSES[-1] else count + 1, now)
-        errors = [TopicRefused(f"{error}; the flow goes on without it", topic=topic) for topic, error in fresh.items()]
+        errors = [
+            TopicRefused(f"{error}; the flow goes on without it", topic=topic)
+            for topic, error in fresh.items()
+        ]
         self._incidents.tell_all(self._flow, TopicRefused.incident_kind, errors)
         self.topics = dict(sorted({**self.topics, **fresh}.items()))
 
     def resume(self, names: Mapping[str, str]) -> None:
-        """Go on with the topics that may be written again; `names` are target topics by source topic. Raises
-        KafkaException when the cluster does not answer."""
+        """Go on with the topics that may be written again; `names` are target topics by source
+        topic. Raises KafkaException when the cluster does not answer."""
         now = time.monotonic()
-        due = {topic: names[topic] for topic in self.topics if topic in names and now >= self._due(topic)}
+        due = {
+            topic: names[topic]
+            for topic in self.topics
+            if topic in names and now >= self._due(topic)
+        }
         if not due:
             return
         rights = self._rights(due.values())
         over = [topic for topic, name in due.items() if (rights.get(name) or NEEDED) >= NEEDED]
         for topic in over:
-            logger.info("flow %s: the target takes topic %s again, as far as it says", self._flow, topic)
+            logger.info(
+                "flow %s: the target takes topic %s again, as far as it says", self._flow, topic
+            )
         self._incidents.settle_all(
             (IncidentKey(self._flow, TopicRefused.incident_kind, topic) for topic in over),
             "the topic may be written again",

@@ -1,4 +1,5 @@
-"""Target topics have their ACLs before they are made, or are not made: one without them may be open to everybody."""
+"""Target topics have their ACLs before they are made, or are not made: one without them may be open
+to everybody."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +11,8 @@ from mirrorlake.lake.topic_states import TopicState, applying_acls
 
 
 class ProtectedTopics:
-    """The ACLs of target topics of one flow that are about to be made. For one thread at a time, as its `acls` are."""
+    """The ACLs of target topics of one flow that are about to be made. For one thread at a time, as
+    its `acls` are."""
 
     def __init__(self, flow: ResolvedFlow, acls: AclSync) -> None:
         self._flow, self._acls = flow, acls
@@ -18,8 +20,9 @@ class ProtectedTopics:
     def make(
         self, names: Mapping[str, str], states: Mapping[str, TopicState] | None = None
     ) -> dict[str, TargetRefused]:
-        """Make the ACLs of target topics; returns those topics of which the target refused some, by source topic: these
-        must not be made. Nothing for a flow that does not keep ACLs alike, or a target without an authorizer.
+        """Make the ACLs of target topics; returns those topics of which the target refused some, by
+        source topic: these must not be made. Nothing for a flow that does not keep ACLs alike, or a
+        target without an authorizer.
 
         Args:
             names: the target topics by source topic.
@@ -36,15 +39,19 @@ class ProtectedTopics:
             stated = {acl for topic in names if topic in states for acl in states[topic].acls or ()}
             self._acls.make_stated(stated, names)
         lacking = applying_acls(names.values(), self._acls.undone)
-        return {topic: self._refusal(name, lacking[name]) for topic, name in names.items() if lacking[name]}
+        return {
+            topic: self._refusal(name, lacking[name])
+            for topic, name in names.items()
+            if lacking[name]
+        }
 
     def _refusal(self, name: str, lacking: Sequence[Acl]) -> TargetRefused:
         one = lacking[0]
         return TargetRefused(
-            f"topic {name} is not made on cluster {self._flow.target}, since {len(lacking)} ACLs that it has to have "
-            f"could not be made, such as {one.permission} {one.operation} for {one.principal} "
-            f"({self._acls.undone[one] or 'refused a short while ago'}); let the flow make ACLs there, or set "
-            "sync_topic_acls_enabled: false",
+            f"topic {name} is not made on cluster {self._flow.target}, since {len(lacking)} ACLs "
+            f"that it has to have could not be made, such as {one.permission} {one.operation} for "
+            f"{one.principal} ({self._acls.undone[one] or 'refused a short while ago'}); let the "
+            "flow make ACLs there, or set sync_topic_acls_enabled: false",
             topic=name,
             reason="ACLS_REFUSED",
         )

@@ -6,7 +6,8 @@ from typing import TypeVar
 
 Key = TypeVar("Key", bound=Hashable)
 
-#: How long a refused change waits until it is tried again (a policy or a right may have changed), seconds.
+#: How long a refused change waits until it is tried again (a policy or a right may have changed),
+#: seconds.
 RETRY_REFUSED_SECONDS = 600.0
 #: How often the same change is made within that time before another party is believed to undo it.
 CONTESTED_TIMES = 3
@@ -24,7 +25,8 @@ class RefusedChanges:
         return key in self._known and time.monotonic() < self._known[key][1]
 
     def due(self, keys: Iterable[Key]) -> list[Key]:
-        """What is worth trying now: what was never refused, and of what was, one for each reason once in a while."""
+        """What is worth trying now: what was never refused, and of what was, one for each reason
+        once in a while."""
         fresh: list[Key] = []
         again: dict[str, Key] = {}
         for key in keys:
@@ -38,7 +40,9 @@ class RefusedChanges:
         """Forget a refusal, and all for the same reason: they are worth trying."""
         if key in self._known:
             reason = self._known[key][0]
-            self._known = {other: known for other, known in self._known.items() if known[0] != reason}
+            self._known = {
+                other: known for other, known in self._known.items() if known[0] != reason
+            }
 
     def is_news(self, key: Hashable, error: str) -> bool:
         """Remember a refusal; False if the same was reported before."""
@@ -54,7 +58,8 @@ class RefusedChanges:
 class Contests:
     """Counts how often the same change was made of late.
 
-    Who undoes it is a tool, another replicator, or another flow into the same topic: both would go on for ever.
+    Who undoes it is a tool, another replicator, or another flow into the same topic: both would go
+    on for ever.
     """
 
     def __init__(self, seconds: float = RETRY_REFUSED_SECONDS) -> None:

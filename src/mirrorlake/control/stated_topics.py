@@ -1,4 +1,5 @@
-"""Making target topics as the lake knows their source topics: the source does not answer, or has them no more."""
+"""Making target topics as the lake knows their source topics: the source does not answer, or has
+them no more."""
 
 from collections.abc import Mapping
 
@@ -26,8 +27,8 @@ class StatedTopics:
     ) -> dict[str, TargetRefused]:
         """Make target topics as their source topics were stated.
 
-        A topic of which the lake knows nothing (an earlier version landed it) waits for its source where that is
-        silent; where the source has it no more, it gets the target's default factor.
+        A topic of which the lake knows nothing (an earlier version landed it) waits for its source
+        where that is silent; where the source has it no more, it gets the target's default factor.
 
         Args:
             lacking: the target topics to make, by source topic.
@@ -62,8 +63,9 @@ class StatedTopics:
 
     def _unknown(self, topic: str, target: str) -> TargetRefused:
         return TargetRefused(
-            f"topic {target} is not made on cluster {self._flow.target} yet: cluster {self._flow.source} does not "
-            f"answer, and the lake does not know how {topic} is there; wait for the source, or make the topic by hand",
+            f"topic {target} is not made on cluster {self._flow.target} yet: cluster "
+            f"{self._flow.source} does not answer, and the lake does not know how {topic} is "
+            "there; wait for the source, or make the topic by hand",
             topic=target,
             reason="UNKNOWN_STATE",
         )

@@ -1,10 +1,11 @@
-"""Which generation of its target topics a flow may write to now: found by Kafka's ids of the topics. Pure.
+"""Which generation of its target topics a flow may write to now: found by Kafka's ids of the
+topics. Pure.
 
-A target topic that is deleted, and perhaps made again under its name, takes its records with it, and its offsets begin
-anew: what the map says of the one that is gone is not true of the new one. Kafka notifies no
-client. So each generation of a target topic is noted with its id before the flow's first write to
-it, and a topic that has another id, or is gone, gets no record until an operator has said how to go
-on.
+A target topic that is deleted, and perhaps made again under its name, takes its records with it,
+and its offsets begin anew: what the map says of the one that is gone is not true of the new one.
+Kafka notifies no client. So each generation of a target topic is noted with its id before the
+flow's first write to it, and a topic that has another id, or is gone, gets no record until an
+operator has said how to go on.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -15,7 +16,8 @@ from mirrorlake.offsets.generations import BEGINNINGS, Begins, NotedTarget, Targ
 
 @dataclass(frozen=True)
 class TargetLoss:
-    """The end of a generation of a target topic that no operator knows of yet. Not `made_again`: the topic is gone."""
+    """The end of a generation of a target topic that no operator knows of yet. Not `made_again`:
+    the topic is gone."""
 
     topic: str
     target_topic: str
@@ -27,9 +29,10 @@ class TargetLoss:
 class TargetComparison:
     """What follows, by source topic.
 
-    `living` may be produced to; `begin` says the number of the generation that is to be noted before that, and where
-    it begins, whether the topic is there or has yet to be made; `waiting` and `stopped` topics get nothing. `unfounded`
-    are those that have an incident although the topic is the one that was noted.
+    `living` may be produced to; `begin` says the number of the generation that is to be noted
+    before that, and where it begins, whether the topic is there or has yet to be made; `waiting`
+    and `stopped` topics get nothing. `unfounded` are those that have an incident although the topic
+    is the one that was noted.
     """
 
     living: Mapping[str, NotedTarget]
@@ -57,7 +60,8 @@ def compare_targets(
     Args:
         names: target topics by source topic.
         ids: Kafka's ids of those that are at the target now.
-        missing: those that are not; what is in neither was not reported (a missing right), and counts as unchanged.
+        missing: those that are not; what is in neither was not reported (a missing right), and
+            counts as unchanged.
         noted: the newest generation of each target topic.
         decisions: what operators decided, oldest first.
     """
@@ -87,4 +91,6 @@ def compare_targets(
             waiting.add(topic)
             if key not in choices or choice is not None:
                 losses.append(TargetLoss(topic, target, known.number, target in ids))
-    return TargetComparison(living, begin, tuple(losses), frozenset(waiting), frozenset(stopped), frozenset(unfounded))
+    return TargetComparison(
+        living, begin, tuple(losses), frozenset(waiting), frozenset(stopped), frozenset(unfounded)
+    )

@@ -1,8 +1,10 @@
-"""The generations of one flow's target topics: noted before the first write, watched by Kafka's ids of the topics.
+"""The generations of one flow's target topics: noted before the first write, watched by Kafka's ids
+of the topics.
 
-A target topic that is gone or was made again gets no record, and is not made again, until an operator has decided
-(`run/resolve.py`). What is decided begins with `begin`, which only the flow's own thread calls for topics that it
-has written to: no batch is then on its way that goes by what was before.
+A target topic that is gone or was made again gets no record, and is not made again, until an
+operator has decided (`run/resolve.py`). What is decided begins with `begin`, which only the flow's
+own thread calls for topics that it has written to: no batch is then on its way that goes by what
+was before.
 """
 
 import logging
@@ -29,12 +31,18 @@ from mirrorlake.lake.targets import (
     noted_targets,
     target_decisions,
 )
-from mirrorlake.offsets.generations import NotedTarget, TargetDecision, TargetGeneration, counts_from
+from mirrorlake.offsets.generations import (
+    NotedTarget,
+    TargetDecision,
+    TargetGeneration,
+    counts_from,
+)
 
 logger = logging.getLogger(__name__)
 
-#: How long a topic has to be unknown to its cluster until it counts as gone, and how long one that was just made may be
-#: unknown, seconds: a broker hears of topics somewhat later than the controller.
+#: How long a topic has to be unknown to its cluster until it counts as gone, and how long one that
+#: was just made may be unknown, seconds: a broker hears of topics somewhat later than the
+#: controller.
 GONE_SECONDS = 3.0
 MADE_SECONDS = 15.0
 _PAUSE_SECONDS = 0.25
@@ -43,11 +51,12 @@ _NAMED_PARTITIONS = 8
 
 
 class TargetGenerations:
-    """What a flow knows of its target topics. Not for two threads at once (`TargetTopics` sees to that).
+    """What a flow knows of its target topics. Not for two threads at once (`TargetTopics` sees to
+    that).
 
-    `living` are the generations that may be written to, by target topic; `waiting` says of source topics what an
-    operator has to decide, `stopped` are those that one has stopped, and `decided` those whose next generation is to
-    begin.
+    `living` are the generations that may be written to, by target topic; `waiting` says of source
+    topics what an operator has to decide, `stopped` are those that one has stopped, and `decided`
+    those whose next generation is to begin.
     """
 
     def __init__(self, lake: Lake, flow: str, target: ClusterAdmin, incidents: Incidents) -> None:
@@ -75,48 +84,69 @@ class TargetGenerations:
         return len(self._load()[target][-1].began)
 
     def newest(self, topic: str) -> int:
-        """The newest generation that was noted of the target topic of a source topic; 0 where there is none."""
+        """The newest generation that was noted of the target topic of a source topic; 0 where there
+        is none."""
         noted = self._load().get(self._names.get(topic, ""))
         return noted[-1].number if noted else 0
 
     def comparison(self, names: Mapping[str, str]) -> TargetComparison:
-        """Compare target topics, by source topic, with what was noted; report what is new. One question to the target.
+        """Compare target topics, by source topic, with what was noted; report what is new. One
+        question to the target.
 
         Raises ClusterUnreachable, KafkaException.
         """
         noted = self._load()
-        self._note_previous({topic: target for topic, target in names.items() if target not in noted})
+        self._note_previous(
+            {topic: target for topic, target in names.items() if target not in noted}
+        )
         asked = sorted({target for target in names.values() if target in noted})
         identities, missing = self._target.identities(asked)
         comparison = self._compared(names, identities, missing)
         gone = {loss.target_topic for loss in comparison.losses if not loss.made_again}
         if gone:
             confirmed, still = self._until_known(gone, GONE_SECONDS)
-            comparison = self._compared(names, {**identities, **confirmed}, (missing - gone) | still)
+            comparison = self._compared(
+                names, {**identities, **confirmed}, (missing - gone) | still
+            )
         unfounded = {topic: comparison.living[topic].number for topic in comparison.unfounded}
         close_unfounded(self._lake, self._flow, unfounded)
         self._apply(names, comparison)
         return comparison
 
-    def begin(self, comparison: TargetComparison, names: Mapping[str, str]) -> dict[str, TargetRefused]:
-        """Note the generations that a comparison wants to begin, of target topics (by source topic) that have been
-        made.
+    def begin(
+        self, comparison: TargetComparison, names: Mapping[str, str]
+    ) -> dict[str, TargetRefused]:
+        """Note the generations that a comparison wants to begin, of target topics (by source topic)
+        that have been made.
 
         Returns what could not be noted, by source topic: nothing may be written there.
         """
         if not names:
             return {}
         identities, _ = self._until_known(set(names.values()), MADE_SECONDS)
-        ends = self._ends({target: identities[target].partitions for target in names.values() if target in identities})
+        ends = self._ends(
+            {
+                target: identities[target].partitions
+                for target in names.values()
+                if target in identities
+            }
+        )
         begun = {
             (topic, target): NotedTarget(
-                comparison.begin[topic][0], identities[target].topic_id, comparison.begin[topic][1], ends[target]
+                comparison.begin[topic][0],
+                identities[target].topic_id,
+                comparison.begin[topic][1],
+                ends[target],
             )
             for topic, target in names.items()
             if target in ends
         }
         self._note(begun)
-        return {topic: self._id_unreported(topic, target) for topic, target in names.items() if target not in ends}
+        return {
+            topic: self._id_unreported(topic, target)
+            for topic, target in names.items()
+            if target not in ends
+        }
 
     def _load(self) -> dict[str, list[NotedTarget]]:
         if self._noted is None:
@@ -124,18 +154,29 @@ class TargetGenerations:
         return self._noted
 
     def _compared(
-        self, names: Mapping[str, str], identities: Mapping[str, TopicIdentity], missing: Collection[str]
+        self,
+        names: Mapping[str, str],
+        identities: Mapping[str, TopicIdentity],
+        missing: Collection[str],
     ) -> TargetComparison:
         ids = {target: topic.topic_id for target, topic in identities.items()}
         noted = {target: items[-1] for target, items in self._load().items()}
-        same = all(ids.get(target) in (None, noted[target].topic_id) for target in names.values() if target in noted)
-        if noted and (self._decisions is None or not same or missing or self.waiting or self.stopped):
+        same = all(
+            ids.get(target) in (None, noted[target].topic_id)
+            for target in names.values()
+            if target in noted
+        )
+        if noted and (
+            self._decisions is None or not same or missing or self.waiting or self.stopped
+        ):
             self._decisions = target_decisions(self._lake, self._flow)
         return compare_targets(names, ids, missing, noted, self._decisions or [])
 
     def _apply(self, names: Mapping[str, str], comparison: TargetComparison) -> None:
         """Remember what may be written to, and report to operators what they have to decide."""
-        for topic in (comparison.waiting | comparison.stopped | comparison.begin.keys()) & names.keys():
+        for topic in (
+            comparison.waiting | comparison.stopped | comparison.begin.keys()
+        ) & names.keys():
             self.living.pop(names[topic], None)
         for topic in comparison.living:
             self._begin_living(names[topic])
@@ -149,7 +190,8 @@ class TargetGenerations:
     def _begin_living(self, target: str) -> None:
         generations = self._load()[target]
         newest = generations[-1]
-        # A process that noted a generation itself knows that no other one wrote there for the flow, whatever is there.
+        # A process that noted a generation itself knows that no other one wrote there for the flow,
+        # whatever is there.
         began = () if target in self._begun_here else newest.began
         self.living[target] = TargetGeneration(newest.number, counts_from(generations), began)
 
@@ -164,12 +206,17 @@ class TargetGenerations:
             if generation.topic_id:
                 self._begin_living(target)
             if generation.number:
-                logger.warning("flow %s: generation %d of %s begins", self._flow, generation.number, target)
+                logger.warning(
+                    "flow %s: generation %d of %s begins", self._flow, generation.number, target
+                )
 
     def _note_previous(self, names: Mapping[str, str]) -> None:
-        """Note target topics that an earlier version wrote to, and that have less than the map says: no topic has the
-        empty id, so they count as made again. Of the others nothing better is known than what is there now."""
-        unknown = {topic: target for topic, target in names.items() if topic not in self._never_mapped}
+        """Note target topics that an earlier version wrote to, and that have less than the map
+        says: no topic has the empty id, so they count as made again. Of the others nothing better
+        is known than what is there now."""
+        unknown = {
+            topic: target for topic, target in names.items() if topic not in self._never_mapped
+        }
         if not unknown:
             return
         mapped = mapped_targets(self._lake, self._flow, unknown.keys())
@@ -189,7 +236,9 @@ class TargetGenerations:
         }
         self._note(lost)
 
-    def _until_known(self, topics: Collection[str], seconds: float) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
+    def _until_known(
+        self, topics: Collection[str], seconds: float
+    ) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
         """Topics by name, and those that the cluster did not know for so long."""
         deadline = time.monotonic() + seconds
         identities, missing = self._target.identities(sorted(topics))
@@ -200,17 +249,27 @@ class TargetGenerations:
         return identities, missing
 
     def _ends(self, partitions: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-        """The log ends of topics. Those of which no leader answers yet are asked again, and left out in the end."""
+        """The log ends of topics. Those of which no leader answers yet are asked again, and left
+        out in the end."""
         deadline = time.monotonic() + MADE_SECONDS
         while True:
             try:
-                keys = [(topic, number) for topic, count in partitions.items() for number in range(count)]
+                keys = [
+                    (topic, number)
+                    for topic, count in partitions.items()
+                    for number in range(count)
+                ]
                 ends = self._target.end_offsets(keys, committed=False)
-                return {topic: tuple(ends[topic, n] for n in range(count)) for topic, count in partitions.items()}
+                return {
+                    topic: tuple(ends[topic, n] for n in range(count))
+                    for topic, count in partitions.items()
+                }
             except KafkaException as error:
                 if time.monotonic() >= deadline:
                     raise
-                logger.info("flow %s: the ends of target topics are not known yet: %s", self._flow, error)
+                logger.info(
+                    "flow %s: the ends of target topics are not known yet: %s", self._flow, error
+                )
                 time.sleep(_PAUSE_SECONDS)
 
     def _report_losses(self, losses: Sequence[TargetLoss]) -> None:
@@ -218,32 +277,39 @@ class TargetGenerations:
         problems = []
         for loss in losses:
             about = (loss.topic, loss.generation)
-            parts = [part for part in mapped.get(loss.target_topic, []) if (part.topic, part.generation) == about]
+            parts = [
+                part
+                for part in mapped.get(loss.target_topic, [])
+                if (part.topic, part.generation) == about
+            ]
             problems.append(_lost(self._flow, self._target.alias, loss, parts))
         for problem in problems:
             logger.error("%s", problem)
         self._incidents.tell_all(self._flow, "target_recreated", problems)
-        self.waiting |= {loss.topic: problem for loss, problem in zip(losses, problems, strict=True)}
+        self.waiting |= {
+            loss.topic: problem for loss, problem in zip(losses, problems, strict=True)
+        }
 
     def _reminder(self, topic: str, target: str) -> TargetRecreated:
         return TargetRecreated(
-            f"flow {self._flow} waits until you decide about topic {topic}: {target} at cluster {self._target.alias} "
-            "is not the topic that it wrote to; see mirrorlake resolve",
+            f"flow {self._flow} waits until you decide about topic {topic}: {target} at cluster "
+            f"{self._target.alias} is not the topic that it wrote to; see mirrorlake resolve",
             topic=topic,
         )
 
     def _id_unreported(self, topic: str, target: str) -> TargetRefused:
         return TargetRefused(
-            f"cluster {self._target.alias} does not report the id of topic {target}; give its user the right to "
-            "describe it",
+            f"cluster {self._target.alias} does not report the id of topic {target}; give its user "
+            "the right to describe it",
             topic=topic,
             reason="UNKNOWN_TOPIC_ID",
         )
 
 
 def closed_targets(lake: Reader, connections: Connections, flow: ResolvedFlow) -> dict[str, str]:
-    """Source topics whose target topic is not, or not any more, the one that the flow writes to, and why: target
-    offsets of theirs mean nothing. Without an answer of the target, as the lake knows it."""
+    """Source topics whose target topic is not, or not any more, the one that the flow writes to,
+    and why: target offsets of theirs mean nothing. Without an answer of the target, as the lake
+    knows it."""
     living = living_targets(lake, flow.name)
     identities: dict[str, TopicIdentity] = {}
     missing: frozenset[str] = frozenset()
@@ -255,10 +321,14 @@ def closed_targets(lake: Reader, connections: Connections, flow: ResolvedFlow) -
     closed = {}
     for topic, target in living.items():
         there = identities.get(target.target_topic)
-        if not target.lives or target.target_topic in missing or (there and there.topic_id != target.topic_id):
+        if (
+            not target.lives
+            or target.target_topic in missing
+            or (there and there.topic_id != target.topic_id)
+        ):
             closed[topic] = (
-                f"{target.target_topic} at cluster {flow.target} is gone, or not the topic that flow {flow.name} wrote "
-                "to; run the flow, and decide with mirrorlake resolve"
+                f"{target.target_topic} at cluster {flow.target} is gone, or not the topic that "
+                f"flow {flow.name} wrote to; run the flow, and decide with mirrorlake resolve"
             )
     return closed
 
@@ -267,17 +337,30 @@ def _end(ends: Sequence[int], partition: int) -> int:
     return ends[partition] if partition < len(ends) else 0
 
 
-def _lost(flow: str, alias: str, loss: TargetLoss, mapped: Sequence[MappedTarget]) -> TargetRecreated:
+def _lost(
+    flow: str, alias: str, loss: TargetLoss, mapped: Sequence[MappedTarget]
+) -> TargetRecreated:
     """What was lost, and what can be decided."""
     count = sum(part.record_count for part in mapped)
-    parts = [f"partition {part.partition}: {part.first} to {part.last}" for part in mapped[:_NAMED_PARTITIONS]]
-    more = f" and {len(mapped) - _NAMED_PARTITIONS} partitions more" if len(mapped) > _NAMED_PARTITIONS else ""
-    what = f"{count} records of {loss.topic} (source offsets, {', '.join(parts)}{more})" if mapped else "nothing yet"
+    parts = [
+        f"partition {part.partition}: {part.first} to {part.last}"
+        for part in mapped[:_NAMED_PARTITIONS]
+    ]
+    more = (
+        f" and {len(mapped) - _NAMED_PARTITIONS} partitions more"
+        if len(mapped) > _NAMED_PARTITIONS
+        else ""
+    )
+    what = (
+        f"{count} records of {loss.topic} (source offsets, {', '.join(parts)}{more})"
+        if mapped
+        else "nothing yet"
+    )
     happened = "was deleted and made again" if loss.made_again else "was deleted"
     return TargetRecreated(
-        f"topic {loss.target_topic} {happened} at cluster {alias}, to which flow {flow} had brought {what}; it waits "
-        f"until you decide: mirrorlake resolve --flow '{flow}' --topic '{loss.topic}' --choice again "
-        "(or continue, or stop)",
+        f"topic {loss.target_topic} {happened} at cluster {alias}, to which flow {flow} had "
+        f"brought {what}; it waits until you decide: mirrorlake resolve --flow '{flow}' --topic "
+        f"'{loss.topic}' --choice again (or continue, or stop)",
         topic=loss.topic,
         first_offset=min((part.first for part in mapped), default=None),
         last_offset=max((part.last for part in mapped), default=None),

@@ -1,4 +1,5 @@
-"""What the target of a flow lacks of its source's topics now: both clusters asked, and their answers planned by."""
+"""What the target of a flow lacks of its source's topics now: both clusters asked, and their
+answers planned by."""
 
 from collections.abc import Mapping
 
@@ -8,8 +9,11 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicInfo
 
 
-def observe_topics(flow: ResolvedFlow, connections: Connections, left_out: Mapping[str, str] | None) -> list[TopicPlan]:
-    """What the target of a flow lacks now, by asking both clusters; `left_out` says why topics are not mirrored."""
+def observe_topics(
+    flow: ResolvedFlow, connections: Connections, left_out: Mapping[str, str] | None
+) -> list[TopicPlan]:
+    """What the target of a flow lacks now, by asking both clusters; `left_out` says why topics are
+    not mirrored."""
     return compare_topics(flow, connections, left_out, connections.admin(flow.source).topics())
 
 
@@ -24,13 +28,17 @@ def compare_topics(
 
     def planned(brokers: int) -> list[TopicPlan]:
         asked = flow.settings.replication_factor
-        return plan_topics(flow.selection, flow.policy, flow.source, there, topics, brokers, asked, left_out)
+        return plan_topics(
+            flow.selection, flow.policy, flow.source, there, topics, brokers, asked, left_out
+        )
 
     topics, known = target.topics(), target.known_brokers()
     plans = planned(known)
     lowered = [plan for plan in plans if plan.action == "create" and plan.note]
     if lowered:
-        wanted = flow.settings.replication_factor or max(there[plan.topic].factor for plan in lowered)
+        wanted = flow.settings.replication_factor or max(
+            there[plan.topic].factor for plan in lowered
+        )
         registered = target.registered_brokers(lowered[0].target_topic, wanted)
         plans = planned(registered) if registered > known else plans
     return plans

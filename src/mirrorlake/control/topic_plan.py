@@ -1,4 +1,5 @@
-"""The difference between the topics that a flow wants on its target and those that are there. Pure."""
+"""The difference between the topics that a flow wants on its target and those that are there.
+Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -25,8 +26,8 @@ class Observed(Protocol):
 
 @dataclass(frozen=True)
 class TopicPlan:
-    """What one source topic needs on the target. `reason` says why when the action is `refuse`; `note` is worth saying
-    about one that is made."""
+    """What one source topic needs on the target. `reason` says why when the action is `refuse`;
+    `note` is worth saying about one that is made."""
 
     topic: str
     target_topic: str
@@ -60,16 +61,17 @@ def plan_topics(
 ) -> list[TopicPlan]:
     """Compare both sides; one plan per selected topic, by name.
 
-    Partition counts only grow; a target with more partitions is left as it is (docs/mm2.md, "New topics and
-    partitions").
+    Partition counts only grow; a target with more partitions is left as it is (docs/mm2.md, "New
+    topics and partitions").
 
     Args:
         selection, policy, source_alias: which topics are mirrored, and under which names.
         source, target: the topics of both sides.
-        target_brokers: the factor is never more, since such a topic cannot be made (MirrorMaker 2 asks for 2 and
-            fails).
+        target_brokers: the factor is never more, since such a topic cannot be made (MirrorMaker 2
+            asks for 2 and fails).
         factor: replication factor of what is made; None: the source topic's own.
-        left_out: why topics must not be mirrored for reasons that other flows know too (`checks.problem.left_out`).
+        left_out: why topics must not be mirrored for reasons that other flows know too
+            (`checks.problem.left_out`).
     """
     plans = []
     for topic in sorted(source):
@@ -96,7 +98,10 @@ def _action(name: str, seen: Observed, there: Observed | None) -> tuple[Action, 
 
 
 def _lowered(asked: int, made: int) -> str:
-    return f"made with replication factor {made} instead of {asked}, since the target has no more brokers"
+    return (
+        f"made with replication factor {made} instead of {asked}, since the target has no more "
+        "brokers"
+    )
 
 
 def refusals(plans: Iterable[TopicPlan]) -> list[TopicPlan]:

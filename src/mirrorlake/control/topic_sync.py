@@ -1,4 +1,5 @@
-"""Target topics: made, with their configs, and grown, before the first record needs them; never made again unasked."""
+"""Target topics: made, with their configs, and grown, before the first record needs them; never
+made again unasked."""
 
 import logging
 import threading
@@ -31,18 +32,19 @@ from mirrorlake.produce.batch import PartitionPlan
 
 logger = logging.getLogger(__name__)
 
-#: How old the target's last answer may be before a batch is handed to tasks, seconds. Tasks that wait for a target that
-#: is gone hold the cores that other flows need.
+#: How old the target's last answer may be before a batch is handed to tasks, seconds. Tasks that
+#: wait for a target that is gone hold the cores that other flows need.
 ANSWERED_SECONDS = 2.0
 
 
 class TopicsUnmade(Exception):
-    """The target refused to make or grow a topic of this batch, or the topic is not the one that it was: plan it again
-    without (`TargetTopics.closed`)."""
+    """The target refused to make or grow a topic of this batch, or the topic is not the one that it
+    was: plan it again without (`TargetTopics.closed`)."""
 
 
 class TargetTopics:
-    """Keeps the topics of one flow's target as its source has them. `left_out` says why topics are not mirrored."""
+    """Keeps the topics of one flow's target as its source has them. `left_out` says why topics are
+    not mirrored."""
 
     def __init__(
         self,
@@ -54,7 +56,9 @@ class TargetTopics:
     ) -> None:
         self.flow = flow
         self.selection = flow.selection
-        self.configs = ConfigSync(flow, connections, event_log, self.remote_topic, self._note_configs)
+        self.configs = ConfigSync(
+            flow, connections, event_log, self.remote_topic, self._note_configs
+        )
         self.acls = AclSync(
             flow,
             connections,
@@ -81,24 +85,31 @@ class TargetTopics:
         self._use = threading.RLock()  # control refreshes while the flow produces
 
     def remote_topic(self, topic: str) -> str | None:
-        """The target topic of a source topic; None where it could not bear that name, or must not be mirrored."""
+        """The target topic of a source topic; None where it could not bear that name, or must not
+        be mirrored."""
         if topic in self.left_out:
             return None
         name = self.flow.target_topic(topic)
         return None if check_topic_name(name) else name
 
     def produced_topic(self, topic: str) -> str | None:
-        """The target topic of a staged topic; None where its records are not to be produced (now)."""
+        """The target topic of a staged topic; None where its records are not to be produced
+        (now)."""
         if not self.selection.selects(topic) or self.flow.pauses(topic):
             return None
         return self.remote_topic(topic)
 
     def closed(self) -> dict[str, TargetRefused | None]:
-        """Source topics whose records must not be produced for now, and why; None where an operator stopped one, or has
-        decided what has not begun."""
+        """Source topics whose records must not be produced for now, and why; None where an operator
+        stopped one, or has decided what has not begun."""
         with self._use:
             silent = self.generations.stopped | self.generations.decided
-            return {**dict.fromkeys(silent), **self._denied.topics, **self.generations.waiting, **self._unmade.topics}
+            return {
+                **dict.fromkeys(silent),
+                **self._denied.topics,
+                **self.generations.waiting,
+                **self._unmade.topics,
+            }
 
     def decided(self) -> frozenset[str]:
         """Source topics of which an operator has decided how they go on, and which can begin."""
@@ -111,11 +122,14 @@ class TargetTopics:
             return frozenset(self.generations.names().values())
 
     def target_generation(self, topic: str) -> int | None:
-        """Which generation of its target topic a source topic is produced to; None where it is over, and no other one
-        has begun. A topic that was never produced has its first one before it."""
+        """Which generation of its target topic a source topic is produced to; None where it is
+        over, and no other one has begun. A topic that was never produced has its first one before
+        it."""
         with self._use:
             target = self.remote_topic(topic)
-            if target is None:  # refused by now; what was written before is of the generation that it was of
+            if (
+                target is None
+            ):  # refused by now; what was written before is of the generation that it was of
                 return self.generations.newest(topic)
             living = self.generations.living.get(target)
             if living is None:
@@ -133,17 +147,27 @@ class TargetTopics:
     def refresh(self, begins: bool = True) -> list[TopicPlan]:
         """Make what is missing; returns the plans that were carried out or refused.
 
-        Without `begins` nothing is done about topics that an operator has decided about: only the flow's own thread
-        may, between two batches.
+        Without `begins` nothing is done about topics that an operator has decided about: only the
+        flow's own thread may, between two batches.
         """
         with self._use:
             plans = self._planned(begins)
-            comparison = self._comparison({plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"})
-            later = comparison.waiting | comparison.stopped | (frozenset() if begins else comparison.decided)
+            comparison = self._comparison(
+                {plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"}
+            )
+            later = (
+                comparison.waiting
+                | comparison.stopped
+                | (frozenset() if begins else comparison.decided)
+            )
             plans = [plan for plan in plans if plan.topic not in later]
-            bare = self._protected.make({plan.topic: plan.target_topic for plan in plans if plan.action == "create"})
+            bare = self._protected.make(
+                {plan.topic: plan.target_topic for plan in plans if plan.action == "create"}
+            )
             refused = bare | self._carry_out([plan for plan in plans if plan.topic not in bare])
-            wanted = [plan for plan in plans if plan.action != "refuse" and plan.topic not in refused]
+            wanted = [
+                plan for plan in plans if plan.action != "refuse" and plan.topic not in refused
+            ]
             refused |= self._begin(comparison, {plan.topic: plan.target_topic for plan in wanted})
             if begins:
                 refused |= self._begin_decided(comparison, {plan.topic for plan in plans})
@@ -159,8 +183,8 @@ class TargetTopics:
             return done
 
     def sync_acls_and_configs(self) -> None:
-        """Before records flow, bring up to date what came about while the flow did not run: ACLs, and configs of the
-        topics that are there. Raises ClusterUnreachable."""
+        """Before records flow, bring up to date what came about while the flow did not run: ACLs,
+        and configs of the topics that are there. Raises ClusterUnreachable."""
         self.sync_acls()
         self.sync_configs()
 
@@ -183,7 +207,8 @@ class TargetTopics:
             self._resume_denied()
 
     def deny(self, refusals: Iterable[TopicRefused]) -> None:
-        """Go on without topics whose records the target does not take, until `check` finds that they may be written."""
+        """Go on without topics whose records the target does not take, until `check` finds that
+        they may be written."""
         with self._use:
             self._denied.add(refusals)
 
@@ -192,7 +217,8 @@ class TargetTopics:
         self._denied.resume({topic: name for topic, name in names if name is not None})
 
     def _planned(self, begins: bool) -> list[TopicPlan]:
-        """What the target lacks. Its own topics are watched even while the source does not answer."""
+        """What the target lacks. Its own topics are watched even while the source does not
+        answer."""
         try:
             plans = self.plan()
             self._silent = False
@@ -206,7 +232,8 @@ class TargetTopics:
             raise
 
     def _comparison(self, names: Mapping[str, str]) -> TargetComparison:
-        """Compare these target topics, by source topic, and all that were noted, with what is there."""
+        """Compare these target topics, by source topic, and all that were noted, with what is
+        there."""
         noted = {
             topic: target
             for topic, target in self.generations.names().items()
@@ -218,15 +245,21 @@ class TargetTopics:
             self._ready.pop(wanted[topic], None)
         return comparison
 
-    def _begin(self, comparison: TargetComparison, names: Mapping[str, str]) -> dict[str, TargetRefused]:
-        """Note the generations that begin now of topics that are there; returns those of which that cannot be done."""
+    def _begin(
+        self, comparison: TargetComparison, names: Mapping[str, str]
+    ) -> dict[str, TargetRefused]:
+        """Note the generations that begin now of topics that are there; returns those of which that
+        cannot be done."""
         return self.generations.begin(
-            comparison, {topic: target for topic, target in names.items() if topic in comparison.begin}
+            comparison,
+            {topic: target for topic, target in names.items() if topic in comparison.begin},
         )
 
-    def _begin_decided(self, comparison: TargetComparison, planned: Collection[str]) -> dict[str, TargetRefused]:
-        """Begin what an operator has decided about topics of which the source has not `told`: it does not answer, or
-        they are gone there. Returns those of which that cannot be done."""
+    def _begin_decided(
+        self, comparison: TargetComparison, planned: Collection[str]
+    ) -> dict[str, TargetRefused]:
+        """Begin what an operator has decided about topics of which the source has not `told`: it
+        does not answer, or they are gone there. Returns those of which that cannot be done."""
         left = {
             topic: target
             for topic, target in self.generations.names().items()
@@ -236,15 +269,21 @@ class TargetTopics:
             return {}
         there = self._target.topics()
         needed = {target: max(1, self.generations.partitions(target)) for target in left.values()}
-        refused = self._make_by_states({t: name for t, name in left.items() if name not in there}, needed)
+        refused = self._make_by_states(
+            {t: name for t, name in left.items() if name not in there}, needed
+        )
         made = {topic: target for topic, target in left.items() if target not in refused}
         untold = self._begin(comparison, made)
         for target in self.generations.living.keys() & set(made.values()):
             self._ready[target] = there[target].partitions if target in there else needed[target]
-        return {**{topic: refused[target] for topic, target in left.items() if target in refused}, **untold}
+        return {
+            **{topic: refused[target] for topic, target in left.items() if target in refused},
+            **untold,
+        }
 
     def _carry_out(self, plans: Sequence[TopicPlan]) -> dict[str, TargetRefused]:
-        """Make and grow topics; returns what the target refused, by source topic. One refused topic stops no other."""
+        """Make and grow topics; returns what the target refused, by source topic. One refused topic
+        stops no other."""
         refused = self._create([plan for plan in plans if plan.action == "create"])
         for plan in plans:
             if plan.action == "add_partitions":
@@ -252,7 +291,9 @@ class TargetTopics:
                     self._target.add_partitions(plan.target_topic, plan.partitions)
                 except TargetRefused as error:
                     refused[plan.target_topic] = error
-        return {plan.topic: refused[plan.target_topic] for plan in plans if plan.target_topic in refused}
+        return {
+            plan.topic: refused[plan.target_topic] for plan in plans if plan.target_topic in refused
+        }
 
     def _create(self, plans: Sequence[TopicPlan]) -> dict[str, TargetRefused]:
         if not plans:
@@ -262,7 +303,9 @@ class TargetTopics:
             configs = self.configs.creation({plan.topic: plan.factor for plan in plans})
         refused = self._target.try_create_topics(
             [
-                TopicInfo(plan.target_topic, plan.partitions, plan.factor, configs.get(plan.topic, ALWAYS))
+                TopicInfo(
+                    plan.target_topic, plan.partitions, plan.factor, configs.get(plan.topic, ALWAYS)
+                )
                 for plan in plans
             ],
             self.configs.not_kept,
@@ -270,8 +313,8 @@ class TargetTopics:
         return {error.topic: error for error in refused}
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:
-        """Be sure that the target answers and that the partitions of a batch are there; asks the clusters only for
-        those not seen before.
+        """Be sure that the target answers and that the partitions of a batch are there; asks the
+        clusters only for those not seen before.
 
         Raises:
             ClusterUnreachable: a cluster does not answer.
@@ -289,29 +332,44 @@ class TargetTopics:
             except ClusterUnusable as error:
                 if error.alias != self.flow.source:
                     raise
-                logger.warning("flow %s: %s; making target topics as the lake knows them", self.flow.name, error)
+                logger.warning(
+                    "flow %s: %s; making target topics as the lake knows them",
+                    self.flow.name,
+                    error,
+                )
             if not any(plan.topic in self.closed() for plan in plans):
                 self._make_staged(plans)
             if any(plan.target_topic not in self._ready for plan in plans):
                 raise TopicsUnmade
 
     def _make_staged(self, plans: Sequence[PartitionPlan]) -> None:
-        """A topic that is gone at the source still has staged records: make it by what the stage holds."""
+        """A topic that is gone at the source still has staged records: make it by what the stage
+        holds."""
         needed: dict[str, int] = {}
         for plan in plans:
             needed[plan.target_topic] = max(needed.get(plan.target_topic, 0), plan.partition + 1)
         names = {plan.topic: plan.target_topic for plan in plans}
-        lacking = {topic: target for topic, target in names.items() if needed[target] > self._ready.get(target, 0)}
+        lacking = {
+            topic: target
+            for topic, target in names.items()
+            if needed[target] > self._ready.get(target, 0)
+        }
         if not lacking:
             return
         comparison = self._comparison(lacking)
         first = {
-            topic: target for topic, target in lacking.items() if topic in comparison.begin.keys() - comparison.decided
+            topic: target
+            for topic, target in lacking.items()
+            if topic in comparison.begin.keys() - comparison.decided
         }
         seen = self._target.topics()
-        refused = self._make_by_states({t: name for t, name in first.items() if name not in seen}, needed)
+        refused = self._make_by_states(
+            {t: name for t, name in first.items() if name not in seen}, needed
+        )
         unmade = {topic: refused[target] for topic, target in first.items() if target in refused}
-        unmade |= self._begin(comparison, {topic: target for topic, target in first.items() if topic not in unmade})
+        unmade |= self._begin(
+            comparison, {topic: target for topic, target in first.items() if topic not in unmade}
+        )
         for topic, target in lacking.items():
             if target not in self.generations.living or topic in unmade:
                 continue
@@ -324,7 +382,9 @@ class TargetTopics:
                 unmade[topic] = error
         self._unmade.add(unmade)
 
-    def _make_by_states(self, lacking: Mapping[str, str], partitions: dict[str, int]) -> dict[str, TargetRefused]:
+    def _make_by_states(
+        self, lacking: Mapping[str, str], partitions: dict[str, int]
+    ) -> dict[str, TargetRefused]:
         if not lacking:
             return {}
         states = self._event_log.states.newest(self.flow.source, fresh=True)

@@ -1,4 +1,5 @@
-"""Topics that a flow goes on without: the target would not make or grow them, or they must not be mirrored."""
+"""Topics that a flow goes on without: the target would not make or grow them, or they must not be
+mirrored."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -10,8 +11,8 @@ _KIND = "topic_refused"
 
 
 class UnmadeTopics:
-    """Those of one flow, reported once each. `topics` are source topics that the target refused, and what it said; each
-    refresh tries them again."""
+    """Those of one flow, reported once each. `topics` are source topics that the target refused,
+    and what it said; each refresh tries them again."""
 
     def __init__(self, flow: str, incidents: Incidents) -> None:
         self.topics: dict[str, TargetRefused] = {}
@@ -23,7 +24,9 @@ class UnmadeTopics:
     def replace(self, refused: Mapping[str, TargetRefused], still: Collection[str]) -> None:
         """All that a refresh was refused; incidents about topics other than `still` are over."""
         self._tell(refused)
-        if not self._checked or self.topics.keys() - refused.keys():  # an earlier process may have reported some
+        if (
+            not self._checked or self.topics.keys() - refused.keys()
+        ):  # an earlier process may have reported some
             self._incidents.over(self._flow, _KIND, still)
             self._checked = True
         self.topics = dict(sorted(refused.items()))
@@ -34,11 +37,14 @@ class UnmadeTopics:
         self.topics = dict(sorted({**self.topics, **refused}.items()))
 
     def tell_plans(self, plans: Sequence[TopicPlan]) -> list[TopicPlan]:
-        """Report planned topics that must not be mirrored; returns the plans except those reported before."""
+        """Report planned topics that must not be mirrored; returns the plans except those reported
+        before."""
         fresh = [plan for plan in plans if plan not in self._reported]
         refused = refusals(fresh)
         self._reported.update(refused)
-        self._incidents.tell_all(self._flow, _KIND, [_refused(self._flow, plan) for plan in refused])
+        self._incidents.tell_all(
+            self._flow, _KIND, [_refused(self._flow, plan) for plan in refused]
+        )
         return fresh
 
     def _tell(self, refused: Mapping[str, TargetRefused]) -> None:
@@ -51,7 +57,7 @@ class UnmadeTopics:
 
 def _refused(flow: str, plan: TopicPlan) -> ReplicationError:
     return ReplicationError(
-        f"flow {flow} does not mirror topic {plan.topic}: {plan.reason}; exclude it with topics_exclude, or give it "
-        "another name at the target",
+        f"flow {flow} does not mirror topic {plan.topic}: {plan.reason}; exclude it with "
+        "topics_exclude, or give it another name at the target",
         topic=plan.topic,
     )

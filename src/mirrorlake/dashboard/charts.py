@@ -1,7 +1,8 @@
-"""Widgets as Vega-Lite charts, drawn up by Altair. Pure: a spec holds no data; the page fills its data set `rows`.
+"""Widgets as Vega-Lite charts, drawn up by Altair. Pure: a spec holds no data; the page fills its
+data set `rows`.
 
-The page evaluates a widget's query; a row that reaches the chart has the query's fields as c0, c1, ... in their order,
-since Vega reads dots and brackets within names as paths.
+The page evaluates a widget's query; a row that reaches the chart has the query's fields as c0, c1,
+... in their order, since Vega reads dots and brackets within names as paths.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,11 @@ from mirrorlake.dashboard.specs import ChartSpec, ComboSpec, HeatmapSpec, PieSpe
 #: Functions that the page registers: they write numbers and times as its counters and tables do.
 QUANTITY, INSTANT, CLOCK = "quantity", "instant", "clock"
 #: The width of a bar that stands for a span of time.
-_TIME_UNITS = {"MINUTE": "utcyearmonthdatehoursminutes", "HOUR": "utcyearmonthdatehours", "DAY": "utcyearmonthdate"}
+_TIME_UNITS = {
+    "MINUTE": "utcyearmonthdatehoursminutes",
+    "HOUR": "utcyearmonthdatehours",
+    "DAY": "utcyearmonthdate",
+}
 _NO_FORMAT = Format(type="number")
 
 
@@ -57,18 +62,31 @@ def _xy(spec: XYSpec, columns: _Columns) -> Any:
         base = _folded(base, made.y, columns)
         order = alt.Order("rank", type="quantitative")  # the first of them lies at the bottom
         y = _axis(alt.Y, "value", made.y.scale, made.y.axis, made.y.format)
-        color = alt.Color("series", type="nominal", sort=[series.displayName for series in made.y.fields], title=None)
+        color = alt.Color(
+            "series",
+            type="nominal",
+            sort=[series.displayName for series in made.y.fields],
+            title=None,
+        )
         tips = [_tip(made.x, columns), *_series_tips(made.y)]
     else:
         y = _positional(alt.Y, made.y, columns)
         color = _color(made.color, columns)
-        tips = [_tip(channel, columns) for channel in (made.x, made.color, made.y) if channel is not None]
+        tips = [
+            _tip(channel, columns)
+            for channel in (made.x, made.color, made.y)
+            if channel is not None
+        ]
     x = _positional(alt.X, made.x, columns, bars=spec.widgetType == "bar")
     if spec.widgetType == "line":
         return _lines(base, x, y, color, tips)
     if spec.widgetType == "area":
-        y["impute"] = alt.ImputeParams(value=0)  # nothing came through: not half of what came before and after
-        return base.mark_area(opacity=0.7, line=True).encode(x=x, y=y, color=color, order=order, tooltip=tips)
+        y["impute"] = alt.ImputeParams(
+            value=0
+        )  # nothing came through: not half of what came before and after
+        return base.mark_area(opacity=0.7, line=True).encode(
+            x=x, y=y, color=color, order=order, tooltip=tips
+        )
     bars = base.mark_bar(cornerRadiusEnd=2)
     return bars.encode(x=x, y=y, color=color, order=order, tooltip=tips, **_offset(spec, columns))
 
@@ -78,7 +96,9 @@ def _lines(base: Any, x: Any, y: Any, color: Any, tips: list[Any]) -> Any:
     near = alt.selection_point(nearest=True, on="pointerover", clear="pointerout", empty=False)
     shown = alt.when(near).then(alt.value(1)).otherwise(alt.value(0))
     lines = base.mark_line(strokeWidth=2, clip=True)
-    points = base.mark_point(filled=True, size=60).encode(opacity=shown, tooltip=tips).add_params(near)
+    points = (
+        base.mark_point(filled=True, size=60).encode(opacity=shown, tooltip=tips).add_params(near)
+    )
     return alt.layer(lines.encode(x=x, y=y, color=color), points.encode(x=x, y=y, color=color))
 
 
@@ -112,7 +132,9 @@ def _heatmap(spec: HeatmapSpec, columns: _Columns) -> Any:
 def _pie(spec: PieSpec, columns: _Columns) -> Any:
     made = spec.encodings
     angle = alt.Theta(columns.names[made.angle.fieldName], type="quantitative", stack=True)
-    ring = alt.Chart().mark_arc(innerRadius=alt.expr("min(width, height) / 3.4"), padAngle=0.01, cornerRadius=2)
+    ring = alt.Chart().mark_arc(
+        innerRadius=alt.expr("min(width, height) / 3.4"), padAngle=0.01, cornerRadius=2
+    )
     tips = [_tip(made.color, columns), _tip(made.angle, columns)]
     return ring.encode(theta=angle, color=_color(made.color, columns), tooltip=tips)
 
@@ -120,8 +142,13 @@ def _pie(spec: PieSpec, columns: _Columns) -> Any:
 def _combo(spec: ComboSpec, columns: _Columns) -> Any:
     """Bars on the left axis, lines on the right one; the colour says which is which."""
     made = spec.encodings
-    names = [series.displayName for side in (made.y.primary, made.y.secondary) for series in side.fields]
-    bars, lines = _folded(alt.Chart(), made.y.primary, columns), _folded(alt.Chart(), made.y.secondary, columns)
+    names = [
+        series.displayName for side in (made.y.primary, made.y.secondary) for series in side.fields
+    ]
+    bars, lines = (
+        _folded(alt.Chart(), made.y.primary, columns),
+        _folded(alt.Chart(), made.y.secondary, columns),
+    )
     sides = []
     for side, marked in (
         (made.y.primary, bars.mark_bar(opacity=0.5, binSpacing=0)),
@@ -130,17 +157,24 @@ def _combo(spec: ComboSpec, columns: _Columns) -> Any:
         x = _positional(alt.X, made.x, columns, bars=True)
         y = _axis(alt.Y, "value", side.scale, side.axis, side.format)
         color = alt.Color("series", type="nominal", title=None, scale=alt.Scale(domain=names))
-        sides.append(marked.encode(x=x, y=y, color=color, tooltip=[_tip(made.x, columns), *_series_tips(side)]))
+        sides.append(
+            marked.encode(
+                x=x, y=y, color=color, tooltip=[_tip(made.x, columns), *_series_tips(side)]
+            )
+        )
     return alt.layer(*sides).resolve_scale(y="independent")
 
 
 def _folded(base: Any, side: Series, columns: _Columns) -> Any:
-    """Several fields of a row as several rows with `series` (the name that people read) and `value`."""
+    """Several fields of a row as several rows with `series` (the name that people read) and
+    `value`."""
     names = {columns.names[series.fieldName]: series.displayName for series in side.fields}
     text = "{" + ", ".join(f"{column}: {_quoted(name)}" for column, name in names.items()) + "}"
     ranks = "{" + ", ".join(f"{column}: {rank}" for rank, column in enumerate(names)) + "}"
     folded = base.transform_fold(list(names), as_=["column", "value"])
-    return folded.transform_calculate(series=f"({text})[datum.column]", rank=f"({ranks})[datum.column]")
+    return folded.transform_calculate(
+        series=f"({text})[datum.column]", rank=f"({ranks})[datum.column]"
+    )
 
 
 def _quoted(text: str) -> str:
@@ -149,14 +183,21 @@ def _quoted(text: str) -> str:
 
 def _positional(kind: Any, channel: Channel, columns: _Columns, bars: bool = False) -> Any:
     made = _axis(
-        kind, columns.names[channel.fieldName], channel.scale, channel.axis, channel.format, channel.displayName
+        kind,
+        columns.names[channel.fieldName],
+        channel.scale,
+        channel.axis,
+        channel.format,
+        channel.displayName,
     )
     if bars and channel.fieldName in columns.units:
         made["timeUnit"] = columns.units[channel.fieldName]
     return made
 
 
-def _axis(kind: Any, column: str, scale: Scale, axis: Axis | None, written: Format | None, name: str = "") -> Any:
+def _axis(
+    kind: Any, column: str, scale: Scale, axis: Axis | None, written: Format | None, name: str = ""
+) -> Any:
     hidden = axis is not None and axis.hideTitle
     title = None if hidden else (axis.title if axis is not None else None) or name or None
     if scale.type == "temporal":
@@ -165,7 +206,13 @@ def _axis(kind: Any, column: str, scale: Scale, axis: Axis | None, written: Form
     if scale.type == "quantitative":
         ticks = alt.Axis(format=_on_axis(written), formatType=QUANTITY, tickCount=5)
         return kind(column, type="quantitative", title=title, axis=ticks)
-    return kind(column, type="ordinal", title=title, sort=_sort(scale), axis=alt.Axis(labelAngle=0, labelLimit=140))
+    return kind(
+        column,
+        type="ordinal",
+        title=title,
+        sort=_sort(scale),
+        axis=alt.Axis(labelAngle=0, labelLimit=140),
+    )
 
 
 def _sort(scale: Scale) -> str:
@@ -182,23 +229,34 @@ def _color(channel: Channel | None, columns: _Columns) -> Any:
     pairs = channel.scale.mappings
     scale = alt.Scale(domain=[pair.value for pair in pairs], range=[pair.color for pair in pairs])
     return alt.Color(
-        columns.names[channel.fieldName], type="nominal", title=None, scale=scale if pairs else alt.Undefined
+        columns.names[channel.fieldName],
+        type="nominal",
+        title=None,
+        scale=scale if pairs else alt.Undefined,
     )
 
 
 def _tip(channel: Channel, columns: _Columns) -> Any:
     column = columns.names[channel.fieldName]
     if channel.scale.type == "temporal":
-        return alt.Tooltip(column, type="temporal", title=channel.displayName, format="", formatType=INSTANT)
+        return alt.Tooltip(
+            column, type="temporal", title=channel.displayName, format="", formatType=INSTANT
+        )
     if channel.scale.type == "categorical":
         return alt.Tooltip(column, type="nominal", title=channel.displayName)
     return alt.Tooltip(
-        column, type="quantitative", title=channel.displayName, format=_written(channel.format), formatType=QUANTITY
+        column,
+        type="quantitative",
+        title=channel.displayName,
+        format=_written(channel.format),
+        formatType=QUANTITY,
     )
 
 
 def _series_tips(side: Series) -> list[Any]:
-    value = alt.Tooltip("value", type="quantitative", format=_written(side.format), formatType=QUANTITY)
+    value = alt.Tooltip(
+        "value", type="quantitative", format=_written(side.format), formatType=QUANTITY
+    )
     return [alt.Tooltip("series", type="nominal", title="Series"), value]
 
 

@@ -1,4 +1,5 @@
-"""The rows behind the dashboard: each data set's query is run read-only, bounded, and only when there is news."""
+"""The rows behind the dashboard: each data set's query is run read-only, bounded, and only when
+there is news."""
 
 import json
 import logging
@@ -27,14 +28,18 @@ logger = logging.getLogger(__name__)
 def check_query(dataset: Dataset) -> None:
     """Refuse what is not one query. Raises InputError.
 
-    For a clear sentence only: `bounded` puts the text where Spark's grammar allows nothing but a query.
+    For a clear sentence only: `bounded` puts the text where Spark's grammar allows nothing but a
+    query.
     """
     if not re.match(r"\s*(SELECT|WITH)\b", dataset.query, re.IGNORECASE) or ";" in dataset.query:
-        raise InputError(f"dataset {dataset.name} of the dashboard must be one SELECT statement; it is only read")
+        raise InputError(
+            f"dataset {dataset.name} of the dashboard must be one SELECT statement; it is only read"
+        )
 
 
 def bounded(dataset: Dataset, time_column: str | None, rows: int) -> str:
-    """The statement that is run: the data set's query as a subquery, cut after `rows` rows and one more."""
+    """The statement that is run: the data set's query as a subquery, cut after `rows` rows and one
+    more."""
     newest = "" if time_column is None else f"\nORDER BY `{time_column}` DESC"
     return f"SELECT * FROM (\n{dataset.query}\n){newest}\nLIMIT {rows + 1}"
 
@@ -45,7 +50,8 @@ def read_data(lake: LakeReader, dashboard: Dashboard, rows: int = MAX_ROWS) -> d
 
 
 class DashboardReader:
-    """Reads a dashboard's data sets from a lake, again and again; those whose tables have no news are not run again."""
+    """Reads a dashboard's data sets from a lake, again and again; those whose tables have no news
+    are not run again."""
 
     def __init__(self, lake: LakeReader, dashboard: Dashboard, rows: int = MAX_ROWS) -> None:
         self._lake = lake
@@ -56,8 +62,8 @@ class DashboardReader:
     def read(self) -> dict[str, Any]:
         """Returns {"at": ms, "seconds", "datasets": {name: {"columns", "rows", "cut"}}}.
 
-        Rows are lists; times are ms since 1970 in UTC; `cut` says that there were more rows. Raises InputError for
-        what is not one query, LakeError for a query that cannot be run.
+        Rows are lists; times are ms since 1970 in UTC; `cut` says that there were more rows. Raises
+        InputError for what is not one query, LakeError for a query that cannot be run.
         """
         began = time.monotonic()
         self._lake.refresh()
@@ -66,10 +72,16 @@ class DashboardReader:
         for dataset in self._dashboard.datasets:
             datasets[dataset.name] = self._read(dataset, times.get(dataset.name))
         now = datetime.now(timezone.utc)
-        return {"at": int(now.timestamp() * 1000), "seconds": round(time.monotonic() - began, 2), "datasets": datasets}
+        return {
+            "at": int(now.timestamp() * 1000),
+            "seconds": round(time.monotonic() - began, 2),
+            "datasets": datasets,
+        }
 
     def _read(self, dataset: Dataset, time_column: str | None) -> dict[str, Any]:
-        mark = data_version(self._lake.directory, dataset.query)  # before the query, so that no commit is missed
+        mark = data_version(
+            self._lake.directory, dataset.query
+        )  # before the query, so that no commit is missed
         known = self._known.get(dataset.name)
         if known is not None and mark is not None and known[0] == mark:
             return known[1]
@@ -77,7 +89,9 @@ class DashboardReader:
         try:
             table = self._lake.arrow(bounded(dataset, time_column, self._rows)).read_all()
         except InputError as error:
-            raise LakeError(f"dataset {dataset.name} of the dashboard cannot be read: {error}") from error
+            raise LakeError(
+                f"dataset {dataset.name} of the dashboard cannot be read: {error}"
+            ) from error
         document = _document(table, self._rows)
         self._known[dataset.name] = (mark, document)
         return document
@@ -114,13 +128,18 @@ SHARE = 4
 
 
 class Snapshots:
-    """What the page is answered with: read again when a browser asks and the last answer is old enough.
+    """What the page is answered with: read again when a browser asks and the last answer is old
+    enough.
 
-    While no browser asks, nothing is read. Many lookers share one answer, and one reader works at a time.
+    While no browser asks, nothing is read. Many lookers share one answer, and one reader works at a
+    time.
     """
 
     def __init__(
-        self, read: Callable[[], dict[str, Any]], seconds: float, now: Callable[[], float] = time.monotonic
+        self,
+        read: Callable[[], dict[str, Any]],
+        seconds: float,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._read = read
         self._now = now
@@ -143,5 +162,12 @@ class Snapshots:
 
 def to_json(document: object) -> bytes:
     """As compact JSON that may stand within a page's script: no letter of it can end the script."""
-    text = json.dumps(document, separators=(",", ":"), ensure_ascii=False, default=str, allow_nan=False)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029").encode()
+    text = json.dumps(
+        document, separators=(",", ":"), ensure_ascii=False, default=str, allow_nan=False
+    )
+    return (
+        text.replace("<", "\\u003c")
+        .replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029")
+        .encode()
+    )

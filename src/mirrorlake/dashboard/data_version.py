@@ -1,8 +1,9 @@
 """Whether a query would give other rows than before, without running it.
 
-A local table's newest commit is the newest file of its log; a query whose tables have no new commits gives what it
-gave, unless it depends on the time. Which tables a query reads is found by their names in its text, and in that of the
-views that it names: a word too many only means one more read.
+A local table's newest commit is the newest file of its log; a query whose tables have no new
+commits gives what it gave, unless it depends on the time. Which tables a query reads is found by
+their names in its text, and in that of the views that it names: a word too many only means one more
+read.
 """
 
 import os
@@ -20,7 +21,11 @@ def data_version(directory: Path | None, query: str) -> DataVersion:
     words = _words(query)
     if directory is None or "current_timestamp" in words:
         return None
-    return tuple((table, _newest_commit(directory / table / "_delta_log")) for table in TABLES if table in words)
+    return tuple(
+        (table, _newest_commit(directory / table / "_delta_log"))
+        for table in TABLES
+        if table in words
+    )
 
 
 def _words(text: str) -> set[str]:
@@ -36,6 +41,8 @@ def _newest_commit(log: Path) -> str:
     """Empty for a table that is not there yet."""
     try:
         with os.scandir(log) as entries:
-            return max((entry.name for entry in entries if entry.name.endswith(".json")), default="")
+            return max(
+                (entry.name for entry in entries if entry.name.endswith(".json")), default=""
+            )
     except FileNotFoundError:
         return ""

@@ -1,4 +1,5 @@
-"""What a widget of a .lvdash.json file shows of its query's fields: axes, colours, numbers, columns. Pure."""
+"""What a widget of a .lvdash.json file shows of its query's fields: axes, colours, numbers,
+columns. Pure."""
 
 from typing import Literal
 
@@ -76,7 +77,8 @@ class CellStyle(Part):
 
 
 class Sort(Part):
-    """What categories are sorted by: the values on the other axis, rising or (`-reversed`) falling."""
+    """What categories are sorted by: the values on the other axis, rising or (`-reversed`)
+    falling."""
 
     by: Literal["x", "y", "x-reversed", "y-reversed"]
 

@@ -1,7 +1,7 @@
 """The expressions that a widget's field may be, taken apart. Pure.
 
-A backticked column; SUM, AVG, MIN, MAX or COUNT of one; COUNT(`*`); COUNT(DISTINCT ...); DATE_TRUNC to a unit. Whatever
-needs more belongs into a view.
+A backticked column; SUM, AVG, MIN, MAX or COUNT of one; COUNT(`*`); COUNT(DISTINCT ...); DATE_TRUNC
+to a unit. Whatever needs more belongs into a view.
 """
 
 import re
@@ -19,8 +19,8 @@ _TRUNC = re.compile(rf'DATE_TRUNC\("(?P<unit>MINUTE|HOUR|DAY)", {_COLUMN}\)')
 
 @dataclass(frozen=True)
 class FieldPlan:
-    """One field: what is done with which column. `unit` is MINUTE, HOUR or DAY for `trunc`; the column of COUNT(`*`)
-    is `*`."""
+    """One field: what is done with which column. `unit` is MINUTE, HOUR or DAY for `trunc`; the
+    column of COUNT(`*`) is `*`."""
 
     kind: Kind
     column: str
@@ -32,7 +32,8 @@ class FieldPlan:
 
 
 def parse_expression(text: str) -> FieldPlan:
-    """Take an expression apart. Raises ValueError, with a sentence, for one that is none of ours."""
+    """Take an expression apart. Raises ValueError, with a sentence, for one that is none of
+    ours."""
     if match := _PLAIN.fullmatch(text):
         return FieldPlan("plain", match["column"])
     if match := _DISTINCT.fullmatch(text):
@@ -40,7 +41,15 @@ def parse_expression(text: str) -> FieldPlan:
     if match := _TRUNC.fullmatch(text):
         return FieldPlan("trunc", match["column"], match["unit"])
     if match := _AGGREGATE.fullmatch(text):
-        kinds: dict[str, Kind] = {"SUM": "sum", "AVG": "avg", "MIN": "min", "MAX": "max", "COUNT": "count"}
+        kinds: dict[str, Kind] = {
+            "SUM": "sum",
+            "AVG": "avg",
+            "MIN": "min",
+            "MAX": "max",
+            "COUNT": "count",
+        }
         if match["column"] != "*" or match["function"] == "COUNT":
             return FieldPlan(kinds[match["function"]], match["column"])
-    raise ValueError(f"the expression {text} is not one of those that dashboards have; put the logic into a view")
+    raise ValueError(
+        f"the expression {text} is not one of those that dashboards have; put the logic into a view"
+    )

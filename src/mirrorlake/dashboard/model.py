@@ -1,7 +1,7 @@
 """The dashboard's file, read and checked. An error names the widget that cannot be shown, and why.
 
-What is checked beyond the types is the law that makes a widget show data: each `fieldName` of a widget's encodings is
-the `name` of a field of its query.
+What is checked beyond the types is the law that makes a widget show data: each `fieldName` of a
+widget's encodings is the `name` of a field of its query.
 """
 
 import json
@@ -47,13 +47,16 @@ class Dashboard(Part):
 
 
 def plan_fields(widget: Widget, query: Query) -> dict[str, FieldPlan]:
-    """What each field of a query is, by name. Raises InputError for an expression that is not known."""
+    """What each field of a query is, by name. Raises InputError for an expression that is not
+    known."""
     plans = {}
     for query_field in query.fields:
         try:
             plans[query_field.name] = parse_expression(query_field.expression)
         except ValueError as error:
-            raise InputError(f"widget {widget.name} of the dashboard cannot be shown: {error}") from error
+            raise InputError(
+                f"widget {widget.name} of the dashboard cannot be shown: {error}"
+            ) from error
     return plans
 
 
@@ -86,7 +89,8 @@ def load_dashboard(text: str | None = None) -> Dashboard:
 
 
 def shipped_text() -> str:
-    """The file of the bundle: in the package, where it was installed from a wheel, else in the checkout."""
+    """The file of the bundle: in the package, where it was installed from a wheel, else in the
+    checkout."""
     packaged = files("mirrorlake.dashboard") / _FILE
     if packaged.is_file():
         return packaged.read_text(encoding="utf-8")
@@ -94,7 +98,9 @@ def shipped_text() -> str:
     try:
         return checkout.read_text(encoding="utf-8")
     except OSError as error:
-        raise InputError(f"the dashboard's file is missing from this installation ({checkout})") from error
+        raise InputError(
+            f"the dashboard's file is missing from this installation ({checkout})"
+        ) from error
 
 
 def _check(dashboard: Dashboard) -> None:
@@ -127,7 +133,9 @@ def _hold_law(widget: Widget, queries: dict[str, Query]) -> None:
                 raise _wrong(widget, f"it has no query {filter_field.queryName}")
             if filter_field.fieldName not in {field.name for field in query.fields}:
                 raise _wrong(
-                    widget, f"no field of its query {filter_field.queryName} is named {filter_field.fieldName}"
+                    widget,
+                    f"no field of its query {filter_field.queryName} is named "
+                    f"{filter_field.fieldName}",
                 )
         return
     if len(queries) != 1 or spec is None:

@@ -1,4 +1,5 @@
-"""The page as one document: the dashboard's widgets, Vega's scripts and our own, and nothing from elsewhere."""
+"""The page as one document: the dashboard's widgets, Vega's scripts and our own, and nothing from
+elsewhere."""
 
 import base64
 import hashlib
@@ -11,7 +12,13 @@ from mirrorlake.dashboard.charts import chart
 from mirrorlake.dashboard.data import to_json
 from mirrorlake.dashboard.model import Dashboard, filter_targets, plan_fields
 from mirrorlake.dashboard.parts import Page, Placed, Widget
-from mirrorlake.dashboard.specs import ChartSpec, CounterSpec, RangeFilterSpec, TableSpec, ValuesFilterSpec
+from mirrorlake.dashboard.specs import (
+    ChartSpec,
+    CounterSpec,
+    RangeFilterSpec,
+    TableSpec,
+    ValuesFilterSpec,
+)
 
 _SCRIPTS = ("format.js", "query.js", "theme.js", "widgets.js", "filters.js", "page.js")
 TITLE = "mirrorlake"
@@ -19,10 +26,14 @@ TITLE = "mirrorlake"
 _EMBED = "window.vegaEmbed = vegaEmbed;"
 
 
-def render(dashboard: Dashboard, data: dict[str, Any] | None, refresh: float | None, place: str) -> str:
-    """The page. With `data` it shows just that, for ever; without, it asks /data.json every `refresh` seconds.
+def render(
+    dashboard: Dashboard, data: dict[str, Any] | None, refresh: float | None, place: str
+) -> str:
+    """The page. With `data` it shows just that, for ever; without, it asks /data.json every
+    `refresh` seconds.
 
-    `place` says which lake it shows. The page's own policy lets it load nothing, and run nothing but its own scripts.
+    `place` says which lake it shows. The page's own policy lets it load nothing, and run nothing
+    but its own scripts.
     """
     state = {"dashboard": document(dashboard), "data": data, "refresh": refresh, "place": place}
     css, scripts = _static("page.css"), [vl_convert.javascript_bundle(_EMBED), _own_script(state)]
@@ -48,9 +59,15 @@ def render(dashboard: Dashboard, data: dict[str, Any] | None, refresh: float | N
 
 
 def document(dashboard: Dashboard) -> dict[str, Any]:
-    """The dashboard as the page's script reads it: widgets with what to compute and how to draw it."""
+    """The dashboard as the page's script reads it: widgets with what to compute and how to draw
+    it."""
     shown = [page for page in dashboard.pages if page.pageType == "PAGE_TYPE_CANVAS"]
-    filters = [placed.widget for page in dashboard.pages for placed in page.layout if _is_filter(placed.widget)]
+    filters = [
+        placed.widget
+        for page in dashboard.pages
+        for placed in page.layout
+        if _is_filter(placed.widget)
+    ]
     return {
         "pages": [_page(page) for page in shown],
         "filters": [_filter(widget) for widget in filters],
@@ -60,8 +77,12 @@ def document(dashboard: Dashboard) -> dict[str, Any]:
 
 
 def _page(page: Page) -> dict[str, Any]:
-    placed = sorted(page.layout, key=lambda placed_widget: (placed_widget.position.y, placed_widget.position.x))
-    widgets = [_widget(placed_widget) for placed_widget in placed if not _is_filter(placed_widget.widget)]
+    placed = sorted(
+        page.layout, key=lambda placed_widget: (placed_widget.position.y, placed_widget.position.x)
+    )
+    widgets = [
+        _widget(placed_widget) for placed_widget in placed if not _is_filter(placed_widget.widget)
+    ]
     return {"name": page.name, "title": page.displayName, "widgets": widgets}
 
 
@@ -82,12 +103,17 @@ def _widget(placed: Placed) -> dict[str, Any]:
         "fields": [plans[name].document() for name in names],
         "raw": query.disaggregated,
         "orders": [
-            {"column": order.expression.strip("`"), "falls": order.direction == "DESC"} for order in query.orders
+            {"column": order.expression.strip("`"), "falls": order.direction == "DESC"}
+            for order in query.orders
         ],
     }
     if isinstance(spec, CounterSpec):
         value = spec.encodings.value.model_dump(exclude_none=True)
-        return {**made, "kind": "counter", "value": {**value, "index": names.index(spec.encodings.value.fieldName)}}
+        return {
+            **made,
+            "kind": "counter",
+            "value": {**value, "index": names.index(spec.encodings.value.fieldName)},
+        }
     if isinstance(spec, TableSpec):
         columns = [
             {**column.model_dump(exclude_none=True), "index": names.index(column.fieldName)}

@@ -1,7 +1,8 @@
-"""The parts of a .lvdash.json file, typed: what of Databricks' format (AI/BI dashboards, 12 columns) we use. Pure.
+"""The parts of a .lvdash.json file, typed: what of Databricks' format (AI/BI dashboards, 12
+columns) we use. Pure.
 
-Names are the file's. A key, a widget type or a version that is not written down here is an error, so that a widget is
-never drawn in part.
+Names are the file's. A key, a widget type or a version that is not written down here is an error,
+so that a widget is never drawn in part.
 """
 
 from typing import Literal
@@ -40,8 +41,8 @@ class Order(Part):
 
 
 class Query(Part):
-    """What a widget takes from a dataset: raw rows if `disaggregated`, else groups by the fields that are no
-    aggregates."""
+    """What a widget takes from a dataset: raw rows if `disaggregated`, else groups by the fields
+    that are no aggregates."""
 
     datasetName: str
     fields: tuple[QueryField, ...]
@@ -57,7 +58,8 @@ class NamedQuery(Part):
 
 
 class Lines(Part):
-    """The text of a text widget, concatenated. Of Markdown, a heading with # and paragraphs are shown."""
+    """The text of a text widget, concatenated. Of Markdown, a heading with # and paragraphs are
+    shown."""
 
     lines: tuple[str, ...]
 

@@ -14,9 +14,12 @@ logger = logging.getLogger(__name__)
 
 
 class DashboardServer(ThreadingHTTPServer):
-    """Answers / with the page and /data.json with the newest rows; nothing else, and only GET and HEAD."""
+    """Answers / with the page and /data.json with the newest rows; nothing else, and only GET and
+    HEAD."""
 
-    daemon_threads = False  # ending waits for a read in flight: the interpreter cannot end beneath it
+    daemon_threads = (
+        False  # ending waits for a read in flight: the interpreter cannot end beneath it
+    )
 
     def __init__(self, page: str, newest: Callable[[], bytes], port: int) -> None:
         """Listen; port 0 is any free one. Raises InputError when the port is taken."""
@@ -26,7 +29,8 @@ class DashboardServer(ThreadingHTTPServer):
             super().__init__((ADDRESS, port), _Handler)
         except OSError as error:
             raise InputError(
-                f"the dashboard cannot listen on {ADDRESS}:{port} ({error.strerror}); choose another --port"
+                f"the dashboard cannot listen on {ADDRESS}:{port} ({error.strerror}); choose "
+                "another --port"
             ) from error
 
     @property
@@ -47,7 +51,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _response(self) -> tuple[HTTPStatus, str, bytes]:
         port = self.server.server_port
-        # A page of elsewhere whose name was made to lead here (DNS rebinding) still says its own name.
+        # A page of elsewhere whose name was made to lead here (DNS rebinding) still says its own
+        # name.
         if self.headers.get("Host") not in (f"{ADDRESS}:{port}", f"localhost:{port}"):
             return HTTPStatus.FORBIDDEN, "text/plain", b"this page is only for this machine\n"
         if self.path == "/":
@@ -58,7 +63,11 @@ class _Handler(BaseHTTPRequestHandler):
             return HTTPStatus.OK, "application/json", self.server.newest()
         except MirrorlakeError as error:
             logger.warning("%s", error)
-            return HTTPStatus.SERVICE_UNAVAILABLE, "application/json", to_json({"error": str(error)})
+            return (
+                HTTPStatus.SERVICE_UNAVAILABLE,
+                "application/json",
+                to_json({"error": str(error)}),
+            )
 
     def _answer(self, status: HTTPStatus, kind: str, body: bytes) -> None:
         self.send_response(status)

@@ -138,6 +138,13 @@ FilterSpec = ValuesFilterSpec | RangeFilterSpec
 
 
 Spec = Annotated[
-    CounterSpec | XYSpec | HeatmapSpec | PieSpec | ComboSpec | TableSpec | ValuesFilterSpec | RangeFilterSpec,
+    CounterSpec
+    | XYSpec
+    | HeatmapSpec
+    | PieSpec
+    | ComboSpec
+    | TableSpec
+    | ValuesFilterSpec
+    | RangeFilterSpec,
     Field(discriminator="widgetType"),
 ]

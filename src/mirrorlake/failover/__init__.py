@@ -1,1 +1,2 @@
-"""Going over to the other cluster: the last catch-up, groups moved, queries moved, what was left behind."""
+"""Going over to the other cluster: the last catch-up, groups moved, queries moved, what was left
+behind."""

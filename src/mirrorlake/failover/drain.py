@@ -1,4 +1,5 @@
-"""The last catch-up before groups are moved: a flow goes up to the end offsets that its source has now."""
+"""The last catch-up before groups are moved: a flow goes up to the end offsets that its source has
+now."""
 
 import logging
 import time
@@ -17,19 +18,23 @@ from mirrorlake.run.replicator import Replicator, RunOptions
 
 logger = logging.getLogger(__name__)
 
-#: How long a running `mirrorlake run` may take to come up to the end, and how often it is checked, seconds.
+#: How long a running `mirrorlake run` may take to come up to the end, and how often it is checked,
+#: seconds.
 WAIT_SECONDS = 120.0
 LOOK_SECONDS = 2.0
-#: How long transactions that are open at the source may take to end: those of producers that go on are over by then.
+#: How long transactions that are open at the source may take to end: those of producers that go on
+#: are over by then.
 OPEN_SECONDS = 10.0
 
 
 def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
-    """Bring a flow up to the end of its source: by this process, or by waiting for the one that runs it.
+    """Bring a flow up to the end of its source: by this process, or by waiting for the one that
+    runs it.
 
-    Where it cannot be known that no other process runs the flow, this one does not: two that produce would write twice.
-    What stops it is reported and not raised; positions behind what is there are then held back. Raises ClusterUnusable,
-    and LakeError when the lake was opened to be read.
+    Where it cannot be known that no other process runs the flow, this one does not: two that
+    produce would write twice. What stops it is reported and not raised; positions behind what is
+    there are then held back. Raises ClusterUnusable, and LakeError when the lake was opened to be
+    read.
     """
     ends, held, silent = _ends(connections, flow)
     counted: list[int] = []
@@ -50,20 +55,33 @@ def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
         missing = _wait(lake, flow, ends)
         detail = detail if missing else None
     if silent and detail is None:
-        detail = f"{len(silent)} partitions of {flow.source}, such as {silent[0]}, did not report their end"
+        detail = (
+            f"{len(silent)} partitions of {flow.source}, such as {silent[0]}, did not report "
+            "their end"
+        )
     missing += silent
     complete = not missing and not held and detail is None
     return Drained(flow.name, complete, sum(counted), tuple(missing), detail, tuple(held))
 
 
-def _ends(connections: Connections, flow: ResolvedFlow) -> tuple[dict[TopicAndPartition, int], list[str], list[str]]:
-    """The ends of a flow's partitions at its source, as consumers of committed records get them; the transactions that
-    stay open there, a sentence each; and the partitions whose leader does not report its end."""
+def _ends(
+    connections: Connections, flow: ResolvedFlow
+) -> tuple[dict[TopicAndPartition, int], list[str], list[str]]:
+    """The ends of a flow's partitions at its source, as consumers of committed records get them;
+    the transactions that stay open there, a sentence each; and the partitions whose leader does not
+    report its end."""
     admin = connections.admin(flow.source)
     selection = flow.selection
-    topics = [info for name, info in admin.topics().items() if selection.selects(name) and not flow.pauses(name)]
+    topics = [
+        info
+        for name, info in admin.topics().items()
+        if selection.selects(name) and not flow.pauses(name)
+    ]
     keys = [(info.name, partition) for info in topics for partition in range(info.partitions)]
-    marks, ends = admin.end_offsets(keys, committed=False, skip_silent=True), admin.end_offsets(keys, skip_silent=True)
+    marks, ends = (
+        admin.end_offsets(keys, committed=False, skip_silent=True),
+        admin.end_offsets(keys, skip_silent=True),
+    )
     deadline = time.monotonic() + OPEN_SECONDS
     while (waiting := _open(ends, marks)) and time.monotonic() < deadline:
         time.sleep(LOOK_SECONDS)
@@ -72,7 +90,9 @@ def _ends(connections: Connections, flow: ResolvedFlow) -> tuple[dict[TopicAndPa
     return ends, _held(connections, flow, ends, marks), silent
 
 
-def _open(ends: Mapping[TopicAndPartition, int], marks: Mapping[TopicAndPartition, int]) -> list[TopicAndPartition]:
+def _open(
+    ends: Mapping[TopicAndPartition, int], marks: Mapping[TopicAndPartition, int]
+) -> list[TopicAndPartition]:
     """Partitions whose last stable offset has not come to the end that their log had."""
     return [key for key, end in ends.items() if end < marks.get(key, end)]
 
@@ -87,12 +107,17 @@ def _held(
     known = connections.open_transactions(flow.source, keys)
     sentences = []
     for key in sorted(keys):
-        whose = f"producer id {known[key].producer_id}" if key in known else "a producer that is not known"
+        whose = (
+            f"producer id {known[key].producer_id}"
+            if key in known
+            else "a producer that is not known"
+        )
         written = known[key].written_ms / 1000 if key in known else None
         since = "" if written is None else f", which wrote last {time.time() - written:.0f} s ago"
         sentences.append(
-            f"a transaction of {whose}{since}, is open at offset {ends[key]} of {key[0]}-{key[1]} on {flow.source}: "
-            f"{marks[key] - ends[key]:,} offsets behind it are mirrored when it ends"
+            f"a transaction of {whose}{since}, is open at offset {ends[key]} of {key[0]}-{key[1]} "
+            f"on {flow.source}: {marks[key] - ends[key]:,} offsets behind it are mirrored when it "
+            "ends"
         )
     return sentences
 
@@ -107,7 +132,9 @@ def _is_free(lake: Lake, flow: ResolvedFlow) -> tuple[bool, str | None]:
     except LakeError as error:
         return False, str(error)
     lease.release()
-    if run_by_other_process(lake, [flow.name]) is not None:  # a lock of this host says nothing about another one
+    if (
+        run_by_other_process(lake, [flow.name]) is not None
+    ):  # a lock of this host says nothing about another one
         return False, f"another process runs flow {flow.name}, and did not come to the end in time"
     return True, None
 
@@ -116,13 +143,18 @@ def _wait(lake: Lake, flow: ResolvedFlow, ends: dict[TopicAndPartition, int]) ->
     deadline = time.monotonic() + WAIT_SECONDS
     translator = Translator(lake, flow.name)
     while (missing := _missing(translator, ends)) and time.monotonic() < deadline:
-        logger.info("flow %s: waiting for %d partitions to come to their end", flow.name, len(missing))
+        logger.info(
+            "flow %s: waiting for %d partitions to come to their end", flow.name, len(missing)
+        )
         time.sleep(LOOK_SECONDS)
     return missing
 
 
 def _missing(translator: Translator, ends: dict[TopicAndPartition, int]) -> list[str]:
-    """Partitions of which something is not mapped yet: an end that translates exactly has been reached."""
+    """Partitions of which something is not mapped yet: an end that translates exactly has been
+    reached."""
     asked = [(topic, partition, end) for (topic, partition), end in ends.items() if end > 0]
     translated = translator.translate(asked, None)
-    return [f"{key[0]}-{key[1]}" for key in asked if key not in translated or not translated[key].exact]
+    return [
+        f"{key[0]}-{key[1]}" for key in asked if key not in translated or not translated[key].exact
+    ]

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Drained:
-    """How a catch-up ended. `missing` are partitions whose end was not reached; `records` were produced
-    by it; `held` says which transactions are open at the source, and keep records back."""
+    """How a catch-up ended. `missing` are partitions whose end was not reached; `records` were
+    produced by it; `held` says which transactions are open at the source, and keep records back."""
 
     flow: str
     complete: bool

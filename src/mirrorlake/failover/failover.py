@@ -1,7 +1,9 @@
-"""`mirrorlake failover` and `failback`: groups moved to the other cluster, verified by reading back, and noted down.
+"""`mirrorlake failover` and `failback`: groups moved to the other cluster, verified by reading
+back, and noted down.
 
-Resumable: every step checks what is there, so that a second run after a kill does what is left and ends in the same
-state. Nothing is remembered but in the groups themselves, `changes` and `checkpoints`.
+Resumable: every step checks what is there, so that a second run after a kill does what is left and
+ends in the same state. Nothing is remembered but in the groups themselves, `changes` and
+`checkpoints`.
 """
 
 import logging
@@ -20,7 +22,15 @@ from mirrorlake.groups.checkpoint_plan import GroupPartition
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
 from mirrorlake.groups.inventory import GroupInventory, take_inventory, why_unreachable
 from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_groups
-from mirrorlake.groups.moves import FAILBACK, MoveResult, documents, kept, mark_synced, plan_moves, verified
+from mirrorlake.groups.moves import (
+    FAILBACK,
+    MoveResult,
+    documents,
+    kept,
+    mark_synced,
+    plan_moves,
+    verified,
+)
 from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.groups.sync_plan import TargetGroup, may_have_members
 from mirrorlake.kafka.connections import Connections
@@ -47,7 +57,9 @@ class MoveOptions:
     drain: bool = True
 
 
-def move_groups(lake: Lake, connections: Connections, direction: Direction, options: MoveOptions) -> dict[str, Any]:
+def move_groups(
+    lake: Lake, connections: Connections, direction: Direction, options: MoveOptions
+) -> dict[str, Any]:
     """Move groups along a way.
 
     Returns:
@@ -67,17 +79,23 @@ def move_groups(lake: Lake, connections: Connections, direction: Direction, opti
     gone = why_unreachable(connections, direction)
     drained = _catch_up(lake, connections, direction) if options.drain and not gone else []
     inventory = take_inventory(lake.now, connections, direction, options.groups, gone)
-    with sole_mover(lake, direction.flow, SYNC_SECONDS):  # group sync would move the same groups beside us
+    with sole_mover(
+        lake, direction.flow, SYNC_SECONDS
+    ):  # group sync would move the same groups beside us
         results, goals = _planned(lake.now, connections, direction, inventory, options.force)
         results = carry_out(connections.groups(direction.goal), results, goals, options.force)
         _note_down(lake, direction, results)
     return _document(lake.reader, direction, inventory, results, drained)
 
 
-def planned_moves(lake: Reader, connections: Connections, direction: Direction, options: MoveOptions) -> dict[str, Any]:
+def planned_moves(
+    lake: Reader, connections: Connections, direction: Direction, options: MoveOptions
+) -> dict[str, Any]:
     """What `move_groups` would do, as the same document: changes nothing. Raises as that does."""
     connections.admin(direction.goal).cluster_id()
-    inventory = take_inventory(lake, connections, direction, options.groups, why_unreachable(connections, direction))
+    inventory = take_inventory(
+        lake, connections, direction, options.groups, why_unreachable(connections, direction)
+    )
     results = _planned(lake, connections, direction, inventory, options.force)[0]
     return {**_document(lake, direction, inventory, results, []), "dry_run": True}
 
@@ -105,12 +123,17 @@ def _document(
 
 
 def _catch_up(lake: Lake, connections: Connections, direction: Direction) -> list[Drained]:
-    """Drain the flow, and on the way back the opposite one too: what was written at the target goes to the source."""
+    """Drain the flow, and on the way back the opposite one too: what was written at the target goes
+    to the source."""
     flows = [direction.flow]
     opposite = opposite_name(direction.flow)
     if direction.reverse and opposite in connections.topology.flows:
         flows.append(connections.topology.flow(opposite))
-    return [flow_drained for flow in flows if (flow_drained := _drained(lake, connections, flow)) is not None]
+    return [
+        flow_drained
+        for flow in flows
+        if (flow_drained := _drained(lake, connections, flow)) is not None
+    ]
 
 
 def _drained(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained | None:
@@ -118,7 +141,9 @@ def _drained(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Draine
     if not flow.settings.enabled or flow.paused:
         return None
     try:
-        from mirrorlake.failover.drain import drain  # it runs the flow by Spark, which a dry run does without
+        from mirrorlake.failover.drain import (
+            drain,
+        )  # it runs the flow by Spark, which a dry run does without
 
         return drain(lake, connections, flow)
     except ClusterUnusable as error:
@@ -129,22 +154,33 @@ def _drained(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Draine
 
 
 def _planned(
-    lake: Reader, connections: Connections, direction: Direction, inventory: GroupInventory, force: bool
+    lake: Reader,
+    connections: Connections,
+    direction: Direction,
+    inventory: GroupInventory,
+    force: bool,
 ) -> tuple[list[MoveResult], dict[str, TargetGroup]]:
     """What is to be done, and the groups at the goal that it was decided by."""
     starts = logs.starts(
-        connections.admin(direction.goal), {standing.checkpoint.target for standing in inventory.standings}
+        connections.admin(direction.goal),
+        {standing.checkpoint.target for standing in inventory.standings},
     )
     names = {standing.checkpoint.group_id for standing in inventory.standings}
     goals, errors = target_groups(connections.groups(direction.goal), names, starts)
-    newest = {key: checkpoint for key, (checkpoint, _) in newest_checkpoints(lake, direction.flow.name).items()}
-    return plan_moves(mark_synced(inventory.standings, newest, direction.reverse), goals, errors, force), goals
+    newest = {
+        key: checkpoint
+        for key, (checkpoint, _) in newest_checkpoints(lake, direction.flow.name).items()
+    }
+    return plan_moves(
+        mark_synced(inventory.standings, newest, direction.reverse), goals, errors, force
+    ), goals
 
 
 def carry_out(
     goal: GroupAdmin, results: Sequence[MoveResult], goals: Mapping[str, TargetGroup], force: bool
 ) -> list[MoveResult]:
-    """Send what is to be moved, group by group, and read it back. `goals` are the groups that it was decided by."""
+    """Send what is to be moved, group by group, and read it back. `goals` are the groups that it
+    was decided by."""
     moving = [result.standing.checkpoint for result in results if result.done == "would move"]
     sent: dict[GroupPartition, Sent] = {}
     for step in move_in_steps(goal, goals, moving, force, at_once=1):
@@ -152,7 +188,9 @@ def carry_out(
         failpoints.reached("group-moved")
     now = _read_back(goal, {checkpoint.group_id for checkpoint in moving})
     return [
-        result if result.done != "would move" else _done(result, sent[result.standing.checkpoint.group_partition], now)
+        result
+        if result.done != "would move"
+        else _done(result, sent[result.standing.checkpoint.group_partition], now)
         for result in results
     ]
 
@@ -177,16 +215,27 @@ def _read_back(goal: GroupAdmin, groups: set[str]) -> GroupPositions:
 
 def _note_down(lake: Lake, direction: Direction, results: Sequence[MoveResult]) -> None:
     # What is there and was never noted was moved by a run that was killed before it came to this.
-    changed = [result for result in results if result.done != "there" or not result.standing.checkpoint.synced]
+    changed = [
+        result
+        for result in results
+        if result.done != "there" or not result.standing.checkpoint.synced
+    ]
     EventLog(lake).record(direction.flow.name, [result.change() for result in changed])
     # What failback did not move is no position of the source, and so no checkpoint.
     noted = ("moved", "there") if direction.reverse else ("moved", "there", "kept", "failed")
-    rows = [result.checkpoint(direction.reverse, _word(direction)) for result in changed if result.done in noted]
+    rows = [
+        result.checkpoint(direction.reverse, _word(direction))
+        for result in changed
+        if result.done in noted
+    ]
     append_checkpoints(lake, direction.flow.name, rows)
 
 
 def _left(
-    direction: Direction, inventory: GroupInventory, results: Sequence[MoveResult], drained: Sequence[Drained]
+    direction: Direction,
+    inventory: GroupInventory,
+    results: Sequence[MoveResult],
+    drained: Sequence[Drained],
 ) -> list[str]:
     """What is not as it should be, one sentence each."""
     left = [
@@ -199,8 +248,13 @@ def _left(
         for flow_drained in drained
         for sentence in flow_drained.held
     ]
-    left += [f"cluster {direction.origin} did not report all its groups: {why}" for why in inventory.untold]
-    left += [f"group {group} was not reported: {why}" for group, why in sorted(inventory.errors.items())]
+    left += [
+        f"cluster {direction.origin} did not report all its groups: {why}"
+        for why in inventory.untold
+    ]
+    left += [
+        f"group {group} was not reported: {why}" for group, why in sorted(inventory.errors.items())
+    ]
     left += [f"topic {topic}: {why}" for topic, why in inventory.closed.items()]
     left += _without_counterpart(direction, inventory)
     return left + [_left_over(direction, result) for result in results if result.is_left]
@@ -213,11 +267,18 @@ def _without_counterpart(direction: Direction, inventory: GroupInventory) -> lis
         places.setdefault((group, topic), []).append((partition, position))
     return [
         f"group {group} has no position at {direction.goal} for {topic}, where it stands at "
-        f"{', '.join(f'{position} of partition {partition}' for partition, position in items[:_NAMED])}"
-        f"{f' and in {len(items) - _NAMED} partitions more' if len(items) > _NAMED else ''}: "
-        + _unmirrored(direction, topic)
-        for (group, topic), items in places.items()
+        f"{_positions_named(positions)}: {_unmirrored(direction, topic)}"
+        for (group, topic), positions in places.items()
     ]
+
+
+def _positions_named(positions: Sequence[tuple[int, int]]) -> str:
+    """Some of a topic's (partition, position), as words."""
+    named = ", ".join(
+        f"{position} of partition {number}" for number, position in positions[:_NAMED]
+    )
+    more = len(positions) - _NAMED
+    return f"{named} and in {more} partitions more" if more > 0 else named
 
 
 def _unmirrored(direction: Direction, topic: str) -> str:
@@ -235,9 +296,14 @@ def _left_over(direction: Direction, result: MoveResult) -> str:
     reasons = []
     if standing.past is not None:
         place = f"{checkpoint.topic}-{checkpoint.partition} on {direction.origin} ({standing.past})"
-        reasons.append(f"its position {checkpoint.source_position} lies behind the end of {place}, where no record is")
+        reasons.append(
+            f"its position {checkpoint.source_position} lies behind the end of {place}, where no "
+            "record is"
+        )
     if standing.gone:
-        reasons.append(f"up to {standing.gone:,} records that it has not read are not there any more")
+        reasons.append(
+            f"up to {standing.gone:,} records that it has not read are not there any more"
+        )
     if standing.cut:
         reasons.append(f"the log ends {standing.cut:,} offsets in front of what it has read")
     if reasons:
@@ -245,7 +311,10 @@ def _left_over(direction: Direction, result: MoveResult) -> str:
     late = "the opposite flow has not caught up"
     meaning = f"up to {standing.again} records will be read again" if standing.again else late
     paused = not direction.reverse and direction.flow.pauses(checkpoint.topic)
-    return f"{where}: held back at {result.to_position}, {'since the topic is paused; ' if paused else ''}{meaning}"
+    return (
+        f"{where}: held back at {result.to_position}, "
+        f"{'since the topic is paused; ' if paused else ''}{meaning}"
+    )
 
 
 def _why(drained: Drained) -> str:
@@ -255,18 +324,22 @@ def _why(drained: Drained) -> str:
 
 
 def _warnings(lake: Reader, direction: Direction, inventory: GroupInventory) -> list[str]:
-    """What an operator should know before consumers start: members left at the origin, open incidents of the flow."""
+    """What an operator should know before consumers start: members left at the origin, open
+    incidents of the flow."""
     warnings = [
-        f"group {group} still has members on {direction.origin}: stop them, then run this again, or they read on there"
+        f"group {group} still has members on {direction.origin}: stop them, then run this again, "
+        "or they read on there"
         for group, state in sorted(inventory.states.items())
         if may_have_members(state)
     ]
     warnings += [
-        f"group {group or repr(group)} is not moved: it is {why}" for group, why in inventory.not_moved.items()
+        f"group {group or repr(group)} is not moved: it is {why}"
+        for group, why in inventory.not_moved.items()
     ]
     warnings += [
-        f"group {group} also stands in {', '.join(topics[:_NAMED])}{' and others' if len(topics) > _NAMED else ''}, "
-        f"which flow {direction.flow.name} does not select: it has no position there at {direction.goal}"
+        f"group {group} also stands in "
+        f"{', '.join(topics[:_NAMED])}{' and others' if len(topics) > _NAMED else ''}, which flow "
+        f"{direction.flow.name} does not select: it has no position there at {direction.goal}"
         for group, topics in inventory.unselected.items()
     ]
     incidents = lake.query_rows("open_incidents_of", flow=direction.flow.name)

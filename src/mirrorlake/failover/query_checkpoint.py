@@ -1,6 +1,8 @@
-"""Moves a Structured Streaming query to the other cluster: its checkpoint read, and its positions translated.
+"""Moves a Structured Streaming query to the other cluster: its checkpoint read, and its positions
+translated.
 
-Spark keeps the positions of a Kafka source in the query's own checkpoint and in no group, so no replicator moves them.
+Spark keeps the positions of a Kafka source in the query's own checkpoint and in no group, so no
+replicator moves them.
 """
 
 from collections.abc import Sequence
@@ -14,12 +16,20 @@ from mirrorlake.lake.translate import never_seen, translate_living
 from mirrorlake.naming.policy import ReplicationPolicy
 from mirrorlake.offsets.positions import TopicPartitionOffset
 from mirrorlake.offsets.positions import Translated as Translation
-from mirrorlake.spark.query_files import EARLIEST, LATEST, Offsets, QueryPosition, committed_batch, read_position
+from mirrorlake.spark.query_files import (
+    EARLIEST,
+    LATEST,
+    Offsets,
+    QueryPosition,
+    committed_batch,
+    read_position,
+)
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A partition whose position could not be translated, or only to the highest safe position, and why."""
+    """A partition whose position could not be translated, or only to the highest safe position, and
+    why."""
 
     source: int
     topic: str
@@ -30,18 +40,20 @@ class Problem:
 
 @dataclass(frozen=True)
 class Translated:
-    """Positions on the other cluster, by the number of the query's source, and what is wrong with some."""
+    """Positions on the other cluster, by the number of the query's source, and what is wrong with
+    some."""
 
     positions: dict[int, Offsets]
     problems: list[Problem]
 
 
 def read_checkpoint(directory: Path) -> QueryPosition:
-    """Where the query of a checkpoint goes on; only reads. Raises InputError if it is none, or not one we know."""
+    """Where the query of a checkpoint goes on; only reads. Raises InputError if it is none, or not
+    one we know."""
     if not (directory / "offsets").is_dir():
         raise InputError(
-            f"{directory} is not a checkpoint of a Structured Streaming query: it has no folder `offsets`; give the "
-            "directory that the query has as its checkpointLocation"
+            f"{directory} is not a checkpoint of a Structured Streaming query: it has no folder "
+            "`offsets`; give the directory that the query has as its checkpointLocation"
         )
     try:
         batch = committed_batch(_batches(directory / "offsets"), _batches(directory / "commits"))
@@ -53,18 +65,35 @@ def read_checkpoint(directory: Path) -> QueryPosition:
 
 
 def translate_query(
-    lake: Reader, flow: ResolvedFlow, policy: ReplicationPolicy, query: QueryPosition, reverse: bool = False
+    lake: Reader,
+    flow: ResolvedFlow,
+    policy: ReplicationPolicy,
+    query: QueryPosition,
+    reverse: bool = False,
 ) -> Translated:
-    """Translate a query's positions from the source to the target of a flow, or back with `reverse`, in one statement.
+    """Translate a query's positions from the source to the target of a flow, or back with
+    `reverse`, in one statement.
 
-    EARLIEST and LATEST mean the same on the other cluster. A position that is not replicated yet goes to the highest
-    safe one, and is a problem as well as one that was never seen.
+    EARLIEST and LATEST mean the same on the other cluster. A position that is not replicated yet
+    goes to the highest safe one, and is a problem as well as one that was never seen.
     """
-    asked = {(*key, offset) for positions in query.sources.values() for key, offset in positions.items()}
+    asked = {
+        (*key, offset) for positions in query.sources.values() for key, offset in positions.items()
+    }
     known = translate_living(
-        lake, flow.name, [position for position in asked if position[2] not in (EARLIEST, LATEST)], reverse
+        lake,
+        flow.name,
+        [position for position in asked if position[2] not in (EARLIEST, LATEST)],
+        reverse,
     )
-    known.update(_marks(flow, policy, [position for position in asked if position[2] in (EARLIEST, LATEST)], reverse))
+    known.update(
+        _marks(
+            flow,
+            policy,
+            [position for position in asked if position[2] in (EARLIEST, LATEST)],
+            reverse,
+        )
+    )
     translated = Translated({}, [])
     for number, positions in query.sources.items():
         there = translated.positions.setdefault(number, {})
@@ -82,9 +111,13 @@ def translate_query(
 
 
 def _marks(
-    flow: ResolvedFlow, policy: ReplicationPolicy, asked: Sequence[TopicPartitionOffset], reverse: bool
+    flow: ResolvedFlow,
+    policy: ReplicationPolicy,
+    asked: Sequence[TopicPartitionOffset],
+    reverse: bool,
 ) -> dict[TopicPartitionOffset, Translation]:
-    """EARLIEST and LATEST, which need only the topic's name there; a topic that is no mirror is left out."""
+    """EARLIEST and LATEST, which need only the topic's name there; a topic that is no mirror is
+    left out."""
     marks = {}
     for topic, partition, mark in asked:
         name = policy.upstream_topic(topic) if reverse else policy.remote_topic(flow.source, topic)
@@ -93,16 +126,23 @@ def _marks(
     return marks
 
 
-def _inexact(flow: ResolvedFlow, topic: str, partition: int, offset: int, translation: Translation) -> str:
+def _inexact(
+    flow: ResolvedFlow, topic: str, partition: int, offset: int, translation: Translation
+) -> str:
     return (
-        f"position {offset} of partition {partition} of topic {topic} is beyond what flow {flow.name} has mirrored; "
-        f"{translation.offset} is the highest safe one, from which records come again: run the flow, then ask again"
+        f"position {offset} of partition {partition} of topic {topic} is beyond what flow "
+        f"{flow.name} has mirrored; {translation.offset} is the highest safe one, from which "
+        "records come again: run the flow, then ask again"
     )
 
 
 def _batches(folder: Path) -> list[int]:
     """Numbers of the batches that have a file; other files there are temporary, or checksums."""
-    return [int(path.name) for path in folder.iterdir() if path.name.isdecimal()] if folder.is_dir() else []
+    return (
+        [int(path.name) for path in folder.iterdir() if path.name.isdecimal()]
+        if folder.is_dir()
+        else []
+    )
 
 
 def _began(folder: Path) -> dict[int, str]:

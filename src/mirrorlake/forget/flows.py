@@ -1,4 +1,5 @@
-"""The flows that may need staged records: asked so that what they say holds until the records are deleted."""
+"""The flows that may need staged records: asked so that what they say holds until the records are
+deleted."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
@@ -28,10 +29,12 @@ _ANSWER_SECONDS = 30.0
 
 
 class Flows:
-    """The flows that read from a source cluster: those of the topology file, those that were and have rows in the map,
-    and replays and restores that began and have not ended."""
+    """The flows that read from a source cluster: those of the topology file, those that were and
+    have rows in the map, and replays and restores that began and have not ended."""
 
-    def __init__(self, lake: Lake, connections: Connections, alias: str, topics: Collection[str]) -> None:
+    def __init__(
+        self, lake: Lake, connections: Connections, alias: str, topics: Collection[str]
+    ) -> None:
         self._lake = lake
         self._connections = connections
         self._topics = topics
@@ -40,17 +43,27 @@ class Flows:
         self._mapped: dict[str, dict[TopicAndPartition, str]] = {}
         for row in lake.ask("map_extents"):
             if row["flow"].partition("->")[0] == alias and row["topic"] in topics:
-                self._mapped.setdefault(row["flow"], {})[row["topic"], row["partition"]] = row["target_topic"]
+                self._mapped.setdefault(row["flow"], {})[row["topic"], row["partition"]] = row[
+                    "target_topic"
+                ]
         begun = (row["flow"] for row in lake.ask("resends_begun"))
-        self._resends = [name for name in begun if name.partition("->")[0].rpartition(":")[2] == alias]
+        self._resends = [
+            name for name in begun if name.partition("->")[0].rpartition(":")[2] == alias
+        ]
 
     def by_their_maps(self) -> list[FlowPositions]:
         """What the tables say: enough where nothing lies behind the end of a map."""
-        return [self._known(name, None) for name in (*sorted(self._file.keys() | self._mapped.keys()), *self._resends)]
+        return [
+            self._known(name, None)
+            for name in (*sorted(self._file.keys() | self._mapped.keys()), *self._resends)
+        ]
 
-    def held(self, names: Iterable[str], stack: ExitStack, waits: dict[str, str]) -> list[FlowPositions]:
-        """The same of some flows that this call sees to it no process produces until `stack` is closed. Of those that
-        somebody does, or whose target does not answer, only the tables are known; `waits` is told why."""
+    def held(
+        self, names: Iterable[str], stack: ExitStack, waits: dict[str, str]
+    ) -> list[FlowPositions]:
+        """The same of some flows that this call sees to it no process produces until `stack` is
+        closed. Of those that somebody does, or whose target does not answer, only the tables are
+        known; `waits` is told why."""
         positions = []
         for name in names:
             committed = None
@@ -68,19 +81,24 @@ class Flows:
             positions.append(self._known(name, committed))
         return positions
 
-    def _known(self, name: str, committed: Mapping[TopicAndPartition, Committed] | None) -> FlowPositions:
+    def _known(
+        self, name: str, committed: Mapping[TopicAndPartition, Committed] | None
+    ) -> FlowPositions:
         flow = self._file.get(name)
         target = (lambda _: None) if flow is None else flow.target_topic
-        mirrors = [topic for topic in self._topics if flow is not None and flow.selection.selects(topic)]
-        # Noted before the first record goes there: a process that runs may produce what the file no longer selects.
+        mirrors = [
+            topic for topic in self._topics if flow is not None and flow.selection.selects(topic)
+        ]
+        # Noted before the first record goes there: a process that runs may produce what the file no
+        # longer selects.
         mirrors += [topic for topic in noted_targets(self._lake, name)[1] if topic in self._topics]
         if name in self._resends:
             mirrors = list(self._topics)
         return FlowPositions(name, floors_of(self._lake, name, target), committed, mirrors)
 
     def _alone(self, name: str, stack: ExitStack) -> dict[TopicAndPartition, Committed]:
-        """Where the target says that a flow is, once no process writes for it any more. Raises LeaseTaken, LakeError,
-        ClusterUnusable, KafkaException."""
+        """Where the target says that a flow is, once no process writes for it any more. Raises
+        LeaseTaken, LakeError, ClusterUnusable, KafkaException."""
         flow = self._file.get(name)
         lease = Lease(self._lake, f"flow {name}")
         lease.take(sure=True)
@@ -97,12 +115,17 @@ class Flows:
         client, producer = (self._connections.client(alias, role) for role in ("admin", "producer"))
         places = self._places(name, flow)
         fence_all(
-            [Target(client, producer, group, f"{group}-{shard}", tasks, transactional=True) for shard in range(tasks)],
+            [
+                Target(client, producer, group, f"{group}-{shard}", tasks, transactional=True)
+                for shard in range(tasks)
+            ],
             {topic for topic, _ in places},
         )
         return self._positions(client, group, places)
 
-    def _places(self, name: str, flow: ResolvedFlow | None) -> dict[TopicAndPartition, TopicAndPartition]:
+    def _places(
+        self, name: str, flow: ResolvedFlow | None
+    ) -> dict[TopicAndPartition, TopicAndPartition]:
         """Source partitions by target partition."""
         sources = {(target, key[1]): key for key, target in self._mapped.get(name, {}).items()}
         if flow is not None:
@@ -118,8 +141,13 @@ class Flows:
         group: str,
         places: Mapping[TopicAndPartition, TopicAndPartition],
     ) -> dict[TopicAndPartition, Committed]:
-        """By source partition. Raises LakeError where the target forgot one that the map says there was."""
-        settings = {"group.id": group, "isolation.level": "read_committed", "enable.auto.commit": False}
+        """By source partition. Raises LakeError where the target forgot one that the map says there
+        was."""
+        settings = {
+            "group.id": group,
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+        }
         consumer = Consumer({**client, **settings, "logger": logger})
         try:
             asked = [TopicPartition(*place) for place in sorted(places)]
@@ -129,7 +157,9 @@ class Flows:
                     raise KafkaException(committed.error)
                 if committed.offset >= 0:
                     generation = decode_written(committed.metadata or "").generation
-                    positions[places[committed.topic, committed.partition]] = Committed(generation, committed.offset)
+                    positions[places[committed.topic, committed.partition]] = Committed(
+                        generation, committed.offset
+                    )
             return positions
         finally:
             consumer.close()

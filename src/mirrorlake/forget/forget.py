@@ -1,9 +1,10 @@
 """`mirrorlake forget`: staged records are deleted by a predicate, and the map stays exact.
 
-The order of events: what goes is noted by its offsets, then deleted, then said to be done. Who dies in between leaves
-the rest to the next call, or to `maintain`; flows leave out what is noted from their next start on, so no flow needs it
-meanwhile. The predicate is written down nowhere, since what picks a person's records may be the person's own data:
-neither in the tables, nor in Delta's log, where the statement that deletes names offsets.
+The order of events: what goes is noted by its offsets, then deleted, then said to be done. Who dies
+in between leaves the rest to the next call, or to `maintain`; flows leave out what is noted from
+their next start on, so no flow needs it meanwhile. The predicate is written down nowhere, since
+what picks a person's records may be the person's own data: neither in the tables, nor in Delta's
+log, where the statement that deletes names offsets.
 """
 
 import logging
@@ -42,7 +43,8 @@ def forget(
     dry_run: bool = False,
     vacuum_hours: int = 168,
 ) -> dict[str, Any]:
-    """Delete the staged records of some topics that a predicate picks, as far as no flow needs them any more.
+    """Delete the staged records of some topics that a predicate picks, as far as no flow needs them
+    any more.
 
     Args:
         lake, connections: the lake, and the clusters of its topology file.
@@ -53,12 +55,14 @@ def forget(
         vacuum_hours: how long `maintain` keeps the files of before.
 
     Returns:
-        {"source", "dry_run", "forget_id", "records", "files", "waiting", "topics": [{topic, records, files, waiting}],
-        "waits": [{flow, why}] for the records that are `waiting`, "elsewhere": [{source, topic, records}] of the stage
-        that come from the same records and that the predicate picks as well (None: it cannot be asked there),
-        "replays": names of those whose predicates about these topics are in `changes`, "finished": records of calls
-        before that were killed, "deleted_at", "gone_after"}: the first `maintain` behind the latter removes the files
-        that still hold them. The last two and the id are None where nothing was deleted.
+        {"source", "dry_run", "forget_id", "records", "files", "waiting", "topics": [{topic,
+        records, files, waiting}], "waits": [{flow, why}] for the records that are `waiting`,
+        "elsewhere": [{source, topic, records}] of the stage that come from the same records and
+        that the predicate picks as well (None: it cannot be asked there), "replays": names of those
+        whose predicates about these topics are in `changes`, "finished": records of calls before
+        that were killed, "deleted_at", "gone_after"}: the first `maintain` behind the latter
+        removes the files that still hold them. The last two and the id are None where nothing was
+        deleted.
 
     Raises:
         InputError: the predicate cannot be run, or a topic is not staged.
@@ -85,7 +89,13 @@ class _Request:
     """What is asked for."""
 
     def __init__(
-        self, lake: Lake, connections: Connections, alias: str, topics: tuple[str, ...], where: str, dry_run: bool
+        self,
+        lake: Lake,
+        connections: Connections,
+        alias: str,
+        topics: tuple[str, ...],
+        where: str,
+        dry_run: bool,
     ) -> None:
         self.lake, self.alias, self.topics, self.dry_run = lake, alias, topics, dry_run
         self.flows = Flows(lake, connections, alias, topics)
@@ -94,7 +104,10 @@ class _Request:
     def _matching(self, version: int, places: Collection[Staged]) -> "DataFrame":
         """What the predicate picks of some topics at a version of `records`. Raises InputError."""
         reading = self.lake.spark.read.format("delta").option("versionAsOf", str(version))
-        from pyspark.errors import AnalysisException, ParseException  # the session is there, so Spark is
+        from pyspark.errors import (
+            AnalysisException,
+            ParseException,
+        )  # the session is there, so Spark is
         from pyspark.sql import functions as F
 
         records = reading.table(self.lake.name("records"))
@@ -121,7 +134,8 @@ class _Request:
         return matching
 
     def elsewhere(self, index: StageIndex) -> list[dict[str, Any]]:
-        """How many records of other topics of the stage, which come from the same ones, the predicate picks as well."""
+        """How many records of other topics of the stage, which come from the same ones, the
+        predicate picks as well."""
         mine = [(self.alias, topic) for topic in self.topics]
         rows = self.lake.ask("map_extents")
         mirrors = {(row["flow"], row["topic"], row["target_topic"]) for row in rows}
@@ -130,18 +144,32 @@ class _Request:
         places = topics_with_same_records(mine, mirrors, aliases, staged)
         counts: dict[Staged, int | None] = dict.fromkeys(places)
         if places and is_about_content(self._where):
-            counted = self._matching(index.version, places).groupBy("source_cluster", "topic").count().collect()
+            counted = (
+                self._matching(index.version, places)
+                .groupBy("source_cluster", "topic")
+                .count()
+                .collect()
+            )
             counts = {(row["source_cluster"], row["topic"]): row["count"] for row in counted}
-        return [{"source": alias, "topic": topic, "records": count} for (alias, topic), count in sorted(counts.items())]
+        return [
+            {"source": alias, "topic": topic, "records": count}
+            for (alias, topic), count in sorted(counts.items())
+        ]
 
     def replays(self) -> list[str]:
         """Replays of the topics whose predicates are in `changes`."""
         rows = self.lake.ask("replays_with_words")
-        return [row["flow"] for row in rows if row["source"] == self.alias and row["topic"] in self.topics]
+        return [
+            row["flow"]
+            for row in rows
+            if row["source"] == self.alias and row["topic"] in self.topics
+        ]
 
     def picked(self, stood: "_Snapshot") -> "DataFrame":
         """What the predicate picks. Raises InputError."""
-        matching = self._matching(stood.version, [(self.alias, topic) for topic in self.topics]).drop("source_cluster")
+        matching = self._matching(
+            stood.version, [(self.alias, topic) for topic in self.topics]
+        ).drop("source_cluster")
         frame = self.lake.spark.createDataFrame([tuple(needed) for needed in stood.needed], _NEEDED)
         return self.lake.query_over("forget_picked", {"found": matching, "still_needed": frame})
 
@@ -164,7 +192,9 @@ def _forget(request: _Request, stage: StageFiles, held: ExitStack, finished: int
     counts = request.counts(stood)
     if any(row["waiting"] for row in counts):
         # Only now are flows kept from producing, and targets asked: mostly all is mapped.
-        known = request.flows.held(dict.fromkeys(needed.flow for needed in stood.needed), held, reasons)
+        known = request.flows.held(
+            dict.fromkeys(needed.flow for needed in stood.needed), held, reasons
+        )
         stood = _snapshot(request, stage, known)
         counts = request.counts(stood)
     with stage.reading() as index:
@@ -184,8 +214,13 @@ def _forget(request: _Request, stage: StageFiles, held: ExitStack, finished: int
     }
     if document["records"] and not request.dry_run:
         document["forget_id"] = forget_id = uuid.uuid4().hex[:12]
-        frames, names = {"picked": request.picked(stood)}, {"source_cluster": request.alias, "forget_id": forget_id}
-        request.lake.retrying(lambda: request.lake.query_over("note_forgotten", frames, **names).collect())
+        frames, names = (
+            {"picked": request.picked(stood)},
+            {"source_cluster": request.alias, "forget_id": forget_id},
+        )
+        request.lake.retrying(
+            lambda: request.lake.query_over("note_forgotten", frames, **names).collect()
+        )
         failpoints.reached("forget-noted")
         finish(request.lake)
         document["deleted_at"] = datetime.now(timezone.utc)
@@ -195,13 +230,18 @@ def _forget(request: _Request, stage: StageFiles, held: ExitStack, finished: int
 def _snapshot(request: _Request, stage: StageFiles, flows: Sequence[FlowPositions]) -> _Snapshot:
     with stage.reading() as index:
         staged = {topic: index.topics(request.alias)[topic] for topic in request.topics}
-        return _Snapshot(index.version, [needed for known in flows for needed in still_needed(known, staged)])
+        return _Snapshot(
+            index.version, [needed for known in flows for needed in still_needed(known, staged)]
+        )
 
 
 def _waits(waiting: Sequence[StillNeeded], reasons: dict[str, str]) -> list[dict[str, str]]:
     """Which flows records wait for, and why."""
     why = "what it has produced is not all in its map yet: run it once"
-    return [{"flow": name, "why": reasons.get(name, why)} for name in dict.fromkeys(needed.flow for needed in waiting)]
+    return [
+        {"flow": name, "why": reasons.get(name, why)}
+        for name in dict.fromkeys(needed.flow for needed in waiting)
+    ]
 
 
 def _source(index: StageIndex, topics: Sequence[str], source: str | None) -> str:
@@ -209,9 +249,15 @@ def _source(index: StageIndex, topics: Sequence[str], source: str | None) -> str
     clusters = sorted({cluster for cluster, topic, _, _ in index.parts() if topic in topics})
     wanted = [source] if source is not None else clusters
     if len(wanted) > 1:
-        raise InputError(f"topics of several clusters have such names ({', '.join(wanted)}); name one with --from")
+        raise InputError(
+            f"topics of several clusters have such names ({', '.join(wanted)}); name one with "
+            "--from"
+        )
     missing = [topic for topic in topics if not wanted or topic not in index.topics(wanted[0])]
     if missing:
         place = f" from cluster {wanted[0]}" if wanted else ""
-        raise InputError(f"the stage holds no topic {', '.join(missing)}{place}; topics are named as at the source")
+        raise InputError(
+            f"the stage holds no topic {', '.join(missing)}{place}; topics are named as at the "
+            "source"
+        )
     return wanted[0]

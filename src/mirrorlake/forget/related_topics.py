@@ -1,8 +1,8 @@
 """Where else a lake may hold the same records as those that are to be forgotten. Pure.
 
-A mirror that is a source of another flow is staged as well, under the alias of its cluster; so is a topic whose cluster
-has two aliases, and a topic that a replay or a restore wrote to. `forget` deletes of one topic of one alias, and names
-the others.
+A mirror that is a source of another flow is staged as well, under the alias of its cluster; so is a
+topic whose cluster has two aliases, and a topic that a replay or a restore wrote to. `forget`
+deletes of one topic of one alias, and names the others.
 """
 
 from collections import defaultdict
@@ -24,11 +24,13 @@ def topics_with_same_records(
     aliases: Mapping[str, str],
     staged: Collection[Staged],
 ) -> list[Staged]:
-    """The other topics of the stage whose records come from some topics, or are where these come from.
+    """The other topics of the stage whose records come from some topics, or are where these come
+    from.
 
     Args:
         begun: the topics.
-        mirrors: of each flow, replay and restore its name, a source topic and the target topic of that.
+        mirrors: of each flow, replay and restore its name, a source topic and the target topic of
+            that.
         aliases: ids of clusters by their aliases.
         staged: what the stage has.
     """
@@ -41,7 +43,9 @@ def topics_with_same_records(
     related, left = set(begun), list(begun)
     while left:
         alias, topic = place = left.pop()
-        twins = {(other, topic) for other, cluster in aliases.items() if cluster == aliases.get(alias)}
+        twins = {
+            (other, topic) for other, cluster in aliases.items() if cluster == aliases.get(alias)
+        }
         fresh = (near[place] | twins) - related
         related |= fresh
         left += fresh
@@ -49,7 +53,11 @@ def topics_with_same_records(
 
 
 def is_about_content(where: str) -> bool:
-    """Whether a predicate, which can be run, looks at nothing but what a record is mirrored with."""
+    """Whether a predicate, which can be run, looks at nothing but what a record is mirrored
+    with."""
     tree = parse_one(f"SELECT 1 FROM records WHERE {where}", dialect=Databricks)
-    names = {(column.parts[0] if column.parts else column).name.lower() for column in tree.find_all(exp.Column)}
+    names = {
+        (column.parts[0] if column.parts else column).name.lower()
+        for column in tree.find_all(exp.Column)
+    }
     return names <= _CONTENT

@@ -1,8 +1,10 @@
-"""Which staged records must stay for now, since a flow may have produced them, or be about to. Pure.
+"""Which staged records must stay for now, since a flow may have produced them, or be about to.
+Pure.
 
-What is mapped may go: no flow asks the stage for it again. Of what lies behind the end of a map, the records that the
-target has already get their rows of the map by being counted in the stage, so none of them may be missing there; where
-the flow runs, any of them may be on its way. The others may go: the flow goes on behind them.
+What is mapped may go: no flow asks the stage for it again. Of what lies behind the end of a map,
+the records that the target has already get their rows of the map by being counted in the stage, so
+none of them may be missing there; where the flow runs, any of them may be on its way. The others
+may go: the flow goes on behind them.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -14,7 +16,8 @@ from mirrorlake.offsets.stage_index import PartitionRanges
 
 
 class StillNeeded(NamedTuple):
-    """Offsets of a generation of a partition, from `first` to below `below`, that must stay for a flow."""
+    """Offsets of a generation of a partition, from `first` to below `below`, that must stay for a
+    flow."""
 
     flow: str
     topic: str
@@ -33,9 +36,10 @@ class Committed(NamedTuple):
 
 @dataclass(frozen=True)
 class FlowPositions:
-    """What is known of a flow. `floors` are the ends of its map: (generation, next source offset). `committed` are the
-    positions at its target, asked for while no other process could write; None where that is not
-    so. `mirrors` are topics that it produces now, or has begun to produce at some time."""
+    """What is known of a flow. `floors` are the ends of its map: (generation, next source offset).
+    `committed` are the positions at its target, asked for while no other process could write; None
+    where that is not so. `mirrors` are topics that it produces now, or has begun to produce at some
+    time."""
 
     flow: str
     floors: Mapping[TopicAndPartition, tuple[int, int]]
@@ -43,7 +47,9 @@ class FlowPositions:
     mirrors: Collection[str]
 
 
-def still_needed(known: FlowPositions, staged: Mapping[str, Mapping[int, PartitionRanges]]) -> Iterator[StillNeeded]:
+def still_needed(
+    known: FlowPositions, staged: Mapping[str, Mapping[int, PartitionRanges]]
+) -> Iterator[StillNeeded]:
     """What of the staged records of some topics must stay for a flow."""
     for topic, partitions in staged.items():
         for partition, ranges in partitions.items():
@@ -64,7 +70,8 @@ def _bounds(
     committed: Mapping[TopicAndPartition, Committed] | None,
     key: TopicAndPartition,
 ) -> tuple[int, int] | None:
-    """First offset, and the one behind the last, of a generation; None where nothing of it must stay."""
+    """First offset, and the one behind the last, of a generation; None where nothing of it must
+    stay."""
     if generation < floor[0]:
         return None  # a newer one is begun only when this one is mapped to its end
     first = floor[1] if generation == floor[0] else 0

@@ -1,8 +1,9 @@
-"""Positions of consumer groups: which groups a flow mirrors, and the checkpoints that its positions become. Pure.
+"""Positions of consumer groups: which groups a flow mirrors, and the checkpoints that its positions
+become. Pure.
 
-MirrorMaker 2's rules of what gets a checkpoint (docs/mm2.md, "Checkpoints"): a committed position on a topic that the
-flow mirrors. The translation is exact here, so that a checkpoint is written whenever the position changes, forward or
-backward.
+MirrorMaker 2's rules of what gets a checkpoint (docs/mm2.md, "Checkpoints"): a committed position
+on a topic that the flow mirrors. The translation is exact here, so that a checkpoint is written
+whenever the position changes, forward or backward.
 """
 
 import re
@@ -11,24 +12,42 @@ from dataclasses import dataclass, replace
 
 from mirrorlake.config.flow import Flow
 from mirrorlake.naming.selection import matches_any
-from mirrorlake.offsets.positions import Committed, PartitionGeneration, TopicAndPartition, Translated
+from mirrorlake.offsets.positions import (
+    Committed,
+    PartitionGeneration,
+    TopicAndPartition,
+    Translated,
+)
 
 #: (group, topic, partition).
 GroupPartition = tuple[str, str, int]
 
-#: Groups that hold the positions of flows (`produce.spec.name_at_target`): of any lake, since lakes share clusters.
+#: Groups that hold the positions of flows (`produce.spec.name_at_target`): of any lake, since lakes
+#: share clusters.
 _OURS = re.compile(r"mirrorlake-[0-9a-f]{8}-.+->.+")
 
 HELD_BACK = "the position is ahead of the mirror: held at the highest safe one"
 PAST_END = "the position lies behind the end of its topic, where no record is"
 TRIMMED = "of what it has not read, records are not there any more"
 NO_MIRROR = "the flow has no mirror of the topic, so that the position has no counterpart"
-REWOUND = "the group was set back at the target since it was moved: left where it is until the source has moved on"
+REWOUND = (
+    "the group was set back at the target since it was moved: left where it is until the "
+    "source has moved on"
+)
 GONE = "the group has no position there any more"
-OTHER_KIND = "a share or streams group (KIP-932, KIP-1071), whose positions no client reports, so they are not mirrored"
+OTHER_KIND = (
+    "a share or streams group (KIP-932, KIP-1071), whose positions no client reports, so "
+    "they are not mirrored"
+)
 OVER = "the target topic is not the one that the position was of"
-NAMELESS = "a group without a name, as old clients commit for (OffsetCommit v2); no client can ask for its positions"
-EXCLUDED = "left out by the flow's settings (groups, groups_exclude), with positions in topics that the flow mirrors"
+NAMELESS = (
+    "a group without a name, as old clients commit for (OffsetCommit v2); no client can ask "
+    "for its positions"
+)
+EXCLUDED = (
+    "left out by the flow's settings (groups, groups_exclude), with positions in topics "
+    "that the flow mirrors"
+)
 
 #: What is said of a position itself; whatever else a reason holds, became of it at the target.
 _OF_ITSELF = (HELD_BACK, PAST_END, TRIMMED, NO_MIRROR)
@@ -36,8 +55,8 @@ _OF_ITSELF = (HELD_BACK, PAST_END, TRIMMED, NO_MIRROR)
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One row of `checkpoints`, without the flow and the time. A position that has no counterpart at the target has the
-    target topic "", and -1 there."""
+    """One row of `checkpoints`, without the flow and the time. A position that has no counterpart
+    at the target has the target topic "", and -1 there."""
 
     group_id: str
     topic: str
@@ -69,7 +88,8 @@ class Checkpoint:
 
     @property
     def has_counterpart(self) -> bool:
-        """Whether there is a position at the target that means the same, or as near to it as is safe."""
+        """Whether there is a position at the target that means the same, or as near to it as is
+        safe."""
         return bool(self.target_topic)
 
     @property
@@ -101,8 +121,8 @@ class Checkpoint:
 
 
 def selects_group(settings: Flow, group: str) -> bool:
-    """Whether a flow mirrors the positions of a group: `groups` without `groups_exclude`, never a flow's own
-    group, nor the one without a name."""
+    """Whether a flow mirrors the positions of a group: `groups` without `groups_exclude`, never a
+    flow's own group, nor the one without a name."""
     return (
         bool(group)
         and matches_any(settings.groups, group)
@@ -125,7 +145,8 @@ def is_own_group(group: str) -> bool:
 def to_translate(
     committed: Mapping[GroupPartition, Committed], newest: Mapping[GroupPartition, Checkpoint]
 ) -> frozenset[tuple[str, int, int]]:
-    """The distinct (topic, partition, position) whose translation is not known from the newest checkpoints."""
+    """The distinct (topic, partition, position) whose translation is not known from the newest
+    checkpoints."""
     return frozenset(
         (key[1], key[2], position.offset)
         for key, position in committed.items()
@@ -144,12 +165,13 @@ def plan_checkpoints(
     asked: Iterable[str],
     elsewhere: Collection[GroupPartition] = frozenset(),
 ) -> list[Checkpoint]:
-    """The checkpoints that differ from the newest ones. `asked` are the groups whose positions are known to be all;
-    `elsewhere` are positions of theirs that are not looked at now, and so are not gone.
+    """The checkpoints that differ from the newest ones. `asked` are the groups whose positions are
+    known to be all; `elsewhere` are positions of theirs that are not looked at now, and so are not
+    gone.
 
-    A position that leads nowhere is noted too: a failover without the source has nothing else to go by. One that is
-    gone keeps its last checkpoint, marked. What the owner of a group did at the target holds until the source's
-    position itself is another one.
+    A position that leads nowhere is noted too: a failover without the source has nothing else to go
+    by. One that is gone keeps its last checkpoint, marked. What the owner of a group did at the
+    target holds until the source's position itself is another one.
     """
     changed = []
     for key, position in sorted(committed.items()):
@@ -169,25 +191,41 @@ def plan_checkpoints(
     return changed
 
 
-def _checkpoint(key: GroupPartition, position: Committed, translated: Translated | None) -> Checkpoint:
+def _checkpoint(
+    key: GroupPartition, position: Committed, translated: Translated | None
+) -> Checkpoint:
     group, topic, partition = key
     if translated is None:
-        return Checkpoint(group, topic, partition, position.offset, "", -1, position.metadata, False, NO_MIRROR)
+        return Checkpoint(
+            group, topic, partition, position.offset, "", -1, position.metadata, False, NO_MIRROR
+        )
     place = translated.topic, translated.offset
     return Checkpoint(
-        group, topic, partition, position.offset, *place, position.metadata, False, inexact_reason(translated)
+        group,
+        topic,
+        partition,
+        position.offset,
+        *place,
+        position.metadata,
+        False,
+        inexact_reason(translated),
     )
 
 
 def inexact_reason(translated: Translated) -> str | None:
-    """What is to be known of a translated position: that it is not exact, or not all there; None where it is both."""
+    """What is to be known of a translated position: that it is not exact, or not all there; None
+    where it is both."""
     behind = [f"{PAST_END} (it ends at {translated.past})"] if translated.past is not None else []
     behind += [HELD_BACK] if not translated.exact and translated.past is None else []
-    return "; ".join([*behind, *([trimmed_reason(translated.gone)] if translated.gone else [])]) or None
+    return (
+        "; ".join([*behind, *([trimmed_reason(translated.gone)] if translated.gone else [])])
+        or None
+    )
 
 
 def trimmed_reason(gone: int) -> str:
-    """That so many records, or fewer, that a group has not read are not at the other side any more."""
+    """That so many records, or fewer, that a group has not read are not at the other side any
+    more."""
     return f"{TRIMMED}: up to {gone:,}"
 
 
@@ -198,7 +236,8 @@ def _still_rewound(fresh: Checkpoint, known: Checkpoint | None) -> Checkpoint:
 
 
 def with_outcome(checkpoint: Checkpoint, synced: bool, outcome: str | None) -> Checkpoint:
-    """The checkpoint with what became of it at the target; what is said of the position itself stays."""
+    """The checkpoint with what became of it at the target; what is said of the position itself
+    stays."""
     reason = "; ".join(part for part in (checkpoint.own_reason, outcome) if part) or None
     return replace(checkpoint, synced=synced, reason=reason)
 

@@ -1,4 +1,5 @@
-"""Rows of `checkpoints`: positions of consumer groups, translated, and what became of them at the target."""
+"""Rows of `checkpoints`: positions of consumer groups, translated, and what became of them at the
+target."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
@@ -10,8 +11,11 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 
-def newest_checkpoints(lake: Reader, flow: str) -> dict[GroupPartition, tuple[Checkpoint, datetime]]:
-    """The newest checkpoint of every group and partition of a flow, with the time (UTC) it was written."""
+def newest_checkpoints(
+    lake: Reader, flow: str
+) -> dict[GroupPartition, tuple[Checkpoint, datetime]]:
+    """The newest checkpoint of every group and partition of a flow, with the time (UTC) it was
+    written."""
     newest = {}
     nowhere = {"target_topic": "", "target_position": -1}
     for values in lake.query_rows("newest_checkpoints", flow=flow):
@@ -22,10 +26,14 @@ def newest_checkpoints(lake: Reader, flow: str) -> dict[GroupPartition, tuple[Ch
     return newest
 
 
-def positions_as_of(lake: Reader, cluster: str, until_ms: int) -> dict[GroupPartition, tuple[Committed, int | None]]:
-    """Where the groups of a source cluster were at a time, in ms, as far as any flow from there had read it by then;
-    with the generation of the topic (None: not noted, by an earlier version)."""
-    rows = lake.query_rows("group_positions_as_of", prefix=f"{cluster}->", until_ms=until_ms, gone=GONE)
+def positions_as_of(
+    lake: Reader, cluster: str, until_ms: int
+) -> dict[GroupPartition, tuple[Committed, int | None]]:
+    """Where the groups of a source cluster were at a time, in ms, as far as any flow from there had
+    read it by then; with the generation of the topic (None: not noted, by an earlier version)."""
+    rows = lake.query_rows(
+        "group_positions_as_of", prefix=f"{cluster}->", until_ms=until_ms, gone=GONE
+    )
     return {
         (row["group_id"], row["topic"], row["partition"]): (
             Committed(row["source_position"], row["metadata"]),
@@ -43,25 +51,37 @@ def append_checkpoints(
     common = {"flow": flow, "checkpointed_at": now, "read_at": read_at}
     nowhere = {"target_topic": None, "target_position": None}
     rows = [
-        {**common, **vars(checkpoint), **({} if checkpoint.has_counterpart else nowhere)} for checkpoint in checkpoints
+        {**common, **vars(checkpoint), **({} if checkpoint.has_counterpart else nowhere)}
+        for checkpoint in checkpoints
     ]
     lake.append("checkpoints", rows_of("checkpoints", rows))
 
 
 def left_out_groups(lake: Reader, flow: str) -> dict[str, TopicAndPartition]:
-    """The groups that were noted as left out by the settings of a flow, each with a partition where it stands."""
+    """The groups that were noted as left out by the settings of a flow, each with a partition where
+    it stands."""
     rows = lake.query_rows("left_out_groups", flow=flow, reason=EXCLUDED)
     return {row["group_id"]: (row["topic"], row["partition"]) for row in rows}
 
 
 def note_left_out(
-    lake: Lake, flow: str, left_out: Mapping[str, TopicAndPartition], gone: Mapping[str, TopicAndPartition]
+    lake: Lake,
+    flow: str,
+    left_out: Mapping[str, TopicAndPartition],
+    gone: Mapping[str, TopicAndPartition],
 ) -> None:
-    """Note groups that the settings of a flow leave out, and those that were and have no positions any more: in rows
-    without a position, since none of theirs is followed."""
+    """Note groups that the settings of a flow leave out, and those that were and have no positions
+    any more: in rows without a position, since none of theirs is followed."""
     common = {"flow": flow, "checkpointed_at": datetime.now(timezone.utc)}
     rows = [
-        {**common, "group_id": group, "topic": topic, "partition": partition, "synced": False, "reason": reason}
+        {
+            **common,
+            "group_id": group,
+            "topic": topic,
+            "partition": partition,
+            "synced": False,
+            "reason": reason,
+        }
         for groups, reason in ((left_out, EXCLUDED), (gone, GONE))
         for group, (topic, partition) in groups.items()
     ]

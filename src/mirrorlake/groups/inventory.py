@@ -1,4 +1,5 @@
-"""Where consumer groups stand: their positions on one side of a flow, and what these mean on the other."""
+"""Where consumer groups stand: their positions on one side of a flow, and what these mean on the
+other."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -28,17 +29,22 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.translate import translate_all, translate_living
 from mirrorlake.offsets.generations import SourceGenerations
-from mirrorlake.offsets.positions import LogEnds, TopicAndPartition, TopicPartitionOffset, Translated
+from mirrorlake.offsets.positions import (
+    LogEnds,
+    TopicAndPartition,
+    TopicPartitionOffset,
+    Translated,
+)
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class GroupInventory:
-    """What was found. `states` of the groups at the origin, `errors` of groups that were not reported, by group;
-    `untold` says why the origin may have more groups than it reported. `gone` says why the origin's positions are those
-    of the last checkpoints; `closed` of source topics why no position in their target topics means anything now: these
-    have no standings."""
+    """What was found. `states` of the groups at the origin, `errors` of groups that were not
+    reported, by group; `untold` says why the origin may have more groups than it reported. `gone`
+    says why the origin's positions are those of the last checkpoints; `closed` of source topics why
+    no position in their target topics means anything now: these have no standings."""
 
     standings: tuple[Standing, ...]
     states: Mapping[str, str] = field(default_factory=dict)
@@ -55,14 +61,19 @@ class GroupInventory:
 
 
 def take_inventory(
-    lake: Reader, connections: Connections, direction: Direction, named: Sequence[str] | None, gone: str | None
+    lake: Reader,
+    connections: Connections,
+    direction: Direction,
+    named: Sequence[str] | None,
+    gone: str | None,
 ) -> GroupInventory:
     """Where groups stand now.
 
     Args:
         lake, connections, way: from where to where.
         named: only these; all that the flow mirrors for None.
-        gone: why the source of the flow does not answer (`silence`): the last checkpoints then stand for it.
+        gone: why the source of the flow does not answer (`silence`): the last checkpoints then
+            stand for it.
 
     Raises:
         InputError: a group is nowhere.
@@ -72,10 +83,14 @@ def take_inventory(
         inventory = _by_checkpoints(lake, connections, direction, named, gone)
     else:
         inventory = _by_cluster(lake, connections, direction, named)
-    return _without_closed(inventory, closed_targets(lake, connections, direction.flow), direction.reverse)
+    return _without_closed(
+        inventory, closed_targets(lake, connections, direction.flow), direction.reverse
+    )
 
 
-def _without_closed(inventory: GroupInventory, closed: Mapping[str, str], reverse: bool) -> GroupInventory:
+def _without_closed(
+    inventory: GroupInventory, closed: Mapping[str, str], reverse: bool
+) -> GroupInventory:
     def topic(standing: Standing) -> str:
         return standing.checkpoint.target_topic if reverse else standing.checkpoint.topic
 
@@ -83,12 +98,15 @@ def _without_closed(inventory: GroupInventory, closed: Mapping[str, str], revers
     nowhere = set() if reverse else {name for _, name, _ in inventory.lost}
     left = ({topic(standing) for standing in inventory.standings} | nowhere) & closed.keys()
     lost = {key: position for key, position in inventory.lost.items() if key[1] not in left}
-    return replace(inventory, standings=kept, closed={name: closed[name] for name in sorted(left)}, lost=lost)
+    return replace(
+        inventory, standings=kept, closed={name: closed[name] for name in sorted(left)}, lost=lost
+    )
 
 
 def why_unreachable(connections: Connections, direction: Direction) -> str | None:
-    """Why the origin cannot be used, None if it can: a cluster in whose name a server refuses us is as gone as one that
-    is silent. On the way back nothing can stand for it: raises ClusterUnusable."""
+    """Why the origin cannot be used, None if it can: a cluster in whose name a server refuses us is
+    as gone as one that is silent. On the way back nothing can stand for it: raises
+    ClusterUnusable."""
     try:
         connections.admin(direction.origin).cluster_id()
     except ClusterUnusable as error:
@@ -108,22 +126,32 @@ def _by_cluster(
     if named is None:
         # Who is not listed any more is gone only if its coordinator says so.
         known = listing.states.keys() | _checkpointed(lake, direction)
-        reported = _positions_of(admin, [group for group in known if selects_group(direction.flow.settings, group)])
+        reported = _positions_of(
+            admin, [group for group in known if selects_group(direction.flow.settings, group)]
+        )
     else:
         _refuse_own(named)
         _refuse_other_kinds(named, others)
         reported = _positions_of(admin, named)
         having = {group for group, positions in reported.positions.items() if positions}
-        _refuse_unknown(named, listing.states.keys() | reported.errors.keys() | having, direction.origin)
+        _refuse_unknown(
+            named, listing.states.keys() | reported.errors.keys() | having, direction.origin
+        )
     everything = {
-        (group, *place): position for group, items in reported.positions.items() for place, position in items.items()
+        (group, *place): position
+        for group, items in reported.positions.items()
+        for place, position in items.items()
     }
     mirrors = _mirrors(connections, direction, {key[1] for key in everything})
     committed = {key: position for key, position in everything.items() if key[1] in mirrors}
     translated = readable_positions(
-        {(key[1], key[2], position.offset) for key, position in committed.items()}, _sides(lake, connections, direction)
+        {(key[1], key[2], position.offset) for key, position in committed.items()},
+        _sides(lake, connections, direction),
     )
-    counterparts = {key: translated.get((key[1], key[2], position.offset)) for key, position in committed.items()}
+    counterparts = {
+        key: translated.get((key[1], key[2], position.offset))
+        for key, position in committed.items()
+    }
     generations = source_generations(lake, direction.flow.name)
     return GroupInventory(
         tuple(
@@ -140,7 +168,11 @@ def _by_cluster(
         reported.errors,
         listing.errors,
         not_moved=_not_moved(connections, direction, listing, others) if named is None else {},
-        lost={key: committed[key].offset for key, counterpart in sorted(counterparts.items()) if counterpart is None},
+        lost={
+            key: committed[key].offset
+            for key, counterpart in sorted(counterparts.items())
+            if counterpart is None
+        },
         unselected={} if direction.reverse else _by_group(everything.keys() - committed.keys()),
     )
 
@@ -154,8 +186,8 @@ def _positions_of(admin: GroupAdmin, groups: Sequence[str]) -> GroupPositions:
 
 
 def _checkpointed(lake: Reader, direction: Direction) -> set[str]:
-    """Groups that had positions at the flow's source when it last answered. On the way back nobody knows such
-    groups."""
+    """Groups that had positions at the flow's source when it last answered. On the way back nobody
+    knows such groups."""
     if direction.reverse:
         return set()
     return {
@@ -166,12 +198,15 @@ def _checkpointed(lake: Reader, direction: Direction) -> set[str]:
 
 
 def _mirrors(connections: Connections, direction: Direction, topics: Collection[str]) -> set[str]:
-    """Those of some topics of the origin that the flow mirrors, or on the way back that are mirrors of its topics."""
+    """Those of some topics of the origin that the flow mirrors, or on the way back that are mirrors
+    of its topics."""
     flow = direction.flow
     if not direction.reverse:
         return {topic for topic in topics if flow.selection.selects(topic)}
     ours = connections.admin(flow.source).topics()
-    return {flow.target_topic(topic) for topic in ours if flow.selection.selects(topic)} & set(topics)
+    return {flow.target_topic(topic) for topic in ours if flow.selection.selects(topic)} & set(
+        topics
+    )
 
 
 def _by_group(keys: Iterable[GroupPartition]) -> dict[str, tuple[str, ...]]:
@@ -184,11 +219,16 @@ def _by_group(keys: Iterable[GroupPartition]) -> dict[str, tuple[str, ...]]:
 def _not_moved(
     connections: Connections, direction: Direction, listing: Listing, others: Mapping[str, str]
 ) -> dict[str, str]:
-    """Groups that no command moves, which would be if they could, or if the flow's settings did not leave them out."""
+    """Groups that no command moves, which would be if they could, or if the flow's settings did not
+    leave them out."""
     settings = direction.flow.settings
-    reasons = {group: why for group, why in others.items() if not group or selects_group(settings, group)}
+    reasons = {
+        group: why for group, why in others.items() if not group or selects_group(settings, group)
+    }
     if not direction.reverse:
-        left_out = [group for group in listing.states.keys() - others.keys() if leaves_out(settings, group)]
+        left_out = [
+            group for group in listing.states.keys() - others.keys() if leaves_out(settings, group)
+        ]
         reported = _positions_of(connections.groups(direction.origin), left_out)
         for group, positions in reported.positions.items():
             if _mirrors(connections, direction, {topic for topic, _ in positions}):
@@ -197,7 +237,11 @@ def _not_moved(
 
 
 def _by_checkpoints(
-    lake: Reader, connections: Connections, direction: Direction, named: Sequence[str] | None, gone: str
+    lake: Reader,
+    connections: Connections,
+    direction: Direction,
+    named: Sequence[str] | None,
+    gone: str,
 ) -> GroupInventory:
     newest = newest_checkpoints(lake, direction.flow.name)
     if named is not None:
@@ -225,9 +269,14 @@ def _by_checkpoints(
     sides = _sides(lake, connections, direction, gone)
     translated = readable_positions(frozenset(asked.values()), sides)
     noted = {
-        # What was never sampled has its checkpoint still: a partition without records, and position 0.
+        # What was never sampled has its checkpoint still: a partition without records, and position
+        # 0.
         place: Translated(
-            checkpoint.target_topic, checkpoint.partition, checkpoint.target_position, checkpoint.is_exact, ahead=False
+            checkpoint.target_topic,
+            checkpoint.partition,
+            checkpoint.target_position,
+            checkpoint.is_exact,
+            ahead=False,
         )
         for place, (checkpoint, _) in chosen.items()
         if asked[place] not in translated and checkpoint.has_counterpart and not checkpoint.is_over
@@ -241,7 +290,9 @@ def _by_checkpoints(
         elif not checkpoint.has_counterpart:
             lost[place] = checkpoint.source_position
     left_out = left_out_groups(lake, direction.flow.name) if named is None else ()
-    not_moved = {group: EXCLUDED for group in sorted(left_out) if leaves_out(direction.flow.settings, group)}
+    not_moved = {
+        group: EXCLUDED for group in sorted(left_out) if leaves_out(direction.flow.settings, group)
+    }
     return GroupInventory(tuple(standings), gone=gone, not_moved=not_moved, lost=lost)
 
 
@@ -257,52 +308,82 @@ def _is_gone(checkpoint: Checkpoint, known: SourceGenerations) -> bool:
 def _as_written(
     lake: Reader, direction: Direction, checkpoints: Mapping[GroupPartition, Checkpoint]
 ) -> dict[GroupPartition, Translated]:
-    """Where positions lead in logs that the source had no more: where their checkpoints say; in a new target topic, to
-    its start. How far the groups came since is not known."""
+    """Where positions lead in logs that the source had no more: where their checkpoints say; in a
+    new target topic, to its start. How far the groups came since is not known."""
     starts = {
-        key: (checkpoint.target_topic, checkpoint.partition, 0 if checkpoint.is_over else checkpoint.target_position)
+        key: (
+            checkpoint.target_topic,
+            checkpoint.partition,
+            0 if checkpoint.is_over else checkpoint.target_position,
+        )
         for key, checkpoint in checkpoints.items()
     }
     ends = translate_all(lake, direction.flow.name, starts.values(), reverse=True)
-    again = {key: max(0, ends[start].end - start[2]) if start in ends else 0 for key, start in starts.items()}
+    again = {
+        key: max(0, ends[start].end - start[2]) if start in ends else 0
+        for key, start in starts.items()
+    }
     return {
         key: Translated(
-            *starts[key], checkpoint.is_exact and not checkpoint.is_over, ahead=again[key] > 0, again=again[key]
+            *starts[key],
+            checkpoint.is_exact and not checkpoint.is_over,
+            ahead=again[key] > 0,
+            again=again[key],
         )
         for key, checkpoint in checkpoints.items()
     }
 
 
-def _sides(lake: Reader, connections: Connections, direction: Direction, gone: str | None = None) -> Sides:
+def _sides(
+    lake: Reader, connections: Connections, direction: Direction, gone: str | None = None
+) -> Sides:
     """Both sides of a way, as `readable_positions` asks them. Where the origin is gone, nothing is
     known of its ends, and of its starts what the newest samples say."""
     origin, goal = connections.admin(direction.origin), connections.admin(direction.goal)
 
-    def translate(asked: Collection[TopicPartitionOffset]) -> dict[TopicPartitionOffset, Translated]:
+    def translate(
+        asked: Collection[TopicPartitionOffset],
+    ) -> dict[TopicPartitionOffset, Translated]:
         return joined(
-            lake, connections, direction, translate_living(lake, direction.flow.name, asked, direction.reverse)
+            lake,
+            connections,
+            direction,
+            translate_living(lake, direction.flow.name, asked, direction.reverse),
         )
 
     def sampled(_: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
         rows = lake.query_rows("newest_samples", flow=direction.flow.name, since_ms=0)
-        return {(row["topic"], row["partition"]): row["source_start"] for row in rows if row["source_start"]}
+        return {
+            (row["topic"], row["partition"]): row["source_start"]
+            for row in rows
+            if row["source_start"]
+        }
 
     def goal_logs(wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
         try:
             return logs.logs(goal, wanted)
-        except ClusterUnusable as error:  # nothing moves there now, and the positions are as the map says
+        except (
+            ClusterUnusable
+        ) as error:  # nothing moves there now, and the positions are as the map says
             logger.warning("%s", error)
             return {}
 
     if gone is not None:
         return Sides(translate, sampled, lambda _: {}, goal_logs)
-    return Sides(translate, partial(logs.starts, origin), partial(logs.ends, origin, committed=False), goal_logs)
+    return Sides(
+        translate,
+        partial(logs.starts, origin),
+        partial(logs.ends, origin, committed=False),
+        goal_logs,
+    )
 
 
 def _refuse_own(named: Sequence[str]) -> None:
     ours = [group for group in named if is_own_group(group)]
     if ours:
-        raise InputError(f"group {ours[0]} holds the positions of a flow of mirrorlake; it must not be moved")
+        raise InputError(
+            f"group {ours[0]} holds the positions of a flow of mirrorlake; it must not be moved"
+        )
 
 
 def _refuse_other_kinds(named: Sequence[str], others: Mapping[str, str]) -> None:
@@ -314,4 +395,6 @@ def _refuse_other_kinds(named: Sequence[str], others: Mapping[str, str]) -> None
 def _refuse_unknown(named: Sequence[str], known: set[str], where: str) -> None:
     unknown = sorted(set(named) - known)
     if unknown:
-        raise InputError(f"group {unknown[0]} is not known on {where}; `mirrorlake groups` lists those that are")
+        raise InputError(
+            f"group {unknown[0]} is not known on {where}; `mirrorlake groups` lists those that are"
+        )

@@ -1,4 +1,5 @@
-"""What a cluster has of partitions; those that it has not, or whose leader does not answer, are left out."""
+"""What a cluster has of partitions; those that it has not, or whose leader does not answer, are
+left out."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -6,16 +7,21 @@ from collections.abc import Callable, Collection, Mapping
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
-#: How old an answer about the start of a log may be, seconds: brokers delete what is too old every five minutes.
+#: How old an answer about the start of a log may be, seconds: brokers delete what is too old every
+#: five minutes.
 STARTS_SECONDS = 60.0
 
 
-def logs(admin: ClusterAdmin, wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
+def logs(
+    admin: ClusterAdmin, wanted: Collection[TopicAndPartition]
+) -> Mapping[TopicAndPartition, LogEnds]:
     """The logs of partitions, up to the high watermark."""
     return admin.log_ends(there(admin, wanted))
 
 
-def starts(admin: ClusterAdmin, wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
+def starts(
+    admin: ClusterAdmin, wanted: Collection[TopicAndPartition]
+) -> Mapping[TopicAndPartition, int]:
     """The first offsets still there."""
     return admin.start_offsets(there(admin, wanted), skip_silent=True)
 
@@ -34,7 +40,8 @@ def there(admin: ClusterAdmin, wanted: Collection[TopicAndPartition]) -> set[Top
 
 
 class Starts:
-    """The first offsets still there in logs of one cluster, each as of a minute ago at most. For one thread."""
+    """The first offsets still there in logs of one cluster, each as of a minute ago at most. For
+    one thread."""
 
     def __init__(self, admin: ClusterAdmin, clock: Callable[[], float] = time.monotonic) -> None:
         self._admin = admin

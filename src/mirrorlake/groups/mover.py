@@ -1,7 +1,9 @@
-"""Setting positions of groups on a cluster: by one process at a time, in small steps, each checked again before it.
+"""Setting positions of groups on a cluster: by one process at a time, in small steps, each checked
+again before it.
 
-Kafka has no "set this position if it is still that one". Groups with members are refused by the brokers themselves; one
-that joins, commits and leaves between our last check and our move is not seen. So that check is right before the move.
+Kafka has no "set this position if it is still that one". Groups with members are refused by the
+brokers themselves; one that joins, commits and leaves between our last check and our move is not
+seen. So that check is right before the move.
 """
 
 import logging
@@ -28,8 +30,8 @@ _LOOK_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Sent:
-    """What became of one move. `before` is the position right before it, `to` the one that was set; `kept` says why it
-    was not sent after all, `refused` what the cluster said to it."""
+    """What became of one move. `before` is the position right before it, `to` the one that was set;
+    `kept` says why it was not sent after all, `refused` what the cluster said to it."""
 
     checkpoint: Checkpoint
     before: Committed | None
@@ -40,13 +42,17 @@ class Sent:
 
 @contextmanager
 def sole_mover(lake: Lake, flow: ResolvedFlow, seconds: float = 0.0) -> Iterator[None]:
-    """Do what moves groups along a flow as the only one that does. Raises LeaseTaken when another one is still at it
-    after so long. The opposite flow counts as the same one: where both use one name for a topic they move one group.
+    """Do what moves groups along a flow as the only one that does. Raises LeaseTaken when another
+    one is still at it after so long. The opposite flow counts as the same one: where both use one
+    name for a topic they move one group.
 
-    Where the lake has no locks, or was opened to be read, it cannot be known, and it is done all the same.
+    Where the lake has no locks, or was opened to be read, it cannot be known, and it is done all
+    the same.
     """
     try:
-        lease = Lease(lake, f"moving groups between {' and '.join(sorted((flow.source, flow.target)))}")
+        lease = Lease(
+            lake, f"moving groups between {' and '.join(sorted((flow.source, flow.target)))}"
+        )
         _take(lease, time.monotonic() + seconds)
     except LakeError as error:
         logger.debug("flow %s: groups are moved without a lease: %s", flow.name, error)
@@ -71,8 +77,8 @@ def _take(lease: Lease, deadline: float) -> None:
 def target_groups(
     admin: GroupAdmin, groups: Iterable[str], starts: Mapping[TopicAndPartition, int] | None = None
 ) -> tuple[dict[str, TargetGroup], Mapping[str, str]]:
-    """How groups stand on a cluster; and by group why it did not report it: such groups are left out. `starts` are the
-    first offsets still there, where they are known.
+    """How groups stand on a cluster; and by group why it did not report it: such groups are left
+    out. `starts` are the first offsets still there, where they are known.
 
     Positions of groups with members are not asked for: nothing is done to them.
     """
@@ -80,11 +86,17 @@ def target_groups(
     if not wanted:
         return {}, {}
     listing = admin.listing()
-    at_target = {group: TargetGroup(listing.states.get(group), {}, starts or {}) for group in wanted}
+    at_target = {
+        group: TargetGroup(listing.states.get(group), {}, starts or {}) for group in wanted
+    }
     reported = admin.positions([group for group in wanted if not at_target[group].is_active])
     for group, positions in reported.positions.items():
         at_target[group] = replace(at_target[group], positions=positions)
-    left = {group: target_group for group, target_group in at_target.items() if group not in reported.errors}
+    left = {
+        group: target_group
+        for group, target_group in at_target.items()
+        if group not in reported.errors
+    }
     return left, reported.errors
 
 
@@ -95,7 +107,8 @@ def move_in_steps(
     force: bool = False,
     at_once: int = STEP_GROUPS,
 ) -> Iterator[list[Sent]]:
-    """Set positions, so many groups in a step, unless the group has gone on since `groups` was read.
+    """Set positions, so many groups in a step, unless the group has gone on since `groups` was
+    read.
 
     A step whose coordinators do not answer is refused, and the next ones are tried.
     """
@@ -104,7 +117,9 @@ def move_in_steps(
         by_name.setdefault(checkpoint.group_id, []).append(checkpoint)
     names = list(by_name)
     for start in range(0, len(names), at_once):
-        step = [checkpoint for name in names[start : start + at_once] for checkpoint in by_name[name]]
+        step = [
+            checkpoint for name in names[start : start + at_once] for checkpoint in by_name[name]
+        ]
         try:
             yield _step(admin, groups, step, force)
         except ClusterUnusable as error:
@@ -112,12 +127,17 @@ def move_in_steps(
 
 
 def _step(
-    admin: GroupAdmin, groups: Mapping[str, TargetGroup], checkpoints: Sequence[Checkpoint], force: bool
+    admin: GroupAdmin,
+    groups: Mapping[str, TargetGroup],
+    checkpoints: Sequence[Checkpoint],
+    force: bool,
 ) -> list[Sent]:
     reported = admin.positions({checkpoint.group_id for checkpoint in checkpoints})
     sent, moving = [], []
     for checkpoint in checkpoints:
-        now = replace(groups[checkpoint.group_id], positions=reported.positions.get(checkpoint.group_id, {}))
+        now = replace(
+            groups[checkpoint.group_id], positions=reported.positions.get(checkpoint.group_id, {})
+        )
         before = now.positions.get(checkpoint.target)
         decision = decide(checkpoint, now, force)
         if checkpoint.group_id in reported.errors:

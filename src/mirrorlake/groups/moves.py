@@ -1,7 +1,8 @@
-"""Moving groups from one cluster to the other by an operator's command: where each stands, and what is left. Pure.
+"""Moving groups from one cluster to the other by an operator's command: where each stands, and what
+is left. Pure.
 
-Failover goes from the source of a flow to its target, failback from the target to the source; both move a position of
-the *origin* cluster to the one that means the same on the *goal* cluster.
+Failover goes from the source of a flow to its target, failback from the target to the source; both
+move a position of the *origin* cluster to the one that means the same on the *goal* cluster.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,7 +10,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Literal
 
-from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition, inexact_reason, with_outcome
+from mirrorlake.groups.checkpoint_plan import (
+    Checkpoint,
+    GroupPartition,
+    inexact_reason,
+    with_outcome,
+)
 from mirrorlake.groups.sync_plan import READ_ON, THERE, Keep, Move, TargetGroup, decide
 from mirrorlake.lake.changes import Change, ChangeOutcome
 from mirrorlake.offsets.positions import Committed, Translated
@@ -24,9 +30,9 @@ Done = Literal["moved", "would move", "there", "kept", "failed"]
 class Standing:
     """One group on one partition: its position at the origin, and what it means at the goal.
 
-    `again` is how many offsets at most a consumer may read twice. `since` is when the position was seen, None for now.
-    `gone`, `past` and `cut` are as of `Translated`: what is not there any more, or never was. Whatever is to be said of
-    the position itself is the `reason` of the checkpoint.
+    `again` is how many offsets at most a consumer may read twice. `since` is when the position was
+    seen, None for now. `gone`, `past` and `cut` are as of `Translated`: what is not there any more,
+    or never was. Whatever is to be said of the position itself is the `reason` of the checkpoint.
     """
 
     checkpoint: Checkpoint
@@ -45,8 +51,8 @@ class Standing:
 
 @dataclass(frozen=True)
 class MoveResult:
-    """What a command did, or would do, about one standing. `before` is the goal's own position, None for none; `to` the
-    position that was set, or would be."""
+    """What a command did, or would do, about one standing. `before` is the goal's own position,
+    None for none; `to` the position that was set, or would be."""
 
     standing: Standing
     done: Done
@@ -56,7 +62,8 @@ class MoveResult:
 
     @property
     def is_left(self) -> bool:
-        """Whether the group is not where it should be. One that reads on missed nothing by being moved."""
+        """Whether the group is not where it should be. One that reads on missed nothing by being
+        moved."""
         reads_on = self.done == "there" and self.detail == READ_ON and self.standing.exact
         return self.done in ("kept", "failed") or not (self.standing.is_whole or reads_on)
 
@@ -94,11 +101,15 @@ class MoveResult:
         """As a row of `checkpoints`, whose source is always the flow's; `word` is the command."""
         checkpoint = self.standing.checkpoint
         synced = self.done in ("moved", "there")
-        row = with_outcome(checkpoint, synced, "; ".join(part for part in (word, self.detail) if part))
+        row = with_outcome(
+            checkpoint, synced, "; ".join(part for part in (word, self.detail) if part)
+        )
         return flipped(row) if reverse else row
 
 
-def change_of(checkpoint: Checkpoint, before: Committed | None, refused: str | None, to: int) -> Change:
+def change_of(
+    checkpoint: Checkpoint, before: Committed | None, refused: str | None, to: int
+) -> Change:
     """A position that was set at the target, or why it was refused, as a row of `changes`."""
     resource = f"{checkpoint.group_id} {checkpoint.target_topic}-{checkpoint.partition}"
     was = None if before is None else str(before.offset)
@@ -117,13 +128,22 @@ def flipped(checkpoint: Checkpoint) -> Checkpoint:
     )
 
 
-def standing_of(key: GroupPartition, position: Committed, translated: Translated, generation: int = 0) -> Standing:
-    """Where a live group stands: what is not replicated yet comes later, and is then read a second time.
-    `generation` is of the topic at the flow's source: the one that the position there is of."""
+def standing_of(
+    key: GroupPartition, position: Committed, translated: Translated, generation: int = 0
+) -> Standing:
+    """Where a live group stands: what is not replicated yet comes later, and is then read a second
+    time. `generation` is of the topic at the flow's source: the one that the position there is
+    of."""
     group, topic, partition = key
     place = translated.topic, translated.offset
     checkpoint = Checkpoint(
-        group, topic, partition, position.offset, *place, position.metadata, reason=inexact_reason(translated)
+        group,
+        topic,
+        partition,
+        position.offset,
+        *place,
+        position.metadata,
+        reason=inexact_reason(translated),
     )
     checkpoint = replace(checkpoint, generation=generation)
     return Standing(
@@ -143,23 +163,31 @@ def _again(position: int, translated: Translated) -> int:
     return translated.again + (0 if translated.exact else max(0, read - translated.end))
 
 
-def standing_by_checkpoint(checkpoint: Checkpoint, translated: Translated, since: datetime) -> Standing:
+def standing_by_checkpoint(
+    checkpoint: Checkpoint, translated: Translated, since: datetime
+) -> Standing:
     """Where a group stands whose cluster is gone, by its last checkpoint, translated again.
 
-    What it read after the checkpoint is not known: at most all that is mirrored behind the position is read again.
+    What it read after the checkpoint is not known: at most all that is mirrored behind the position
+    is read again.
     """
     now = replace(checkpoint, target_topic=translated.topic, target_position=translated.offset)
     now = replace(now, synced=False, reason=inexact_reason(translated))
     behind = max(0, translated.end - checkpoint.source_position)
     again = behind + _again(checkpoint.source_position, translated)
-    return Standing(now, translated.exact, again, since, translated.gone, translated.past, translated.cut)
+    return Standing(
+        now, translated.exact, again, since, translated.gone, translated.past, translated.cut
+    )
 
 
-def join_opposite(primary: Translated, other: Translated | None, reverse: bool, settled: bool) -> Translated:
-    """A position on a topic that two opposite flows share, as one position at the goal: what is unread stays unread.
+def join_opposite(
+    primary: Translated, other: Translated | None, reverse: bool, settled: bool
+) -> Translated:
+    """A position on a topic that two opposite flows share, as one position at the goal: what is
+    unread stays unread.
 
-    One of the two is by the map read backwards, of records born at the goal: behind the last that came to the origin
-    lie those that never came.
+    One of the two is by the map read backwards, of records born at the goal: behind the last that
+    came to the origin lie those that never came.
 
     Args:
         primary: by the flow that was named, of the records born on its source.
@@ -181,7 +209,10 @@ def join_opposite(primary: Translated, other: Translated | None, reverse: bool, 
 
 
 def plan_moves(
-    standings: Sequence[Standing], goals: Mapping[str, TargetGroup], errors: Mapping[str, str], force: bool
+    standings: Sequence[Standing],
+    goals: Mapping[str, TargetGroup],
+    errors: Mapping[str, str],
+    force: bool,
 ) -> list[MoveResult]:
     """What is to be done about each standing.
 
@@ -195,7 +226,10 @@ def plan_moves(
     for standing in standings:
         checkpoint = standing.checkpoint
         if checkpoint.group_id not in goals:
-            detail = f"the cluster did not report the group: {errors.get(checkpoint.group_id, 'no answer')}"
+            detail = (
+                "the cluster did not report the group: "
+                f"{errors.get(checkpoint.group_id, 'no answer')}"
+            )
             results.append(MoveResult(standing, "failed", None, detail))
             continue
         group = goals[checkpoint.group_id]
@@ -218,14 +252,17 @@ def kept(standing: Standing, before: Committed | None, decision: Keep) -> MoveRe
 def mark_synced(
     standings: Sequence[Standing], newest: Mapping[GroupPartition, Checkpoint], reverse: bool
 ) -> list[Standing]:
-    """Standings whose very position the newest checkpoints say was brought to the goal before: these are `synced`.
+    """Standings whose very position the newest checkpoints say was brought to the goal before:
+    these are `synced`.
 
     A checkpoint that failback wrote is about the way back only, and no other one is.
     """
     return [_mark_synced(standing, newest, reverse) for standing in standings]
 
 
-def _mark_synced(standing: Standing, newest: Mapping[GroupPartition, Checkpoint], reverse: bool) -> Standing:
+def _mark_synced(
+    standing: Standing, newest: Mapping[GroupPartition, Checkpoint], reverse: bool
+) -> Standing:
     checkpoint = flipped(standing.checkpoint) if reverse else standing.checkpoint
     known = newest.get(checkpoint.group_partition)
     if known is None or not known.synced or (FAILBACK in (known.reason or "")) is not reverse:

@@ -9,7 +9,12 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from mirrorlake.offsets.positions import LogEnds, TopicAndPartition, TopicPartitionOffset, Translated
+from mirrorlake.offsets.positions import (
+    LogEnds,
+    TopicAndPartition,
+    TopicPartitionOffset,
+    Translated,
+)
 
 #: Offsets of partitions; of those that a cluster has not, or that do not answer, there are none.
 Offsets = Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, int]]
@@ -19,65 +24,103 @@ Key = TypeVar("Key")
 @dataclass(frozen=True)
 class Sides:
     """What is asked about both sides of a way: translations, starts and ends of logs (the high
-    watermark) at the origin, where positions are from, and the logs of the goal, where they lead."""
+    watermark) at the origin, where positions are from, and the logs of the goal, where they
+    lead."""
 
-    translate: Callable[[Collection[TopicPartitionOffset]], Mapping[TopicPartitionOffset, Translated]]
+    translate: Callable[
+        [Collection[TopicPartitionOffset]], Mapping[TopicPartitionOffset, Translated]
+    ]
     origin_starts: Offsets
     origin_ends: Offsets
     goal_logs: Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, LogEnds]]
 
 
-def readable_positions(asked: Collection[TopicPartitionOffset], sides: Sides) -> dict[TopicPartitionOffset, Translated]:
+def readable_positions(
+    asked: Collection[TopicPartitionOffset], sides: Sides
+) -> dict[TopicPartitionOffset, Translated]:
     """Translate positions into ones that are there at the goal. What was never seen is left out; of
     a partition that the goal has not, or of which it does not answer, the position is as the map
     says.
 
     Of the origin only those partitions are asked that need it: where a position is ahead of what is
-    mirrored, since it may lie behind all that there is, and where something is gone, since it may be
-    gone at the origin too.
+    mirrored, since it may lie behind all that there is, and where something is gone, since it may
+    be gone at the origin too.
     """
     translated = dict(sides.translate(asked))
-    translated.update(_behind_all({key: position for key, position in translated.items() if not position.exact}, sides))
+    translated.update(
+        _behind_all(
+            {key: position for key, position in translated.items() if not position.exact}, sides
+        )
+    )
     there = bounded(translated, sides)
-    return there | _lost_at_both({key: position for key, position in there.items() if position.gone}, translated, sides)
+    return there | _lost_at_both(
+        {key: position for key, position in there.items() if position.gone}, translated, sides
+    )
 
 
 def bounded(found: Mapping[Key, Translated], sides: Sides) -> dict[Key, Translated]:
     """Positions at the goal, however they were found, as ones that are there. Those of a partition
     that the goal has not, or of which it does not answer, stay as they are."""
-    logs = sides.goal_logs({(item.topic, item.partition) for item in found.values()}) if found else {}
-    return {key: _bounded(item, logs.get((item.topic, item.partition))) for key, item in found.items()}
+    logs = (
+        sides.goal_logs({(item.topic, item.partition) for item in found.values()}) if found else {}
+    )
+    return {
+        key: _bounded(item, logs.get((item.topic, item.partition))) for key, item in found.items()
+    }
 
 
 def _behind_all(
     translated: Mapping[TopicPartitionOffset, Translated], sides: Sides
 ) -> dict[TopicPartitionOffset, Translated]:
-    """Positions behind the end of their log: as that end, behind which nothing can have been read."""
-    ends = sides.origin_ends({(topic, partition) for topic, partition, _ in translated}) if translated else {}
-    behind = {key: ends[key[:2]] for key in translated if key[:2] in ends and key[2] > ends[key[:2]]}
+    """Positions behind the end of their log: as that end, behind which nothing can have been
+    read."""
+    ends = (
+        sides.origin_ends({(topic, partition) for topic, partition, _ in translated})
+        if translated
+        else {}
+    )
+    behind = {
+        key: ends[key[:2]] for key in translated if key[:2] in ends and key[2] > ends[key[:2]]
+    }
     at_ends = sides.translate({(*key[:2], end) for key, end in behind.items()}) if behind else {}
-    return {key: replace(at_ends.get((*key[:2], end), translated[key]), past=end) for key, end in behind.items()}
+    return {
+        key: replace(at_ends.get((*key[:2], end), translated[key]), past=end)
+        for key, end in behind.items()
+    }
 
 
 def _bounded(position: Translated, log: LogEnds | None) -> Translated:
     if log is None:
         return position
     if position.offset < log.start:
-        # With no mapped record behind the position nothing of it is gone: what was there are markers, or strangers'.
+        # With no mapped record behind the position nothing of it is gone: what was there are
+        # markers, or strangers'.
         return replace(
-            position, offset=log.start, gone=position.gone + (log.start - position.offset if position.ahead else 0)
+            position,
+            offset=log.start,
+            gone=position.gone + (log.start - position.offset if position.ahead else 0),
         )
-    return replace(position, offset=log.end, cut=position.offset - log.end) if position.offset > log.end else position
+    return (
+        replace(position, offset=log.end, cut=position.offset - log.end)
+        if position.offset > log.end
+        else position
+    )
 
 
 def _lost_at_both(
-    lost: Mapping[TopicPartitionOffset, Translated], mapped: Mapping[TopicPartitionOffset, Translated], sides: Sides
+    lost: Mapping[TopicPartitionOffset, Translated],
+    mapped: Mapping[TopicPartitionOffset, Translated],
+    sides: Sides,
 ) -> dict[TopicPartitionOffset, Translated]:
     """Where something is gone at the goal: without what is gone at the origin too, which its
     consumers would miss there as well."""
-    starts = sides.origin_starts({(topic, partition) for topic, partition, _ in lost}) if lost else {}
+    starts = (
+        sides.origin_starts({(topic, partition) for topic, partition, _ in lost}) if lost else {}
+    )
     ahead = {key: starts[key[:2]] for key in lost if key[:2] in starts and key[2] < starts[key[:2]]}
-    at_starts = sides.translate({(*key[:2], start) for key, start in ahead.items()}) if ahead else {}
+    at_starts = (
+        sides.translate({(*key[:2], start) for key, start in ahead.items()}) if ahead else {}
+    )
     still_lost = {}
     for key, start in ahead.items():
         first = at_starts.get((*key[:2], start))

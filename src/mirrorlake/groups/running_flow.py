@@ -1,4 +1,5 @@
-"""What consumer groups have to know of the flow that they belong to, which runs in a thread of its own."""
+"""What consumer groups have to know of the flow that they belong to, which runs in a thread of its
+own."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
@@ -7,24 +8,29 @@ from mirrorlake.offsets.positions import Reached, TopicAndPartition
 
 
 class RunningFlow(Protocol):
-    """A flow, as its groups ask it. Topics are named as at the source; every call may come from any thread."""
+    """A flow, as its groups ask it. Topics are named as at the source; every call may come from any
+    thread."""
 
     def mirrors(self, topic: str) -> bool:
-        """Whether the flow selects a topic of its source; it may be paused, or refused, all the same."""
+        """Whether the flow selects a topic of its source; it may be paused, or refused, all the
+        same."""
 
     def refuses(self, topic: str) -> bool:
-        """Whether a topic must not be mirrored, or its mirror could not bear its name: no group is moved there."""
+        """Whether a topic must not be mirrored, or its mirror could not bear its name: no group is
+        moved there."""
 
     def generation(self, key: TopicAndPartition) -> int:
         """In which generation of its topic a partition is landed now."""
 
     def target_generation(self, topic: str) -> int | None:
-        """Which generation of its target topic a topic is produced to; None where there is none (yet, or any more), and
-        no group is moved there."""
+        """Which generation of its target topic a topic is produced to; None where there is none
+        (yet, or any more), and no group is moved there."""
 
     def check_targets(self) -> None:
-        """Compare the target's topics with those that the flow wrote to: `target_generation` then goes by what is there
-        now. Raises ClusterUnreachable."""
+        """Compare the target's topics with those that the flow wrote to: `target_generation` then
+        goes by what is there now. Raises ClusterUnreachable."""
 
-    def reached(self, keys: Iterable[TopicAndPartition]) -> Mapping[TopicAndPartition, Reached] | None:
+    def reached(
+        self, keys: Iterable[TopicAndPartition]
+    ) -> Mapping[TopicAndPartition, Reached] | None:
         """How far the flow is in partitions of its own knowledge; None if it does not know now."""

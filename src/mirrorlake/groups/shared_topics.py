@@ -14,7 +14,8 @@ from mirrorlake.offsets.positions import TopicAndPartition, TopicPartitionOffset
 
 @dataclass(frozen=True)
 class Direction:
-    """A flow as groups move along it: from `origin` to `goal`; with `reverse` from its target back to its source."""
+    """A flow as groups move along it: from `origin` to `goal`; with `reverse` from its target back
+    to its source."""
 
     flow: ResolvedFlow
     reverse: bool = False
@@ -31,9 +32,13 @@ class Direction:
 
 
 def joined(
-    lake: Reader, connections: Connections, direction: Direction, translated: Mapping[TopicPartitionOffset, Translated]
+    lake: Reader,
+    connections: Connections,
+    direction: Direction,
+    translated: Mapping[TopicPartitionOffset, Translated],
 ) -> dict[TopicPartitionOffset, Translated]:
-    """Translations by the flow of a way, made to hold for the opposite flow's records in the same topics too.
+    """Translations by the flow of a way, made to hold for the opposite flow's records in the same
+    topics too.
 
     Asks no cluster where there is no opposite flow, or where it names topics otherwise. Raises
     ClusterUnreachable when the goal does not answer.
@@ -46,18 +51,25 @@ def joined(
     if not shared:
         return dict(translated)
     others = translate_living(lake, opposite_name(direction.flow), shared, not direction.reverse)
-    concerned = {(position.topic, position.partition) for key, position in shared.items() if key in others}
+    concerned = {
+        (position.topic, position.partition) for key, position in shared.items() if key in others
+    }
     settled = _settled(lake, connections, direction, concerned)
     ways = {
         key: join_opposite(
-            position, others.get(key), direction.reverse, (position.topic, position.partition) in settled
+            position,
+            others.get(key),
+            direction.reverse,
+            (position.topic, position.partition) in settled,
         )
         for key, position in shared.items()
     }
     return {**translated, **ways}
 
 
-def _is_shared(connections: Connections, direction: Direction, origin_topic: str, goal_topic: str) -> bool:
+def _is_shared(
+    connections: Connections, direction: Direction, origin_topic: str, goal_topic: str
+) -> bool:
     topology = connections.topology
     if opposite_name(direction.flow) not in topology.flows:
         return False
@@ -69,9 +81,13 @@ def _is_shared(connections: Connections, direction: Direction, origin_topic: str
 def _settled(
     lake: Reader, connections: Connections, direction: Direction, partitions: set[TopicAndPartition]
 ) -> set[TopicAndPartition]:
-    """Partitions of the goal all of whose records are at the origin: their end translates exactly. Of those that do not
-    answer now this is not known."""
+    """Partitions of the goal all of whose records are at the origin: their end translates exactly.
+    Of those that do not answer now this is not known."""
     ends = connections.admin(direction.goal).end_offsets(partitions, skip_silent=True)
     asked = {(topic, partition, end) for (topic, partition), end in ends.items()}
     flow = direction.flow.name if direction.reverse else opposite_name(direction.flow)
-    return {(key[0], key[1]) for key, position in translate_all(lake, flow, asked).items() if position.exact}
+    return {
+        (key[0], key[1])
+        for key, position in translate_all(lake, flow, asked).items()
+        if position.exact
+    }

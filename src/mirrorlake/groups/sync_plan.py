@@ -1,9 +1,10 @@
-"""Whether a group's position on the target is set to a translated one (KIP-545's purpose; docs/mm2.md, "Group
-positions"). Pure.
+"""Whether a group's position on the target is set to a translated one (KIP-545's purpose;
+docs/mm2.md, "Group positions"). Pure.
 
-The laws: a group with members is never touched, and no position moves backwards, unless an operator forces it. Unlike
-MirrorMaker 2, the current position counts whatever state the group is in. A position that was brought to the target is
-its owner's from then on, who may set it back, until the source has a newer one.
+The laws: a group with members is never touched, and no position moves backwards, unless an operator
+forces it. Unlike MirrorMaker 2, the current position counts whatever state the group is in. A
+position that was brought to the target is its owner's from then on, who may set it back, until the
+source has a newer one.
 """
 
 from collections.abc import Mapping
@@ -13,7 +14,8 @@ from typing import NamedTuple
 from mirrorlake.groups.checkpoint_plan import REWOUND, Checkpoint
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
-#: States of a group without members. A group that is not there has none either; any other state may have some.
+#: States of a group without members. A group that is not there has none either; any other state may
+#: have some.
 _EMPTY = frozenset({None, "EMPTY", "DEAD"})
 
 THERE = "there already"
@@ -31,7 +33,8 @@ class Move(NamedTuple):
 
 
 class Keep(NamedTuple):
-    """Leave the position; `there` says that it is already the wanted one, or was and the group has read on since."""
+    """Leave the position; `there` says that it is already the wanted one, or was and the group has
+    read on since."""
 
     reason: str
     there: bool = False
@@ -39,8 +42,9 @@ class Keep(NamedTuple):
 
 @dataclass(frozen=True)
 class TargetGroup:
-    """A group as the target has it: its state, None where there is no such group, and what it committed. `starts` are
-    the first offsets still there, of the partitions that it is moved in, as far as they are known."""
+    """A group as the target has it: its state, None where there is no such group, and what it
+    committed. `starts` are the first offsets still there, of the partitions that it is moved in, as
+    far as they are known."""
 
     state: str | None
     positions: Mapping[TopicAndPartition, Committed]
@@ -58,12 +62,13 @@ def may_have_members(state: str | None) -> bool:
 
 
 def decide(checkpoint: Checkpoint, group: TargetGroup, force: bool = False) -> Move | Keep:
-    """Say what becomes of one position at the target. `force` moves backwards too; who has members is left alone.
+    """Say what becomes of one position at the target. `force` moves backwards too; who has members
+    is left alone.
 
-    The brokers themselves refuse to move a group with members, so nothing could force that. A checkpoint that is
-    `synced` was brought to the target before: what the group does there since is its own affair, whichever way it went.
-    But a position in front of the start of the log is none: the broker would reset its consumer, so
-    it goes to the start.
+    The brokers themselves refuse to move a group with members, so nothing could force that. A
+    checkpoint that is `synced` was brought to the target before: what the group does there since is
+    its own affair, whichever way it went. But a position in front of the start of the log is none:
+    the broker would reset its consumer, so it goes to the start.
     """
     current = group.positions.get(checkpoint.target)
     start = group.starts.get(checkpoint.target, 0)
@@ -73,7 +78,9 @@ def decide(checkpoint: Checkpoint, group: TargetGroup, force: bool = False) -> M
     if group.is_active:
         return Keep(READ_ON, there=True) if checkpoint.synced else Keep(ACTIVE)
     if current is not None and current.offset < start:
-        return Move(Committed(start, current.metadata) if checkpoint.synced and not force else wanted)
+        return Move(
+            Committed(start, current.metadata) if checkpoint.synced and not force else wanted
+        )
     backwards = current is not None and current.offset > wanted.offset
     if backwards and not force:
         return Keep(READ_ON, there=True) if checkpoint.synced else Keep(BEHIND)

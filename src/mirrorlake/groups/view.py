@@ -1,4 +1,5 @@
-"""Where the groups of a flow stand on both sides, as one document: what `mirrorlake groups` shows."""
+"""Where the groups of a flow stand on both sides, as one document: what `mirrorlake groups`
+shows."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -24,27 +25,36 @@ logger = logging.getLogger(__name__)
 def read_groups(
     lake: Reader, connections: Connections, flow: ResolvedFlow, named: Sequence[str] | None
 ) -> dict[str, Any]:
-    """Returns {"flow", "source_unreachable", "target_unreachable", "untold": [why], "errors": {group: why},
-    "not_mirrored": {group: why}, "topics_waiting": {topic: why}, "groups": [one per group and partition]}.
+    """Returns {"flow", "source_unreachable", "target_unreachable", "untold": [why], "errors":
+    {group: why}, "not_mirrored": {group: why}, "topics_waiting": {topic: why}, "groups": [one per
+    group and partition]}.
 
-    `untold` says why a cluster may have more groups than it reported; `not_mirrored` are those that no command moves. A
-    position without a counterpart at the target has a row without one.
+    `untold` says why a cluster may have more groups than it reported; `not_mirrored` are those that
+    no command moves. A position without a counterpart at the target has a row without one.
 
     What an unreachable cluster would report is null. Raises InputError for a group that is nowhere.
     """
     direction = Direction(flow)
-    inventory = take_inventory(lake, connections, direction, named, why_unreachable(connections, direction))
+    inventory = take_inventory(
+        lake, connections, direction, named, why_unreachable(connections, direction)
+    )
     listing, reported, silent = _target(
-        connections, flow, sorted({standing.checkpoint.group_id for standing in inventory.standings})
+        connections,
+        flow,
+        sorted({standing.checkpoint.group_id for standing in inventory.standings}),
     )
     source_ends = (
         {}
         if inventory.gone
-        else logs.ends(connections.admin(flow.source), [_source(standing) for standing in inventory.standings])
+        else logs.ends(
+            connections.admin(flow.source), [_source(standing) for standing in inventory.standings]
+        )
     )
     wanted = [standing.checkpoint.target for standing in inventory.standings]
     target_ends = {} if silent else logs.ends(connections.admin(flow.target), wanted)
-    newest = {key: checkpoint for key, (checkpoint, _) in newest_checkpoints(lake, flow.name).items()}
+    newest = {
+        key: checkpoint for key, (checkpoint, _) in newest_checkpoints(lake, flow.name).items()
+    }
     hasty = {} if silent else _uncommitted(connections.admin(flow.target), reported, target_ends)
     return {
         "flow": flow.name,
@@ -57,7 +67,8 @@ def read_groups(
         "groups": [
             {
                 **_row(inventory, standing, listing, reported, source_ends, target_ends, newest),
-                "reads_uncommitted": standing.checkpoint.target in hasty.get(standing.checkpoint.group_id, ()),
+                "reads_uncommitted": standing.checkpoint.target
+                in hasty.get(standing.checkpoint.group_id, ()),
             }
             for standing in inventory.standings
         ]
@@ -103,13 +114,18 @@ def _nowhere(inventory: GroupInventory, key: GroupPartition, position: int) -> d
     """The row of a position that leads nowhere."""
     group, topic, partition = key
     checkpoint = Checkpoint(group, topic, partition, position, "", -1, reason=NO_MIRROR)
-    row = _row(inventory, Standing(checkpoint, False, 0), Listing({}), GroupPositions({}), {}, {}, {})
-    unknown = dict.fromkeys(("target_topic", "translated_position", "read_again_at_most", "gone_at_most"))
+    row = _row(
+        inventory, Standing(checkpoint, False, 0), Listing({}), GroupPositions({}), {}, {}, {}
+    )
+    unknown = dict.fromkeys(
+        ("target_topic", "translated_position", "read_again_at_most", "gone_at_most")
+    )
     return {**row, **unknown, "reads_uncommitted": False}
 
 
 def _reason(known: Checkpoint | None, position: int | None) -> str | None:
-    """What the newest checkpoint says, or the target itself since: that its owner has set the group back."""
+    """What the newest checkpoint says, or the target itself since: that its owner has set the group
+    back."""
     if known is None:
         return None
     set_back = known.synced and position is not None and position < known.target_position
@@ -139,9 +155,10 @@ def _target(
 def _uncommitted(
     admin: ClusterAdmin, reported: GroupPositions, stable: Mapping[TopicAndPartition, int]
 ) -> dict[str, set[TopicAndPartition]]:
-    """By group, where its position lies behind the last stable offset, and not behind the log's end: nobody who reads
-    committed records alone gets there, since that offset was asked for after the position, and only grows. Where no
-    transaction is open nothing is known: no broker tells how a group reads."""
+    """By group, where its position lies behind the last stable offset, and not behind the log's
+    end: nobody who reads committed records alone gets there, since that offset was asked for after
+    the position, and only grows. Where no transaction is open nothing is known: no broker tells how
+    a group reads."""
     behind = {
         group: {
             key: position.offset

@@ -1,4 +1,5 @@
-"""What the principal of a client may do on a cluster, by asking the cluster (KIP-430). Changes nothing.
+"""What the principal of a client may do on a cluster, by asking the cluster (KIP-430). Changes
+nothing.
 
 A cluster without an authorizer allows everything; one that does not answer counts as allowing.
 """
@@ -16,9 +17,11 @@ _AT_ONCE = 500
 
 
 def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, frozenset[str] | None]:
-    """The operations (READ, WRITE, ...) allowed on each topic; none for one that may not even be described.
+    """The operations (READ, WRITE, ...) allowed on each topic; none for one that may not even be
+    described.
 
-    A topic that is not there, or whose cluster does not answer, is None. Raises KafkaException when no broker answers.
+    A topic that is not there, or whose cluster does not answer, is None. Raises KafkaException when
+    no broker answers.
     """
     names = sorted(topics)
     rights: dict[str, frozenset[str] | None] = {}
@@ -33,9 +36,14 @@ def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, froz
                 rights[name] = _names(future.result().authorized_operations)
             except KafkaException as error:
                 code = error.args[0].code()
-                if code not in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART):
+                if code not in (
+                    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+                    KafkaError.UNKNOWN_TOPIC_OR_PART,
+                ):
                     raise
-                rights[name] = frozenset() if code == KafkaError.TOPIC_AUTHORIZATION_FAILED else None
+                rights[name] = (
+                    frozenset() if code == KafkaError.TOPIC_AUTHORIZATION_FAILED else None
+                )
     return rights
 
 
@@ -45,14 +53,19 @@ def described(client: AdminClient, topics: Collection[str]) -> dict[str, tuple[s
     topics_seen = {}
     for chunk in chunks(sorted(topics), _AT_ONCE):
         futures = client.describe_topics(
-            TopicCollection(list(chunk)), include_authorized_operations=True, request_timeout=ANSWER_SECONDS
+            TopicCollection(list(chunk)),
+            include_authorized_operations=True,
+            request_timeout=ANSWER_SECONDS,
         )
         for name, future in futures.items():
             try:
                 topic = future.result()
             except KafkaException as error:
                 code = error.args[0].code()
-                if code not in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART):
+                if code not in (
+                    KafkaError.TOPIC_AUTHORIZATION_FAILED,
+                    KafkaError.UNKNOWN_TOPIC_OR_PART,
+                ):
                     raise
                 continue
             allowed = _names(topic.authorized_operations)
@@ -61,7 +74,8 @@ def described(client: AdminClient, topics: Collection[str]) -> dict[str, tuple[s
 
 
 def refused_creations(client: AdminClient, topics: Collection[str]) -> set[str]:
-    """Those of some topics, none of them there, that the principal may not create; only asks, creates nothing."""
+    """Those of some topics, none of them there, that the principal may not create; only asks,
+    creates nothing."""
     if not topics:
         return set()
     futures = client.create_topics(
@@ -69,16 +83,23 @@ def refused_creations(client: AdminClient, topics: Collection[str]) -> set[str]:
         validate_only=True,
         request_timeout=ANSWER_SECONDS,
     )
-    return {name for name, future in futures.items() if _code(future) == KafkaError.TOPIC_AUTHORIZATION_FAILED}
+    return {
+        name
+        for name, future in futures.items()
+        if _code(future) == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    }
 
 
 def may_write_transactions(settings: dict[str, str | int | bool], transactional_id: str) -> bool:
-    """Whether a producer may use a transactional id. Fences the producer that has it now, so give one that is not used.
+    """Whether a producer may use a transactional id. Fences the producer that has it now, so give
+    one that is not used.
 
     Raises KafkaException when no broker answers.
     """
     try:
-        Producer({**settings, "transactional.id": transactional_id}).init_transactions(ANSWER_SECONDS)
+        Producer({**settings, "transactional.id": transactional_id}).init_transactions(
+            ANSWER_SECONDS
+        )
     except KafkaException as error:
         if error.args[0].code() != KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
             raise

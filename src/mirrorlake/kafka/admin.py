@@ -1,4 +1,5 @@
-"""What mirrorlake asks of and does to a cluster, apart from records: metadata, offsets, topics and partitions."""
+"""What mirrorlake asks of and does to a cluster, apart from records: metadata, offsets, topics and
+partitions."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -17,11 +18,14 @@ from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 class ClusterAdmin:
     """One cluster, asked through one admin client. Every call is bounded by ANSWER_SECONDS.
 
-    Live settings are checked again after a refusal and from time to time; a client whose secrets were rotated gives
-    way to a new one. Raises ClusterUnreachable or AuthenticationFailed when no broker answers.
+    Live settings are checked again after a refusal and from time to time; a client whose secrets
+    were rotated gives way to a new one. Raises ClusterUnreachable or AuthenticationFailed when no
+    broker answers.
     """
 
-    def __init__(self, alias: str, client: "Mapping[str, str | int | bool] | LiveSettings[str | int | bool]") -> None:
+    def __init__(
+        self, alias: str, client: "Mapping[str, str | int | bool] | LiveSettings[str | int | bool]"
+    ) -> None:
         self.alias = alias
         live = client if isinstance(client, LiveSettings) else LiveSettings(lambda: client)
         self._connection = AdminConnection(alias, live)
@@ -33,7 +37,8 @@ class ClusterAdmin:
 
     @property
     def client(self) -> AdminClient:
-        """The admin client itself, for `admin_configs` and `admin_acls`; for one call, since another may follow it."""
+        """The admin client itself, for `admin_configs` and `admin_acls`; for one call, since
+        another may follow it."""
         return self._connection.connected().client
 
     def cluster_id(self) -> str:
@@ -41,16 +46,25 @@ class ClusterAdmin:
         return str(self._connection.metadata().cluster_id)
 
     def known_brokers(self) -> int:
-        """Brokers that are up, or have replicas: one that is being restarted is away for a moment only."""
+        """Brokers that are up, or have replicas: one that is being restarted is away for a moment
+        only."""
         metadata = self._connection.metadata()
-        partitions = (partition for topic in metadata.topics.values() for partition in topic.partitions.values())
-        return len(metadata.brokers.keys() | {broker for partition in partitions for broker in partition.replicas})
+        partitions = (
+            partition
+            for topic in metadata.topics.values()
+            for partition in topic.partitions.values()
+        )
+        return len(
+            metadata.brokers.keys()
+            | {broker for partition in partitions for broker in partition.replicas}
+        )
 
     def registered_brokers(self, name: str, asked: int) -> int:
-        """How many brokers a new topic can count on, up to `asked`, those included that are down for now.
+        """How many brokers a new topic can count on, up to `asked`, those included that are down
+        for now.
 
-        Metadata names only brokers that are up. A KRaft controller places replicas on all that are registered, so it is
-        asked whether it would make topic `name` with more; nothing is made.
+        Metadata names only brokers that are up. A KRaft controller places replicas on all that are
+        registered, so it is asked whether it would make topic `name` with more; nothing is made.
         """
         known = self.known_brokers()
         if asked <= known:
@@ -70,11 +84,15 @@ class ClusterAdmin:
         for name, topic in self._connection.metadata().topics.items():
             if topic.error is None and topic.partitions:
                 factor = len(topic.partitions[min(topic.partitions)].replicas)
-                leaderless = frozenset(number for number, partition in topic.partitions.items() if partition.leader < 0)
+                leaderless = frozenset(
+                    number for number, partition in topic.partitions.items() if partition.leader < 0
+                )
                 infos[name] = TopicInfo(name, len(topic.partitions), factor, leaderless=leaderless)
         return infos
 
-    def leaders(self, partitions: Iterable[TopicAndPartition]) -> dict[tuple[str, int], list[TopicAndPartition]]:
+    def leaders(
+        self, partitions: Iterable[TopicAndPartition]
+    ) -> dict[tuple[str, int], list[TopicAndPartition]]:
         """Partitions by the address (host, port) of their leader; those without one are missing."""
         metadata = self._connection.metadata()
         by_broker: dict[tuple[str, int], list[TopicAndPartition]] = {}
@@ -89,38 +107,54 @@ class ClusterAdmin:
     def start_offsets(
         self, partitions: Iterable[TopicAndPartition], skip_silent: bool = False
     ) -> dict[TopicAndPartition, int]:
-        """The first offset still there, of each (topic, partition). Raises KafkaException where a leader does not
-        answer; with `skip_silent` its partitions are missing."""
+        """The first offset still there, of each (topic, partition). Raises KafkaException where a
+        leader does not answer; with `skip_silent` its partitions are missing."""
         return self._offsets(partitions, OffsetSpec.earliest(), True, skip_silent)
 
     def end_offsets(
-        self, partitions: Iterable[TopicAndPartition], committed: bool = True, skip_silent: bool = False
+        self,
+        partitions: Iterable[TopicAndPartition],
+        committed: bool = True,
+        skip_silent: bool = False,
     ) -> dict[TopicAndPartition, int]:
-        """The offset after the last record; with `committed` the last stable offset (read_committed). Where a leader
-        does not answer as `start_offsets`."""
+        """The offset after the last record; with `committed` the last stable offset
+        (read_committed). Where a leader does not answer as `start_offsets`."""
         return self._offsets(partitions, OffsetSpec.latest(), committed, skip_silent)
 
     def _offsets(
-        self, partitions: Iterable[TopicAndPartition], spec: OffsetSpec, committed: bool, skip_silent: bool
+        self,
+        partitions: Iterable[TopicAndPartition],
+        spec: OffsetSpec,
+        committed: bool,
+        skip_silent: bool,
     ) -> dict[TopicAndPartition, int]:
         asked = admin_offsets.ask(self._connection, partitions, spec, committed)
         if skip_silent:
             return admin_offsets.answered(self._connection, asked)
         return {key: answered_offset(future.result().offset) for key, future in asked.items()}
 
-    def log_ends(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, LogEnds]:
-        """What is there of some partitions, up to the high watermark; those that do not answer are missing."""
+    def log_ends(
+        self, partitions: Collection[TopicAndPartition]
+    ) -> dict[TopicAndPartition, LogEnds]:
+        """What is there of some partitions, up to the high watermark; those that do not answer are
+        missing."""
         return admin_offsets.log_ends(self._connection, partitions)
 
-    def newest_times(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
-        """The newest timestamp (ms) that a record of each partition has (KIP-734); those without records, and those
-        that do not answer, are missing."""
+    def newest_times(
+        self, partitions: Collection[TopicAndPartition]
+    ) -> dict[TopicAndPartition, int]:
+        """The newest timestamp (ms) that a record of each partition has (KIP-734); those without
+        records, and those that do not answer, are missing."""
         return admin_offsets.newest_times(self._connection, partitions)
 
-    def offsets_at(self, partitions: Iterable[TopicAndPartition], at_ms: int) -> dict[TopicAndPartition, int]:
-        """The first offset of each partition with a record of that time (ms) or later; those that have none, and those
-        whose leader does not answer, are missing."""
-        asked = admin_offsets.ask(self._connection, partitions, OffsetSpec.for_timestamp(at_ms), True)
+    def offsets_at(
+        self, partitions: Iterable[TopicAndPartition], at_ms: int
+    ) -> dict[TopicAndPartition, int]:
+        """The first offset of each partition with a record of that time (ms) or later; those that
+        have none, and those whose leader does not answer, are missing."""
+        asked = admin_offsets.ask(
+            self._connection, partitions, OffsetSpec.for_timestamp(at_ms), True
+        )
         return admin_offsets.answered(self._connection, asked)
 
     def create_topics(self, topics: Sequence[TopicInfo]) -> None:
@@ -131,11 +165,13 @@ class ClusterAdmin:
     def try_create_topics(
         self, topics: Sequence[TopicInfo], not_kept: admin_topics.NotKept | None = None
     ) -> list[TargetRefused]:
-        """Create topics with their configs and wait until they can be written. One that is there already is no error.
+        """Create topics with their configs and wait until they can be written. One that is there
+        already is no error.
 
-        A topic is made without those of its configs that the cluster does not take, key by key; `not_kept` is told
-        which, each with its value and what the cluster says. What takes too long is tried again. A replication factor
-        of -1 is the cluster's default. Returns the refusals, each with its topic; the others are made.
+        A topic is made without those of its configs that the cluster does not take, key by key;
+        `not_kept` is told which, each with its value and what the cluster says. What takes too long
+        is tried again. A replication factor of -1 is the cluster's default. Returns the refusals,
+        each with its topic; the others are made.
         """
         return admin_topics.create_topics(self._connection, topics, not_kept)
 
@@ -144,18 +180,24 @@ class ClusterAdmin:
         admin_topics.add_partitions(self._connection, topic, partitions)
 
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
-        """Topic ids by name: a topic that was deleted and made again has another one. One that is gone has none."""
+        """Topic ids by name: a topic that was deleted and made again has another one. One that is
+        gone has none."""
         identities, missing = self.identities(topics)
         for name in set(topics) - identities.keys() - missing:
-            raise KafkaException(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, f"{name} may not be described"))
+            raise KafkaException(
+                KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, f"{name} may not be described")
+            )
         return {name: topic.topic_id for name, topic in identities.items()}
 
     def identities(self, topics: Sequence[str]) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
-        """Topics by name, and the names that no topic has. What these clients may not see is in neither."""
+        """Topics by name, and the names that no topic has. What these clients may not see is in
+        neither."""
         if not topics:
             return {}, frozenset()
         connection = self._connection.connected()
-        futures = connection.client.describe_topics(TopicCollection(list(topics)), request_timeout=ANSWER_SECONDS)
+        futures = connection.client.describe_topics(
+            TopicCollection(list(topics)), request_timeout=ANSWER_SECONDS
+        )
         identities, missing = {}, set()
         for name, future in futures.items():
             try:

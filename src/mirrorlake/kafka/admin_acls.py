@@ -26,7 +26,8 @@ ACLS_PER_REQUEST = 1000
 
 @dataclass(frozen=True)
 class NoAcls:
-    """A cluster that does not report its ACLs: it has no authorizer (`disabled`), or does not let us ask."""
+    """A cluster that does not report its ACLs: it has no authorizer (`disabled`), or does not let
+    us ask."""
 
     disabled: bool
     reason: str
@@ -35,24 +36,35 @@ class NoAcls:
 def describe_topic_acls(admin: ClusterAdmin) -> frozenset[Acl] | NoAcls:
     """All ACLs on topics, in one request where there are any. Raises ClusterUnreachable.
 
-    confluent-kafka 2.16.1 answers an empty list where the broker answered with an error. To take that for "no ACLs"
-    would take away every right that a flow made. So an empty list is believed only when the broker says that we may
-    ask and that it has an authorizer, and the list is still empty then.
+    confluent-kafka 2.16.1 answers an empty list where the broker answered with an error. To take
+    that for "no ACLs" would take away every right that a flow made. So an empty list is believed
+    only when the broker says that we may ask and that it has an authorizer, and the list is still
+    empty then.
     """
     return _describe(admin) or _why_none(admin) or _describe(admin)
 
 
 def _describe(admin: ClusterAdmin) -> frozenset[Acl]:
     everything = AclBindingFilter(
-        ResourceType.TOPIC, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+        ResourceType.TOPIC,
+        None,
+        ResourcePatternType.ANY,
+        None,
+        None,
+        AclOperation.ANY,
+        AclPermissionType.ANY,
     )
-    bindings = answer_of(admin, admin.client.describe_acls(everything, request_timeout=ANSWER_SECONDS))
+    bindings = answer_of(
+        admin, admin.client.describe_acls(everything, request_timeout=ANSWER_SECONDS)
+    )
     return frozenset(_acl(binding) for binding in bindings)
 
 
 def _why_none(admin: ClusterAdmin) -> NoAcls | None:
     """Why a cluster would report no ACLs; None if it would report them."""
-    asked = admin.client.describe_cluster(include_authorized_operations=True, request_timeout=ANSWER_SECONDS)
+    asked = admin.client.describe_cluster(
+        include_authorized_operations=True, request_timeout=ANSWER_SECONDS
+    )
     cluster = answer_of(admin, asked)
     if AclOperation.DESCRIBE not in (cluster.authorized_operations or ()):
         return NoAcls(False, "DESCRIBE on the cluster is not allowed")
@@ -70,19 +82,25 @@ def create_acls(admin: ClusterAdmin, acls: Sequence[Acl]) -> dict[Acl, str | Non
 
 
 def delete_acls(admin: ClusterAdmin, acls: Sequence[Acl]) -> dict[Acl, str | None]:
-    """Take away exactly these ACLs; returns what the target said to each, None for done. Raises ClusterUnreachable."""
+    """Take away exactly these ACLs; returns what the target said to each, None for done. Raises
+    ClusterUnreachable."""
     return _send(admin, acls, AclBindingFilter, admin.client.delete_acls)
 
 
 def _send(
-    admin: ClusterAdmin, acls: Sequence[Acl], kind: Callable[..., Any], call: Callable[..., Mapping[Any, object]]
+    admin: ClusterAdmin,
+    acls: Sequence[Acl],
+    kind: Callable[..., Any],
+    call: Callable[..., Mapping[Any, object]],
 ) -> dict[Acl, str | None]:
     """Put ACLs into requests of one kind, and gather what the target said to each."""
     answers: dict[Acl, str | None] = {}
     for chunk in chunks(acls, ACLS_PER_REQUEST):
         asked = {kind(ResourceType.TOPIC, *_arguments(acl)): acl for acl in chunk}
         futures = call(list(asked), request_timeout=ANSWER_SECONDS)
-        answers.update({asked[key]: _refusal_text(admin, future) for key, future in futures.items()})
+        answers.update(
+            {asked[key]: _refusal_text(admin, future) for key, future in futures.items()}
+        )
     return answers
 
 

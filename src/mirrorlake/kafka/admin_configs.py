@@ -50,8 +50,8 @@ Edit = TypeVar("Edit", bound=ConfigEdit)
 
 @dataclass
 class Described:
-    """Configs by topic, and for topics whose configs the cluster does not report, why. One that is gone is in
-    neither."""
+    """Configs by topic, and for topics whose configs the cluster does not report, why. One that is
+    gone is in neither."""
 
     configs: dict[str, TopicConfigs] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
@@ -64,15 +64,17 @@ def describe_topic_configs(admin: ClusterAdmin, topics: Iterable[str]) -> Descri
     for resource, future in _send(admin.client.describe_configs, resources):
         error = refusal_of(admin, future)
         if error is None:
-            described.configs[resource.name] = {key: _value(entry) for key, entry in future.result().items()}
+            described.configs[resource.name] = {
+                key: _value(entry) for key, entry in future.result().items()
+            }
         elif error.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
             described.refused[resource.name] = error_text(error)
     return described
 
 
 def broker_config(admin: ClusterAdmin, key: str) -> str | None:
-    """The value of a config as one of the brokers has it; None where the cluster does not tell. Raises
-    ClusterUnreachable."""
+    """The value of a config as one of the brokers has it; None where the cluster does not tell.
+    Raises ClusterUnreachable."""
     brokers = admin.client.list_topics(timeout=ANSWER_SECONDS).brokers
     resources = [ConfigResource(ResourceType.BROKER, str(min(brokers)))] if brokers else []
     for _, future in _send(admin.client.describe_configs, resources):
@@ -85,17 +87,23 @@ def broker_config(admin: ClusterAdmin, key: str) -> str | None:
 def alter_topic_configs(admin: ClusterAdmin, changes: Sequence[Edit]) -> dict[Edit, str | None]:
     """Make the changes and nothing else; returns what the target said to each, None for done.
 
-    A topic's changes go as one; when they are refused they are sent again one by one, so that only the change that the
-    target does not want is left out. Raises ClusterUnreachable.
+    A topic's changes go as one; when they are refused they are sent again one by one, so that only
+    the change that the target does not want is left out. Raises ClusterUnreachable.
     """
     by_topic: dict[str, list[Edit]] = {}
     for change in changes:
         by_topic.setdefault(change.target_topic, []).append(change)
     errors = _alter(admin, by_topic)
     answers = {change: errors[topic] for topic, grouped in by_topic.items() for change in grouped}
-    again = [grouped for topic, grouped in by_topic.items() if errors[topic] is not None and len(grouped) > 1]
+    again = [
+        grouped
+        for topic, grouped in by_topic.items()
+        if errors[topic] is not None and len(grouped) > 1
+    ]
     for turn in range(max(map(len, again), default=0)):
-        single = {grouped[turn].target_topic: [grouped[turn]] for grouped in again if turn < len(grouped)}
+        single = {
+            grouped[turn].target_topic: [grouped[turn]] for grouped in again if turn < len(grouped)
+        }
         errors = _alter(admin, single)
         answers.update({change: errors[topic] for topic, (change,) in single.items()})
     return answers
@@ -115,7 +123,8 @@ def refusal_of(admin: ClusterAdmin, future: Any) -> KafkaError | None:
 
 
 def answer_of(admin: ClusterAdmin, future: Any) -> Any:
-    """The answer to a question that a cluster cannot refuse. Raises ClusterUnreachable when there is none."""
+    """The answer to a question that a cluster cannot refuse. Raises ClusterUnreachable when there
+    is none."""
     error = refusal_of(admin, future)
     if error is not None:
         raise _unreachable(admin, error)
@@ -124,7 +133,8 @@ def answer_of(admin: ClusterAdmin, future: Any) -> Any:
 
 def _unreachable(admin: ClusterAdmin, error: KafkaError) -> ClusterUnreachable:
     return ClusterUnreachable(
-        f"cluster {admin.alias} does not answer at {admin.address} ({error_text(error)}); check that the brokers run",
+        f"cluster {admin.alias} does not answer at {admin.address} ({error_text(error)}); check "
+        "that the brokers run",
         alias=admin.alias,
     )
 
@@ -139,9 +149,15 @@ def chunks(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     return (items[start : start + size] for start in range(0, len(items), size))
 
 
-def _alter(admin: ClusterAdmin, by_topic: Mapping[str, Sequence[ConfigEdit]]) -> dict[str, str | None]:
+def _alter(
+    admin: ClusterAdmin, by_topic: Mapping[str, Sequence[ConfigEdit]]
+) -> dict[str, str | None]:
     resources = [
-        ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[_operation(change) for change in changes])
+        ConfigResource(
+            ResourceType.TOPIC,
+            topic,
+            incremental_configs=[_operation(change) for change in changes],
+        )
         for topic, changes in by_topic.items()
     ]
     answers: dict[str, str | None] = {}
@@ -151,7 +167,9 @@ def _alter(admin: ClusterAdmin, by_topic: Mapping[str, Sequence[ConfigEdit]]) ->
     return answers
 
 
-def _send(call: Callable[..., Mapping[ConfigResource, Any]], resources: Sequence[ConfigResource]) -> list[Any]:
+def _send(
+    call: Callable[..., Mapping[ConfigResource, Any]], resources: Sequence[ConfigResource]
+) -> list[Any]:
     """Send a request per chunk, without waiting; returns pairs of a resource and its future."""
     sent: list[Any] = []
     for chunk in chunks(resources, TOPICS_PER_REQUEST):

@@ -1,4 +1,5 @@
-"""The admin client of one cluster, kept usable: renewed with its secrets, and told apart: silent, or refusing us."""
+"""The admin client of one cluster, kept usable: renewed with its secrets, and told apart: silent,
+or refusing us."""
 
 import logging
 import threading
@@ -15,8 +16,8 @@ logger = logging.getLogger(__name__)
 
 #: How long a cluster may take to answer before it counts as unreachable, seconds.
 ANSWER_SECONDS = 15.0
-#: And how long where no address can be connected to, and none was since this process began: a cluster
-#: that is gone, or an address with a mistake in it.
+#: And how long where no address can be connected to, and none was since this process began: a
+#: cluster that is gone, or an address with a mistake in it.
 NOBODY_SECONDS = 6.0
 
 
@@ -33,8 +34,8 @@ class Client:
             self.client = AdminClient({**settings, "error_cb": self.on_error, "logger": logger})
         except KafkaException as error:
             raise TopologyError(
-                f"the settings of cluster {alias} cannot be used ({reason_of(error.args[0])}); check its security "
-                "block and its client settings"
+                f"the settings of cluster {alias} cannot be used ({reason_of(error.args[0])}); "
+                "check its security block and its client settings"
             ) from None
 
     def on_error(self, error: KafkaError) -> None:
@@ -49,7 +50,8 @@ class Client:
 
 
 class AdminConnection:
-    """A client that gives way to a new one when its secrets were rotated; `current` is the one of the last call.
+    """A client that gives way to a new one when its secrets were rotated; `current` is the one of
+    the last call.
 
     Live settings are checked again after a refusal and from time to time.
     """
@@ -72,11 +74,12 @@ class AdminConnection:
             return self.current
 
     def metadata(self) -> ClusterMetadata:
-        """Cluster metadata; asked in short steps, so that a refused login is reported at once and not after the
-        timeout.
+        """Cluster metadata; asked in short steps, so that a refused login is reported at once and
+        not after the timeout.
 
-        An answer makes up for what was refused before: one broker of several may refuse, or one did while its
-        certificate was replaced. So a cluster that has answered before is given the whole time to answer again.
+        An answer makes up for what was refused before: one broker of several may refuse, or one did
+        while its certificate was replaced. So a cluster that has answered before is given the whole
+        time to answer again.
         """
         step = 2.0
         waited = 0.0
@@ -87,7 +90,9 @@ class AdminConnection:
             except KafkaException as error:
                 current.client.poll(0)
                 waited += step
-                patience = NOBODY_SECONDS if current.nobody and not self._answered else ANSWER_SECONDS
+                patience = (
+                    NOBODY_SECONDS if current.nobody and not self._answered else ANSWER_SECONDS
+                )
                 refused_at_once = current.refused.is_set() and not self._answered
                 if refused_at_once or waited >= patience:
                     raise self.unanswered(current, error, waited) from error
@@ -110,6 +115,7 @@ class AdminConnection:
             )
         return ClusterUnreachable(
             f"cluster {self.alias} does not answer at {self.address} within {waited:.0f} s "
-            f"({reason_of(current.last or error.args[0])}); check bootstrap_servers, and that the brokers run",
+            f"({reason_of(current.last or error.args[0])}); check bootstrap_servers, and that the "
+            "brokers run",
             alias=self.alias,
         )

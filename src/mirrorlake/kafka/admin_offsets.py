@@ -1,4 +1,5 @@
-"""Offsets of many partitions, asked for at once; a leader that does not answer holds up no other."""
+"""Offsets of many partitions, asked for at once; a leader that does not answer holds up no
+other."""
 
 import logging
 from collections.abc import Collection, Iterable, Mapping
@@ -19,20 +20,28 @@ OffsetRequests = Mapping[TopicAndPartition, "Future[ListOffsetsResultInfo]"]
 
 
 def ask(
-    connection: AdminConnection, partitions: Iterable[TopicAndPartition], spec: OffsetSpec, committed: bool
+    connection: AdminConnection,
+    partitions: Iterable[TopicAndPartition],
+    spec: OffsetSpec,
+    committed: bool,
 ) -> OffsetRequests:
-    """Ask for offsets; with `committed` the end is the last stable offset (read_committed). All requests at once."""
+    """Ask for offsets; with `committed` the end is the last stable offset (read_committed). All
+    requests at once."""
     request = {TopicPartition(topic, partition): spec for topic, partition in partitions}
     if not request:
         return {}
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    futures = connection.connected().client.list_offsets(request, isolation_level=level, request_timeout=ANSWER_SECONDS)
+    futures = connection.connected().client.list_offsets(
+        request, isolation_level=level, request_timeout=ANSWER_SECONDS
+    )
     return {(key.topic, key.partition): future for key, future in futures.items()}
 
 
-def answers(connection: AdminConnection, asked: OffsetRequests) -> dict[TopicAndPartition, ListOffsetsResultInfo]:
-    """What leaders answered. Missing are partitions without a record of the time that was asked for, and those that do
-    not answer, for which one warning is logged."""
+def answers(
+    connection: AdminConnection, asked: OffsetRequests
+) -> dict[TopicAndPartition, ListOffsetsResultInfo]:
+    """What leaders answered. Missing are partitions without a record of the time that was asked
+    for, and those that do not answer, for which one warning is logged."""
     by_partition, silent = {}, {}
     for key, future in asked.items():
         try:
@@ -63,8 +72,12 @@ def answered(connection: AdminConnection, asked: OffsetRequests) -> dict[TopicAn
 def log_ends(
     connection: AdminConnection, partitions: Collection[TopicAndPartition]
 ) -> dict[TopicAndPartition, LogEnds]:
-    """What is there of some partitions, up to the high watermark; those that do not answer are missing."""
-    asked = [ask(connection, partitions, spec, False) for spec in (OffsetSpec.earliest(), OffsetSpec.latest())]
+    """What is there of some partitions, up to the high watermark; those that do not answer are
+    missing."""
+    asked = [
+        ask(connection, partitions, spec, False)
+        for spec in (OffsetSpec.earliest(), OffsetSpec.latest())
+    ]
     starts, ends = (answers(connection, each) for each in asked)
     return {
         key: LogEnds(starts[key].offset, ends[key].offset, _epoch(ends[key]))
@@ -80,6 +93,7 @@ def _epoch(info: ListOffsetsResultInfo) -> int | None:
 def newest_times(
     connection: AdminConnection, partitions: Collection[TopicAndPartition]
 ) -> dict[TopicAndPartition, int]:
-    """The newest timestamp (ms) of each partition; those without records, and those that do not answer, are missing."""
+    """The newest timestamp (ms) of each partition; those without records, and those that do not
+    answer, are missing."""
     newest = answers(connection, ask(connection, partitions, OffsetSpec.max_timestamp(), False))
     return {key: answer.timestamp for key, answer in newest.items() if answer.timestamp >= 0}

@@ -1,8 +1,10 @@
-"""Making topics and growing them: in requests that a controller takes, tried again where it only took too long."""
+"""Making topics and growing them: in requests that a controller takes, tried again where it only
+took too long."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import NewPartitions, NewTopic
@@ -12,22 +14,36 @@ from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, AdminConnection
 from mirrorlake.kafka.refusals import reason_of
 from mirrorlake.kafka.values import TopicInfo
 
-#: What one request to create topics may hold: far less than the 10,000 records that a KRaft controller takes at a time.
+#: What one request to create topics may hold: far less than the 10,000 records that a KRaft
+#: controller takes at a time.
 _TOPICS_PER_REQUEST, _PARTITIONS_PER_REQUEST = 100, 2000
 #: How often a topic is asked for whose making came to no end in time, and what a cluster says then.
 CREATE_TRIES = 3
-#: Is told of a topic's configs that it was made without: by key the value, and what the cluster says about it.
+#: Is told of a topic's configs that it was made without: by key the value, and what the cluster
+#: says about it.
 NotKept = Callable[[str, Mapping[str, tuple[str, str]]], object]
 _NOT_YET = frozenset(
-    {"REQUEST_TIMED_OUT", "_TIMED_OUT", "_TIMED_OUT_QUEUE", "_TRANSPORT", "NOT_CONTROLLER", "THROTTLING_QUOTA_EXCEEDED"}
+    {
+        "REQUEST_TIMED_OUT",
+        "_TIMED_OUT",
+        "_TIMED_OUT_QUEUE",
+        "_TRANSPORT",
+        "NOT_CONTROLLER",
+        "THROTTLING_QUOTA_EXCEEDED",
+    }
 )
 
 
 def would_make(connection: AdminConnection, name: str, factor: int) -> bool:
-    """Whether a topic could have this replication factor. Only a clear no is one: a topic that is asked for with
-    too many replicas waits, one that is made with too few has them for good."""
-    asked, client = [NewTopic(name, num_partitions=1, replication_factor=factor)], connection.connected().client
-    (future,) = client.create_topics(asked, validate_only=True, request_timeout=ANSWER_SECONDS).values()
+    """Whether a topic could have this replication factor. Only a clear no is one: a topic that is
+    asked for with too many replicas waits, one that is made with too few has them for good."""
+    asked, client = (
+        [NewTopic(name, num_partitions=1, replication_factor=factor)],
+        connection.connected().client,
+    )
+    (future,) = client.create_topics(
+        asked, validate_only=True, request_timeout=ANSWER_SECONDS
+    ).values()
     try:
         future.result()
     except KafkaException as error:
@@ -54,24 +70,24 @@ def create_topics(
 
 def _refused_at_last(connection: AdminConnection, topic: str) -> TargetRefused:
     return TargetRefused(
-        f"cannot create topic {topic} on cluster {connection.alias}: it takes none of its configs now that it said it "
-        "would; it is tried again",
+        f"cannot create topic {topic} on cluster {connection.alias}: it takes none of its configs "
+        "now that it said it would; it is tried again",
         topic=topic,
         reason="INVALID_CONFIG",
     )
 
 
 class _AcceptedConfigs:
-    """Which configs of topics a cluster takes, found by requests that only ask: each key and value once, however many
-    topics have it."""
+    """Which configs of topics a cluster takes, found by requests that only ask: each key and value
+    once, however many topics have it."""
 
     def __init__(self, connection: AdminConnection) -> None:
         self._connection = connection
         self._alone: dict[tuple[str, str], str | None] = {}
 
     def split(self, topic: TopicInfo) -> tuple[dict[str, str], dict[str, tuple[str, str]]]:
-        """The configs that a topic can be made with, as many as go together; and the others, each with its value and
-        why not."""
+        """The configs that a topic can be made with, as many as go together; and the others, each
+        with its value and why not."""
         for config in sorted(topic.configs.items() - self._alone.keys()):
             self._alone[config] = self._refusal(topic, dict([config]))
         alone = {config: self._alone[config] for config in sorted(topic.configs.items())}
@@ -89,10 +105,13 @@ class _AcceptedConfigs:
         return together, refused
 
     def _refusal(self, topic: TopicInfo, configs: Mapping[str, str]) -> str | None:
-        """Why a topic cannot have these configs; None where they are not what keeps it from being made."""
+        """Why a topic cannot have these configs; None where they are not what keeps it from being
+        made."""
         asked = [NewTopic(topic.name, topic.partitions, topic.factor, config=dict(configs))]
         client = self._connection.connected().client
-        (future,) = client.create_topics(asked, validate_only=True, request_timeout=ANSWER_SECONDS).values()
+        (future,) = client.create_topics(
+            asked, validate_only=True, request_timeout=ANSWER_SECONDS
+        ).values()
         try:
             future.result()
         except KafkaException as error:
@@ -102,8 +121,11 @@ class _AcceptedConfigs:
         return None
 
 
-def _create(connection: AdminConnection, topics: Sequence[TopicInfo], refused: list[TargetRefused]) -> list[TopicInfo]:
-    """One request; returns the topics whose configs were not accepted, adds other refusals to `refused`."""
+def _create(
+    connection: AdminConnection, topics: Sequence[TopicInfo], refused: list[TargetRefused]
+) -> list[TopicInfo]:
+    """One request; returns the topics whose configs were not accepted, adds other refusals to
+    `refused`."""
     without = []
     left = list(topics)
     for tries_left in reversed(range(CREATE_TRIES)):
@@ -111,7 +133,13 @@ def _create(connection: AdminConnection, topics: Sequence[TopicInfo], refused: l
         for topic in asked:
             what = f"cannot create topic {topic.name}"
             try:
-                _finish(connection, futures[topic.name], what, topic.name, KafkaError.TOPIC_ALREADY_EXISTS)
+                _finish(
+                    connection,
+                    futures[topic.name],
+                    what,
+                    topic.name,
+                    KafkaError.TOPIC_ALREADY_EXISTS,
+                )
             except TargetRefused as error:
                 if error.reason == "INVALID_CONFIG" and topic.configs:
                     without.append(topic)
@@ -124,7 +152,9 @@ def _create(connection: AdminConnection, topics: Sequence[TopicInfo], refused: l
     return without
 
 
-def _ask_to_create(connection: AdminConnection, topics: Sequence[TopicInfo]) -> Mapping[str, "Future[None]"]:
+def _ask_to_create(
+    connection: AdminConnection, topics: Sequence[TopicInfo]
+) -> Mapping[str, "Future[None]"]:
     return connection.connected().client.create_topics(  # type: ignore[no-any-return]
         [
             NewTopic(
@@ -149,7 +179,13 @@ def add_partitions(connection: AdminConnection, topic: str, partitions: int) -> 
         _finish(connection, future, f"cannot raise topic {name} to {partitions} partitions", name)
 
 
-def _finish(connection: AdminConnection, future, what: str, topic: str, allowed: int | None = None) -> None:  # type: ignore[no-untyped-def]
+def _finish(
+    connection: AdminConnection,
+    future: "Future[Any]",
+    what: str,
+    topic: str,
+    allowed: int | None = None,
+) -> None:
     try:
         future.result()
     except KafkaException as error:
@@ -164,11 +200,15 @@ def _finish(connection: AdminConnection, future, what: str, topic: str, allowed:
 
 
 def _chunks(topics: Sequence[TopicInfo]) -> Iterator[list[TopicInfo]]:
-    """Cut topics into requests (KAFKA-9218: one request for all is refused as a whole when it is too large)."""
+    """Cut topics into requests (KAFKA-9218: one request for all is refused as a whole when it is
+    too large)."""
     chunk: list[TopicInfo] = []
     partitions = 0
     for topic in topics:
-        if chunk and (len(chunk) == _TOPICS_PER_REQUEST or partitions + topic.partitions > _PARTITIONS_PER_REQUEST):
+        if chunk and (
+            len(chunk) == _TOPICS_PER_REQUEST
+            or partitions + topic.partitions > _PARTITIONS_PER_REQUEST
+        ):
             yield chunk
             chunk, partitions = [], 0
         chunk.append(topic)

@@ -1,5 +1,6 @@
-"""Clients that a process keeps between tasks. Spark uses a Python worker again for whatever comes, so what it keeps has
-bounds: one that has been superseded, or was not used for some time, is let go of."""
+"""Clients that a process keeps between tasks. Spark uses a Python worker again for whatever comes,
+so what it keeps has bounds: one that has been superseded, or was not used for some time, is let go
+of."""
 
 import threading
 import time
@@ -8,17 +9,18 @@ from typing import Generic, TypeVar
 
 Client = TypeVar("Client")
 
-#: How long a client is kept that is not used, seconds: many batches, and less than what a replay, or a rotated secret,
-#: leaves behind should cost sockets and threads.
+#: How long a client is kept that is not used, seconds: many batches, and less than what a replay,
+#: or a rotated secret, leaves behind should cost sockets and threads.
 IDLE_SECONDS = 600.0
 
 
 class ClientPool(Generic[Client]):
-    """Clients by name. Of those that belong to the same one, such as a source whose secret was rotated, the one that
-    was put last stays.
+    """Clients by name. Of those that belong to the same one, such as a source whose secret was
+    rotated, the one that was put last stays.
 
     Args:
-        close: lets go of one; nothing where a client ends once nothing refers to it, which its user does.
+        close: lets go of one; nothing where a client ends once nothing refers to it, which its user
+            does.
         idle_seconds: how long one stays that is not asked for.
         clock: gives seconds.
     """
@@ -53,10 +55,13 @@ class ClientPool(Generic[Client]):
         return None if entry is None else entry[0]
 
     def put(self, name: str, client: Client, belongs_to: str | None = None) -> None:
-        """Keep a client; one before it, of the same name or that belongs to the same one, is let go of."""
+        """Keep a client; one before it, of the same name or that belongs to the same one, is let go
+        of."""
         owner = name if belongs_to is None else belongs_to
         with self._use:
-            before = [key for key, (_, other, _) in self._known.items() if key == name or other == owner]
+            before = [
+                key for key, (_, other, _) in self._known.items() if key == name or other == owner
+            ]
             over = [self._known.pop(key)[0] for key in before]
             self._known[name] = (client, owner, self._clock())
         for other in over:

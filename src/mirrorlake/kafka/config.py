@@ -1,8 +1,8 @@
-"""Client settings of a cluster: one `security` block rendered for librdkafka and for Spark's JVM client
-(docs/security.md).
+"""Client settings of a cluster: one `security` block rendered for librdkafka and for Spark's JVM
+client (docs/security.md).
 
-Pure functions. What they return holds secrets in plain text, and says so in its own repr: hand it to a client, never
-log or store it.
+Pure functions. What they return holds secrets in plain text, and says so in its own repr: hand it
+to a client, never log or store it.
 """
 
 import base64
@@ -37,7 +37,8 @@ _PBES2 = bytes.fromhex("06092a864886f70d01050d")
 
 
 class ClientSettings(dict[str, V]):
-    """Settings of one client. Its repr has the names only, so that no log, traceback or assertion shows a secret."""
+    """Settings of one client. Its repr has the names only, so that no log, traceback or assertion
+    shows a secret."""
 
     def __repr__(self) -> str:
         return f"ClientSettings({', '.join(self)})"
@@ -52,40 +53,57 @@ def _read(path: str) -> str:
 def librdkafka_config(
     alias: str, cluster: Cluster, role: Role, resolve: Resolve, read_file: ReadFile = _read
 ) -> ClientSettings[Value]:
-    """Give the librdkafka settings of one client of a cluster; the cluster's overrides for the role win.
+    """Give the librdkafka settings of one client of a cluster; the cluster's overrides for the role
+    win.
 
-    `resolve` turns references into values and raises TopologyError for those that have none. PEM files become text, so
-    that executors need no file. A librdkafka consumer gets those of the `consumer` block that both clients know.
-    Raises TopologyError for an override that is refused, and for a PEM file that cannot be read.
+    `resolve` turns references into values and raises TopologyError for those that have none. PEM
+    files become text, so that executors need no file. A librdkafka consumer gets those of the
+    `consumer` block that both clients know. Raises TopologyError for an override that is refused,
+    and for a PEM file that cannot be read.
     """
     config = ClientSettings[Value]()
     config["bootstrap.servers"] = resolve(cluster.bootstrap_servers)
     config["client.id"] = f"mirrorlake-{alias}-{role}"
     # As much as one answer may hold: a record larger than 100 MB comes in one.
     config["receive.message.max.bytes"] = 2_000_000_000
-    config["log_level"] = 2  # it would log each retry, forever; what fails for good arrives as an error
+    config["log_level"] = (
+        2  # it would log each retry, forever; what fails for good arrives as an error
+    )
     if cluster.security is not None:
-        config.update(_librdkafka_security(cluster.security, resolve, partial(_pem, alias, resolve, read_file)))
+        config.update(
+            _librdkafka_security(
+                cluster.security, resolve, partial(_pem, alias, resolve, read_file)
+            )
+        )
     overrides = _overrides(getattr(cluster, role), resolve)
-    config.update({name: value for name, value in overrides.items() if role != "consumer" or name in _BOTH})
+    config.update(
+        {name: value for name, value in overrides.items() if role != "consumer" or name in _BOTH}
+    )
     return config
 
 
-#: What the `consumer` block may hold and a librdkafka consumer knows as well, with the same meaning.
+#: What the `consumer` block may hold and a librdkafka consumer knows as well, with the same
+#: meaning.
 _BOTH = (JAVA_CONSUMER & LIBRDKAFKA) - {"ssl.cipher.suites"} | {
-    "check.crcs", "fetch.max.bytes", "fetch.min.bytes", "heartbeat.interval.ms", "max.partition.fetch.bytes",
-    "max.poll.interval.ms", "session.timeout.ms",
-}  # fmt: skip
+    "check.crcs",
+    "fetch.max.bytes",
+    "fetch.min.bytes",
+    "heartbeat.interval.ms",
+    "max.partition.fetch.bytes",
+    "max.poll.interval.ms",
+    "session.timeout.ms",
+}
 
 
 def spark_options(
     alias: str, cluster: Cluster, resolve: Resolve, shaded: bool, read_file: ReadFile = _read
 ) -> ClientSettings[str]:
-    """Give the options of Spark's Kafka source for a cluster, all of them `kafka.*`; `consumer` overrides win.
+    """Give the options of Spark's Kafka source for a cluster, all of them `kafka.*`; `consumer`
+    overrides win.
 
-    `shaded` is True where the JVM client is shaded (Databricks), which moves Kafka's classes. PEM files become text
-    (KIP-651), so that executors need no file. Raises TopologyError if one cannot be read, for a key that Java's client
-    cannot use, and for an override that is refused.
+    `shaded` is True where the JVM client is shaded (Databricks), which moves Kafka's classes. PEM
+    files become text (KIP-651), so that executors need no file. Raises TopologyError if one cannot
+    be read, for a key that Java's client cannot use, and for an override that is refused.
     """
     options: dict[str, str] = {"bootstrap.servers": resolve(cluster.bootstrap_servers)}
     if cluster.security is not None:
@@ -93,12 +111,17 @@ def spark_options(
         options["security.protocol"] = security.protocol
         options.update(_jvm_sasl(security, resolve, "kafkashaded." if shaded else ""))
         options.update(_jvm_tls(alias, security, resolve, partial(_pem, alias, resolve, read_file)))
-    options.update({name: _jvm_text(value) for name, value in _overrides(cluster.consumer, resolve).items()})
+    options.update(
+        {name: _jvm_text(value) for name, value in _overrides(cluster.consumer, resolve).items()}
+    )
     return ClientSettings({f"kafka.{name}": value for name, value in options.items()})
 
 
 def _overrides(settings: Mapping[str, Value], resolve: Resolve) -> dict[str, Value]:
-    return {name: resolve(value) if isinstance(value, str) else value for name, value in settings.items()}
+    return {
+        name: resolve(value) if isinstance(value, str) else value
+        for name, value in settings.items()
+    }
 
 
 def _jvm_text(value: Value) -> str:
@@ -117,8 +140,14 @@ def _librdkafka_security(security: Security, resolve: Resolve, pem: Resolve) -> 
         config["sasl.mechanism"] = security.mechanism
         config["sasl.username"] = resolve(security.username or "")
         config["sasl.password"] = _secret(security.password, resolve)
-    files = {"ca": security.ca_file, "certificate": security.certificate_file, "key": security.key_file}
-    config.update({f"ssl.{name}.pem": pem(value) for name, value in files.items() if value is not None})
+    files = {
+        "ca": security.ca_file,
+        "certificate": security.certificate_file,
+        "key": security.key_file,
+    }
+    config.update(
+        {f"ssl.{name}.pem": pem(value) for name, value in files.items() if value is not None}
+    )
     if security.key_password is not None:
         config["ssl.key.password"] = _secret(security.key_password, resolve)
     if security.encrypted and not security.verify_hostname:
@@ -148,7 +177,9 @@ def _jvm_sasl(security: Security, resolve: Resolve, prefix: str) -> dict[str, st
         return {}
     options: dict[str, str] = {"sasl.mechanism": security.mechanism}
     if security.mechanism == "OAUTHBEARER":
-        options["sasl.login.callback.handler.class"] = f"{prefix}{_OAUTH}OAuthBearerLoginCallbackHandler"
+        options["sasl.login.callback.handler.class"] = (
+            f"{prefix}{_OAUTH}OAuthBearerLoginCallbackHandler"
+        )
         options["sasl.oauthbearer.token.endpoint.url"] = resolve(security.token_endpoint or "")
         login = {
             "clientId": resolve(security.client_id or ""),
@@ -156,16 +187,24 @@ def _jvm_sasl(security: Security, resolve: Resolve, prefix: str) -> dict[str, st
         }
         if security.scope:
             login["scope"] = resolve(security.scope)
-        login.update({f"extension_{name}": resolve(value) for name, value in security.extensions.items()})
+        login.update(
+            {f"extension_{name}": resolve(value) for name, value in security.extensions.items()}
+        )
     else:
-        login = {"username": resolve(security.username or ""), "password": _secret(security.password, resolve)}
+        login = {
+            "username": resolve(security.username or ""),
+            "password": _secret(security.password, resolve),
+        }
     arguments = " ".join(f"{name}={_quoted(value)}" for name, value in login.items())
-    options["sasl.jaas.config"] = f"{prefix}{_LOGIN_MODULES[security.mechanism]} required {arguments};"
+    options["sasl.jaas.config"] = (
+        f"{prefix}{_LOGIN_MODULES[security.mechanism]} required {arguments};"
+    )
     return options
 
 
 def _quoted(value: str) -> str:
-    """Quote a value for a JAAS line, which Kafka reads with Java's StreamTokenizer: backslash escapes as in C."""
+    """Quote a value for a JAAS line, which Kafka reads with Java's StreamTokenizer: backslash
+    escapes as in C."""
     for char, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
         value = value.replace(char, escaped)
     return f'"{value}"'
@@ -176,7 +215,10 @@ def _jvm_tls(alias: str, security: Security, resolve: Resolve, pem: Resolve) -> 
     if security.encrypted and not security.verify_hostname:
         options["ssl.endpoint.identification.algorithm"] = ""
     if security.ca_file is not None:
-        options |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": pem(security.ca_file)}
+        options |= {
+            "ssl.truststore.type": "PEM",
+            "ssl.truststore.certificates": pem(security.ca_file),
+        }
     if security.certificate_file is not None and security.key_file is not None:
         key = pem(security.key_file)
         _check_key(alias, key)
@@ -189,14 +231,15 @@ def _jvm_tls(alias: str, security: Security, resolve: Resolve, pem: Resolve) -> 
 
 
 def _check_key(alias: str, key: str) -> None:
-    """Refuse a private key that Kafka's Java client cannot read, where librdkafka can; its own error says nothing."""
+    """Refuse a private key that Kafka's Java client cannot read, where librdkafka can; its own
+    error says nothing."""
     match = re.search(r"-----BEGIN ([A-Z ]*)PRIVATE KEY-----([^-]*)-----END", key)
     kind, body = (match[1].strip(), match[2]) if match else ("", "")
     convert = "convert it with `openssl pkcs8 -topk8"
     if kind not in ("", "ENCRYPTED"):
         raise TopologyError(
-            f"key_file of cluster {alias} is a {kind} key in its old form, which Java's Kafka client cannot read; "
-            f"{convert} -nocrypt`"
+            f"key_file of cluster {alias} is a {kind} key in its old form, which Java's Kafka "
+            f"client cannot read; {convert} -nocrypt`"
         )
     try:
         encrypted_by_pbes2 = kind == "ENCRYPTED" and _PBES2 in base64.b64decode(body)
@@ -204,8 +247,8 @@ def _check_key(alias: str, key: str) -> None:
         return  # the clients say what is wrong with it
     if encrypted_by_pbes2:
         raise TopologyError(
-            f"key_file of cluster {alias} is encrypted by PBES2, which Java's Kafka client cannot read (JDK-8231581); "
-            f"{convert} -v1 PBE-SHA1-3DES`, or keep it unencrypted in a secret"
+            f"key_file of cluster {alias} is encrypted by PBES2, which Java's Kafka client cannot "
+            f"read (JDK-8231581); {convert} -v1 PBE-SHA1-3DES`, or keep it unencrypted in a secret"
         )
 
 

@@ -1,4 +1,5 @@
-"""The clusters of a topology, connected: admin clients, identities, rendered client settings. Secrets end here."""
+"""The clusters of a topology, connected: admin clients, identities, rendered client settings.
+Secrets end here."""
 
 import os
 from collections.abc import Collection, Iterable, Mapping
@@ -21,7 +22,9 @@ class Connections:
     `admins` are clusters that need no connecting, by alias, such as those of `mirrorlake.testing`.
     """
 
-    def __init__(self, topology: Topology, admins: Mapping[str, ClusterAdmin] | None = None) -> None:
+    def __init__(
+        self, topology: Topology, admins: Mapping[str, ClusterAdmin] | None = None
+    ) -> None:
         self.topology = topology
         self._admins: dict[str, ClusterAdmin] = dict(admins or {})
         self._groups: dict[str, GroupAdmin] = {}
@@ -56,9 +59,13 @@ class Connections:
     def open_transactions(
         self, alias: str, wanted: Collection[TopicAndPartition]
     ) -> dict[TopicAndPartition, OpenTransaction]:
-        """The oldest open transaction of each of some partitions of a cluster, as far as its brokers
-        can be asked. Raises ClusterUnreachable."""
-        return open_transactions(self.admin(alias), self.client(alias, "admin"), wanted) if wanted else {}
+        """The oldest open transaction of each of some partitions of a cluster, as far as its
+        brokers can be asked. Raises ClusterUnreachable."""
+        return (
+            open_transactions(self.admin(alias), self.client(alias, "admin"), wanted)
+            if wanted
+            else {}
+        )
 
     def spark(self, alias: str) -> dict[str, str]:
         """Options of Spark's Kafka source."""

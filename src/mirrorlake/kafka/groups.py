@@ -1,11 +1,13 @@
-"""Consumer groups of a cluster: which there are, their positions, and setting those (KIP-222, KIP-396, KIP-709).
+"""Consumer groups of a cluster: which there are, their positions, and setting those (KIP-222,
+KIP-396, KIP-709).
 
-A process of its own asks what a group's coordinator has to answer. An AdminClient (librdkafka 2.16, its pull request
-5397) aborts its process when that coordinator is away at that moment, whether it lists positions or describes groups,
-and to look first leaves a gap. `Consumer.committed`, which is safe, wants a client with threads and connections for
-each group, 80 ms each. So the fast way is taken where a crash costs one turn of some groups and not the replicator:
-500 groups in 0.6 s, one request a group. What was answered before the crash is kept, and groups that were not answered
-come last the next time: one bad coordinator holds up its own groups only.
+A process of its own asks what a group's coordinator has to answer. An AdminClient (librdkafka 2.16,
+its pull request 5397) aborts its process when that coordinator is away at that moment, whether it
+lists positions or describes groups, and to look first leaves a gap. `Consumer.committed`, which is
+safe, wants a client with threads and connections for each group, 80 ms each. So the fast way is
+taken where a crash costs one turn of some groups and not the replicator: 500 groups in 0.6 s, one
+request a group. What was answered before the crash is kept, and groups that were not answered come
+last the next time: one bad coordinator holds up its own groups only.
 """
 
 import json
@@ -35,7 +37,8 @@ logger = logging.getLogger(__name__)
 #: Kafka's own topic of groups and positions: the broker that leads a partition of it coordinates
 #: the groups that fall there.
 _POSITIONS_TOPIC = "__consumer_offsets"
-#: How long one request to the process may take, however many groups it is about, seconds: more than it gives itself.
+#: How long one request to the process may take, however many groups it is about, seconds: more than
+#: it gives itself.
 PROCESS_SECONDS = 120.0
 _DIED = "the client died while a coordinator was away"
 
@@ -55,16 +58,19 @@ class Listing:
 
 @dataclass(frozen=True)
 class GroupPositions:
-    """Positions by group and (topic, partition); for groups that were not answered, in whole or in part, why not."""
+    """Positions by group and (topic, partition); for groups that were not answered, in whole or in
+    part, why not."""
 
     positions: Mapping[str, Mapping[TopicAndPartition, Committed]]
     errors: Mapping[str, str] = field(default_factory=dict)
 
 
 class GroupAdmin:
-    """The consumer groups of one cluster. Share and streams groups are not among them (`other_kinds`).
+    """The consumer groups of one cluster. Share and streams groups are not among them
+    (`other_kinds`).
 
-    Every call raises ClusterUnreachable or AuthenticationFailed when no broker answers. May be used by many threads.
+    Every call raises ClusterUnreachable or AuthenticationFailed when no broker answers. May be used
+    by many threads.
     """
 
     def __init__(self, admin: ClusterAdmin, client: LiveSettings[str | int | bool]) -> None:
@@ -75,38 +81,51 @@ class GroupAdmin:
         self._slow: set[str] = set()  # groups whose coordinators did not answer the last time
 
     def listing(self) -> Listing:
-        """All consumer groups of every type that the brokers list, the new protocol's (KIP-848) too."""
+        """All consumer groups of every type that the brokers list, the new protocol's (KIP-848)
+        too."""
         topics = (
             self._admin.topics()
         )  # says who refused us, or that no broker is there, better and sooner than a listing
         try:
-            listed = self._admin.client.list_consumer_groups(request_timeout=ANSWER_SECONDS).result()
+            listed = self._admin.client.list_consumer_groups(
+                request_timeout=ANSWER_SECONDS
+            ).result()
         except KafkaException as error:
             raise self._silent(reason_of(error.args[0])) from error
         states = {group.group_id: group.state.name for group in listed.valid or ()}
-        # These are bare errors, though confluent-kafka's documentation says that they are exceptions.
+        # These are bare errors, though confluent-kafka's documentation says that they are
+        # exceptions.
         errors = [reason_of(getattr(error, "args", [error])[0]) for error in listed.errors or ()]
         homeless = sorted(topics[_POSITIONS_TOPIC].leaderless) if _POSITIONS_TOPIC in topics else []
         if homeless:
             named = ", ".join(str(number) for number in homeless[:5])
-            errors.append(f"{len(homeless)} partitions of {_POSITIONS_TOPIC} have no leader, such as {named}")
+            errors.append(
+                f"{len(homeless)} partitions of {_POSITIONS_TOPIC} have no leader, such as {named}"
+            )
         return Listing(states, tuple(errors))
 
     def other_kinds(self, listing: Listing) -> frozenset[str]:
-        """Groups that are there and not listed, since they are no consumer groups: share groups (KIP-932) and streams
-        groups (KIP-1071). Which of the two, librdkafka 2.16 does not say. Without an answer: none.
+        """Groups that are there and not listed, since they are no consumer groups: share groups
+        (KIP-932) and streams groups (KIP-1071). Which of the two, librdkafka 2.16 does not say.
+        Without an answer: none.
 
-        Its old listing names groups of all kinds, and describes as dead those that it does not understand.
+        Its old listing names groups of all kinds, and describes as dead those that it does not
+        understand.
         """
         try:
             listed = self._admin.client.list_groups(timeout=ANSWER_SECONDS)
         except KafkaException as error:
-            logger.info("cluster %s: groups of other kinds: %s", self._admin.alias, reason_of(error.args[0]))
+            logger.info(
+                "cluster %s: groups of other kinds: %s", self._admin.alias, reason_of(error.args[0])
+            )
             return frozenset()
-        return frozenset(group.id for group in listed if group.state == "Dead" and group.id not in listing.states)
+        return frozenset(
+            group.id for group in listed if group.state == "Dead" and group.id not in listing.states
+        )
 
     def positions(self, groups: Iterable[str]) -> GroupPositions:
-        """What groups have committed; a group that is not there has no positions. One request a group."""
+        """What groups have committed; a group that is not there has no positions. One request a
+        group."""
         answers, why = self._ask("offsets", dict.fromkeys(groups))
         return GroupPositions(
             {
@@ -120,11 +139,14 @@ class GroupAdmin:
             why,
         )
 
-    def move(self, moves: Mapping[str, Mapping[TopicAndPartition, Committed]]) -> dict[tuple[str, str, int], str]:
-        """Set positions, with their metadata; returns what was refused and why, by (group, topic, partition).
+    def move(
+        self, moves: Mapping[str, Mapping[TopicAndPartition, Committed]]
+    ) -> dict[tuple[str, str, int], str]:
+        """Set positions, with their metadata; returns what was refused and why, by (group, topic,
+        partition).
 
-        The brokers refuse this to groups with members (UNKNOWN_MEMBER_ID). One that did not answer in time may have
-        done it all the same.
+        The brokers refuse this to groups with members (UNKNOWN_MEMBER_ID). One that did not answer
+        in time may have done it all the same.
         """
         document = {
             group: [[topic, partition, *position] for (topic, partition), position in items.items()]
@@ -140,8 +162,8 @@ class GroupAdmin:
         return {**silent, **refused}
 
     def rights(self, group: str) -> frozenset[str] | None:
-        """The operations (READ, ...) that the client is allowed on a group (KIP-430); none when it may not even be
-        described, None when the cluster does not report them."""
+        """The operations (READ, ...) that the client is allowed on a group (KIP-430); none when it
+        may not even be described, None when the cluster does not report them."""
         deadline, pause = time.monotonic() + ANSWER_SECONDS, threading.Event()
         while True:
             answers, why = self._ask("rights", {group: None})
@@ -162,10 +184,14 @@ class GroupAdmin:
                 _end(self._process)
                 self._process = None
 
-    def _ask(self, what: str, requests: Mapping[str, object]) -> tuple[dict[str, Any], dict[str, str]]:
-        """What the process answers about each group, and for those that were not answered, in whole or in part, why.
+    def _ask(
+        self, what: str, requests: Mapping[str, object]
+    ) -> tuple[dict[str, Any], dict[str, str]]:
+        """What the process answers about each group, and for those that were not answered, in whole
+        or in part, why.
 
-        One that dies is started again for those that are left. Raises ClusterUnreachable where that answered for none.
+        One that dies is started again for those that are left. Raises ClusterUnreachable where that
+        answered for none.
         """
         answers: dict[str, Any] = {}
         end = time.monotonic() + PROCESS_SECONDS
@@ -188,7 +214,8 @@ class GroupAdmin:
         return answers, errors
 
     def _exchange(self, document: object, answers: dict[str, Any], seconds: float) -> None:
-        """Send a request and add what is answered; a process that did not come to the end of it is no more."""
+        """Send a request and add what is answered; a process that did not come to the end of it is
+        no more."""
         process = self._running()
         # A process that does not answer at all is ended; then there are no more lines.
         limit = threading.Timer(seconds, process.kill)
@@ -205,7 +232,8 @@ class GroupAdmin:
 
     def _silent(self, why: str) -> ClusterUnreachable:
         return ClusterUnreachable(
-            f"cluster {self._admin.alias} did not answer about consumer groups ({why}); check that its brokers run",
+            f"cluster {self._admin.alias} did not answer about consumer groups ({why}); check that "
+            "its brokers run",
             alias=self._admin.alias,
         )
 
@@ -216,7 +244,11 @@ class GroupAdmin:
             command = [sys.executable, "-m", "mirrorlake.kafka.groups_worker"]
             # A session of its own: Ctrl-C is for us, and the process ends with its stdin.
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
             )
             weakref.finalize(self, _end, self._process)
             _send(self._process, {**self._live.now, "mirrorlake.seconds": ANSWER_SECONDS})

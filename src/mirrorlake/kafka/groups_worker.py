@@ -1,8 +1,9 @@
-"""The process that speaks about consumer groups to one cluster, for `kafka.groups`; it holds nothing but a connection.
+"""The process that speaks about consumer groups to one cluster, for `kafka.groups`; it holds
+nothing but a connection.
 
-Reads one JSON document a line from stdin, the client's settings first. Answers each request group by group, a line for
-each as soon as it is known, and a last line that says so: the reader has what was answered if this process dies.
-Ends when stdin does, so also when its parent is killed.
+Reads one JSON document a line from stdin, the client's settings first. Answers each request group
+by group, a line for each as soon as it is known, and a last line that says so: the reader has what
+was answered if this process dies. Ends when stdin does, so also when its parent is killed.
 """
 
 import json
@@ -10,15 +11,18 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 
-#: Groups that are being asked at any time; one that waits for its coordinator holds up none but itself.
+#: Groups that are being asked at any time; one that waits for its coordinator holds up none but
+#: itself.
 GROUPS_AT_ONCE = 500
-#: When groups are not begun with any more in one request, seconds; those under way have their own time.
+#: When groups are not begun with any more in one request, seconds; those under way have their own
+#: time.
 BUDGET_SECONDS = 60.0
 TOO_LATE = f"not asked: others took all of {BUDGET_SECONDS:.0f} s; it comes first the next time"
 
@@ -32,7 +36,8 @@ def main() -> None:
         request = json.loads(line)
         groups: Mapping[str, Any] = request["groups"]
         ask, read = _WORK[request["do"]]
-        for group, future in ask_in_order(groups, lambda group: ask(client, seconds, group, groups[group])):  # noqa: B023
+        asked = partial(_ask_with_value, ask, client, seconds, groups)
+        for group, future in ask_in_order(groups, asked):
             try:
                 if future is None:
                     answer: Mapping[str, object] = {"error": TOO_LATE}
@@ -46,16 +51,38 @@ def main() -> None:
         _write({"end": True})
 
 
+def _ask_with_value(
+    ask: "Callable[[AdminClient, float, str, Any], Future[Any]]",
+    client: AdminClient,
+    seconds: float,
+    groups: Mapping[str, Any],
+    group: str,
+) -> "Future[Any]":
+    return ask(client, seconds, group, groups[group])
+
+
+def _put_answer(
+    done: "SimpleQueue[tuple[str, Future[Any]]]", group: str, future: "Future[Any]"
+) -> None:
+    done.put((group, future))
+
+
 def ask_in_order(
-    groups: Iterable[str], ask: Callable[[str], "Future[Any]"], clock: Callable[[], float] = time.monotonic
+    groups: Iterable[str],
+    ask: Callable[[str], "Future[Any]"],
+    clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[tuple[str, "Future[Any] | None"]]:
-    """Ask for groups in their order, so many side by side; give each as soon as it is answered, None if its turn did
-    not come."""
+    """Ask for groups in their order, so many side by side; give each as soon as it is answered,
+    None if its turn did not come."""
     done: SimpleQueue[tuple[str, Future[Any]]] = SimpleQueue()
     waiting, under_way, end = iter(groups), 0, clock() + BUDGET_SECONDS
     while True:
-        while under_way < GROUPS_AT_ONCE and clock() < end and (group := next(waiting, None)) is not None:
-            _ask_safely(ask, group).add_done_callback(lambda future, group=group: done.put((group, future)))  # type: ignore[misc]
+        while (
+            under_way < GROUPS_AT_ONCE
+            and clock() < end
+            and (group := next(waiting, None)) is not None
+        ):
+            _ask_safely(ask, group).add_done_callback(partial(_put_answer, done, group))
             under_way += 1
         if not under_way:
             break
@@ -87,17 +114,20 @@ def _ask_safely(ask: Callable[[str], "Future[Any]"], group: str) -> "Future[Any]
         return refused
 
 
-def _ask_offsets(client: AdminClient, seconds: float, group: str, _nothing: object) -> "Future[Any]":
+def _ask_offsets(
+    client: AdminClient, seconds: float, group: str, _nothing: object
+) -> "Future[Any]":
     # `require_stable` waits for positions of transactions that are still being committed (KIP-447).
     request = [ConsumerGroupTopicPartitions(group)]
-    future: Future[Any] = client.list_consumer_group_offsets(request, require_stable=True, request_timeout=seconds)[
-        group
-    ]
+    future: Future[Any] = client.list_consumer_group_offsets(
+        request, require_stable=True, request_timeout=seconds
+    )[group]
     return future
 
 
 def _positions(answer: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
-    """Positions, each [topic, partition, offset, metadata]; and the error of the first partition that has one."""
+    """Positions, each [topic, partition, offset, metadata]; and the error of the first partition
+    that has one."""
     partitions = answer.topic_partitions
     bad = [partition for partition in partitions if partition.error is not None]
     return {
@@ -110,17 +140,25 @@ def _positions(answer: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
     }
 
 
-def _ask_alter(client: AdminClient, seconds: float, group: str, wanted: list[list[Any]]) -> "Future[Any]":
+def _ask_alter(
+    client: AdminClient, seconds: float, group: str, wanted: list[list[Any]]
+) -> "Future[Any]":
     places = [TopicPartition(t, p, offset, metadata=text) for t, p, offset, text in wanted]
     request = [ConsumerGroupTopicPartitions(group, places)]
-    future: Future[Any] = client.alter_consumer_group_offsets(request, request_timeout=seconds)[group]
+    future: Future[Any] = client.alter_consumer_group_offsets(request, request_timeout=seconds)[
+        group
+    ]
     return future
 
 
 def _refused(answer: ConsumerGroupTopicPartitions) -> Mapping[str, object]:
     """The refusals, each [topic, partition, reason]."""
     bad = [partition for partition in answer.topic_partitions if partition.error is not None]
-    return {"refused": [[partition.topic, partition.partition, str(partition.error.str())] for partition in bad]}
+    return {
+        "refused": [
+            [partition.topic, partition.partition, str(partition.error.str())] for partition in bad
+        ]
+    }
 
 
 _WORK: Mapping[str, tuple[Callable[..., "Future[Any]"], Callable[..., Mapping[str, object]]]] = {

@@ -1,6 +1,6 @@
-"""Single records of a cluster, read without a group's position, and without a right on a group: partitions are
-assigned with offsets, so that it does not matter if the coordinator of a group, which librdkafka asks for at any rate,
-refuses."""
+"""Single records of a cluster, read without a group's position, and without a right on a group:
+partitions are assigned with offsets, so that it does not matter if the coordinator of a group,
+which librdkafka asks for at any rate, refuses."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -19,7 +19,8 @@ _SETTINGS = {
     "enable.partition.eof": True,
     "auto.offset.reset": "error",
     "isolation.level": "read_committed",
-    # Of each partition one record is wanted; where its batch is larger, the client asks for more by itself.
+    # Of each partition one record is wanted; where its batch is larger, the client asks for more by
+    # itself.
     "fetch.message.max.bytes": 64 << 10,
     "queued.min.messages": 1,
     "fetch.wait.max.ms": 50,
@@ -29,9 +30,11 @@ _SETTINGS = {
 def first_rows(
     alias: str, settings: Mapping[str, str | int | bool], offsets: Mapping[TopicAndPartition, int]
 ) -> dict[TopicAndPartition, Row]:
-    """The first committed record of each partition at or behind an offset; missing where there is none.
+    """The first committed record of each partition at or behind an offset; missing where there is
+    none.
 
-    Raises ClusterUnusable when the cluster does not give them in time, KafkaException when it refuses.
+    Raises ClusterUnusable when the cluster does not give them in time, KafkaException when it
+    refuses.
     """
     complaints = Complaints()
     group = {"group.id": f"mirrorlake-land-{alias}-compare", "error_cb": complaints.note}
@@ -53,7 +56,9 @@ def first_rows(
             error = message.error()
             if error is None:
                 epoch = message.leader_epoch()
-                rows[key] = Row(message.offset(), message.timestamp()[1], message.key(), message.value(), epoch)
+                rows[key] = Row(
+                    message.offset(), message.timestamp()[1], message.key(), message.value(), epoch
+                )
             elif error.code() not in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
                 raise KafkaException(error)
     finally:
@@ -67,8 +72,8 @@ def first_records(
     bounds: Mapping[TopicAndPartition, tuple[int, int]],
     wanted: Callable[[int], bool],
 ) -> dict[TopicAndPartition, tuple[int, int]]:
-    """The first committed record of each partition whose time, ms, is wanted, within a first offset and an end: its
-    offset and its time. Missing where there is none.
+    """The first committed record of each partition whose time, ms, is wanted, within a first offset
+    and an end: its offset and its time. Missing where there is none.
 
     Raises ClusterUnusable when the cluster is silent, KafkaException when it refuses.
     """
@@ -92,7 +97,11 @@ def first_records(
                     raise KafkaException(error)
                 if key not in waiting:
                     continue
-                if error is None and message.offset() < waiting[key][1] and wanted(message.timestamp()[1]):
+                if (
+                    error is None
+                    and message.offset() < waiting[key][1]
+                    and wanted(message.timestamp()[1])
+                ):
                     matching[key] = (message.offset(), message.timestamp()[1])
                 if error is not None or key in matching or message.offset() >= waiting[key][1] - 1:
                     del waiting[key]
@@ -109,6 +118,7 @@ def _silent(
     if complaints.last is not None and is_refusal(complaints.last):
         return unusable(alias, settings, complaints.last)
     return ClusterUnreachable(
-        f"cluster {alias} did not give single records within {READ_SECONDS:.0f} s; they are asked for again",
+        f"cluster {alias} did not give single records within {READ_SECONDS:.0f} s; they are asked "
+        "for again",
         alias=alias,
     )

@@ -1,7 +1,9 @@
-"""What a cluster, or TLS, refused: in words that a person can act on, and without librdkafka's own wrapping.
+"""What a cluster, or TLS, refused: in words that a person can act on, and without librdkafka's own
+wrapping.
 
-The only place that reads texts of librdkafka's: what TLS or a token endpoint said has no code of its own. All such
-errors are _SSL, _AUTHENTICATION, or, where a broker ends the connection with an alert, _TRANSPORT like any silence.
+The only place that reads texts of librdkafka's: what TLS or a token endpoint said has no code of
+its own. All such errors are _SSL, _AUTHENTICATION, or, where a broker ends the connection with an
+alert, _TRANSPORT like any silence.
 """
 
 import re
@@ -28,7 +30,11 @@ def principal_of(client: Mapping[str, str | int | bool]) -> str:
     name = client.get("sasl.username") or client.get("sasl.oauthbearer.client.id")
     if name:
         return f"principal {name}"
-    return "the principal of certificate_file" if "ssl.certificate.pem" in client else "an anonymous client"
+    return (
+        "the principal of certificate_file"
+        if "ssl.certificate.pem" in client
+        else "an anonymous client"
+    )
 
 
 def is_refusal(error: KafkaError) -> bool:
@@ -38,7 +44,8 @@ def is_refusal(error: KafkaError) -> bool:
 
 
 def is_about_group(error: KafkaError) -> bool:
-    """Whether a consumer was refused as a member of its group, which is nothing to who reads assigned partitions."""
+    """Whether a consumer was refused as a member of its group, which is nothing to who reads
+    assigned partitions."""
     return bool(error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED)
 
 
@@ -46,13 +53,23 @@ def refusal_text(error: KafkaError, client: Mapping[str, str | int | bool]) -> s
     """Say who was refused by whom and why, and what to check."""
     text = reason_of(error)
     if "certificate verify failed" in text:
-        return f"its certificate is not trusted: {_certificate_problem(client) or text}; check ca_file"
+        return (
+            f"its certificate is not trusted: {_certificate_problem(client) or text}; check ca_file"
+        )
     if alert := re.search(r"alert ([a-z ]+): SSL alert number", text):
-        return f"it refused {principal_of(client)} (TLS: {alert[1]}); check certificate_file and key_file"
+        return (
+            f"it refused {principal_of(client)} (TLS: {alert[1]}); check certificate_file and "
+            "key_file"
+        )
     if "OAUTHBEARER token" in text:
         url = client.get("sasl.oauthbearer.token.endpoint.url")
-        return f"{url} gave {principal_of(client)} no token ({text}); check token_endpoint, client_id and client_secret"
-    return f"it refused the credentials of {principal_of(client)} ({text}); check its security block"
+        return (
+            f"{url} gave {principal_of(client)} no token ({text}); check token_endpoint, "
+            "client_id and client_secret"
+        )
+    return (
+        f"it refused the credentials of {principal_of(client)} ({text}); check its security block"
+    )
 
 
 class Complaints:
@@ -72,18 +89,24 @@ def unusable(
 ) -> AuthenticationFailed | ClusterUnreachable:
     """What a client complains of whose cluster gives nothing, as an error to raise."""
     if is_refusal(error):
-        return AuthenticationFailed(f"cluster {alias} cannot be read: {refusal_text(error, client)}", alias=alias)
+        return AuthenticationFailed(
+            f"cluster {alias} cannot be read: {refusal_text(error, client)}", alias=alias
+        )
     return ClusterUnreachable(
-        f"no broker of cluster {alias} answers ({reason_of(error)}); check that they run, and bootstrap_servers",
+        f"no broker of cluster {alias} answers ({reason_of(error)}); check that they run, and "
+        "bootstrap_servers",
         alias=alias,
     )
 
 
 def _certificate_problem(client: Mapping[str, str | int | bool]) -> str | None:
-    """Why the first broker's certificate is not trusted, by asking once more: librdkafka does not say."""
+    """Why the first broker's certificate is not trusted, by asking once more: librdkafka does not
+    say."""
     host, _, port = str(client["bootstrap.servers"]).split(",")[0].strip().rpartition(":")
     try:
-        context = ssl.create_default_context(cadata=str(client["ssl.ca.pem"]) if "ssl.ca.pem" in client else None)
+        context = ssl.create_default_context(
+            cadata=str(client["ssl.ca.pem"]) if "ssl.ca.pem" in client else None
+        )
         context.check_hostname = client.get("ssl.endpoint.identification.algorithm") != "none"
         with socket.create_connection((host.strip("[]"), int(port)), _PROBE_SECONDS) as plain:
             context.wrap_socket(plain, server_hostname=host.strip("[]")).close()

@@ -1,7 +1,8 @@
-"""Where `${secret:scope/key}` comes from: a Databricks scope there, a folder or the system's keyring elsewhere.
+"""Where `${secret:scope/key}` comes from: a Databricks scope there, a folder or the system's
+keyring elsewhere.
 
-A store says None for what it does not hold, and raises Unresolved where it refuses to answer. The first store that
-holds a secret gives it. No value is kept here, logged, or put into an error.
+A store says None for what it does not hold, and raises Unresolved where it refuses to answer. The
+first store that holds a secret gives it. No value is kept here, logged, or put into an error.
 """
 
 import os
@@ -29,20 +30,24 @@ class SecretStore(Protocol):
 
 
 class FolderSecrets:
-    """A file a secret, as Kubernetes and systemd hand them over; only its owner may be able to read it."""
+    """A file a secret, as Kubernetes and systemd hand them over; only its owner may be able to read
+    it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def read(self, scope: str, key: str) -> str | None:
-        """The file's text without a last line end. Raises Unresolved when others could read it too."""
+        """The file's text without a last line end. Raises Unresolved when others could read it
+        too."""
         if ".." in Path(scope, key).parts or Path(key).is_absolute():
             raise Unresolved(f"a secret lies below {self._folder}, and this name leads out of it")
         path = self._folder / scope / key
         try:
             with path.open(encoding="utf-8") as file:
                 if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & (stat.S_IRWXG | stat.S_IRWXO):
-                    raise Unresolved(f"others than its owner may use {path}; run `chmod 600 {path}`")
+                    raise Unresolved(
+                        f"others than its owner may use {path}; run `chmod 600 {path}`"
+                    )
                 return file.read().removesuffix("\n").removesuffix("\r")
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -56,7 +61,8 @@ class FolderSecrets:
 
 
 class KeyringSecrets:
-    """The keyring of the operating system, by the `keyring` package; the scope is its service, the key its user."""
+    """The keyring of the operating system, by the `keyring` package; the scope is its service, the
+    key its user."""
 
     def read(self, scope: str, key: str) -> str | None:
         """The password, or None."""
@@ -72,13 +78,16 @@ class DatabricksSecrets:
     """A secret scope of the workspace in which this runs."""
 
     def read(self, scope: str, key: str) -> str | None:
-        """The secret; what the workspace answers when there is none differs by runtime, so any refusal says where."""
+        """The secret; what the workspace answers when there is none differs by runtime, so any
+        refusal says where."""
         try:
-            secret: str = import_module("databricks.sdk.runtime").dbutils.secrets.get(scope=scope, key=key)
+            secret: str = import_module("databricks.sdk.runtime").dbutils.secrets.get(
+                scope=scope, key=key
+            )
         except Exception as error:  # noqa: BLE001 (the workspace's own errors, whose text is not ours to vouch for)
             raise Unresolved(
-                f"{self.where(scope, key)} did not give it ({type(error).__name__}); check that it exists and that "
-                "this job may read it"
+                f"{self.where(scope, key)} did not give it ({type(error).__name__}); check that it "
+                "exists and that this job may read it"
             ) from None
         return secret
 
@@ -88,7 +97,8 @@ class DatabricksSecrets:
 
 
 def secret_stores(environment: Mapping[str, str]) -> list[SecretStore]:
-    """The stores of this place: the workspace on Databricks; elsewhere the folder that is named, and the keyring."""
+    """The stores of this place: the workspace on Databricks; elsewhere the folder that is named,
+    and the keyring."""
     if "DATABRICKS_RUNTIME_VERSION" in environment:
         return [DatabricksSecrets()]
     stores: list[SecretStore] = []
@@ -110,7 +120,9 @@ def secret_provider(stores: Sequence[SecretStore]) -> Provider:
                 return value
         places = " or ".join(store.where(scope, key) for store in stores)
         raise Unresolved(
-            f"put it into {places}" if places else f"set {FOLDER_VARIABLE} to a folder that holds the file {name}"
+            f"put it into {places}"
+            if places
+            else f"set {FOLDER_VARIABLE} to a folder that holds the file {name}"
         )
 
     return provide

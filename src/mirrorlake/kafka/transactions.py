@@ -1,6 +1,8 @@
-"""Open transactions of partitions, and whose they are (KIP-664: DescribeProducers), which librdkafka 2.16 cannot ask.
+"""Open transactions of partitions, and whose they are (KIP-664: DescribeProducers), which
+librdkafka 2.16 cannot ask.
 
-Each leader is asked by a connection of its own. Nothing rests on the answer: who cannot be asked is not known.
+Each leader is asked by a connection of its own. Nothing rests on the answer: who cannot be asked is
+not known.
 """
 
 import logging
@@ -21,8 +23,8 @@ _ANSWER_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class OpenTransaction:
-    """A transaction that is open in a partition: whose it is, its first offset, and when its producer wrote last, ms
-    since 1970."""
+    """A transaction that is open in a partition: whose it is, its first offset, and when its
+    producer wrote last, ms since 1970."""
 
     producer_id: int
     first_offset: int

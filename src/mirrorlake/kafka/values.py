@@ -5,18 +5,23 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field
 from typing import Literal
 
-#: Where a value comes from: set on the topic, for all brokers at runtime, on single brokers, or built into Kafka.
+#: Where a value comes from: set on the topic, for all brokers at runtime, on single brokers, or
+#: built into Kafka.
 Origin = Literal["topic", "cluster", "broker", "default"]
-#: What a cluster answers while a group's coordinator is not known yet, above all a new cluster, or of a new group.
-COORDINATOR_MOVES = frozenset({"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"})
+#: What a cluster answers while a group's coordinator is not known yet, above all a new cluster, or
+#: of a new group.
+COORDINATOR_MOVES = frozenset(
+    {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
+)
 
 
 @dataclass(frozen=True)
 class TopicInfo:
-    """A topic as its cluster describes it; `factor` is the replication factor of its first partition.
+    """A topic as its cluster describes it; `factor` is the replication factor of its first
+    partition.
 
-    `configs` are those to create it with; they are not filled when a cluster describes its topics. `leaderless` are the
-    partitions that no client can read now.
+    `configs` are those to create it with; they are not filled when a cluster describes its topics.
+    `leaderless` are the partitions that no client can read now.
     """
 
     name: str
@@ -36,7 +41,8 @@ class TopicIdentity:
 
 @dataclass(frozen=True)
 class ConfigValue:
-    """The value of one key as a cluster describes it. `fixed` is true for read-only and for sensitive ones."""
+    """The value of one key as a cluster describes it. `fixed` is true for read-only and for
+    sensitive ones."""
 
     value: str | None
     origin: Origin
@@ -51,7 +57,8 @@ _WILDCARD = "*"
 
 @dataclass(frozen=True, order=True)
 class Acl:
-    """One ACL on topics, in Kafka's words: pattern is LITERAL or PREFIXED, permission ALLOW or DENY."""
+    """One ACL on topics, in Kafka's words: pattern is LITERAL or PREFIXED, permission ALLOW or
+    DENY."""
 
     pattern: str
     name: str
@@ -71,7 +78,8 @@ class Acl:
 
     @property
     def prefix(self) -> str | None:
-        """What the names of the topics that it applies to begin with; None for an ACL on one topic."""
+        """What the names of the topics that it applies to begin with; None for an ACL on one
+        topic."""
         if self.pattern == "PREFIXED":
             return self.name
         return "" if self.name == _WILDCARD else None
@@ -95,8 +103,9 @@ class Acl:
 
 @dataclass(frozen=True)
 class Row:
-    """A record, as far as it takes to tell it from another: timestamp in ms, and the epoch of the leader that wrote it
-    (None where that is not known). Of one that was `forgotten` it is not known what it was."""
+    """A record, as far as it takes to tell it from another: timestamp in ms, and the epoch of the
+    leader that wrote it (None where that is not known). Of one that was `forgotten` it is not known
+    what it was."""
 
     offset: int
     timestamp: int
@@ -106,7 +115,8 @@ class Row:
     forgotten: bool = False
 
     def same(self, other: "Row | None") -> bool:
-        """Whether another record is this one, whichever producer wrote it. What was forgotten is taken for it."""
+        """Whether another record is this one, whichever producer wrote it. What was forgotten is
+        taken for it."""
         if other is not None and (self.forgotten or other.forgotten):
             return self.offset == other.offset
         return other is not None and (self.offset, self.timestamp, self.key, self.value) == (

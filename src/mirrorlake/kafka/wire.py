@@ -1,8 +1,8 @@
 """One broker, asked by the bytes of Kafka's protocol: for what librdkafka has no call.
 
-A connection as the cluster's clients have it: plain, by TLS, and logged in by PLAIN or SCRAM. Kerberos, tokens and
-client certificates are not spoken here (`WireUnsupported`): what is asked this way is good to know,
-and nothing rests on it.
+A connection as the cluster's clients have it: plain, by TLS, and logged in by PLAIN or SCRAM.
+Kerberos, tokens and client certificates are not spoken here (`WireUnsupported`): what is asked this
+way is good to know, and nothing rests on it.
 """
 
 import base64
@@ -35,7 +35,9 @@ class BrokerConnection(AbstractContextManager["BrokerConnection"]):
         seconds: how long each answer may take.
     """
 
-    def __init__(self, host: str, port: int, settings: Mapping[str, str | int | bool], seconds: float) -> None:
+    def __init__(
+        self, host: str, port: int, settings: Mapping[str, str | int | bool], seconds: float
+    ) -> None:
         protocol = str(settings.get("security.protocol", "plaintext")).upper()
         self._client = str(settings.get("client.id", "mirrorlake"))
         self._sent = 0
@@ -58,7 +60,8 @@ class BrokerConnection(AbstractContextManager["BrokerConnection"]):
         self._socket.close()
 
     def ask(self, key: int, version: int, body: bytes, flexible: bool = False) -> bytes:
-        """Send a request and return what the answer holds behind its header. `flexible`: by the header of KIP-482."""
+        """Send a request and return what the answer holds behind its header. `flexible`: by the
+        header of KIP-482."""
         self._sent += 1
         client = self._client.encode()
         header = struct.pack(">hhih", key, version, self._sent, len(client)) + client
@@ -91,7 +94,9 @@ class BrokerConnection(AbstractContextManager["BrokerConnection"]):
         if mechanism == "PLAIN":
             self._prove(f"\0{name}\0{password}".encode())
             return
-        scram = Scram(_DIGESTS[mechanism], name, password, base64.b64encode(os.urandom(18)).decode())
+        scram = Scram(
+            _DIGESTS[mechanism], name, password, base64.b64encode(os.urandom(18)).decode()
+        )
         final = scram.final(self._prove(scram.first()))
         if not scram.is_answer(self._prove(final)):
             raise WireUnsupported("the broker does not know the password that it checks")
@@ -139,7 +144,9 @@ class Scram:
     def is_answer(self, final_answer: bytes) -> bool:
         """Whether the server's last message proves that it knows the password too."""
         wanted = self._mac(self._mac(self._salted, b"Server Key"), self._signed)
-        return hmac.compare_digest(base64.b64encode(wanted).decode(), _facts(final_answer).get("v", ""))
+        return hmac.compare_digest(
+            base64.b64encode(wanted).decode(), _facts(final_answer).get("v", "")
+        )
 
     def _mac(self, key: bytes, text: bytes) -> bytes:
         return hmac.new(key, text, self._digest).digest()
@@ -153,7 +160,9 @@ def _context(settings: Mapping[str, str | int | bool]) -> ssl.SSLContext:
     if "ssl.certificate.pem" in settings or "ssl.certificate.location" in settings:
         raise WireUnsupported("a login by client certificate")
     ca, file = settings.get("ssl.ca.pem"), settings.get("ssl.ca.location")
-    context = ssl.create_default_context(cadata=str(ca) if ca else None, cafile=str(file) if file else None)
+    context = ssl.create_default_context(
+        cadata=str(ca) if ca else None, cafile=str(file) if file else None
+    )
     if settings.get("ssl.endpoint.identification.algorithm") == "none":
         context.check_hostname = False
     return context

@@ -1,7 +1,8 @@
 """Arrow's values, made without importing pandas.
 
-`pa.array`, `pa.scalar`, and whatever is given a number of Python instead of one of Arrow, ask first whether they were
-given something of pandas. Where that is installed they import it to ask, which costs every answer a second.
+`pa.array`, `pa.scalar`, and whatever is given a number of Python instead of one of Arrow, ask first
+whether they were given something of pandas. Where that is installed they import it to ask, which
+costs every answer a second.
 """
 
 from array import array

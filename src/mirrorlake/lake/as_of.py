@@ -1,4 +1,5 @@
-"""What the stage held of a cluster at a time: where each partition ends, with no transaction cut in two."""
+"""What the stage held of a cluster at a time: where each partition ends, with no transaction cut in
+two."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -8,15 +9,16 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.offsets.as_of import PATIENCE_MS, LandedPart, cut_as_of, read_ends
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: How far around a time batches are looked at one by one, ms: several times as far as a cut may lie back.
+#: How far around a time batches are looked at one by one, ms: several times as far as a cut may lie
+#: back.
 _AROUND_MS = 6 * PATIENCE_MS
 
 
 @dataclass(frozen=True)
 class StagedEnd:
-    """Where a partition ends as of a time: the generation that it had, and an offset, exclusive. `newest_ms` is about
-    the newest time of its records in front of that (None: it has none). Not `whole`: a transaction may have records
-    on both sides (`offsets.as_of.Cuts.unproven`)."""
+    """Where a partition ends as of a time: the generation that it had, and an offset, exclusive.
+    `newest_ms` is about the newest time of its records in front of that (None: it has none). Not
+    `whole`: a transaction may have records on both sides (`offsets.as_of.Cuts.unproven`)."""
 
     generation: int
     end: int
@@ -25,11 +27,13 @@ class StagedEnd:
 
 
 def staged_as_of(reader: Reader, source: str, until_ms: int) -> dict[TopicAndPartition, StagedEnd]:
-    """Where the partitions of a source cluster end as of a time, ms: what was landed by then, and what was landed later
-    and is stamped with a time up to it. A partition that had nothing by then ends with its first record.
+    """Where the partitions of a source cluster end as of a time, ms: what was landed by then, and
+    what was landed later and is stamped with a time up to it. A partition that had nothing by then
+    ends with its first record.
 
-    A transaction of the source is in front of the ends with all of its records or with none, unless they say that they
-    are not `whole` (offsets/as_of.py says how that is known). So they may lie earlier than the time; `newest_ms` tells.
+    A transaction of the source is in front of the ends with all of its records or with none, unless
+    they say that they are not `whole` (offsets/as_of.py says how that is known). So they may lie
+    earlier than the time; `newest_ms` tells.
     """
     (row,) = reader.query_rows("as_of_horizon", source_cluster=source, until_ms=until_ms)
     first = until_ms if row["noted"] is None else min(until_ms, row["noted"])
@@ -39,10 +43,17 @@ def staged_as_of(reader: Reader, source: str, until_ms: int) -> dict[TopicAndPar
         "last_ms": max(until_ms, row["horizon"] or 0) + _AROUND_MS,
     }
     generations = _generations_of(reader.query_rows("as_of_parts", until_ms=until_ms, **window))
-    noted = {row["batch_id"]: read_ends(row["open_ends"]) for row in reader.query_rows("as_of_batches", **window)}
-    cuts = cut_as_of({key: [part for part, _ in staged] for key, (_, staged) in generations.items()}, noted)
+    noted = {
+        row["batch_id"]: read_ends(row["open_ends"])
+        for row in reader.query_rows("as_of_batches", **window)
+    }
+    cuts = cut_as_of(
+        {key: [part for part, _ in staged] for key, (_, staged) in generations.items()}, noted
+    )
     return {
-        key: StagedEnd(generations[key][0], end, _newest(generations[key][1], end), key not in cuts.unproven)
+        key: StagedEnd(
+            generations[key][0], end, _newest(generations[key][1], end), key not in cuts.unproven
+        )
         for key, end in cuts.ends.items()
     }
 
@@ -51,19 +62,30 @@ def staged_as_of(reader: Reader, source: str, until_ms: int) -> dict[TopicAndPar
 _Parts = list[tuple[LandedPart, int | None]]
 
 
-def _generations_of(rows: Iterable[Mapping[str, Any]]) -> dict[TopicAndPartition, tuple[int, _Parts]]:
-    """The newest generation of each partition that has something by the time, or its first one, and what batches hold
-    of it."""
+def _generations_of(
+    rows: Iterable[Mapping[str, Any]],
+) -> dict[TopicAndPartition, tuple[int, _Parts]]:
+    """The newest generation of each partition that has something by the time, or its first one, and
+    what batches hold of it."""
     by_partition: dict[TopicAndPartition, dict[int, _Parts]] = {}
     for row in rows:
         part = LandedPart(
-            row["batch"], row["first"], row["last"], row["record_count"], row["batch_end"], row["late_first"]
+            row["batch"],
+            row["first"],
+            row["last"],
+            row["record_count"],
+            row["batch_end"],
+            row["late_first"],
         )
         generations = by_partition.setdefault((row["topic"], row["partition"]), {})
         generations.setdefault(row["generation"], []).append((part, row["newest_ms"]))
     begun = {
         key: max(
-            (number for number, parts in generations.items() if any(newest is not None for _, newest in parts)),
+            (
+                number
+                for number, parts in generations.items()
+                if any(newest is not None for _, newest in parts)
+            ),
             default=min(generations),
         )
         for key, generations in by_partition.items()
@@ -72,4 +94,6 @@ def _generations_of(rows: Iterable[Mapping[str, Any]]) -> dict[TopicAndPartition
 
 
 def _newest(parts: _Parts, end: int) -> int | None:
-    return max((newest for part, newest in parts if part.first < end and newest is not None), default=None)
+    return max(
+        (newest for part, newest in parts if part.first < end and newest is not None), default=None
+    )

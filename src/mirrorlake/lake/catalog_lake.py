@@ -35,7 +35,9 @@ class CatalogLake(Lake):
     opens_files: ClassVar[bool] = False
     log_properties: ClassVar[Mapping[str, str]] = {}
 
-    def __init__(self, opening: "Callable[[], SparkSession]", schema: str, checkpoints: Path | None) -> None:
+    def __init__(
+        self, opening: "Callable[[], SparkSession]", schema: str, checkpoints: Path | None
+    ) -> None:
         super().__init__(opening, schema, None, checkpoints)
 
     @property
@@ -111,7 +113,10 @@ class CatalogLake(Lake):
             if (known := self.application_version(table, application)) == number:
                 return number
             number = max(number, known or 0) + (OWNER_NUMBERS << attempt)
-        raise Fenced(f"{application} has come further in {table} than any clock says; give the lake a new identity")
+        raise Fenced(
+            f"{application} has come further in {table} than any clock says; give the lake a new "
+            "identity"
+        )
 
     def application_version(self, table: str, application: str) -> int | None:
         """See `Lake.application_version`: by commits of this class."""
@@ -119,12 +124,16 @@ class CatalogLake(Lake):
             history = self.spark.sql(f"DESCRIBE HISTORY {self.name(table)} {limit}")
             commits = history.select("userMetadata").collect()
             names = [str(row["userMetadata"]).rpartition(" ") for row in commits]
-            newest = max((int(number) for name, _, number in names if name == application), default=None)
+            newest = max(
+                (int(number) for name, _, number in names if name == application), default=None
+            )
             if newest is not None or len(commits) < _NEWEST:
                 return newest
         return None
 
-    def _commit(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
+    def _commit(
+        self, table: str, rows: pa.Table, application: str | None = None, version: int = 0
+    ) -> None:
         frame = self.spark.createDataFrame(rows)
         if application is None:
             frame.write.format("delta").mode("append").saveAsTable(self.name(table))

@@ -1,4 +1,5 @@
-"""One change that control made on a target, or was refused: a row of `changes` (DESIGN.md, "Tables"). Pure."""
+"""One change that control made on a target, or was refused: a row of `changes` (DESIGN.md,
+"Tables"). Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,11 +12,12 @@ ChangeOutcome = Literal["begun", "done", "refused", "skipped", "gone"]
 
 @dataclass(frozen=True)
 class Change:
-    """What happened to one resource. `before` and `after` are texts, None for "was not there" and "is not there".
+    """What happened to one resource. `before` and `after` are texts, None for "was not there" and
+    "is not there".
 
-    `skipped` means that the cluster has nothing of this kind, `gone` that another party had taken it away before.
-    `begun` is written before an ACL is made, so that it is known whose it is whenever the process dies; `policy` is
-    what the flow named mirrors by then.
+    `skipped` means that the cluster has nothing of this kind, `gone` that another party had taken
+    it away before. `begun` is written before an ACL is made, so that it is known whose it is
+    whenever the process dies; `policy` is what the flow named mirrors by then.
     """
 
     kind: str
@@ -35,8 +37,8 @@ class ChangeLog(Protocol):
         ...
 
     def history(self, flow: str, kind: str) -> Sequence[Change]:
-        """All different changes of a kind that any process ever recorded for a flow, oldest first. The same object as
-        before while nothing was recorded since."""
+        """All different changes of a kind that any process ever recorded for a flow, oldest first.
+        The same object as before while nothing was recorded since."""
         ...
 
 

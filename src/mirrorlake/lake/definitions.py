@@ -1,4 +1,5 @@
-"""What each table is made of, read from the statement that makes it: `sql/tables/<name>.sql` is the only place."""
+"""What each table is made of, read from the statement that makes it: `sql/tables/<name>.sql` is the
+only place."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,10 +10,10 @@ import pyarrow as pa
 import sqlglot
 from sqlglot import exp
 
-#: The tables (DESIGN.md, "Tables"), among them `generations` (landing/source_comparison.py), `target_generations`
-#: (control/target_comparison.py), `objectives` (config/objectives.py), `removals` (produce/holes.py), `parked`
-#: (produce/parking.py), `forgotten` (forget/forget.py) and `starts` (offsets/starts.py), each made by
-#: `sql/tables/<name>.sql`.
+#: The tables (DESIGN.md, "Tables"), among them `generations` (landing/source_comparison.py),
+#: `target_generations` (control/target_comparison.py), `objectives` (config/objectives.py),
+#: `removals` (produce/holes.py), `parked` (produce/parking.py), `forgotten` (forget/forget.py) and
+#: `starts` (offsets/starts.py), each made by `sql/tables/<name>.sql`.
 TABLES = (
     "records",
     "offset_map",
@@ -93,7 +94,8 @@ class Definition:
 
 
 def sql_text(kind: str, name: str) -> str:
-    """The text of `sql/<kind>/<name>.sql` as shipped in the package; kind is tables, views, queries or notebooks."""
+    """The text of `sql/<kind>/<name>.sql` as shipped in the package; kind is tables, views, queries
+    or notebooks."""
     return (files("mirrorlake") / "sql" / kind / f"{name}.sql").read_text(encoding="utf-8")
 
 
@@ -124,7 +126,9 @@ def rows_with_all_columns(table: str, rows: pa.Table) -> pa.Table:
     """Rows with all columns of a table, in its types; columns that they lack become null."""
     wanted = definition(table).rows
     columns = [
-        rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(len(rows), field.type)
+        rows[field.name].cast(field.type)
+        if field.name in rows.column_names
+        else pa.nulls(len(rows), field.type)
         for field in wanted
     ]
     return pa.table(columns, wanted)
@@ -133,9 +137,17 @@ def rows_with_all_columns(table: str, rows: pa.Table) -> pa.Table:
 def _column(given: exp.ColumnDef) -> Column:
     kind = given.args["kind"]
     constraints = [constraint.kind for constraint in given.args.get("constraints") or ()]
-    comments = [constraint.name for constraint in constraints if isinstance(constraint, exp.CommentColumnConstraint)]
-    required = any(isinstance(constraint, exp.NotNullColumnConstraint) for constraint in constraints)
-    return Column(given.name, kind.sql("databricks"), _arrow(kind), required, next(iter(comments), None))
+    comments = [
+        constraint.name
+        for constraint in constraints
+        if isinstance(constraint, exp.CommentColumnConstraint)
+    ]
+    required = any(
+        isinstance(constraint, exp.NotNullColumnConstraint) for constraint in constraints
+    )
+    return Column(
+        given.name, kind.sql("databricks"), _arrow(kind), required, next(iter(comments), None)
+    )
 
 
 def _arrow(kind: exp.DataType) -> pa.DataType:

@@ -1,8 +1,9 @@
-"""Following a Delta table in a local directory without Spark: its commits as JSON, its snapshot by delta-rs.
+"""Following a Delta table in a local directory without Spark: its commits as JSON, its snapshot by
+delta-rs.
 
-A poll of an idle table costs one failed `open`. Only what the Delta protocol says is used: commit N is
-`_delta_log/<N, 20 digits>.json`, one action a line; an `add` names a file of the table, a `remove` one that is not any
-more (https://github.com/delta-io/delta/blob/master/PROTOCOL.md).
+A poll of an idle table costs one failed `open`. Only what the Delta protocol says is used: commit N
+is `_delta_log/<N, 20 digits>.json`, one action a line; an `add` names a file of the table, a
+`remove` one that is not any more (https://github.com/delta-io/delta/blob/master/PROTOCOL.md).
 """
 
 import json
@@ -19,11 +20,19 @@ from mirrorlake.lake.arrow_values import table_of
 
 #: Table features without which the files of a snapshot are the table.
 BARRED_FEATURES = frozenset({"deletionVectors", "columnMapping"})
-#: Table features that ask nothing of a commit which puts the rows of plain files into others. Of any other one, what it
-#: asks is not known here: rows may have ids, commits times of their own, files columns of other names.
+#: Table features that ask nothing of a commit which puts the rows of plain files into others. Of
+#: any other one, what it asks is not known here: rows may have ids, commits times of their own,
+#: files columns of other names.
 PLAIN_FEATURES = frozenset(
     {
-        *("appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "identityColumns"),
+        *(
+            "appendOnly",
+            "invariants",
+            "checkConstraints",
+            "changeDataFeed",
+            "generatedColumns",
+            "identityColumns",
+        ),
         *("allowColumnDefaults", "timestampNtz", "vacuumProtocolCheck"),
     }
 )
@@ -36,7 +45,8 @@ def features_of(protocol: ProtocolVersions) -> set[str]:
 
 
 def why_not_by_hand(table: DeltaTable) -> str | None:
-    """Why the rows of a table's files must not be put into other files by a commit of our own; None if they may be."""
+    """Why the rows of a table's files must not be put into other files by a commit of our own; None
+    if they may be."""
     unknown = features_of(table.protocol()) - PLAIN_FEATURES
     if unknown:
         return f"it has {', '.join(sorted(unknown))}"
@@ -45,8 +55,9 @@ def why_not_by_hand(table: DeltaTable) -> str | None:
 
 @dataclass(frozen=True)
 class Commit:
-    """What a commit did to the table's files: statistics (JSON text, may be empty) of each that it added, and the paths
-    of those that it removed. Paths are as the log has them, unescaped. `changes_table`: it is about more than files."""
+    """What a commit did to the table's files: statistics (JSON text, may be empty) of each that it
+    added, and the paths of those that it removed. Paths are as the log has them, unescaped.
+    `changes_table`: it is about more than files."""
 
     added: Mapping[str, str]
     removed: tuple[str, ...]
@@ -67,8 +78,8 @@ class DeltaLog:
         self._log = table / "_delta_log"
 
     def commit(self, version: int) -> Commit | None:
-        """A commit; None while there is none of this version. Raises FileNotFoundError when it is gone again, since the
-        log is kept for some days only."""
+        """A commit; None while there is none of this version. Raises FileNotFoundError when it is
+        gone again, since the log is kept for some days only."""
         try:
             text = (self._log / f"{version:020d}.json").read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -88,12 +99,15 @@ class DeltaLog:
     def _checkpoint(self) -> int:
         """The version of the newest checkpoint of the log; -1 without one."""
         try:
-            return int(json.loads((self._log / "_last_checkpoint").read_text(encoding="utf-8"))["version"])
+            return int(
+                json.loads((self._log / "_last_checkpoint").read_text(encoding="utf-8"))["version"]
+            )
         except FileNotFoundError:
             return -1
 
     def snapshot(self) -> tuple[int, pa.Table]:
-        """The newest version, and its files: path, modification_time, and num_records, min.* and max.* where known."""
+        """The newest version, and its files: path, modification_time, and num_records, min.* and
+        max.* where known."""
         table = self.opened()
         return table.version(), table_of(table.get_add_actions(flatten=True))
 

@@ -1,7 +1,8 @@
 """Spark's SQL said in DuckDB's words: what sqlglot does, and the rules that it lacks. Pure.
 
-There is one text of each view and query, in Spark's dialect. Where both engines know a function and mean different
-things by it, a rule here makes DuckDB mean Spark's; what cannot be said is refused, never guessed.
+There is one text of each view and query, in Spark's dialect. Where both engines know a function and
+mean different things by it, a rule here makes DuckDB mean Spark's; what cannot be said is refused,
+never guessed.
 """
 
 from collections.abc import Sequence
@@ -25,29 +26,37 @@ class _Spark(Databricks):
             "PERCENTILE": lambda args: exp.Anonymous(this="percentile", expressions=args),
         }
         FUNCTION_PARSERS = {
-            name: parser for name, parser in DatabricksParser.FUNCTION_PARSERS.items() if name != "PERCENTILE"
+            name: parser
+            for name, parser in DatabricksParser.FUNCTION_PARSERS.items()
+            if name != "PERCENTILE"
         }
 
 
-#: What DuckDB has to know before a transpiled text is run. Which branch of a CASE it is, is known before rows are read;
-#: an overload by type would not be found for an argument that holds an aggregate.
+#: What DuckDB has to know before a transpiled text is run. Which branch of a CASE it is, is known
+#: before rows are read; an overload by type would not be found for an argument that holds an
+#: aggregate.
 PREPARED = (
     "SET TimeZone = 'UTC'",
     "CREATE TEMP MACRO spark_text(x) AS"
     " CASE WHEN typeof(x) = 'BLOB' THEN decode(TRY_CAST(x AS BLOB)) ELSE CAST(x AS VARCHAR) END",
-    "CREATE TEMP MACRO spark_long(x) AS CASE WHEN typeof(x) IN ('DOUBLE', 'FLOAT') OR typeof(x) LIKE 'DECIMAL%'"
-    " THEN CAST(trunc(TRY_CAST(x AS DOUBLE)) AS BIGINT) ELSE CAST(x AS BIGINT) END",
+    "CREATE TEMP MACRO spark_long(x) AS CASE WHEN typeof(x) IN ('DOUBLE', 'FLOAT') OR typeof(x) "
+    "LIKE 'DECIMAL%' THEN CAST(trunc(TRY_CAST(x AS DOUBLE)) AS BIGINT) ELSE CAST(x AS BIGINT) END",
     "CREATE TEMP MACRO every(x) AS bool_and(x)",
     "CREATE TEMP MACRO timestamp_millis(x) AS make_timestamptz(CAST(x AS BIGINT) * 1000)",
     "CREATE TEMP MACRO timestamp_micros(x) AS make_timestamptz(CAST(x AS BIGINT))",
     "CREATE TEMP MACRO timestamp_seconds(x) AS make_timestamptz(CAST(x * 1000000 AS BIGINT))",
 )
-_INTEGERS = {exp.DataType.Type.TINYINT, exp.DataType.Type.SMALLINT, exp.DataType.Type.INT, exp.DataType.Type.BIGINT}
+_INTEGERS = {
+    exp.DataType.Type.TINYINT,
+    exp.DataType.Type.SMALLINT,
+    exp.DataType.Type.INT,
+    exp.DataType.Type.BIGINT,
+}
 
 
 class DuckQuery(NamedTuple):
-    """A query in DuckDB's dialect, with the tables (or views) and the parameters that it names, in lower case as to
-    tables."""
+    """A query in DuckDB's dialect, with the tables (or views) and the parameters that it names, in
+    lower case as to tables."""
 
     text: str
     tables: frozenset[str]
@@ -68,12 +77,15 @@ def to_duckdb(text: str) -> DuckQuery:
     except (ParseError, TokenError, UnsupportedError) as error:
         raise InputError(f"it cannot be translated for DuckDB: {first_line(error)}") from error
     named = {table.name.lower() for table in tree.find_all(exp.Table) if not table.db}
-    parameters = {str(placeholder.this) for placeholder in tree.find_all(exp.Placeholder) if placeholder.this}
+    parameters = {
+        str(placeholder.this) for placeholder in tree.find_all(exp.Placeholder) if placeholder.this
+    }
     return DuckQuery(query, frozenset(named), frozenset(parameters))
 
 
 class DuckChange(NamedTuple):
-    """A statement in DuckDB's dialect that changes rows of a table, with the parameters that it names."""
+    """A statement in DuckDB's dialect that changes rows of a table, with the parameters that it
+    names."""
 
     text: str
     table: str
@@ -90,7 +102,9 @@ def change_to_duckdb(text: str) -> DuckChange:
     assert ruled is not None
     statement = ruled.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
     return DuckChange(
-        statement, table, frozenset(str(placeholder.this) for placeholder in tree.find_all(exp.Placeholder))
+        statement,
+        table,
+        frozenset(str(placeholder.this) for placeholder in tree.find_all(exp.Placeholder)),
     )
 
 
@@ -131,8 +145,13 @@ def _named(tree: exp.Expr) -> exp.Expr:
     """What has no name of its own is named as Spark names it, such as `count(1)`."""
     if isinstance(tree, exp.Select):
         for selected in tree.selects:
-            if not isinstance(selected, (exp.Alias, exp.Column, exp.Star, exp.Dot)) and not selected.is_star:
-                name = selected.sql(dialect="databricks", normalize_functions="lower").replace("count(*)", "count(1)")
+            if (
+                not isinstance(selected, (exp.Alias, exp.Column, exp.Star, exp.Dot))
+                and not selected.is_star
+            ):
+                name = selected.sql(dialect="databricks", normalize_functions="lower").replace(
+                    "count(*)", "count(1)"
+                )
                 selected.replace(exp.alias_(selected.copy(), name, quoted=True))
     return tree
 
@@ -145,28 +164,38 @@ def _ruled(node: exp.Expr) -> exp.Expr | None:
         kind = exp.LastValue if isinstance(node.this, exp.Last) else exp.FirstValue
         return exp.IgnoreNulls(this=kind(this=node.this.this))
     if isinstance(node, (exp.ArgMax, exp.ArgMin)):
-        # Spark's max_by answers with a null where the row with the greatest has one; arg_max leaves such rows out.
+        # Spark's max_by answers with a null where the row with the greatest has one; arg_max leaves
+        # such rows out.
         name = "arg_max_null" if isinstance(node, exp.ArgMax) else "arg_min_null"
         return exp.Anonymous(this=name, expressions=[node.this, node.expression])
     if isinstance(node, exp.CountIf):  # DuckDB's is null over nothing but nulls
         return exp.Count(this=exp.Case().when(node.this, _number(1)), big_int=True)
     if isinstance(node, exp.UnixSeconds):  # epoch() has fractions, and a cast rounds them
-        return exp.IntDiv(this=exp.Anonymous(this="epoch_us", expressions=[node.this]), expression=_number(1_000_000))
+        return exp.IntDiv(
+            this=exp.Anonymous(this="epoch_us", expressions=[node.this]),
+            expression=_number(1_000_000),
+        )
     if isinstance(node, exp.Exists) and node.args.get("expression") is not None:
         kept = exp.Anonymous(this="list_filter", expressions=[node.this, node.expression])
-        return exp.Paren(this=exp.GT(this=exp.Anonymous(this="len", expressions=[kept]), expression=_number(0)))
+        return exp.Paren(
+            this=exp.GT(this=exp.Anonymous(this="len", expressions=[kept]), expression=_number(0))
+        )
     if isinstance(node, exp.Anonymous) and node.name.lower() == "percentile":
         if len(node.expressions) != 2:
             raise UnsupportedError("percentile with a frequency is not known there")
         return exp.Anonymous(this="quantile_cont", expressions=node.expressions)
     if isinstance(node, exp.TimeToStr):
-        node.set("format", exp.Literal.string(node.args["format"].name.replace("SSS", "%g").replace("XXX", "Z")))
+        node.set(
+            "format",
+            exp.Literal.string(node.args["format"].name.replace("SSS", "%g").replace("XXX", "Z")),
+        )
         return node
     return _cast(node) if type(node) is exp.Cast else node
 
 
 def _cast(node: exp.Cast) -> exp.Expr:
-    """Spark reads binary as UTF-8, and cuts what is behind the point; DuckDB escapes the one and rounds the other."""
+    """Spark reads binary as UTF-8, and cuts what is behind the point; DuckDB escapes the one and
+    rounds the other."""
     kind = node.to.this
     if isinstance(node.this, (exp.Literal, exp.Null)):
         return node

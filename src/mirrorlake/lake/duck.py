@@ -1,8 +1,10 @@
-"""A lake in a folder, read by DuckDB over the snapshots of delta-rs: the second adapter of the port `lake.reader`.
+"""A lake in a folder, read by DuckDB over the snapshots of delta-rs: the second adapter of the port
+`lake.reader`.
 
-No Java, and neither Spark nor pandas is imported. Tables are opened when a text names them, each once until `refresh`.
-DuckDB reads the Parquet files of a snapshot itself: it streams, in many threads, and skips by their statistics. That is
-reading the table only where it has neither deletion vectors nor column mapping, and such tables are refused.
+No Java, and neither Spark nor pandas is imported. Tables are opened when a text names them, each
+once until `refresh`. DuckDB reads the Parquet files of a snapshot itself: it streams, in many
+threads, and skips by their statistics. That is reading the table only where it has neither deletion
+vectors nor column mapping, and such tables are refused.
 """
 
 import glob
@@ -46,7 +48,8 @@ class DuckLake:
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
-        # Else what does not fit into memory would be written to a folder beside the process that asks.
+        # Else what does not fit into memory would be written to a folder beside the process that
+        # asks.
         spilled = str(Path(tempfile.gettempdir()) / "mirrorlake-duckdb")
         connection = duckdb.connect(config={"temp_directory": spilled})
         for statement in PREPARED:
@@ -77,7 +80,9 @@ class DuckLake:
                 relation = relation if limit is None else relation.limit(limit)
                 relation = _plain(relation)
                 columns = relation.columns
-                return QueryRows((dict(zip(columns, row, strict=True)) for row in relation.fetchall()), columns)
+                return QueryRows(
+                    (dict(zip(columns, row, strict=True)) for row in relation.fetchall()), columns
+                )
             except duckdb.Error as error:
                 raise InputError(first_line(error)) from error
 
@@ -101,15 +106,21 @@ class DuckLake:
             except duckdb.Error as error:
                 raise InputError(first_line(error)) from error
 
-    def _relation(self, text: str, args: Mapping[str, object], frames: Frames) -> duckdb.DuckDBPyRelation:
+    def _relation(
+        self, text: str, args: Mapping[str, object], frames: Frames
+    ) -> duckdb.DuckDBPyRelation:
         for name, frame in frames.items():
-            text = text.replace(f"{{{name}}}", f"({frame})" if isinstance(frame, str) else f"`frame {name}`")
+            text = text.replace(
+                f"{{{name}}}", f"({frame})" if isinstance(frame, str) else f"`frame {name}`"
+            )
         for name, frame in frames.items():
             if isinstance(frame, Frame):
                 give(self._connection, name, frame)
         query = to_duckdb(text)
         self._make_known(query)
-        return self._connection.sql(query.text, params={name: args[name] for name in query.parameters & args.keys()})
+        return self._connection.sql(
+            query.text, params={name: args[name] for name in query.parameters & args.keys()}
+        )
 
     def _make_known(self, query: DuckQuery) -> None:
         """Open what a query names, and what that is made of."""
@@ -127,7 +138,8 @@ class DuckLake:
             self._known.add(name)
 
     def _open(self, name: str) -> None:
-        """Make a table known as of now; one that an earlier version did not have is empty, and so is a column."""
+        """Make a table known as of now; one that an earlier version did not have is empty, and so
+        is a column."""
         wanted = dict(columns_of(sql_text("tables", name)))
         if not has_table(self._root, name):
             files: list[str] = []
@@ -136,13 +148,16 @@ class DuckLake:
             barred = BARRED_FEATURES & set(table.protocol().reader_features or ())
             if barred:
                 raise LakeError(
-                    f"table {name} of the lake at {self._root} has {', '.join(sorted(barred))}, which only Spark "
-                    "reads: ask with --engine spark"
+                    f"table {name} of the lake at {self._root} has {', '.join(sorted(barred))}, "
+                    "which only Spark reads: ask with --engine spark"
                 )
-            # Of the folder as it is: in URIs of delta-rs a space is %20. DuckDB takes some characters for patterns.
+            # Of the folder as it is: in URIs of delta-rs a space is %20. DuckDB takes some
+            # characters for patterns.
             files = [glob.escape(f"{self._root / name}/{path}") for path in files_of(table)]
         if not files:
-            empty = ", ".join(f'CAST(NULL AS {kind}) AS "{column}"' for column, kind in wanted.items())
+            empty = ", ".join(
+                f'CAST(NULL AS {kind}) AS "{column}"' for column, kind in wanted.items()
+            )
             self._connection.execute(f'CREATE TEMP VIEW "{name}" AS SELECT {empty} WHERE false')
             return
         # Files written before a column was added lack it.
@@ -154,7 +169,8 @@ class DuckLake:
 
 
 def _column(name: str, kind: str | None, wanted: str) -> str:
-    """A column as the layout has it; a cast, where it is needed, keeps a predicate from skipping files."""
+    """A column as the layout has it; a cast, where it is needed, keeps a predicate from skipping
+    files."""
     if kind is None:
         return f'CAST(NULL AS {wanted}) AS "{name}"'
     return f'"{name}"' if _same(kind, wanted) else f'CAST("{name}" AS {wanted}) AS "{name}"'
@@ -162,11 +178,14 @@ def _column(name: str, kind: str | None, wanted: str) -> str:
 
 def _same(kind: str, wanted: str) -> bool:
     short = {"TEXT": "VARCHAR", "TIMESTAMPTZ": _ZONED, "INT": "INTEGER"}
-    return kind == short.get(wanted, wanted) or not wanted.isalpha()  # parts of nested ones are what they are
+    return (
+        kind == short.get(wanted, wanted) or not wanted.isalpha()
+    )  # parts of nested ones are what they are
 
 
 def _plain(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """Times in UTC without a zone, at any depth, and sums as Spark has them: the types of both engines are the same."""
+    """Times in UTC without a zone, at any depth, and sums as Spark has them: the types of both
+    engines are the same."""
     return _cast(relation, lambda kind: _HUGE.sub("BIGINT", kind.replace(_ZONED, "TIMESTAMP")))
 
 
@@ -174,12 +193,16 @@ def _without_huge(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
     return _cast(relation, lambda kind: _HUGE.sub("BIGINT", kind))
 
 
-def _cast(relation: duckdb.DuckDBPyRelation, wanted: Callable[[str], str]) -> duckdb.DuckDBPyRelation:
+def _cast(
+    relation: duckdb.DuckDBPyRelation, wanted: Callable[[str], str]
+) -> duckdb.DuckDBPyRelation:
     kinds = [str(kind) for kind in relation.types]
     if all(wanted(kind) == kind for kind in kinds) or len(set(relation.columns)) < len(kinds):
         return relation
     columns = []
     for name, kind in zip(relation.columns, kinds, strict=True):
         quoted = '"' + name.replace('"', '""') + '"'
-        columns.append(quoted if wanted(kind) == kind else f"CAST({quoted} AS {wanted(kind)}) AS {quoted}")
+        columns.append(
+            quoted if wanted(kind) == kind else f"CAST({quoted} AS {wanted(kind)}) AS {quoted}"
+        )
     return relation.project(", ".join(columns))

@@ -1,4 +1,5 @@
-"""Statements of the package that change rows of a small table, run by DuckDB: the table as it is, in memory, and back.
+"""Statements of the package that change rows of a small table, run by DuckDB: the table as it is,
+in memory, and back.
 
 One text for both engines; where the lake is a catalog Spark runs it.
 """
@@ -13,7 +14,8 @@ from mirrorlake.lake.reader import Frame
 
 
 def give(connection: duckdb.DuckDBPyConnection, name: str, frame: Frame) -> None:
-    """Make a table `frame <name>` of rows, all by one statement: one a row takes half a millisecond."""
+    """Make a table `frame <name>` of rows, all by one statement: one a row takes half a
+    millisecond."""
     kinds = ", ".join(f'"{column}" {type_of(kind)}' for column, kind in frame.columns)
     connection.execute(f'CREATE OR REPLACE TEMP TABLE "frame {name}" ({kinds})')
     columns = [list(column) for column in zip(*frame.rows, strict=True)]

@@ -1,5 +1,5 @@
-"""What happened, for operators: rows of `changes` and `clusters`, through `incidents` what they must know, and
-through `states` how the topics of the sources were."""
+"""What happened, for operators: rows of `changes` and `clusters`, through `incidents` what they
+must know, and through `states` how the topics of the sources were."""
 
 import threading
 from collections.abc import Mapping, Sequence
@@ -36,8 +36,8 @@ class EventLog:
     def history(self, flow: str, kind: str) -> Sequence[Change]:
         """All different changes of a kind that any process recorded for a flow, oldest first.
 
-        As of now: the lake is asked whether anything was recorded since, and read again if so. The same object as
-        before if not.
+        As of now: the lake is asked whether anything was recorded since, and read again if so. The
+        same object as before if not.
         """
         with self._history_use:
             version = self._version()
@@ -45,7 +45,10 @@ class EventLog:
             if known is None or known[0] != version:
                 rows = self._lake.ask("changes_of", flow=flow, kind=kind)
                 changes = tuple(Change(**row) for row in rows)
-                known = (version, known[1] if known is not None and known[1] == changes else changes)
+                known = (
+                    version,
+                    known[1] if known is not None and known[1] == changes else changes,
+                )
                 self._histories[flow, kind] = known
             return known[1]
 
@@ -60,7 +63,8 @@ class EventLog:
 
 
 class WrittenChanges:
-    """What earlier runs recorded in a lake, for `plan`, which changes nothing and makes no lake. Nothing without."""
+    """What earlier runs recorded in a lake, for `plan`, which changes nothing and makes no lake.
+    Nothing without."""
 
     def __init__(self, lake: Reader | None) -> None:
         self._lake = lake
@@ -73,4 +77,6 @@ class WrittenChanges:
         """All different changes of a kind that were recorded for a flow, oldest first."""
         if self._lake is None:
             return ()
-        return tuple(Change(**row) for row in self._lake.query_rows("changes_of", flow=flow, kind=kind))
+        return tuple(
+            Change(**row) for row in self._lake.query_rows("changes_of", flow=flow, kind=kind)
+        )

@@ -15,8 +15,8 @@ def folder_of(path: str, directory: Path) -> Path:
     """
     if re.match(r"[A-Za-z][\w+.-]*:", path):
         raise LakeError(
-            f"the lake cannot be at {path}: a path is a folder, which a mount of object storage may "
-            "be; mount it, or use catalog and schema"
+            f"the lake cannot be at {path}: a path is a folder, which a mount of object storage "
+            "may be; mount it, or use catalog and schema"
         )
     return (directory / path).resolve()
 
@@ -25,7 +25,8 @@ def check_characters(root: Path) -> None:
     """Raise LakeError for a folder that delta-rs cannot open, whatever is in it."""
     if refused := re.search(r"[\[\]]|%[0-9A-Fa-f]{2}", str(root)):
         raise LakeError(
-            f"the lake cannot be at {root}: no folder of its path may have {refused[0]} in its name; choose another"
+            f"the lake cannot be at {root}: no folder of its path may have {refused[0]} in its "
+            "name; choose another"
         )
 
 
@@ -47,4 +48,6 @@ def quoted(path: Path) -> str:
 
 def no_lake(root: Path) -> LakeError:
     """The error for a folder that holds no lake."""
-    return LakeError(f"there is no lake in {root}; `mirrorlake demo` makes one in ./mirrorlake-demo/lake")
+    return LakeError(
+        f"there is no lake in {root}; `mirrorlake demo` makes one in ./mirrorlake-demo/lake"
+    )

@@ -15,10 +15,13 @@ from mirrorlake.offsets.ranges import OffsetRanges
 
 
 def forgotten_from(lake: Lake, source_cluster: str) -> Mapping[PartitionGeneration, OffsetRanges]:
-    """Ranges of source offsets (inclusive) that were deleted, or are about to be, of what was landed from a cluster."""
+    """Ranges of source offsets (inclusive) that were deleted, or are about to be, of what was
+    landed from a cluster."""
     ranges_by_place: dict[PartitionGeneration, list[tuple[int, int]]] = defaultdict(list)
     for row in lake.ask("forgotten_of", source_cluster=source_cluster):
-        ranges_by_place[PartitionGeneration.from_row(row)].append((row["first_offset"], row["last_offset"]))
+        ranges_by_place[PartitionGeneration.from_row(row)].append(
+            (row["first_offset"], row["last_offset"])
+        )
     return {place: OffsetRanges(ranges) for place, ranges in ranges_by_place.items()}
 
 
@@ -41,15 +44,23 @@ def finish(lake: Lake) -> int:
     """Delete what was noted, also by calls that were killed; returns how many records that were."""
     left = lake.ask("forget_pending")
     for row in left:
-        where = {name: row[name] for name in ("forget_id", "source_cluster", "topic", "first", "last")}
+        where = {
+            name: row[name] for name in ("forget_id", "source_cluster", "topic", "first", "last")
+        }
         _run(lake, "forget_records", where)
     if left:
         failpoints.reached("forget-deleted")
     for forget_id in sorted({row["forget_id"] for row in left}):
         _run(lake, "forget_done", {"forget_id": forget_id})
-        gone = (f"{row['record_count']} records of {row['topic']}" for row in left if row["forget_id"] == forget_id)
+        gone = (
+            f"{row['record_count']} records of {row['topic']}"
+            for row in left
+            if row["forget_id"] == forget_id
+        )
         # Not even a hash of the predicate: one of a short key is soon guessed.
-        EventLog(lake).record(WHOLE_LAKE, [Change("forget", "records", None, f"{forget_id}: {', '.join(gone)}")])
+        EventLog(lake).record(
+            WHOLE_LAKE, [Change("forget", "records", None, f"{forget_id}: {', '.join(gone)}")]
+        )
     return sum(row["record_count"] for row in left)
 
 

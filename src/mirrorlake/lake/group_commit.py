@@ -1,8 +1,8 @@
 """Appends of many threads to one table, in as few commits as they come together.
 
-A Delta commit takes longer than most of what it notes down, and the threads of many flows note things down at the same
-time. The first idle caller writes for all, its own rows and those that come meanwhile; each call
-returns, or raises, when its own rows are, or are not, in the table.
+A Delta commit takes longer than most of what it notes down, and the threads of many flows note
+things down at the same time. The first idle caller writes for all, its own rows and those that come
+meanwhile; each call returns, or raises, when its own rows are, or are not, in the table.
 """
 
 import threading
@@ -40,7 +40,9 @@ class GroupCommit:
                     self._busy = False
                     return
             try:
-                self._write(pa.concat_tables([rows for rows, _ in group], promote_options="default"))
+                self._write(
+                    pa.concat_tables([rows for rows, _ in group], promote_options="default")
+                )
             except BaseException as error:  # noqa: BLE001 - raised in each thread that waits
                 for _, done in group:
                     done.set_exception(error)

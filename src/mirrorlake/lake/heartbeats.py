@@ -1,4 +1,5 @@
-"""Which topics of a flow hold heartbeats, as `objectives` has it: a regex, which the views go by."""
+"""Which topics of a flow hold heartbeats, as `objectives` has it: a regex, which the views go
+by."""
 
 import re
 from collections.abc import Callable, Collection
@@ -11,20 +12,25 @@ _NOTED = (("flow", "STRING"), ("pattern", "STRING"))
 
 
 def heartbeats_pattern(topics: Collection[str]) -> str:
-    """A regex, of Java's, DuckDB's and Python's alike, that finds the names of these topics and no other."""
+    """A regex, of Java's, DuckDB's and Python's alike, that finds the names of these topics and no
+    other."""
     return f"^(?:{'|'.join(re.escape(name) for name in sorted(topics))})$" if topics else "^$"
 
 
 def note_heartbeat_topics(lake: Lake, flow: str, topics: Collection[str]) -> None:
     """Note which topics of a flow's source hold heartbeats; doing it again changes nothing."""
     pattern = heartbeats_pattern(topics)
-    if any(row["flow"] == flow and row["heartbeat_topics"] == pattern for row in lake.ask_table("objectives")):
+    if any(
+        row["flow"] == flow and row["heartbeat_topics"] == pattern
+        for row in lake.ask_table("objectives")
+    ):
         return
     lake.change("note_heartbeat_topics", {"noted": Frame(_NOTED, [(flow, pattern)])})
 
 
 def known_heartbeats(lake: Lake, flow: str) -> Callable[[str], bool]:
-    """Whether a topic of a flow's source is known to hold heartbeats; `heartbeats` alone where it was not noted."""
+    """Whether a topic of a flow's source is known to hold heartbeats; `heartbeats` alone where it
+    was not noted."""
     rows = (row["heartbeat_topics"] for row in lake.ask_table("objectives") if row["flow"] == flow)
     pattern = re.compile(next(rows, None) or heartbeats_pattern([HEARTBEATS]))
     return lambda topic: pattern.search(topic) is not None

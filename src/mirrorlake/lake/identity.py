@@ -1,4 +1,5 @@
-"""A lake's identity: eight characters in its names at targets, so that two lakes never share a transactional id.
+"""A lake's identity: eight characters in its names at targets, so that two lakes never share a
+transactional id.
 
 It is a property of the table `records`, so that it goes wherever the lake goes, and no path decides
 it: the process that goes on with a lake fences, and knows the positions of, the process that wrote
@@ -15,10 +16,12 @@ from mirrorlake.lake.properties import PROPERTY
 
 
 def store_identity(lake: Lake) -> str:
-    """The identity of a lake that is to be produced from; one that an earlier version made gets its own stored first.
+    """The identity of a lake that is to be produced from; one that an earlier version made gets its
+    own stored first.
 
-    Such a lake was named by the place of its checkpoints, and its flows have groups and transactional ids of that name
-    at their targets. Raises LakeError when the lake was opened to be read, or does not let its identity be stored.
+    Such a lake was named by the place of its checkpoints, and its flows have groups and
+    transactional ids of that name at their targets. Raises LakeError when the lake was opened to be
+    read, or does not let its identity be stored.
     """
     if lake.stored_id:
         return lake.lake_id
@@ -29,10 +32,12 @@ def store_identity(lake: Lake) -> str:
         lake.retrying(lambda: _store(lake, identity))
     except PySparkException as error:
         raise LakeError(
-            f"the identity of the lake at {lake.place} cannot be stored as a property of its table records "
-            f"({first_line(error)}); give this process the right to change the table",
+            f"the identity of the lake at {lake.place} cannot be stored as a property of its table "
+            f"records ({first_line(error)}); give this process the right to change the table",
         ) from error
-    lake.stored_id = lake.properties("records").get(PROPERTY)  # what another process stored just before is the lake's
+    lake.stored_id = lake.properties("records").get(
+        PROPERTY
+    )  # what another process stored just before is the lake's
     return lake.lake_id
 
 

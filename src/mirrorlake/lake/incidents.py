@@ -1,4 +1,5 @@
-"""Incidents: what an operator must know, recorded once while it is open, and closed when it is over or decided."""
+"""Incidents: what an operator must know, recorded once while it is open, and closed when it is over
+or decided."""
 
 import threading
 from collections import Counter, defaultdict
@@ -13,20 +14,28 @@ from mirrorlake.lake.reader import Frame
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 
-#: How records that the stage had lost are staged again; with ` from <offset>` behind it, only from there on.
+#: How records that the stage had lost are staged again; with ` from <offset>` behind it, only from
+#: there on.
 READ_AGAIN = "read-again"
 #: How a flow goes on behind records that its target refuses, which stay to be sent later.
 PARK = "park"
 #: How incidents end by themselves; `sql/queries/remove_incidents.sql` says it too.
 CAME_THROUGH, WENT_ON = "it came through again", "the flow went on behind the records"
-#: What is done about records that a target has lost: they are produced from the stage once more, or given up.
+#: What is done about records that a target has lost: they are produced from the stage once more, or
+#: given up.
 PRODUCE_AGAIN, ACCEPT = "produce-again", "accept"
-_KEY = (("flow", "STRING"), ("kind", "STRING"), ("topic", "STRING"), ("partition", "INT"), ("generation", "INT"))
+_KEY = (
+    ("flow", "STRING"),
+    ("kind", "STRING"),
+    ("topic", "STRING"),
+    ("partition", "INT"),
+    ("generation", "INT"),
+)
 
 
 class IncidentKey(NamedTuple):
-    """What an incident is about; one that is open is not told twice. `generation` is of the source topic, 0 where the
-    incident is about none."""
+    """What an incident is about; one that is open is not told twice. `generation` is of the source
+    topic, 0 where the incident is about none."""
 
     flow: str
     kind: str
@@ -44,7 +53,8 @@ class Incident(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A partition that waits for a decision, with the last source offset that the incident names."""
+    """A partition that waits for a decision, with the last source offset that the incident
+    names."""
 
     kind: str
     topic: str
@@ -67,11 +77,11 @@ class Lost(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """What an operator said about partitions that stopped, each in a generation of its topic: `stopped` ones, the
-    source offsets that were given up, the one at which the flow goes on behind records of another
-    producer, those that it goes on without since the stage has them no more, and those that are to
-    be parked if they are refused. `lost` are the partitions of which the target has lost records,
-    and of which nothing is decided."""
+    """What an operator said about partitions that stopped, each in a generation of its topic:
+    `stopped` ones, the source offsets that were given up, the one at which the flow goes on behind
+    records of another producer, those that it goes on without since the stage has them no more, and
+    those that are to be parked if they are refused. `lost` are the partitions of which the target
+    has lost records, and of which nothing is decided."""
 
     stopped: frozenset[PartitionGeneration]
     skipped: dict[PartitionGeneration, OffsetRanges]
@@ -82,7 +92,8 @@ class Decided(NamedTuple):
 
 
 class Incidents:
-    """The table `incidents` of a lake. Threads of one process share it; `resolve` writes to it from another one."""
+    """The table `incidents` of a lake. Threads of one process share it; `resolve` writes to it from
+    another one."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
@@ -90,7 +101,8 @@ class Incidents:
         self._seen: frozenset[IncidentKey] = frozenset()  # what was open when that was last asked
 
     def tell(self, flow: str, kind: str, error: MirrorlakeError) -> None:
-        """Record an incident; one of the same kind, topic, partition and generation that is open is not repeated."""
+        """Record an incident; one of the same kind, topic, partition and generation that is open is
+        not repeated."""
         self.report([Incident(flow, kind, error)])
 
     def tell_all(self, flow: str, kind: str, errors: Iterable[MirrorlakeError]) -> None:
@@ -98,8 +110,8 @@ class Incidents:
         self.report([Incident(flow, kind, error) for error in errors])
 
     def report(self, incidents: Iterable[Incident]) -> None:
-        """The same of incidents of any flows and kinds, in one commit: a topic may have thousands of partitions, and
-        who reports does nothing else meanwhile."""
+        """The same of incidents of any flows and kinds, in one commit: a topic may have thousands
+        of partitions, and who reports does nothing else meanwhile."""
         rows: dict[IncidentKey, dict[str, object]] = {}
         for row in map(_row, incidents):
             rows.setdefault(key_of(row), row)
@@ -113,7 +125,10 @@ class Incidents:
 
     def note(self, incidents: Iterable[Incident], resolution: str) -> None:
         """Record what is decided already, in one commit."""
-        rows = [{**row, "resolved_at": row["at"], "resolution": resolution} for row in map(_row, incidents)]
+        rows = [
+            {**row, "resolved_at": row["at"], "resolution": resolution}
+            for row in map(_row, incidents)
+        ]
         self._lake.append("incidents", rows_of("incidents", rows))
 
     def close(self, over: Callable[[IncidentKey], bool]) -> None:
@@ -131,24 +146,30 @@ class Incidents:
         return {key.kind for key in self._open() if key.flow == flow}
 
     def open_counts(self) -> Mapping[str, int]:
-        """How many incidents of each flow are open, as far as this process knows; the lake is not asked."""
+        """How many incidents of each flow are open, as far as this process knows; the lake is not
+        asked."""
         return Counter(key.flow for key in self._seen)
 
     def over(self, flow: str, kind: str, still: Collection[str]) -> None:
-        """Close a flow's incidents of one kind that are about topics, except those topics of which it still holds."""
+        """Close a flow's incidents of one kind that are about topics, except those topics of which
+        it still holds."""
         self.close(lambda key: key[:2] == (flow, kind) and key.topic not in still)
 
     def settle_all(self, keys: Iterable[IncidentKey], resolution: str) -> None:
-        """Close incidents, in one commit, which rewrites the table. Those stopped by an operator are closed again."""
+        """Close incidents, in one commit, which rewrites the table. Those stopped by an operator
+        are closed again."""
         settled = frozenset(keys)
         if not settled:
             return
         with self._use:
-            self._lake.change("settle_incidents", {"settled": Frame(_KEY, list(settled))}, resolution=resolution)
+            self._lake.change(
+                "settle_incidents", {"settled": Frame(_KEY, list(settled))}, resolution=resolution
+            )
             self._seen -= settled
 
     def refused(self, flow: str) -> list[Refusal]:
-        """Partitions that stopped at a record, or for a lost position, and that no operator decided about."""
+        """Partitions that stopped at a record, or for a lost position, and that no operator decided
+        about."""
         rows = self._lake.ask("refusals", flow=flow)
         names = Refusal._fields
         return [Refusal(**{name: row[name] for name in names}) for row in rows if row["open"]]
@@ -156,8 +177,9 @@ class Incidents:
     def decided(self, flow: str, target_generation: Callable[[str], int | None]) -> Decided:
         """What an operator said about partitions that stopped, and holds now.
 
-        `target_generation` gives the generation of the target topic that a source topic is produced to (None: there is
-        none): what was decided about another one does not hold. Where none was noted, it holds for any.
+        `target_generation` gives the generation of the target topic that a source topic is produced
+        to (None: there is none): what was decided about another one does not hold. Where none was
+        noted, it holds for any.
         """
         stopped: set[PartitionGeneration] = set()
         skipped: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)
@@ -167,11 +189,19 @@ class Incidents:
         lost: dict[TopicAndPartition, Lost] = {}
         for row in self._lake.ask("refusals", flow=flow):
             place = PartitionGeneration.from_row(row)
-            offsets, living = [(row["first_offset"], row["last_offset"])], target_generation(row["topic"])
-            if None not in (row["target_generation"], living) and row["target_generation"] != living:
+            offsets, living = (
+                [(row["first_offset"], row["last_offset"])],
+                target_generation(row["topic"]),
+            )
+            if (
+                None not in (row["target_generation"], living)
+                and row["target_generation"] != living
+            ):
                 continue
             if row["kind"] == "target_lost" and row["open"]:
-                lost[place.topic_partition] = Lost(row["target_generation"] or 0, row["target_offset"])
+                lost[place.topic_partition] = Lost(
+                    row["target_generation"] or 0, row["target_offset"]
+                )
             elif row["resolution"] == "stop":
                 stopped.add(place)
             elif row["resolution"] in ("skip", ACCEPT):
@@ -182,7 +212,9 @@ class Incidents:
                 trimmed[place].add(offsets)
             elif row["kind"] == "position_lost" and row["resolution"] == "continue":
                 foreign[place] = max(foreign.get(place, -1), row["first_offset"])
-        return Decided(frozenset(stopped), dict(skipped), foreign, dict(trimmed), dict(parked), lost)
+        return Decided(
+            frozenset(stopped), dict(skipped), foreign, dict(trimmed), dict(parked), lost
+        )
 
     def _open(self) -> set[IncidentKey]:
         rows = self._lake.ask_table("open_incidents")
@@ -192,7 +224,9 @@ class Incidents:
 
 def key_of(row: Mapping[str, Any]) -> IncidentKey:
     """What an incident is about, by its row."""
-    return IncidentKey(row["flow"], row["kind"], row["topic"], row["partition"], row["generation"] or 0)
+    return IncidentKey(
+        row["flow"], row["kind"], row["topic"], row["partition"], row["generation"] or 0
+    )
 
 
 def _row(incident: Incident) -> dict[str, object]:

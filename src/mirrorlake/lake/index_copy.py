@@ -1,10 +1,11 @@
-"""A copy of the index of the stage on disk, so that a start need not read files that were read before.
+"""A copy of the index of the stage on disk, so that a start need not read files that were read
+before.
 
-It decides nothing: files of a table never change, a file that it does not know is read, one that is not in the table
-any more is left out. So it may be old, missing or damaged.
+It decides nothing: files of a table never change, a file that it does not know is read, one that is
+not in the table any more is left out. So it may be old, missing or damaged.
 
-The file holds three Arrow streams one after another: paths of files by number, partitions with how many ranges each
-has, and the columns of all ranges, in the order of the partitions.
+The file holds three Arrow streams one after another: paths of files by number, partitions with how
+many ranges each has, and the columns of all ranges, in the order of the partitions.
 """
 
 import logging
@@ -24,9 +25,16 @@ logger = logging.getLogger(__name__)
 _EVERY_FILES = 1_000
 _PATHS = pa.schema([("number", pa.int64()), ("path", pa.string())])
 _PARTS = pa.schema(
-    [("source_cluster", pa.string()), ("topic", pa.string()), ("partition", pa.int64()), ("ranges", pa.int64())]
+    [
+        ("source_cluster", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int64()),
+        ("ranges", pa.int64()),
+    ]
 )
-_RANGES = pa.schema([(name, pa.int64()) for name in ("generation", "first", "last", "record_count", "file")])
+_RANGES = pa.schema(
+    [(name, pa.int64()) for name in ("generation", "first", "last", "record_count", "file")]
+)
 
 
 class IndexCopy:
@@ -40,12 +48,19 @@ class IndexCopy:
         """Put what the copy holds into an empty index; nothing, where it is missing or damaged."""
         try:
             with pa.memory_map(str(self._file)) as source:
-                paths, parts, ranges = (_read(source, schema) for schema in (_PATHS, _PARTS, _RANGES))
-                numbers = dict(zip(paths["path"].to_pylist(), paths["number"].to_pylist(), strict=True))
+                paths, parts, ranges = (
+                    _read(source, schema) for schema in (_PATHS, _PARTS, _RANGES)
+                )
+                numbers = dict(
+                    zip(paths["path"].to_pylist(), paths["number"].to_pylist(), strict=True)
+                )
                 index.restore(numbers, list(_partitions(parts, ranges)))
         except (OSError, ValueError, pa.ArrowException) as error:
             if not isinstance(error, FileNotFoundError):
-                logger.warning("the copy of the stage's index cannot be read (%s); reading the stage's files", error)
+                logger.warning(
+                    "the copy of the stage's index cannot be read (%s); reading the stage's files",
+                    error,
+                )
 
     def note(self, index: StageIndex, files: int) -> None:
         """Count files that came; now and then the copy is rewritten."""
@@ -67,7 +82,9 @@ class IndexCopy:
                 _write(sink, _PATHS, [list(numbers.values()), list(numbers)])
                 _write(sink, _PARTS, [list(column) for column in zip(*places, strict=True)])
                 columns = zip(*(staged.columns() for staged in ranges), strict=True)
-                _write(sink, _RANGES, [np.frombuffer(b"".join(column), np.int64) for column in columns])
+                _write(
+                    sink, _RANGES, [np.frombuffer(b"".join(column), np.int64) for column in columns]
+                )
             os.replace(fresh, self._file)
         except OSError as error:
             logger.warning("the copy of the stage's index cannot be written (%s)", error)
@@ -87,19 +104,32 @@ def _read(source: pa.NativeFile, schema: pa.Schema) -> pa.Table:
         return reader.read_all().combine_chunks()
 
 
-def _partitions(parts: pa.Table, ranges: pa.Table) -> Iterator[tuple[str, str, int, PartitionRanges]]:
+def _partitions(
+    parts: pa.Table, ranges: pa.Table
+) -> Iterator[tuple[str, str, int, PartitionRanges]]:
     columns = [_numbers(column) for column in ranges.columns]
     counts = parts["ranges"].to_pylist()
     if sum(counts) != ranges.num_rows:
         raise ValueError("it holds another number of ranges than it says")
     places = zip(*(parts[name].to_pylist() for name in _PARTS.names[:3]), strict=True)
-    for (cluster, topic, partition), count, end in zip(places, counts, accumulate(counts), strict=True):
-        yield cluster, topic, partition, PartitionRanges.from_columns([column[end - count : end] for column in columns])
+    for (cluster, topic, partition), count, end in zip(
+        places, counts, accumulate(counts), strict=True
+    ):
+        yield (
+            cluster,
+            topic,
+            partition,
+            PartitionRanges.from_columns([column[end - count : end] for column in columns]),
+        )
 
 
 def _numbers(column: pa.ChunkedArray) -> "np.ndarray":
-    """A column of 64 bits without nulls. Arrow's own `to_numpy` imports pandas, which takes longer than all of this."""
+    """A column of 64 bits without nulls. Arrow's own `to_numpy` imports pandas, which takes longer
+    than all of this."""
     return np.concatenate(
-        [np.frombuffer(chunk.buffers()[1], np.int64, len(chunk), chunk.offset * 8) for chunk in column.chunks]
+        [
+            np.frombuffer(chunk.buffers()[1], np.int64, len(chunk), chunk.offset * 8)
+            for chunk in column.chunks
+        ]
         or [np.empty(0, np.int64)]
     )

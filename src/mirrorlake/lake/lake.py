@@ -1,7 +1,7 @@
 """The lake: where the tables live. What one in a folder and one in a catalog have in common.
 
-The rest of the package names tables and never a path, and does not ask which of the two it has: `path_lake.PathLake` or
-`catalog_lake.CatalogLake`, opened by `opening.open_lake`.
+The rest of the package names tables and never a path, and does not ask which of the two it has:
+`path_lake.PathLake` or `catalog_lake.CatalogLake`, opened by `opening.open_lake`.
 """
 
 import re
@@ -25,16 +25,17 @@ if TYPE_CHECKING:  # answers without Spark come by this module too
 
 _CHANGE_ATTEMPTS = 5
 Answer = TypeVar("Answer")
-#: `USE <schema>` is state of the session, which all lakes of a process share: no other lake's comes between it and the
-#: statement that it is for.
+#: `USE <schema>` is state of the session, which all lakes of a process share: no other lake's comes
+#: between it and the statement that it is for.
 _session_use = threading.RLock()
 
 
 class Lake(ABC):
-    """The tables of one lake: read as a `Reader`, appended to and changed, and the Spark session that knows them.
+    """The tables of one lake: read as a `Reader`, appended to and changed, and the Spark session
+    that knows them.
 
-    One that was opened to be read (`opening.reading_lake`) has no `checkpoints`; whatever lands or produces needs what
-    only a lake opened for writing has: `checkpoints`, `leases` and `lake_id`.
+    One that was opened to be read (`opening.reading_lake`) has no `checkpoints`; whatever lands or
+    produces needs what only a lake opened for writing has: `checkpoints`, `leases` and `lake_id`.
 
     Attributes:
         schema: under which the session knows the tables.
@@ -78,8 +79,9 @@ class Lake(ABC):
         return self._opening()
 
     def check_session(self) -> None:
-        """Raise ReplicationError where the session was opened and its JVM is gone, killed or out of memory: this
-        process gets no other one. A Spark Connect server may come back, and is not asked."""
+        """Raise ReplicationError where the session was opened and its JVM is gone, killed or out of
+        memory: this process gets no other one. A Spark Connect server may come back, and is not
+        asked."""
         from mirrorlake.spark.home import over_connect
 
         if self._session is None or over_connect():
@@ -88,8 +90,8 @@ class Lake(ABC):
             self._session.conf.get("spark.app.id", None)  # the JVM answers it
         except Exception as error:
             raise ReplicationError(
-                "the JVM of this process's Spark session is gone (killed, or out of memory), so nothing more can be "
-                "landed here; start `mirrorlake run` again"
+                "the JVM of this process's Spark session is gone (killed, or out of memory), so "
+                "nothing more can be landed here; start `mirrorlake run` again"
             ) from error
 
     @property
@@ -99,36 +101,43 @@ class Lake(ABC):
 
     @property
     def checkpoints(self) -> Path:
-        """Where streaming checkpoints live. Raises LakeError when the lake was opened to be read."""
+        """Where streaming checkpoints live. Raises LakeError when the lake was opened to be
+        read."""
         return self._opened_for_writing()
 
     def check_for_writing(self) -> None:
-        """Raise LakeError when the lake was opened to be read: what lands or produces asks before it does anything."""
+        """Raise LakeError when the lake was opened to be read: what lands or produces asks before
+        it does anything."""
         self._opened_for_writing()
 
     def _opened_for_writing(self) -> Path:
         """The checkpoints, which a lake that was opened to be read does not have."""
         if self._checkpoints is None:
             raise LakeError(
-                f"the lake at {self.place} was opened read-only, so nothing can be landed or produced here; open it "
-                "by the topology file, whose `lake` says where the checkpoints are"
+                f"the lake at {self.place} was opened read-only, so nothing can be landed or "
+                "produced here; open it by the topology file, whose `lake` says where the "
+                "checkpoints are"
             )
         return self._checkpoints
 
     @property
     @abstractmethod
     def leases(self) -> Path:
-        """Where leases live, for all who open the lake. Raises LakeError when it was opened to be read."""
+        """Where leases live, for all who open the lake. Raises LakeError when it was opened to be
+        read."""
 
     @property
     def lake_id(self) -> str:
         """What the lake is called on target clusters: in groups and transactional ids of its flows.
 
-        Raises LakeError when the lake was opened to be read, or has no identity (`identity.store_identity`).
+        Raises LakeError when the lake was opened to be read, or has no identity
+        (`identity.store_identity`).
         """
         self.check_for_writing()
         if not self.stored_id:
-            raise LakeError(f"the lake at {self.place} has no identity yet; `mirrorlake run` gives it one")
+            raise LakeError(
+                f"the lake at {self.place} has no identity yet; `mirrorlake run` gives it one"
+            )
         return self.stored_id
 
     def name(self, table: str) -> str:
@@ -141,7 +150,8 @@ class Lake(ABC):
         return self.spark.table(self.name(table))
 
     def sql(self, text: str, args: Mapping[str, object] | None = None) -> "DataFrame":
-        """Run a statement in which bare table names mean this lake's; `args` fills `:named` parameters."""
+        """Run a statement in which bare table names mean this lake's; `args` fills `:named`
+        parameters."""
         with _session_use:
             self.make_known(text)
             self.spark.sql(f"USE {self.schema}")
@@ -150,8 +160,8 @@ class Lake(ABC):
     def make_known(self, text: str) -> None:
         """Make the session know the tables and views that a text names, and what those are made of.
 
-        A session's catalog forgets them, each costs the reading of a log, and most commands need a few. One that says
-        SHOW sees all.
+        A session's catalog forgets them, each costs the reading of a log, and most commands need a
+        few. One that says SHOW sees all.
         """
         named = {word.lower() for word in re.findall(r"\w+", text)}
         if "show" in named:
@@ -174,24 +184,31 @@ class Lake(ABC):
         """Add the columns that a table lacks because an earlier version made it."""
         known = set(self.table(table).columns)
         missing = [
-            f"{column.name} {column.spark_type}" for column in definition(table).columns if column.name not in known
+            f"{column.name} {column.spark_type}"
+            for column in definition(table).columns
+            if column.name not in known
         ]
         if missing:
             self.sql(f"ALTER TABLE {table} ADD COLUMNS ({', '.join(missing)})")
 
     @abstractmethod
     def _find(self, table: str) -> None:
-        """Make the session know a table, if it is there yet and the session does not know it by itself."""
+        """Make the session know a table, if it is there yet and the session does not know it by
+        itself."""
 
     def query(self, name: str, **args: object) -> "DataFrame":
         """Run `sql/queries/<name>.sql` of the package."""
         return self.sql(sql_text("queries", name), args)
 
-    def query_over(self, name: str, frames: Mapping[str, "DataFrame"], **args: object) -> "DataFrame":
+    def query_over(
+        self, name: str, frames: Mapping[str, "DataFrame"], **args: object
+    ) -> "DataFrame":
         """Run `sql/queries/<name>.sql`, which names frames as `{frame}`."""
         return self._over(sql_text("queries", name), frames, args)
 
-    def _over(self, text: str, frames: Mapping[str, "DataFrame"], args: Mapping[str, object]) -> "DataFrame":
+    def _over(
+        self, text: str, frames: Mapping[str, "DataFrame"], args: Mapping[str, object]
+    ) -> "DataFrame":
         with _session_use:
             self.make_known(text)
             self.spark.sql(f"USE {self.schema}")
@@ -205,7 +222,10 @@ class Lake(ABC):
         limit: int | None = None,
     ) -> QueryRows:
         """See `Reader.rows`."""
-        from pyspark.errors import AnalysisException, ParseException  # only who reads by Spark needs it
+        from pyspark.errors import (
+            AnalysisException,
+            ParseException,
+        )  # only who reads by Spark needs it
 
         text, made = frames_in(self.spark, text, frames or {})
         try:
@@ -260,8 +280,8 @@ class Lake(ABC):
 
     @abstractmethod
     def create(self, table: str, properties: Mapping[str, str]) -> None:
-        """Make a table as its definition says, with more properties; one that is there stays as it is. Raises LakeError
-        where that cannot be."""
+        """Make a table as its definition says, with more properties; one that is there stays as it
+        is. Raises LakeError where that cannot be."""
 
     @abstractmethod
     def properties(self, table: str) -> dict[str, str]:
@@ -277,35 +297,43 @@ class Lake(ABC):
 
     @abstractmethod
     def change(self, name: str, frames: Mapping[str, Frame] | None = None, **args: object) -> None:
-        """Run a statement of the package that changes rows of a small table; once more where another process changed
-        them just then."""
+        """Run a statement of the package that changes rows of a small table; once more where
+        another process changed them just then."""
 
     def _unusable(self, table: str, error: Exception) -> LakeError:
         """The error of `create`."""
         return LakeError(
-            f"the lake at {self.place} is not usable: table {table} cannot be made there ({first_line(error)})"
+            f"the lake at {self.place} is not usable: table {table} cannot be made there "
+            f"({first_line(error)})"
         )
 
     def retrying(self, work: Callable[[], Answer]) -> Answer:
-        """Do what commits; again where the commit of another process, or thread, came in between."""
+        """Do what commits; again where the commit of another process, or thread, came in
+        between."""
         for attempt in range(_CHANGE_ATTEMPTS):
             try:
                 return work()
             except Exception as error:  # Spark hands Delta's own exceptions over as errors of py4j
-                from mirrorlake.spark.causes import is_conflict  # imports Spark, which must not be there for answers
+                from mirrorlake.spark.causes import (
+                    is_conflict,
+                )  # imports Spark, which must not be there for answers
 
                 if not is_conflict(error) or attempt == _CHANGE_ATTEMPTS - 1:
                     raise
         raise AssertionError("unreachable")
 
-    def append(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
+    def append(
+        self, table: str, rows: pa.Table, application: str | None = None, version: int = 0
+    ) -> None:
         """Append rows; columns that are missing become null.
 
         Args:
             table: the table.
             rows: what to append.
-            application: makes it idempotent (Delta's txnAppId); without, threads that append to a table share commits.
-            version: an append of the same application and version does nothing (txnVersion). Versions rise.
+            application: makes it idempotent (Delta's txnAppId); without, threads that append to a
+                table share commits.
+            version: an append of the same application and version does nothing (txnVersion).
+                Versions rise.
 
         Raises:
             Fenced: the application has come further than `version`: another process took it over.
@@ -322,22 +350,26 @@ class Lake(ABC):
 
     @abstractmethod
     def fence(self, table: str, application: str, version: int) -> None:
-        """Commit no rows, as `version` of an application: its appends below that one, those on their way included, fail
-        from now on."""
+        """Commit no rows, as `version` of an application: its appends below that one, those on
+        their way included, fail from now on."""
 
     @abstractmethod
     def take_over(self, table: str, application: str, least: int) -> int:
-        """Begin to append to a table as the only owner of an application: whatever owners before have on
-        their way fails from now on.
+        """Begin to append to a table as the only owner of an application: whatever owners before
+        have on their way fails from now on.
 
-        Returns the number, `least` or more, behind which the versions of this owner begin. It lies so far above all
-        that the table knows, whatever the clocks of owners before said, that none of them comes to it.
+        Returns the number, `least` or more, behind which the versions of this owner begin. It lies
+        so far above all that the table knows, whatever the clocks of owners before said, that none
+        of them comes to it.
         """
 
     @abstractmethod
     def application_version(self, table: str, application: str) -> int | None:
-        """How far an application has come; None where it never appended, as far as the table shows."""
+        """How far an application has come; None where it never appended, as far as the table
+        shows."""
 
     @abstractmethod
-    def _commit(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
+    def _commit(
+        self, table: str, rows: pa.Table, application: str | None = None, version: int = 0
+    ) -> None:
         """Append rows in one commit. Raises Fenced."""

@@ -1,10 +1,10 @@
 """Leases: one process at a time lands a cluster, or produces a flow.
 
-Transactions keep the target right even if two processes try (one fences the other), but they would fence each other for
-ever. A lease is a locked file in the lake (`Lake.leases`): the lock ends with the process that holds it, even by
-kill -9, so no process waits for a dead one. Who holds it is written into the file, and taken out
-when it is given back: of two hosts each may have locks of its own, and then that is all that one
-sees of the other.
+Transactions keep the target right even if two processes try (one fences the other), but they would
+fence each other for ever. A lease is a locked file in the lake (`Lake.leases`): the lock ends with
+the process that holds it, even by kill -9, so no process waits for a dead one. Who holds it is
+written into the file, and taken out when it is given back: of two hosts each may have locks of its
+own, and then that is all that one sees of the other.
 """
 
 import fcntl
@@ -35,7 +35,8 @@ class Holder(NamedTuple):
 
 
 class Lease:
-    """The right to do `what`, such as `flow east->west`, in one lake. Raises LakeError for one opened to be read."""
+    """The right to do `what`, such as `flow east->west`, in one lake. Raises LakeError for one
+    opened to be read."""
 
     def __init__(self, lake: Lake, what: str) -> None:
         self.what = what
@@ -45,8 +46,9 @@ class Lease:
     def take(self, sure: bool = False) -> None:
         """Take it. Raises LeaseTaken, which names the process that has it.
 
-        Where no file can be locked, or a process of another host had it and has not given it back, it is taken all the
-        same, with a warning; `sure` raises LakeError there instead: it is not known whether that process still works.
+        Where no file can be locked, or a process of another host had it and has not given it back,
+        it is taken all the same, with a warning; `sure` raises LakeError there instead: it is not
+        known whether that process still works.
         """
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
@@ -54,26 +56,33 @@ class Lease:
         except OSError as error:
             if sure:
                 raise LakeError(
-                    f"whether another process has {self.what} cannot be known, since {self._file.parent} has no locks "
-                    f"({error.strerror}); let `mirrorlake run` do the work"
+                    f"whether another process has {self.what} cannot be known, since "
+                    f"{self._file.parent} has no locks ({error.strerror}); let `mirrorlake run` do "
+                    "the work"
                 ) from error
-            # A mounted volume without locks, or without writing in place, as those of Databricks: the target's
-            # transactions are the only guard there, and a job that has one run at a time.
-            logger.warning("%s cannot be locked (%s); be sure that only one process runs it", self.what, error.strerror)
+            # A mounted volume without locks, or without writing in place, as those of Databricks:
+            # the target's transactions are the only guard there, and a job that has one run at a
+            # time.
+            logger.warning(
+                "%s cannot be locked (%s); be sure that only one process runs it",
+                self.what,
+                error.strerror,
+            )
             return
         if before is None:
             return
         if sure:
             self.release(before)
             raise LakeError(
-                f"whether {before} still has {self.what} cannot be known from here: it has not given it back; let it "
-                "do the work, or, if it is gone, start `mirrorlake run` first"
+                f"whether {before} still has {self.what} cannot be known from here: it has not "
+                "given it back; let it do the work, or, if it is gone, start `mirrorlake run` "
+                "first"
             )
         logger.warning("%s was not given back by %s; be sure that it is gone", self.what, before)
 
     def _locked(self) -> tuple[int, Holder | None]:
-        """A handle of the file with the lock, in which the holder's name is noted, and who of another host has not
-        given it back. Raises OSError, LeaseTaken."""
+        """A handle of the file with the lock, in which the holder's name is noted, and who of
+        another host has not given it back. Raises OSError, LeaseTaken."""
         handle = os.open(self._file, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -83,14 +92,17 @@ class Lease:
         except BlockingIOError:
             holder = _holder(handle) or "another process"
             os.close(handle)
-            raise LeaseTaken(f"{self.what} is held by {holder}; stop that process, or let it do the work") from None
+            raise LeaseTaken(
+                f"{self.what} is held by {holder}; stop that process, or let it do the work"
+            ) from None
         except OSError:
             os.close(handle)
             raise
         return handle, None if before is None or before.host == socket.gethostname() else before
 
     def release(self, holder: Holder | None = None) -> None:
-        """Give it back, or leave it to who is noted as its `holder`; does nothing if it was not taken."""
+        """Give it back, or leave it to who is noted as its `holder`; does nothing if it was not
+        taken."""
         if self._handle is not None:
             try:
                 _note(self._handle, holder)

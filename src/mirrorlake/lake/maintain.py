@@ -17,20 +17,23 @@ from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.objectives import note_objectives
 from mirrorlake.lake.retention import ConsumingFlow, Staged, cut_records, removals_of
 
-#: Rows of the map are merged when their batches are so old, days: who asks for a batch asks for a late one.
+#: Rows of the map are merged when their batches are so old, days: who asks for a batch asks for a
+#: late one.
 MERGED_AFTER_DAYS = 1
 #: Samples are left one a minute when they are so old, and one an hour when they are so old, days.
 MINUTES_AFTER_DAYS, HOURS_AFTER_DAYS = 1, 7
 
 
-def maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool = False) -> dict[str, Any]:
-    """Delete what is older than `kept` says and no flow waits for, thin samples, merge rows of the map, make large
-    files of small ones, and vacuum.
+def maintain(
+    lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool = False
+) -> dict[str, Any]:
+    """Delete what is older than `kept` says and no flow waits for, thin samples, merge rows of the
+    map, make large files of small ones, and vacuum.
 
-    Returns {"dry_run", "settings", "records": {"before", "removed", "held": [...]}, "history": {table: rows removed},
-    "thinned": samples removed, "map": {"rows_before", "rows"} of those that were merged (None in a dry run), "tables":
-    {table: {"files_before", "files", "bytes_before", "bytes"}}}. Raises LeaseTaken when another process maintains this
-    lake.
+    Returns {"dry_run", "settings", "records": {"before", "removed", "held": [...]}, "history":
+    {table: rows removed}, "thinned": samples removed, "map": {"rows_before", "rows"} of those that
+    were merged (None in a dry run), "tables": {table: {"files_before", "files", "bytes_before",
+    "bytes"}}}. Raises LeaseTaken when another process maintains this lake.
     """
     lease = Lease(lake, "maintenance of the lake")
     lease.take()
@@ -45,12 +48,17 @@ def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) 
     if not dry_run:
         note_objectives(lake, topology, {})
         finish(lake)
-    document: dict[str, Any] = {"dry_run": dry_run, "settings": table_upkeep.apply_settings(lake, dry_run)}
+    document: dict[str, Any] = {
+        "dry_run": dry_run,
+        "settings": table_upkeep.apply_settings(lake, dry_run),
+    }
     document["records"] = _retain_records(lake, topology, kept, dry_run)
     document["history"], document["thinned"], document["map"] = {}, 0, None
     if not dry_run:
         cutoff = _ms(_days_ago(kept.history_days))
-        document["history"] = {name: table_upkeep.remove_history(lake, name, cutoff) for name in table_upkeep.HISTORY}
+        document["history"] = {
+            name: table_upkeep.remove_history(lake, name, cutoff) for name in table_upkeep.HISTORY
+        }
         minutes, hours = _ms(_days_ago(MINUTES_AFTER_DAYS)), _ms(_days_ago(HOURS_AFTER_DAYS))
         document["thinned"] = table_upkeep.thin_samples(lake, minutes, hours)
         document["map"] = asdict(table_upkeep.merge_map(lake, _ms(_days_ago(MERGED_AFTER_DAYS))))
@@ -59,7 +67,9 @@ def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) 
                 table_upkeep.optimize(lake, table)
             if before[table].files > 0:
                 table_upkeep.vacuum(lake, table, kept.vacuum_hours)
-        EventLog(lake).record(WHOLE_LAKE, [Change("maintain", "lake", None, _summary(document), "done", None)])
+        EventLog(lake).record(
+            WHOLE_LAKE, [Change("maintain", "lake", None, _summary(document), "done", None)]
+        )
     after = table_upkeep.sizes(lake)
     document["tables"] = {
         name: {
@@ -73,19 +83,31 @@ def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) 
     return document
 
 
-def _retain_records(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) -> dict[str, Any]:
+def _retain_records(
+    lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool
+) -> dict[str, Any]:
     if kept.retention_days is None:
         return {"before": None, "removed": 0, "held": []}
     cutoff = _days_ago(kept.retention_days)
     staged, readers = stage_of(lake, topology, cutoff, _days_ago(kept.disabled_hold_days))
     cuts, retained = cut_records(staged, readers)
-    if not dry_run:  # before anything goes: a flow that lacks it has to find out, whatever dies in between
+    if (
+        not dry_run
+    ):  # before anything goes: a flow that lacks it has to find out, whatever dies in between
         table_upkeep.note_removals(lake, removals_of(staged, cuts))
     removed = table_upkeep.remove_records(lake, cuts, _ms(cutoff), dry_run)
     if removed and not dry_run:
-        summary = f"{removed} records landed before {cutoff.isoformat(timespec='seconds')} were deleted"
-        EventLog(lake).record(WHOLE_LAKE, [Change("retention", "records", None, summary, "done", None)])
-    return {"before": cutoff, "removed": removed, "held": [asdict(partition) for partition in retained]}
+        summary = (
+            f"{removed} records landed before {cutoff.isoformat(timespec='seconds')} were deleted"
+        )
+        EventLog(lake).record(
+            WHOLE_LAKE, [Change("retention", "records", None, summary, "done", None)]
+        )
+    return {
+        "before": cutoff,
+        "removed": removed,
+        "held": [asdict(partition) for partition in retained],
+    }
 
 
 def _summary(document: Mapping[str, Any]) -> str:
@@ -101,15 +123,20 @@ def stage_of(
 ) -> tuple[list[Staged], list[ConsumingFlow]]:
     """What the stage holds, as to these times, and the flows that wait for it.
 
-    Every flow of the file counts, paused and, until `released`, disabled ones too; one that has never run holds back
-    all that it mirrors, and one that parked records what lies behind the first of them that was not sent since.
+    Every flow of the file counts, paused and, until `released`, disabled ones too; one that has
+    never run holds back all that it mirrors, and one that parked records what lies behind the first
+    of them that was not sent since.
     """
     readers = []
     for flow in map(topology.flow, topology.flows):
         floors = table_upkeep.floors_of(lake, flow.name, flow.target_topic)
         parked = table_upkeep.oldest_parked(lake, flow.name)
         held = {key: min(at, parked.get(key, at)) for key, at in floors.items()}
-        readers.append(ConsumingFlow(flow.name, flow.source, flow.selection.selects, held, flow.settings.enabled))
+        readers.append(
+            ConsumingFlow(
+                flow.name, flow.source, flow.selection.selects, held, flow.settings.enabled
+            )
+        )
     return table_upkeep.staged_generations(lake, _ms(cutoff), _ms(released)), readers
 
 

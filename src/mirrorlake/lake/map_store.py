@@ -1,4 +1,5 @@
-"""The tables that hold what a flow produced, and by how many shards, as `produce.ports.MapStore`."""
+"""The tables that hold what a flow produced, and by how many shards, as
+`produce.ports.MapStore`."""
 
 from collections.abc import Sequence
 
@@ -16,7 +17,12 @@ from mirrorlake.offsets.progress import MappedEnd
 _SHARDS = "produce_tasks"
 _PARKED = (
     *(("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("offset", "BIGINT")),
-    *(("target_topic", "STRING"), ("target_generation", "INT"), ("reason", "STRING"), ("byte_count", "BIGINT")),
+    *(
+        ("target_topic", "STRING"),
+        ("target_generation", "INT"),
+        ("reason", "STRING"),
+        ("byte_count", "BIGINT"),
+    ),
 )
 
 
@@ -31,8 +37,8 @@ class LakeMap:
         self._number = -1  # of the newest batch that was appended
 
     def take_over(self, least: int) -> int:
-        """See to it that no append of a process before is taken any more, not even one that is on its way. Returns the
-        number, `least` or more, behind which the batches of this one begin."""
+        """See to it that no append of a process before is taken any more, not even one that is on
+        its way. Returns the number, `least` or more, behind which the batches of this one begin."""
         number = self._lake.take_over("latency", f"{self._application}/latency", least)
         self._number = self._lake.take_over("offset_map", f"{self._application}/map", number)
         return self._number
@@ -45,7 +51,8 @@ class LakeMap:
             raise fenced("offset_map", application, known, self._number)
 
     def produce_tasks(self) -> int | None:
-        """Into how many shards the flow was dealt by the process that produced it last; None if it was not noted."""
+        """Into how many shards the flow was dealt by the process that produced it last; None if it
+        was not noted."""
         noted = self._event_log.history(self._flow, _SHARDS)
         return int(noted[-1].after or 0) if noted else None
 
@@ -61,7 +68,8 @@ class LakeMap:
         return [MappedEnd(**{name: row[name] for name in names}) for row in rows], newest
 
     def append_map(self, rows: pa.Table, batch_id: int) -> None:
-        """Append rows of `offset_map`, once, however often it is called for batches up to `batch_id`. Raises Fenced."""
+        """Append rows of `offset_map`, once, however often it is called for batches up to
+        `batch_id`. Raises Fenced."""
         self._lake.append("offset_map", rows, f"{self._application}/map", batch_id)
         self._number = max(self._number, batch_id)
 

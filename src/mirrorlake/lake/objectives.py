@@ -1,4 +1,5 @@
-"""The objectives of flows, from the topology file into the table `objectives`, where the view `alerts` finds it."""
+"""The objectives of flows, from the topology file into the table `objectives`, where the view
+`alerts` finds it."""
 
 from collections.abc import Iterable, Mapping
 from typing import Literal
@@ -17,12 +18,17 @@ Mode = Literal["continuous", "once", "stopped"]
 _NOTED_APART = frozenset({"since", "noted_at", "heartbeat_topics"})
 
 
-def note_objectives(lake: Lake, topology: Topology, modes: Mapping[str, Mode], gone: Iterable[str] = ()) -> None:
-    """Write the objectives of all flows of a file, and how those in `modes` run; doing it again changes nothing.
+def note_objectives(
+    lake: Lake, topology: Topology, modes: Mapping[str, Mode], gone: Iterable[str] = ()
+) -> None:
+    """Write the objectives of all flows of a file, and how those in `modes` run; doing it again
+    changes nothing.
 
     Flows in `gone` were taken out of the file: they have no objectives any more.
     """
-    rows: list[dict[str, object]] = [{"flow": name, "enabled": False} for name in gone if name not in topology.flows]
+    rows: list[dict[str, object]] = [
+        {"flow": name, "enabled": False} for name in gone if name not in topology.flows
+    ]
     for name in topology.flows:
         flow = topology.flow(name)
         settings = flow.settings
@@ -41,15 +47,19 @@ def note_objectives(lake: Lake, topology: Topology, modes: Mapping[str, Mode], g
     known = {row["flow"]: row for row in lake.ask_table("objectives")}
     changed = [row for row in rows if _says_more(row, known.get(str(row["flow"])))]
     if changed:  # a MERGE that changes nothing takes longer than a short run
-        columns = [column for column in definition("objectives").columns if column.name not in _NOTED_APART]
+        columns = [
+            column for column in definition("objectives").columns if column.name not in _NOTED_APART
+        ]
         values = [tuple(row.get(column.name) for column in columns) for row in changed]
         lake.change(
-            "note_objectives", {"said": Frame(tuple((column.name, column.spark_type) for column in columns), values)}
+            "note_objectives",
+            {"said": Frame(tuple((column.name, column.spark_type) for column in columns), values)},
         )
 
 
 def _says_more(row: Mapping[str, object], known: Mapping[str, object] | None) -> bool:
-    """Whether a row differs from the one that is noted; one without a mode says nothing about that."""
+    """Whether a row differs from the one that is noted; one without a mode says nothing about
+    that."""
     if known is None:
         return True
     kept = _NOTED_APART | (set() if row.get("mode") else {"mode"})

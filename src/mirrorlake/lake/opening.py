@@ -1,4 +1,5 @@
-"""Opens a lake: proves that its place can be written to, makes what is missing, refuses one of a newer version."""
+"""Opens a lake: proves that its place can be written to, makes what is missing, refuses one of a
+newer version."""
 
 import uuid
 from collections.abc import Callable, Sequence
@@ -21,18 +22,23 @@ if TYPE_CHECKING:  # answers without Spark (lake/duck.py) come by this module to
     from pyspark.sql import SparkSession
 
 
-def open_lake(session: "SparkSession | Callable[[], SparkSession]", location: Location, directory: Path) -> Lake:
+def open_lake(
+    session: "SparkSession | Callable[[], SparkSession]", location: Location, directory: Path
+) -> Lake:
     """Open the lake of a topology whose file is in `directory`, and make what is missing of it.
 
-    `session` may be what opens one: of a lake in a folder it is asked for when it is first needed. Raises LakeError
-    when the place is not writable, holds something else, or was written by a newer version.
+    `session` may be what opens one: of a lake in a folder it is asked for when it is first needed.
+    Raises LakeError when the place is not writable, holds something else, or was written by a newer
+    version.
     """
     root, checkpoints = check_location(location, directory)
     if root is not None:
         return _open_folder(root, checkpoints, partial(_opened, session))
     spark = _opened(session)
     schema = _schema_in_catalog(location)
-    if not spark.catalog.databaseExists(schema):  # who may use one need not have the right to make one
+    if not spark.catalog.databaseExists(
+        schema
+    ):  # who may use one need not have the right to make one
         spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
     lake = CatalogLake(lambda: spark, schema, checkpoints)
     existing = _existing_tables(spark, schema)
@@ -45,10 +51,14 @@ def open_lake(session: "SparkSession | Callable[[], SparkSession]", location: Lo
     return lake
 
 
-def reading_lake(session: "SparkSession | Callable[[], SparkSession]", location: Location, directory: Path) -> Lake:
-    """Open a lake to read it: one that is there already. In a catalog nothing is made, so readers need no more rights.
+def reading_lake(
+    session: "SparkSession | Callable[[], SparkSession]", location: Location, directory: Path
+) -> Lake:
+    """Open a lake to read it: one that is there already. In a catalog nothing is made, so readers
+    need no more rights.
 
-    Nothing can be produced from it (see `Lake`); `session` as in `open_lake`. Raises LakeError where there is none.
+    Nothing can be produced from it (see `Lake`); `session` as in `open_lake`. Raises LakeError
+    where there is none.
     """
     if location.path is None:
         spark = _opened(session)
@@ -57,7 +67,9 @@ def reading_lake(session: "SparkSession | Callable[[], SparkSession]", location:
         existing = _existing_tables(spark, schema)
         lake.mark_known(existing, VIEWS)
         if not {"records", "offset_map"} <= existing:
-            raise LakeError(f"{schema} holds no lake; name the schema that `mirrorlake run` writes to")
+            raise LakeError(
+                f"{schema} holds no lake; name the schema that `mirrorlake run` writes to"
+            )
         _read_properties(lake)
         return lake
     root = folder_of(location.path, directory)
@@ -66,7 +78,9 @@ def reading_lake(session: "SparkSession | Callable[[], SparkSession]", location:
     return _open_folder(root, None, partial(_opened, session))
 
 
-def _open_folder(root: Path, checkpoints: Path | None, session: "Callable[[], SparkSession]") -> Lake:
+def _open_folder(
+    root: Path, checkpoints: Path | None, session: "Callable[[], SparkSession]"
+) -> Lake:
     lake = PathLake(session, root, checkpoints)
     _create_tables(lake, [table for table in TABLES if not has_table(root, table)])
     _read_properties(lake)
@@ -78,12 +92,14 @@ def _opened(session: "SparkSession | Callable[[], SparkSession]") -> "SparkSessi
 
 
 def lake_exists(location: Location, directory: Path) -> bool:
-    """Whether a lake is there already, as far as can be known without a session: in a catalog one may be."""
+    """Whether a lake is there already, as far as can be known without a session: in a catalog one
+    may be."""
     return location.path is None or has_table(folder_of(location.path, directory), "clusters")
 
 
 def check_location(location: Location, directory: Path) -> tuple[Path | None, Path]:
-    """The lake's directory (None in a catalog) and that of its checkpoints, proven writable. Raises LakeError."""
+    """The lake's directory (None in a catalog) and that of its checkpoints, proven writable. Raises
+    LakeError."""
     root = None if location.path is None else folder_of(location.path, directory)
     if root is not None:
         check_characters(root)
@@ -91,12 +107,16 @@ def check_location(location: Location, directory: Path) -> tuple[Path | None, Pa
 
 
 def _checkpoint_root(location: Location, root: Path | None) -> Path:
-    """Where streaming checkpoints live; made if missing, and proven to be writable before anything else is done."""
+    """Where streaming checkpoints live; made if missing, and proven to be writable before anything
+    else is done."""
     place = Path(location.checkpoints) if location.checkpoints else None
     if place is None and root is not None:
         place = root / "_checkpoints"
     if place is None:
-        raise LakeError("lake.checkpoints is missing: a lake in a catalog needs a directory for streaming checkpoints")
+        raise LakeError(
+            "lake.checkpoints is missing: a lake in a catalog needs a directory for streaming "
+            "checkpoints"
+        )
     try:
         place.mkdir(parents=True, exist_ok=True)
         probe = place / f".probe-{uuid.uuid4().hex}"
@@ -121,7 +141,9 @@ def _existing_tables(spark: "SparkSession", schema: str) -> set[str]:
 def _create_tables(lake: Lake, tables: Sequence[str]) -> None:
     """Make tables, each by a commit of its own."""
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda table: lake.create(table, properties_at_birth(table)), tables))  # raises what one raised
+        list(
+            pool.map(lambda table: lake.create(table, properties_at_birth(table)), tables)
+        )  # raises what one raised
 
 
 def _read_properties(lake: Lake) -> None:

@@ -1,4 +1,5 @@
-"""Opening the Parquet files of a table as the table names them, and what offsets files of the stage hold."""
+"""Opening the Parquet files of a table as the table names them, and what offsets files of the stage
+hold."""
 
 import mmap
 from collections.abc import Sequence
@@ -16,22 +17,32 @@ _PLACE = ("source_cluster", "topic", "partition", "generation")
 _TYPES = (pa.string(), pa.string(), pa.int32(), pa.int32(), pa.int64())
 _COORDINATES = pa.schema(list(zip((*_PLACE, "offset"), _TYPES, strict=True)))
 
-#: How files of `records` are written: columns of few different values, which alone get a dictionary, and those that a
-#: commit has statistics of.
+#: How files of `records` are written: columns of few different values, which alone get a
+#: dictionary, and those that a commit has statistics of.
 REPEATED = (
-    *("source_cluster", "topic", "partition", "timestamp_type", "landed_at", "batch_id", "generation"),
+    *(
+        "source_cluster",
+        "topic",
+        "partition",
+        "timestamp_type",
+        "landed_at",
+        "batch_id",
+        "generation",
+    ),
     *("batch_end", "open_ends"),
 )
 KEYS = ("source_cluster", "topic", "partition", "offset", "batch_id", "generation")
-#: Columns that are null in nearly all files, as files name what they hold: by its statistics no reader reads them then.
+#: Columns that are null in nearly all files, as files name what they hold: by its statistics no
+#: reader reads them then.
 RARE = {"timestamp_ms": "timestamp_ms", "header_names": "header_names.list.element"}
 
 
 def open_parquet(uri: str, coded: Sequence[str] = ()) -> pq.ParquetFile:
-    """Open a file as Spark names it: `file:/…` and bare paths locally, any other scheme through Arrow's filesystems.
+    """Open a file as Spark names it: `file:/…` and bare paths locally, any other scheme through
+    Arrow's filesystems.
 
-    Columns of text that are `coded` come as Arrow's dictionaries, as files mostly have them. Raises OSError
-    (FileNotFoundError included) when this worker cannot open it.
+    Columns of text that are `coded` come as Arrow's dictionaries, as files mostly have them. Raises
+    OSError (FileNotFoundError included) when this worker cannot open it.
     """
     parsed, names = urlparse(uri), list(coded)
     if parsed.scheme in ("", "file"):
@@ -47,8 +58,8 @@ def ranges_of_files(
 ) -> list[list[StagedRange]]:
     """What local files of the stage hold, file by file: a range for each partition and generation.
 
-    Reads coordinates, never the payload; and neither the source cluster nor the generation where it is said that all
-    rows of all files have these. Raises OSError.
+    Reads coordinates, never the payload; and neither the source cluster nor the generation where it
+    is said that all rows of all files have these. Raises OSError.
     """
     constants = {"source_cluster": source_cluster, "generation": generation}
     wanted = pa.schema([field for field in _COORDINATES if constants.get(field.name) is None])
@@ -64,17 +75,24 @@ def ranges_of_files(
         "file", pa.Array.from_buffers(pa.int64(), len(files), [None, pa.py_buffer(files)])
     ).group_by(keys, use_threads=False)
     columns = grouped.aggregate([("offset", how) for how in ("min", "max", "count")]).to_pydict()
-    columns |= {name: [value] * len(columns["file"]) for name, value in constants.items() if value is not None}
+    columns |= {
+        name: [value] * len(columns["file"])
+        for name, value in constants.items()
+        if value is not None
+    }
     by_file: list[list[StagedRange]] = [[] for _ in paths]
-    ranges = map(StagedRange, *(columns[name] for name in (*_PLACE, "offset_min", "offset_max", "offset_count")))
+    ranges = map(
+        StagedRange,
+        *(columns[name] for name in (*_PLACE, "offset_min", "offset_max", "offset_count")),
+    )
     for file, staged_range in zip(columns["file"], ranges, strict=True):
         by_file[file].append(staged_range)
     return by_file
 
 
 def _read(path: str, columns: Sequence[str]) -> pa.Table:
-    # Python's mmap instead of Arrow's: for small reads of many files it takes half the CPU time. It is closed with the
-    # last buffer that refers to it.
+    # Python's mmap instead of Arrow's: for small reads of many files it takes half the CPU time. It
+    # is closed with the last buffer that refers to it.
     with open(path, "rb") as opened:
         mapped = pa.py_buffer(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
     return pq.ParquetFile(pa.BufferReader(mapped)).read(columns=columns, use_threads=False)

@@ -1,4 +1,5 @@
-"""A lake in a folder: committed to by delta-rs, answered by DuckDB, known to a Spark session when one is needed."""
+"""A lake in a folder: committed to by delta-rs, answered by DuckDB, known to a Spark session when
+one is needed."""
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 
 class PathLake(Lake):
-    """The tables of a lake in a folder, one Delta table a folder of its own. It is asked, appended to and changed
-    without a session, and gets one when it is first needed.
+    """The tables of a lake in a folder, one Delta table a folder of its own. It is asked, appended
+    to and changed without a session, and gets one when it is first needed.
 
     Attributes:
         tables: its commits.
@@ -29,7 +30,9 @@ class PathLake(Lake):
     opens_files: ClassVar[bool] = True
     log_properties: ClassVar[Mapping[str, str]] = LOG_RETENTION
 
-    def __init__(self, opening: "Callable[[], SparkSession]", root: Path, checkpoints: Path | None) -> None:
+    def __init__(
+        self, opening: "Callable[[], SparkSession]", root: Path, checkpoints: Path | None
+    ) -> None:
         super().__init__(opening, schema_of(root), root, checkpoints)
         self.root = root
         self.tables = PathTables(root)
@@ -94,7 +97,9 @@ class PathLake(Lake):
         """See `Lake.application_version`."""
         return self.tables.application_version(table, application)
 
-    def _commit(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
+    def _commit(
+        self, table: str, rows: pa.Table, application: str | None = None, version: int = 0
+    ) -> None:
         self.tables.append(table, rows, application, version)
 
     def _open_session(self) -> "SparkSession":
@@ -105,6 +110,8 @@ class PathLake(Lake):
     def _find(self, table: str) -> None:
         if has_table(self.root, table):
             place = quoted(self.root / table)
-            self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.schema}.{table} USING DELTA LOCATION '{place}'")
+            self.spark.sql(
+                f"CREATE TABLE IF NOT EXISTS {self.schema}.{table} USING DELTA LOCATION '{place}'"
+            )
             self._tables_known.add(table)
             self.add_columns(table)

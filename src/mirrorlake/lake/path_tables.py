@@ -1,7 +1,8 @@
-"""The tables of a lake that is a directory, made and written by delta-rs: a commit costs some 12 ms and no Spark.
+"""The tables of a lake that is a directory, made and written by delta-rs: a commit costs some 12 ms
+and no Spark.
 
-What Spark writes into the same tables (large landed batches, `maintain`) and what is written here are Delta commits
-like any others: the second of two tries again on top of the first.
+What Spark writes into the same tables (large landed batches, `maintain`) and what is written here
+are Delta commits like any others: the second of two tries again on top of the first.
 """
 
 import logging
@@ -23,11 +24,13 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _ATTEMPTS = 10
-#: Commits of one table by one process after which its small files are made one; an append costs 12 ms while there are
-#: few, and 50 ms when there are some hundred. Below a hundred files, with those of two turns of `run/upkeep.py`.
+#: Commits of one table by one process after which its small files are made one; an append costs 12
+#: ms while there are few, and 50 ms when there are some hundred. Below a hundred files, with those
+#: of two turns of `run/upkeep.py`.
 COMPACT_AFTER = 80
-#: How long commits, and the names of files that were replaced, stay in a table's log. Each commit lists the whole log:
-#: one costs 6 ms with few files in it, 55 ms with the 7,200 of an hour of two rounds a second, and 3 s with a day's.
+#: How long commits, and the names of files that were replaced, stay in a table's log. Each commit
+#: lists the whole log: one costs 6 ms with few files in it, 55 ms with the 7,200 of an hour of two
+#: rounds a second, and 3 s with a day's.
 LOG_RETENTION: Mapping[str, str] = {
     "delta.logRetentionDuration": "interval 30 minutes",
     "delta.deletedFileRetentionDuration": "interval 6 hours",
@@ -35,7 +38,8 @@ LOG_RETENTION: Mapping[str, str] = {
 
 
 class PathTables:
-    """Tables by name, in one `directory`. For all threads of a process: commits to one table come one after another."""
+    """Tables by name, in one `directory`. For all threads of a process: commits to one table come
+    one after another."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -45,7 +49,8 @@ class PathTables:
         self._commits: dict[str, int] = {}
 
     def create(self, table: str, properties: Mapping[str, str] | None = None) -> None:
-        """Make a table as its definition says, with more properties; one that is there already stays as it is."""
+        """Make a table as its definition says, with more properties; one that is there already
+        stays as it is."""
         layout = definition(table)
         fields = [
             pa.field(
@@ -67,7 +72,9 @@ class PathTables:
                 raise_if_key_not_exists=False,  # properties of our own
             )
         except DeltaError:
-            if not DeltaTable.is_deltatable(self._path(table)):  # else another process has made it just now
+            if not DeltaTable.is_deltatable(
+                self._path(table)
+            ):  # else another process has made it just now
                 raise
 
     def properties(self, table: str) -> dict[str, str]:
@@ -85,14 +92,16 @@ class PathTables:
         with self._lock(table):
             return self._now(table).version()
 
-    def append(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
+    def append(
+        self, table: str, rows: pa.Table, application: str | None = None, version: int = 0
+    ) -> None:
         """Append rows; columns that are missing become null.
 
         Args:
             table: the table.
             rows: what to append; none at all still notes down the application's version.
-            application: makes the append idempotent: one of a `version` that is there does nothing (Delta's application
-                transactions). Versions rise.
+            application: makes the append idempotent: one of a `version` that is there does nothing
+                (Delta's application transactions). Versions rise.
             version: see `application`.
 
         Raises:
@@ -100,27 +109,35 @@ class PathTables:
         """
         self._commit(table, rows_with_all_columns(table, rows), application, version)
 
-    def add_files(self, table: str, files: Sequence[AddAction], application: str, version: int) -> None:
-        """Make Parquet files that lie in the table's directory a part of it, in one commit; idempotent as `append`."""
+    def add_files(
+        self, table: str, files: Sequence[AddAction], application: str, version: int
+    ) -> None:
+        """Make Parquet files that lie in the table's directory a part of it, in one commit;
+        idempotent as `append`."""
 
         def commit(delta: DeltaTable, properties: CommitProperties | None) -> None:
-            delta.create_write_transaction(list(files), "append", delta.schema(), commit_properties=properties)
+            delta.create_write_transaction(
+                list(files), "append", delta.schema(), commit_properties=properties
+            )
 
         self._committed(table, commit, application, version)
 
     def rewrite(self, table: str, change: Callable[[pa.Table], pa.Table | None]) -> None:
-        """Replace the rows of a small table by what `change` makes of them; None leaves them as they are. What others
-        commit meanwhile is not lost: then it is asked again."""
+        """Replace the rows of a small table by what `change` makes of them; None leaves them as
+        they are. What others commit meanwhile is not lost: then it is asked again."""
 
         def replaced(delta: DeltaTable) -> None:
             rows = change(delta.to_pyarrow_table())
             if rows is not None:
-                write_deltalake(delta, in_layout(rows, pa.schema(delta.schema().to_arrow())), mode="overwrite")
+                write_deltalake(
+                    delta, in_layout(rows, pa.schema(delta.schema().to_arrow())), mode="overwrite"
+                )
 
         self._commit_with_retries(table, replaced)
 
     def fence(self, table: str, application: str, version: int) -> None:
-        """See to it that appends of an application below a version, those on their way included, raise Fenced."""
+        """See to it that appends of an application below a version, those on their way included,
+        raise Fenced."""
         self._commit(table, definition(table).rows.empty_table(), application, version)
 
     def take_over(self, table: str, application: str, least: int) -> int:
@@ -129,7 +146,9 @@ class PathTables:
         def taken(delta: DeltaTable) -> int:
             known = delta.transaction_version(application)
             number = least if known is None else max(least, known + OWNER_NUMBERS)
-            none = in_layout(definition(table).rows.empty_table(), pa.schema(delta.schema().to_arrow()))
+            none = in_layout(
+                definition(table).rows.empty_table(), pa.schema(delta.schema().to_arrow())
+            )
             owner = CommitProperties(app_transactions=[Transaction(application, number)])
             write_deltalake(delta, none, mode="append", commit_properties=owner)
             self._commits[table] = self._commits.get(table, 0) + 1
@@ -143,8 +162,8 @@ class PathTables:
             return self._now(table).transaction_version(application)
 
     def compact(self, table: str) -> list[Path]:
-        """Make one file of many small ones, the newest rows first; returns those that were replaced, which are no part
-        of the table any more and still there."""
+        """Make one file of many small ones, the newest rows first; returns those that were
+        replaced, which are no part of the table any more and still there."""
         with self._lock(table):
             delta = self._now(table)
             before = set(files_of(delta))
@@ -152,7 +171,8 @@ class PathTables:
             return [self.directory / table / path for path in sorted(before - set(files_of(delta)))]
 
     def checkpoint(self, table: str) -> None:
-        """Write a checkpoint of a table's log, so that it opens fast, and delete what the log need not keep."""
+        """Write a checkpoint of a table's log, so that it opens fast, and delete what the log need
+        not keep."""
         with self._lock(table):
             delta = self._now(table)
             delta.create_checkpoint()
@@ -167,7 +187,9 @@ class PathTables:
     def _commit(self, table: str, rows: pa.Table, application: str | None, version: int) -> None:
         def commit(delta: DeltaTable, properties: CommitProperties | None) -> None:
             layout = pa.schema(delta.schema().to_arrow())
-            write_deltalake(delta, in_layout(rows, layout), mode="append", commit_properties=properties)
+            write_deltalake(
+                delta, in_layout(rows, layout), mode="append", commit_properties=properties
+            )
 
         self._committed(table, commit, application, version)
 
@@ -178,15 +200,16 @@ class PathTables:
         application: str | None,
         version: int,
     ) -> None:
-        """Commit, unless the application has come as far; again where another process commits at the same time. Raises
-        Fenced where it has come further."""
+        """Commit, unless the application has come as far; again where another process commits at
+        the same time. Raises Fenced where it has come further."""
 
         def committed(delta: DeltaTable) -> None:
             properties = None
             if application is not None:
                 known = delta.transaction_version(application)
                 if known == version:
-                    return  # by an attempt before: no two owners of an application have a number in common
+                    # by an attempt before: no two owners of an application have a number in common
+                    return
                 if known is not None and known > version:
                     raise fenced(table, application, known, version)
                 properties = CommitProperties(app_transactions=[Transaction(application, version)])
@@ -196,7 +219,8 @@ class PathTables:
         self._commit_with_retries(table, committed)
 
     def _commit_with_retries(self, table: str, work: Callable[[DeltaTable], T]) -> T:
-        """Do what commits to a table, as it is now; again where another process has changed it meanwhile."""
+        """Do what commits to a table, as it is now; again where another process has changed it
+        meanwhile."""
         with self._lock(table):
             for _ in range(_ATTEMPTS - 1):
                 try:
@@ -224,21 +248,27 @@ class PathTables:
 
 
 def in_layout(rows: pa.Table, layout: pa.Schema) -> pa.Table:
-    """Rows with the columns of a table as it is, in its types; what they lack is null. A newer version may have added
-    columns, or fields of one: an older one that goes on in its lake drops none."""
+    """Rows with the columns of a table as it is, in its types; what they lack is null. A newer
+    version may have added columns, or fields of one: an older one that goes on in its lake drops
+    none."""
     columns = [
-        rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(len(rows), field.type)
+        rows[field.name].cast(field.type)
+        if field.name in rows.column_names
+        else pa.nulls(len(rows), field.type)
         for field in layout
     ]
     return pa.table(columns, names=layout.names)
 
 
 def _add_missing_columns(delta: DeltaTable, table: str) -> None:
-    """Give a table that an earlier version made the columns that it lacks, and let its log be short."""
+    """Give a table that an earlier version made the columns that it lacks, and let its log be
+    short."""
     there = {field.name for field in delta.schema().fields}
     missing = [column for column in definition(table).columns if column.name not in there]
     if missing:
-        added = Schema.from_arrow(pa.schema([(column.name, column.arrow_type) for column in missing]))
+        added = Schema.from_arrow(
+            pa.schema([(column.name, column.arrow_type) for column in missing])
+        )
         delta.alter.add_columns(added.fields)
     if not LOG_RETENTION.items() <= delta.metadata().configuration.items():
         delta.alter.set_table_properties(dict(LOG_RETENTION))

@@ -1,4 +1,5 @@
-"""What the properties of the table `records` say of its lake: its identity, and its layout. Pure."""
+"""What the properties of the table `records` say of its lake: its identity, and its layout.
+Pure."""
 
 import re
 import uuid

@@ -1,7 +1,7 @@
 """The port by which a lake is read: one text of SQL, Spark's dialect, whichever engine answers.
 
-`lake.lake.Lake` reads by Spark, `lake.duck.DuckLake` by DuckDB, `lake.warehouse.WarehouseLake` by a SQL warehouse.
-Times in rows are in UTC, and without a zone.
+`lake.lake.Lake` reads by Spark, `lake.duck.DuckLake` by DuckDB, `lake.warehouse.WarehouseLake` by a
+SQL warehouse. Times in rows are in UTC, and without a zone.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 class QueryRows(list[dict[str, Any]]):
-    """Rows, each a mapping of column to value, and the names of the columns, which are there without a row too."""
+    """Rows, each a mapping of column to value, and the names of the columns, which are there
+    without a row too."""
 
     def __init__(self, rows: Iterable[dict[str, Any]] = (), columns: Sequence[str] = ()) -> None:
         super().__init__(rows)
@@ -23,7 +24,8 @@ class QueryRows(list[dict[str, Any]]):
 
 @dataclass(frozen=True)
 class Frame:
-    """Rows that a statement is given, named `{frame}` in its text: names of columns with Spark's types, and values."""
+    """Rows that a statement is given, named `{frame}` in its text: names of columns with Spark's
+    types, and values."""
 
     columns: tuple[tuple[str, str], ...]
     rows: Sequence[tuple[Any, ...]]
@@ -44,8 +46,8 @@ class Reader(Protocol):
 
     @property
     def checkpoints(self) -> Path:
-        """Where streaming checkpoints live, and the copy of the index of the stage. Raises LakeError where it is not
-        knows."""
+        """Where streaming checkpoints live, and the copy of the index of the stage. Raises
+        LakeError where it is not knows."""
 
     def rows(
         self,
@@ -54,8 +56,8 @@ class Reader(Protocol):
         frames: Frames | None = None,
         limit: int | None = None,
     ) -> QueryRows:
-        """Run a query in which bare names mean this lake's tables and views; `args` fills `:named` parameters. Raises
-        InputError for one that cannot be run, saying why."""
+        """Run a query in which bare names mean this lake's tables and views; `args` fills `:named`
+        parameters. Raises InputError for one that cannot be run, saying why."""
 
     def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
         """Run `sql/queries/<name>.sql` of the package."""
@@ -67,7 +69,9 @@ class Reader(Protocol):
         """The text of a query that gives a table with all columns of its newest layout."""
 
     def arrow(self, text: str, args: Mapping[str, object] | None = None) -> "pa.RecordBatchReader":
-        """The same as `rows`, for results of any size: times have their zone, and rows come in batches."""
+        """The same as `rows`, for results of any size: times have their zone, and rows come in
+        batches."""
 
     def refresh(self) -> None:
-        """What is read from now on is as of now; until then, all is as of the first reading of each table."""
+        """What is read from now on is as of now; until then, all is as of the first reading of each
+        table."""

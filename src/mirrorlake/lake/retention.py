@@ -1,9 +1,9 @@
 """What of the stage may be deleted. Pure.
 
-A record may go when every flow that mirrors its topic has it in its map, and it is not the newest of its partition: by
-that landing knows where to go on when its checkpoint is lost. How old it has to be is asked elsewhere. Disabled flows
-count until a record is so old that they do not any more; what they lack then is reported when they come back, by
-`holes`.
+A record may go when every flow that mirrors its topic has it in its map, and it is not the newest
+of its partition: by that landing knows where to go on when its checkpoint is lost. How old it has
+to be is asked elsewhere. Disabled flows count until a record is so old that they do not any more;
+what they lack then is reported when they come back, by `holes`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,9 +14,9 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 
 @dataclass(frozen=True)
 class Staged:
-    """What the stage holds of one generation of a partition: offsets `first` to `last`, inclusive; those up to
-    `old_last` are old enough to be deleted, those up to `released_last` although a disabled flow lacks them; None if
-    none is."""
+    """What the stage holds of one generation of a partition: offsets `first` to `last`, inclusive;
+    those up to `old_last` are old enough to be deleted, those up to `released_last` although a
+    disabled flow lacks them; None if none is."""
 
     source_cluster: str
     topic: str
@@ -30,8 +30,9 @@ class Staged:
 
 @dataclass(frozen=True)
 class ConsumingFlow:
-    """A flow that has to get what it mirrors. `floors` are the ends of its map: (generation, next source offset) of
-    each (topic, partition); a partition without one has not been produced at all."""
+    """A flow that has to get what it mirrors. `floors` are the ends of its map: (generation, next
+    source offset) of each (topic, partition); a partition without one has not been produced at
+    all."""
 
     flow: str
     source_cluster: str
@@ -53,8 +54,8 @@ class Cut:
 
 @dataclass(frozen=True)
 class Removal:
-    """What the stage lacks of one generation of a partition, because it is deleted or landing began behind it: offsets
-    from `first_offset` on, below another one."""
+    """What the stage lacks of one generation of a partition, because it is deleted or landing began
+    behind it: offsets from `first_offset` on, below another one."""
 
     source_cluster: str
     topic: str
@@ -84,8 +85,11 @@ class Retained:
     offset: int
 
 
-def cut_records(staged: Iterable[Staged], readers: Sequence[ConsumingFlow]) -> tuple[list[Cut], list[Retained]]:
-    """What may be deleted of the stage, and what is old enough but waits for a flow. `staged` is the whole stage."""
+def cut_records(
+    staged: Iterable[Staged], readers: Sequence[ConsumingFlow]
+) -> tuple[list[Cut], list[Retained]]:
+    """What may be deleted of the stage, and what is old enough but waits for a flow. `staged` is
+    the whole stage."""
     extents = list(staged)
     newest: dict[tuple[str, str, int], int] = {}
     for extent in extents:
@@ -95,25 +99,36 @@ def cut_records(staged: Iterable[Staged], readers: Sequence[ConsumingFlow]) -> t
     for extent in extents:
         if extent.old_last is None:
             continue
-        last_of_all = extent.generation == newest[extent.source_cluster, extent.topic, extent.partition]
+        last_of_all = (
+            extent.generation == newest[extent.source_cluster, extent.topic, extent.partition]
+        )
         below = extent.last if last_of_all else extent.last + 1
         for reader in readers:
             if reader.source_cluster == extent.source_cluster and reader.mirrors(extent.topic):
                 produced = produced_end(reader, extent)
                 if produced <= extent.old_last:
                     offset = max(produced, extent.first)
-                    retained.append(Retained(reader.flow, extent.topic, extent.partition, extent.generation, offset))
+                    retained.append(
+                        Retained(
+                            reader.flow, extent.topic, extent.partition, extent.generation, offset
+                        )
+                    )
                 below = min(below, produced)
         if below > extent.first:
-            cuts.append(Cut(extent.source_cluster, extent.topic, extent.partition, extent.generation, below))
+            cuts.append(
+                Cut(extent.source_cluster, extent.topic, extent.partition, extent.generation, below)
+            )
     return cuts, retained
 
 
 def produced_end(reader: ConsumingFlow, extent: Staged) -> int:
-    """Up to which offset (exclusive) of this generation a flow needs nothing of the stage any more."""
+    """Up to which offset (exclusive) of this generation a flow needs nothing of the stage any
+    more."""
     generation, position = reader.floors.get((extent.topic, extent.partition), (0, 0))
     if generation > extent.generation:
-        return extent.last + 1  # a newer generation is begun only when the previous one is produced to its end
+        return (
+            extent.last + 1
+        )  # a newer generation is begun only when the previous one is produced to its end
     produced = position if generation == extent.generation else 0
     if not reader.enabled and extent.released_last is not None:
         return max(produced, extent.released_last + 1)
@@ -122,7 +137,10 @@ def produced_end(reader: ConsumingFlow, extent: Staged) -> int:
 
 def removals_of(staged: Iterable[Staged], cuts: Iterable[Cut]) -> list[Removal]:
     """What cuts take away: what lies below them and is old enough."""
-    extents = {(extent.source_cluster, extent.topic, extent.partition, extent.generation): extent for extent in staged}
+    extents = {
+        (extent.source_cluster, extent.topic, extent.partition, extent.generation): extent
+        for extent in staged
+    }
     removals = []
     for cut in cuts:
         key = (cut.source_cluster, cut.topic, cut.partition, cut.generation)

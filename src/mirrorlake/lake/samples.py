@@ -1,4 +1,5 @@
-"""Reading samples (rows of `positions`) without reading all that there are: they are many, and the newest matter."""
+"""Reading samples (rows of `positions`) without reading all that there are: they are many, and the
+newest matter."""
 
 import time
 from typing import Any
@@ -9,13 +10,15 @@ from mirrorlake.offsets.samples import HELD_SECONDS
 
 #: How far back the newest samples of a flow are looked for, hours; then in all.
 _BACK_HOURS = (2, 24, 24 * 30)
-#: A partition that was not sampled for longer before the newest sample of its flow is not one of the flow any more.
+#: A partition that was not sampled for longer before the newest sample of its flow is not one of
+#: the flow any more.
 _GONE_SECONDS = HELD_SECONDS + 300
 
 
 def newest_samples(lake: Lake, flow: str) -> list[dict[str, Any]]:
-    """The newest sample of each partition that a flow sampled last: its row of `positions`; at, when it was taken, and
-    held_at, until when it held, seconds since 1970. Empty for a flow that was never sampled."""
+    """The newest sample of each partition that a flow sampled last: its row of `positions`; at,
+    when it was taken, and held_at, until when it held, seconds since 1970. Empty for a flow that
+    was never sampled."""
     now = time.time()
     rows, newest = QueryRows(), 0.0
     for since in (*(now - hours * 3600 for hours in _BACK_HOURS), 0.0):

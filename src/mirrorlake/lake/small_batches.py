@@ -1,6 +1,8 @@
-"""What a small batch is: one that the driver takes itself, by how many records it may have and how large they are."""
+"""What a small batch is: one that the driver takes itself, by how many records it may have and how
+large they are."""
 
-#: What a small batch may hold, bytes as Arrow has them, and what a record is taken for before there were some, bytes.
+#: What a small batch may hold, bytes as Arrow has them, and what a record is taken for before there
+#: were some, bytes.
 SMALL_BYTES = 16 << 20
 UNKNOWN_RECORD_BYTES = 2_000
 
@@ -23,5 +25,6 @@ class SmallBatches:
             self._record_bytes = max(100, size // records)
 
     def overflowed(self) -> None:
-        """Take in that a batch was too large: the next ones go the long way, until one shows how large records are."""
+        """Take in that a batch was too large: the next ones go the long way, until one shows how
+        large records are."""
         self._record_bytes = SMALL_BYTES

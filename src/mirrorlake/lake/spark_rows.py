@@ -10,7 +10,9 @@ if TYPE_CHECKING:  # answers without Spark come by this module too
     from pyspark.sql import DataFrame, SparkSession
 
 
-def frames_in(spark: "SparkSession", text: str, frames: Frames) -> tuple[str, dict[str, "DataFrame"]]:
+def frames_in(
+    spark: "SparkSession", text: str, frames: Frames
+) -> tuple[str, dict[str, "DataFrame"]]:
     """A text with the frames that are texts in it, and the others as DataFrames."""
     made: dict[str, DataFrame] = {}
     for name, frame in frames.items():
@@ -24,9 +26,13 @@ def frames_in(spark: "SparkSession", text: str, frames: Frames) -> tuple[str, di
 
 def rows_from_arrow(table: pa.Table) -> QueryRows:
     """Rows of an Arrow table as `Reader.rows` has them."""
-    columns = [column.to_pylist(maps_as_pydicts="strict") for column in map(_unzoned, table.columns)]
+    columns = [
+        column.to_pylist(maps_as_pydicts="strict") for column in map(_unzoned, table.columns)
+    ]
     rows = zip(*columns, strict=True)
-    return QueryRows((dict(zip(table.column_names, row, strict=True)) for row in rows), table.column_names)
+    return QueryRows(
+        (dict(zip(table.column_names, row, strict=True)) for row in rows), table.column_names
+    )
 
 
 def _unzoned(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -1,4 +1,5 @@
-"""Reading the stage with Spark: which files hold what, and rows in order where files do not hold them so."""
+"""Reading the stage with Spark: which files hold what, and rows in order where files do not hold
+them so."""
 
 from collections.abc import Iterable
 
@@ -11,13 +12,19 @@ from mirrorlake.offsets.stage_index import StagedRange
 
 def ranges_of_table(lake: Lake, version: int) -> Iterable[tuple[str, list[StagedRange]]]:
     """What each file of a version of the stage holds, older files first."""
-    frame = lake.spark.read.format("delta").option("versionAsOf", str(version)).table(lake.name("records"))
+    frame = (
+        lake.spark.read.format("delta")
+        .option("versionAsOf", str(version))
+        .table(lake.name("records"))
+    )
     return _ranges(frame, F.lit(0))
 
 
-def ranges_of_commits(lake: Lake, after_version: int, up_to_version: int) -> Iterable[tuple[str, list[StagedRange]]]:
-    """What the commits behind `after_version`, up to `up_to_version` inclusive, brought, per file. Raises one of
-    SPARK_FAILURES where they are not there any more."""
+def ranges_of_commits(
+    lake: Lake, after_version: int, up_to_version: int
+) -> Iterable[tuple[str, list[StagedRange]]]:
+    """What the commits behind `after_version`, up to `up_to_version` inclusive, brought, per file.
+    Raises one of SPARK_FAILURES where they are not there any more."""
     feed = (
         lake.spark.read.format("delta")
         .option("readChangeFeed", "true")

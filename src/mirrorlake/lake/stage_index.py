@@ -1,8 +1,10 @@
-"""The index of the stage, built from the table and kept up by its commits; one for all threads of a process.
+"""The index of the stage, built from the table and kept up by its commits; one for all threads of a
+process.
 
-Where the lake is a local directory the driver reads the log and the coordinates of new files itself; else Spark says
-what new commits brought. Either way it can be built again from the table's newest snapshot at any time, to the same
-answer: nothing that is only in the index is needed for anything.
+Where the lake is a local directory the driver reads the log and the coordinates of new files
+itself; else Spark says what new commits brought. Either way it can be built again from the table's
+newest snapshot at any time, to the same answer: nothing that is only in the index is needed for
+anything.
 """
 
 import json
@@ -27,7 +29,8 @@ from mirrorlake.offsets.stage_index import StagedRange, StageIndex
 
 logger = logging.getLogger(__name__)
 
-#: Statistics of text are cut to 32 characters in Delta's log: two topics may look the same from there on.
+#: Statistics of text are cut to 32 characters in Delta's log: two topics may look the same from
+#: there on.
 _EXACT_TEXT = 31
 _PLACE = ("source_cluster", "topic", "partition", "generation")
 #: Files that one thread reads in one go.
@@ -64,7 +67,8 @@ class StageFiles:
             self._index = None
 
     def doubt(self) -> None:
-        """Build it again where it does not follow every commit as a whole: what was read of the stage differs."""
+        """Build it again where it does not follow every commit as a whole: what was read of the
+        stage differs."""
         if not isinstance(self._source, _LocalStage):
             self.forget()
 
@@ -82,7 +86,8 @@ class _LocalStage:
         self._copy = IndexCopy(checkpoints / "stage_index.arrow")
 
     def build(self, index: StageIndex) -> StageIndex:
-        """Bring an index, whatever it holds, to the newest snapshot: only files that it does not know are read."""
+        """Bring an index, whatever it holds, to the newest snapshot: only files that it does not
+        know are read."""
         if not index.paths():
             self._copy.fill(index)
         version, files = self._log.snapshot()
@@ -93,18 +98,30 @@ class _LocalStage:
         by_statistics = _ranges_from_statistics(files.take(int64s(fresh)))
         left = [number for at, number in enumerate(fresh) if at not in by_statistics]
         constants = _constants(files.take(int64s(left)))
-        counts = files["num_records"].take(int64s(left)).to_pylist() if "num_records" in files.column_names else []
+        counts = (
+            files["num_records"].take(int64s(left)).to_pylist()
+            if "num_records" in files.column_names
+            else []
+        )
         del files  # of every file more than the index keeps
         pa.default_memory_pool().release_unused()
-        unread = _ranges([paths[number] for number in left], counts or [None] * len(left), constants)
+        unread = _ranges(
+            [paths[number] for number in left], counts or [None] * len(left), constants
+        )
         for start in range(0, len(fresh), _AT_ONCE):
             picked = range(start, min(start + _AT_ONCE, len(fresh)))
-            index.apply(((paths[fresh[at]], by_statistics.get(at) or next(unread)) for at in picked), (), index.version)
+            index.apply(
+                ((paths[fresh[at]], by_statistics.get(at) or next(unread)) for at in picked),
+                (),
+                index.version,
+            )
             if any(at not in by_statistics for at in picked):
                 self._copy.write(index)
         index.apply((), (), version)  # only now: an index that is not complete must not be followed
         read = len(fresh) - len(by_statistics)
-        logger.info("index of the stage: %d files at version %d, %d of them read", len(paths), version, read)
+        logger.info(
+            "index of the stage: %d files at version %d, %d of them read", len(paths), version, read
+        )
         return index
 
     def follow(self, index: StageIndex) -> None:
@@ -113,45 +130,62 @@ class _LocalStage:
             while (commit := self._log.commit(index.version + 1)) is not None:
                 self._take(index, commit)
         except FileNotFoundError:
-            # The log was cleaned up while no process followed, or files were rewritten since: the snapshot says.
+            # The log was cleaned up while no process followed, or files were rewritten since: the
+            # snapshot says.
             self.build(index)
 
     def _take(self, index: StageIndex, commit: Commit) -> None:
         paths = [str(self._log.table / path) for path in commit.added]
         by_statistics = [_ranges_from_commit(stats) for stats in commit.added.values()]
-        unread = [path for path, ranges in zip(commit.added, by_statistics, strict=True) if ranges is None]
+        unread = [
+            path for path, ranges in zip(commit.added, by_statistics, strict=True) if ranges is None
+        ]
         read = _ranges(
-            [str(self._log.table / path) for path in unread], [_count(commit.added[path]) for path in unread]
+            [str(self._log.table / path) for path in unread],
+            [_count(commit.added[path]) for path in unread],
         )
         added = [
-            (path, next(read) if ranges is None else ranges) for path, ranges in zip(paths, by_statistics, strict=True)
+            (path, next(read) if ranges is None else ranges)
+            for path, ranges in zip(paths, by_statistics, strict=True)
         ]
-        index.apply(added, [str(self._log.table / path) for path in commit.removed], index.version + 1)
+        index.apply(
+            added, [str(self._log.table / path) for path in commit.removed], index.version + 1
+        )
         self._copy.note(index, len(added))
 
 
 def _ranges(
-    paths: Sequence[str], counts: Sequence[int | None], constants: tuple[str | None, int | None] = (None, None)
+    paths: Sequence[str],
+    counts: Sequence[int | None],
+    constants: tuple[str | None, int | None] = (None, None),
 ) -> Iterator[list[StagedRange]]:
-    """What files hold, one after another, of so many records each by the log, that have a source cluster and a
-    generation in common where it is said: while one part is taken over, a thread reads the next one."""
+    """What files hold, one after another, of so many records each by the log, that have a source
+    cluster and a generation in common where it is said: while one part is taken over, a thread
+    reads the next one."""
     read = _read(paths, constants)
     for path, count in zip(paths, counts, strict=True):
         yield _as_landed(path, next(read), count)
 
 
 def _as_landed(path: str, ranges: list[StagedRange], count: int | None) -> list[StagedRange]:
-    """Ranges as they were before a file lost records that the log says it has. Of which partition they were nobody
-    knows: so each range counts them, and what has gaps is not taken for whole by its reader."""
+    """Ranges as they were before a file lost records that the log says it has. Of which partition
+    they were nobody knows: so each range counts them, and what has gaps is not taken for whole by
+    its reader."""
     lacking = (count or 0) - sum(staged_range.record_count for staged_range in ranges)
     if lacking <= 0:
         return ranges
     logger.error("%s lacks %d of the records that the log of the stage says it has", path, lacking)
-    return [staged_range._replace(record_count=staged_range.record_count + lacking) for staged_range in ranges]
+    return [
+        staged_range._replace(record_count=staged_range.record_count + lacking)
+        for staged_range in ranges
+    ]
 
 
-def _read(paths: Sequence[str], constants: tuple[str | None, int | None]) -> Iterator[list[StagedRange]]:
-    """What files hold, one after another: while one part is taken over, a thread reads the next one."""
+def _read(
+    paths: Sequence[str], constants: tuple[str | None, int | None]
+) -> Iterator[list[StagedRange]]:
+    """What files hold, one after another: while one part is taken over, a thread reads the next
+    one."""
     parts = [paths[start : start + _AT_A_TIME] for start in range(0, len(paths), _AT_A_TIME)]
     with ThreadPoolExecutor(1) as reader:  # a second one would only wait for the interpreter's lock
         ahead = [reader.submit(ranges_of_files, part, *constants) for part in parts[:1]]
@@ -161,14 +195,16 @@ def _read(paths: Sequence[str], constants: tuple[str | None, int | None]) -> Ite
 
 
 def _constants(files: pa.Table) -> tuple[str | None, int | None]:
-    """The source cluster and the generation that all rows of some files have, by the log's statistics; None where they
-    have several, or it is not known."""
+    """The source cluster and the generation that all rows of some files have, by the log's
+    statistics; None where they have several, or it is not known."""
     values_of_file = []
     for name in ("source_cluster", "generation"):
         sides = [f"{side}.{name}" for side in ("min", "max")]
         if not {*sides, f"null_count.{name}"} <= set(files.column_names) or not files.num_rows:
             return None, None
-        values = pc.unique(pa.chunked_array([*files[sides[0]].chunks, *files[sides[1]].chunks])).to_pylist()
+        values = pc.unique(
+            pa.chunked_array([*files[sides[0]].chunks, *files[sides[1]].chunks])
+        ).to_pylist()
         nulls = pc.sum(fill_null(files[f"null_count.{name}"], int64(1))).as_py()
         values_of_file.append(values[0] if len(values) == 1 and nulls == 0 else None)
     cluster, generation = values_of_file
@@ -181,16 +217,25 @@ def _count(stats: str) -> int | None:
 
 
 def _ranges_from_commit(stats: str) -> list[StagedRange] | None:
-    """What a commit's statistics say of a file with one partition; None where the file itself has to be asked."""
+    """What a commit's statistics say of a file with one partition; None where the file itself has
+    to be asked."""
     if not stats:
         return None
     statistics = json.loads(stats)
     if "ranges" in statistics:  # by whom we wrote it (landing/stage_file.py)
         return [StagedRange(*values) for values in statistics["ranges"]]
-    low, high, nulls = (statistics.get(name, {}) for name in ("minValues", "maxValues", "nullCount"))
-    if any(low.get(name) is None or low[name] != high.get(name) or nulls.get(name) for name in _PLACE):
+    low, high, nulls = (
+        statistics.get(name, {}) for name in ("minValues", "maxValues", "nullCount")
+    )
+    if any(
+        low.get(name) is None or low[name] != high.get(name) or nulls.get(name) for name in _PLACE
+    ):
         return None
-    if len(low["topic"]) > _EXACT_TEXT or len(low["source_cluster"]) > _EXACT_TEXT or "offset" not in low:
+    if (
+        len(low["topic"]) > _EXACT_TEXT
+        or len(low["source_cluster"]) > _EXACT_TEXT
+        or "offset" not in low
+    ):
         return None
     key = (low["source_cluster"], low["topic"], low["partition"], low["generation"])
     return [StagedRange(*key, low["offset"], high["offset"], statistics["numRecords"])]
@@ -198,24 +243,34 @@ def _ranges_from_commit(stats: str) -> list[StagedRange] | None:
 
 def _ranges_from_statistics(files: pa.Table) -> dict[int, list[StagedRange]]:
     """The same for a snapshot: by the number of the row."""
-    needed = ["num_records", *(f"{side}.{name}" for side in ("min", "max") for name in (*_PLACE, "offset"))]
+    needed = [
+        "num_records",
+        *(f"{side}.{name}" for side in ("min", "max") for name in (*_PLACE, "offset")),
+    ]
     if not set(needed) <= set(files.column_names):
         return {}
     single = None
     for name in _PLACE:
         same = fill_null(pc.equal(files[f"min.{name}"], files[f"max.{name}"]), FALSE)
         if f"null_count.{name}" in files.column_names:
-            same = pc.and_(same, pc.equal(fill_null(files[f"null_count.{name}"], int64(0)), int64(0)))
+            same = pc.and_(
+                same, pc.equal(fill_null(files[f"null_count.{name}"], int64(0)), int64(0))
+            )
         single = same if single is None else pc.and_(single, same)
     for name in ("source_cluster", "topic"):
-        single = pc.and_(single, pc.less_equal(pc.utf8_length(files[f"min.{name}"]), int64(_EXACT_TEXT)))
+        single = pc.and_(
+            single, pc.less_equal(pc.utf8_length(files[f"min.{name}"]), int64(_EXACT_TEXT))
+        )
     at = pc.indices_nonzero(fill_null(single, FALSE)).to_pylist()
     picked = files.select(needed).take(int64s(at))
     columns = [
         picked[name].to_pylist()
         for name in (*(f"min.{name}" for name in (*_PLACE, "offset")), "max.offset", "num_records")
     ]
-    return {row: [StagedRange(*values)] for row, values in zip(at, zip(*columns, strict=True), strict=True)}
+    return {
+        row: [StagedRange(*values)]
+        for row, values in zip(at, zip(*columns, strict=True), strict=True)
+    }
 
 
 class _SparkStage:
@@ -234,8 +289,9 @@ class _SparkStage:
         return index
 
     def follow(self, index: StageIndex) -> None:
-        """Take over what commits behind the index's version brought. A file that they took away stays in the index
-        until a reader finds it gone: which offsets there are, it says all the same."""
+        """Take over what commits behind the index's version brought. A file that they took away
+        stays in the index until a reader finds it gone: which offsets there are, it says all the
+        same."""
         from mirrorlake.lake import stage
         from mirrorlake.spark.failures import SPARK_FAILURES
 
@@ -245,7 +301,10 @@ class _SparkStage:
         try:
             added = stage.ranges_of_commits(self._lake, index.version, version)
         except SPARK_FAILURES:
-            logger.info("commits of the stage behind version %d are gone; reading it as a whole", index.version)
+            logger.info(
+                "commits of the stage behind version %d are gone; reading it as a whole",
+                index.version,
+            )
             self.build(index)
             return
         index.apply(added, (), version)
@@ -272,5 +331,6 @@ class _CatalogStage:
 
 
 def readable_by_files(lake: Lake) -> bool:
-    """Whether reading the table's files is reading the table: no deletion vectors, no column mapping."""
+    """Whether reading the table's files is reading the table: no deletion vectors, no column
+    mapping."""
     return BARRED_FEATURES.isdisjoint(lake.features("records"))

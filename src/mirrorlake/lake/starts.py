@@ -11,7 +11,8 @@ from mirrorlake.offsets.starts import Starts
 
 
 def starts_from(lake: Reader, source: str) -> dict[str, Starts]:
-    """The starts of each flow from a cluster that has started; none of one that mirrors all that there was."""
+    """The starts of each flow from a cluster that has started; none of one that mirrors all that
+    there was."""
     starts: dict[str, dict[PartitionGeneration, int]] = defaultdict(dict)
     for row in lake.query_rows("starts_of", prefix=f"{source}->"):
         known = starts[row["flow"]]
@@ -27,7 +28,9 @@ def starts_of(lake: Reader, flow: str) -> Starts:
 
 def has_started(lake: Lake, flow: str) -> bool:
     """Whether a flow has started before, of whatever version."""
-    return flow in starts_from(lake.now, flow.partition("->")[0]) or bool(lake.ask("flow_begun", flow=flow))
+    return flow in starts_from(lake.now, flow.partition("->")[0]) or bool(
+        lake.ask("flow_begun", flow=flow)
+    )
 
 
 def note_start(lake: Lake, flow: str, asked: str, starts: Starts) -> None:
@@ -35,7 +38,13 @@ def note_start(lake: Lake, flow: str, asked: str, starts: Starts) -> None:
     now = datetime.now(timezone.utc)
     common = {"flow": flow, "asked": asked, "noted_at": now}
     rows: list[dict[str, object]] = [
-        {**common, "topic": topic, "partition": partition, "generation": generation, "first_offset": first}
+        {
+            **common,
+            "topic": topic,
+            "partition": partition,
+            "generation": generation,
+            "first_offset": first,
+        }
         for (topic, partition, generation), first in starts.items()
     ]
     started = {**common, "topic": None, "partition": None, "generation": None, "first_offset": None}

@@ -19,15 +19,22 @@ ALWAYS = 2**62
 def states_as_of(
     reader: Reader, cluster: str, until_ms: int = ALWAYS, staged: Collection[str] = ()
 ) -> dict[str, TopicState]:
-    """How each topic of a cluster was at a time, in ms, or is now. One of which nothing was noted by then is missing,
-    unless it is one of those that were `staged`, by an earlier version: it is as it was noted first."""
+    """How each topic of a cluster was at a time, in ms, or is now. One of which nothing was noted
+    by then is missing, unless it is one of those that were `staged`, by an earlier version: it is
+    as it was noted first."""
     rows = reader.query_rows("states_as_of", cluster=cluster, until_ms=until_ms)
-    return {row["topic"]: _state(row) for row in rows if not row["noted_later"] or row["topic"] in staged}
+    return {
+        row["topic"]: _state(row)
+        for row in rows
+        if not row["noted_later"] or row["topic"] in staged
+    }
 
 
 def _state(row: Mapping[str, Any]) -> TopicState:
     acls = None if row["acls"] is None else tuple(Acl(**acl) for acl in row["acls"])
-    return TopicState(row["partitions"], row["factor"], dict(row["configs"] or {}), row["topic_id"], acls)
+    return TopicState(
+        row["partitions"], row["factor"], dict(row["configs"] or {}), row["topic_id"], acls
+    )
 
 
 class States:
@@ -40,17 +47,21 @@ class States:
         self._use = threading.RLock()
 
     def newest(self, cluster: str, fresh: bool = False) -> Mapping[str, TopicState]:
-        """How each topic of a cluster was last; `fresh` also knows what other processes noted since."""
+        """How each topic of a cluster was last; `fresh` also knows what other processes noted
+        since."""
         with self._use:
             if fresh or cluster not in self._known:
                 self._known[cluster] = states_as_of(self._lake.now, cluster)
             return dict(self._known[cluster])
 
     def note(self, cluster: str, states: Mapping[str, TopicState]) -> None:
-        """Note those that are other than they were. ACLs that are not told are those that were told last."""
+        """Note those that are other than they were. ACLs that are not told are those that were told
+        last."""
         with self._use:
             known = self.newest(cluster)
-            states = {topic: self._with_acls(cluster, topic, state) for topic, state in states.items()}
+            states = {
+                topic: self._with_acls(cluster, topic, state) for topic, state in states.items()
+            }
             fresh = {topic: state for topic, state in states.items() if known.get(topic) != state}
             now = datetime.now(timezone.utc)
             rows = [
@@ -79,7 +90,11 @@ class States:
         """Topics that other ACLs apply to than did, as they are now."""
         known = self.newest(cluster, fresh)
         applying = applying_acls(known, acls)
-        return {topic: replace(known[topic], acls=now) for topic, now in applying.items() if known[topic].acls != now}
+        return {
+            topic: replace(known[topic], acls=now)
+            for topic, now in applying.items()
+            if known[topic].acls != now
+        }
 
     def _with_acls(self, cluster: str, topic: str, state: TopicState) -> TopicState:
         if state.acls is not None:

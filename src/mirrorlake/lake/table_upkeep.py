@@ -1,10 +1,11 @@
 """Upkeep of the tables: settings, deleting what is old, small files into large ones, files that are
 not needed any more.
 
-None of it stands in the way of a running replicator. Its appends read nothing, so they conflict neither with a delete
-nor with OPTIMIZE; what does (two changes of the same rows) is done again. OPTIMIZE puts rows of `records` into
-other files; the index of the stage (`lake/stage_index.py`) follows, and a task that has begun with a file still finds
-it, since VACUUM leaves it for `vacuum_hours`.
+None of it stands in the way of a running replicator. Its appends read nothing, so they conflict
+neither with a delete nor with OPTIMIZE; what does (two changes of the same rows) is done again.
+OPTIMIZE puts rows of `records` into other files; the index of the stage (`lake/stage_index.py`)
+follows, and a task that has begun with a file still finds it, since VACUUM leaves it for
+`vacuum_hours`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,13 +30,21 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "records": {"delta.appendOnly": "false", "delta.logRetentionDuration": "interval 7 days"},
     "latency": {"delta.appendOnly": "false", "delta.logRetentionDuration": "interval 7 days"},
     "offset_map": {"delta.appendOnly": "false", "delta.logRetentionDuration": "interval 7 days"},
-    **{table: {"delta.logRetentionDuration": "interval 7 days"} for table in ("positions", "checkpoints")},
+    **{
+        table: {"delta.logRetentionDuration": "interval 7 days"}
+        for table in ("positions", "checkpoints")
+    },
 }
 #: Tables whose rows are history, and are deleted by age.
 HISTORY = ("latency", "positions", "checkpoints", "changes", "incidents")
 
 _REMOVALS = (
-    *(("source_cluster", "STRING"), ("topic", "STRING"), ("partition", "INT"), ("generation", "INT")),
+    *(
+        ("source_cluster", "STRING"),
+        ("topic", "STRING"),
+        ("partition", "INT"),
+        ("generation", "INT"),
+    ),
     *(("first_offset", "BIGINT"), ("below", "BIGINT")),
 )
 _CUTS = "source_cluster string, topic string, partition int, generation int, below bigint"
@@ -71,8 +80,8 @@ def _wanted(lake: Lake) -> Mapping[str, Mapping[str, str]]:
 
 
 def staged_generations(lake: Lake, cutoff_ms: int, released_ms: int) -> list[Staged]:
-    """What the stage holds, and how far it is older than two times (ms since 1970): that before which it may be
-    deleted, and that before which disabled flows do not count."""
+    """What the stage holds, and how far it is older than two times (ms since 1970): that before
+    which it may be deleted, and that before which disabled flows do not count."""
     rows = lake.query("staged_bounds", cutoff_ms=cutoff_ms, released_ms=released_ms).collect()
     return [Staged(**row.asDict()) for row in rows]
 
@@ -80,8 +89,9 @@ def staged_generations(lake: Lake, cutoff_ms: int, released_ms: int) -> list[Sta
 def floors_of(
     lake: Lake, flow: str, remote_topic: Callable[[str], str | None] = lambda topic: None
 ) -> dict[TopicAndPartition, tuple[int, int]]:
-    """Where a flow goes on: (generation, next source offset) of each (topic, partition). `remote_topic` names target
-    topics as they are now: one that was made again may need all that the stage holds."""
+    """Where a flow goes on: (generation, next source offset) of each (topic, partition).
+    `remote_topic` names target topics as they are now: one that was made again may need all that
+    the stage holds."""
     noted, _ = noted_targets(lake, flow)
     targets = {
         target: TargetGeneration(generations[-1].number, counts_from(generations))
@@ -94,7 +104,8 @@ def floors_of(
 
 
 def oldest_parked(lake: Lake, flow: str) -> dict[TopicAndPartition, tuple[int, int]]:
-    """The first parked record of each partition that was not sent since: (generation, source offset)."""
+    """The first parked record of each partition that was not sent since: (generation, source
+    offset)."""
     oldest: dict[TopicAndPartition, tuple[int, int]] = {}
     for row in lake.ask("parked_oldest", flow=flow):
         key, at = (row["topic"], row["partition"]), (row["generation"], row["offset"])
@@ -103,13 +114,19 @@ def oldest_parked(lake: Lake, flow: str) -> dict[TopicAndPartition, tuple[int, i
 
 
 def note_removals(lake: Lake, removals: Sequence[Removal]) -> None:
-    """Note what is about to be deleted of the stage, or will not be in it. What is known is not written again."""
+    """Note what is about to be deleted of the stage, or will not be in it. What is known is not
+    written again."""
     clusters = {removal.source_cluster for removal in removals}
-    known = {(cluster, removal.place): removal for cluster in clusters for removal in removals_from(lake, cluster)}
+    known = {
+        (cluster, removal.place): removal
+        for cluster in clusters
+        for removal in removals_from(lake, cluster)
+    }
     fresh = [
         removal
         for removal in removals
-        if (noted := known.get((removal.source_cluster, removal.place))) is None or not noted.covers(removal)
+        if (noted := known.get((removal.source_cluster, removal.place))) is None
+        or not noted.covers(removal)
     ]
     if fresh:
         rows = [tuple(vars(removal).values()) for removal in fresh]
@@ -124,12 +141,17 @@ def removals_from(lake: Lake, source_cluster: str) -> list[Removal]:
 
 
 def remove_records(lake: Lake, cuts: Sequence[Cut], cutoff_ms: int, dry_run: bool = False) -> int:
-    """Delete what landed before a time, below each partition's cut; returns how many records were, or would be."""
+    """Delete what landed before a time, below each partition's cut; returns how many records were,
+    or would be."""
     if not cuts:
         return 0
     frame = lake.spark.createDataFrame([tuple(vars(cut).values()) for cut in cuts], _CUTS)
-    name, column = ("removable_records", "record_count") if dry_run else ("remove_records", "num_deleted_rows")
-    rows = lake.retrying(lambda: lake.query_over(name, {"cuts": frame}, cutoff_ms=cutoff_ms).collect())
+    name, column = (
+        ("removable_records", "record_count") if dry_run else ("remove_records", "num_deleted_rows")
+    )
+    rows = lake.retrying(
+        lambda: lake.query_over(name, {"cuts": frame}, cutoff_ms=cutoff_ms).collect()
+    )
     return int(rows[0][column])
 
 
@@ -140,8 +162,8 @@ def remove_history(lake: Lake, table: str, cutoff_ms: int) -> int:
 
 
 def thin_samples(lake: Lake, minutes_before_ms: int, hours_before_ms: int) -> int:
-    """Leave one sample a minute of those older than a time, one an hour of those older than another; returns how many
-    are gone."""
+    """Leave one sample a minute of those older than a time, one an hour of those older than
+    another; returns how many are gone."""
     times = {"minutes_before_ms": minutes_before_ms, "hours_before_ms": hours_before_ms}
     rows = lake.retrying(lambda: lake.query("thin_positions", **times).collect())
     return int(rows[0]["num_affected_rows"])
@@ -156,7 +178,8 @@ class MergedMap:
 
 
 def merge_map(lake: Lake, cutoff_ms: int, max_segments: int = MAX_SEGMENTS) -> MergedMap:
-    """Make few rows of the many that batches produced before a time; every pair of offsets stays. One commit."""
+    """Make few rows of the many that batches produced before a time; every pair of offsets stays.
+    One commit."""
     query = partial(lake.query, "merge_map", cutoff_ms=cutoff_ms, max_segments=max_segments)
     (row,) = lake.retrying(lambda: query().collect())
     return MergedMap(int(row["num_deleted_rows"]), int(row["num_inserted_rows"]))
@@ -177,8 +200,11 @@ def optimize(lake: Lake, table: str) -> None:
 
 
 def vacuum(lake: Lake, table: str, hours: int) -> None:
-    """Remove files that no version has needed for so many hours. 0 hours is for a lake that no process writes to."""
-    from mirrorlake.spark.session import settings_for_now  # a run asks this module too, and may need no session
+    """Remove files that no version has needed for so many hours. 0 hours is for a lake that no
+    process writes to."""
+    from mirrorlake.spark.session import (
+        settings_for_now,
+    )  # a run asks this module too, and may need no session
 
     unchecked = {} if hours >= _SAFE_VACUUM_HOURS else {_VACUUM_CHECK: "false"}
     with settings_for_now(lake.spark, unchecked):

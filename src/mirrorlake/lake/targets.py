@@ -1,4 +1,5 @@
-"""What the lake knows of a flow's target topics: their generations, what is mapped of them, what operators decided."""
+"""What the lake knows of a flow's target topics: their generations, what is mapped of them, what
+operators decided."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -12,8 +13,9 @@ from mirrorlake.offsets.generations import NotedTarget, TargetDecision
 
 @dataclass(frozen=True)
 class MappedTarget:
-    """What the map holds of one partition of a target topic, in its newest generation that has some. `first` and `last`
-    are source offsets, inclusive; `end` is the target offset behind the last one."""
+    """What the map holds of one partition of a target topic, in its newest generation that has
+    some. `first` and `last` are source offsets, inclusive; `end` is the target offset behind the
+    last one."""
 
     topic: str
     partition: int
@@ -26,7 +28,8 @@ class MappedTarget:
 
 @dataclass(frozen=True)
 class LivingTarget:
-    """The newest generation of a target topic. Not `lives` means that it is over and none has begun after it."""
+    """The newest generation of a target topic. Not `lives` means that it is over and none has begun
+    after it."""
 
     target_topic: str
     generation: int
@@ -35,11 +38,14 @@ class LivingTarget:
 
 
 def noted_targets(lake: Lake, flow: str) -> tuple[dict[str, list[NotedTarget]], dict[str, str]]:
-    """All generations of each target topic of a flow, in order, and the newest target topic of each source topic."""
+    """All generations of each target topic of a flow, in order, and the newest target topic of each
+    source topic."""
     generations: dict[str, list[NotedTarget]] = {}
     names: dict[str, str] = {}
     for row in lake.ask("target_generations_of", flow=flow):
-        noted = NotedTarget(row["target_generation"], row["topic_id"], row["begins"], tuple(row["began"] or ()))
+        noted = NotedTarget(
+            row["target_generation"], row["topic_id"], row["begins"], tuple(row["began"] or ())
+        )
         generations.setdefault(row["target_topic"], []).append(noted)
         names[row["topic"]] = row["target_topic"]
     return generations, names
@@ -64,10 +70,13 @@ def note_targets(lake: Lake, flow: str, begun: Mapping[tuple[str, str], NotedTar
 
 
 def target_decisions(lake: Lake, flow: str) -> list[TargetDecision]:
-    """What is known of target topics that are gone or were made again, and what was decided; oldest first."""
+    """What is known of target topics that are gone or were made again, and what was decided; oldest
+    first."""
     rows = lake.ask("target_decisions", flow=flow)
     return [
-        TargetDecision(row["topic"], row["target_generation"], None if row["open"] else row["resolution"] or "")
+        TargetDecision(
+            row["topic"], row["target_generation"], None if row["open"] else row["resolution"] or ""
+        )
         for row in rows
     ]
 
@@ -80,14 +89,16 @@ def mapped_targets(lake: Lake, flow: str, topics: Collection[str]) -> dict[str, 
     by_target: dict[str, list[MappedTarget]] = {}
     for row in lake.ask("mapped_targets", {"runs": runs}, flow=flow, **names) if names else ():
         key = (row["topic"], row["target_partition"], row["target_generation"])
-        mapped = MappedTarget(*key, row["source_first"], row["source_last"], row["record_count"], row["target_end"])
+        mapped = MappedTarget(
+            *key, row["source_first"], row["source_last"], row["record_count"], row["target_end"]
+        )
         by_target.setdefault(row["target_topic"], []).append(mapped)
     return by_target
 
 
 def close_unfounded(lake: Lake, flow: str, noted: Mapping[str, int]) -> None:
-    """Close what incidents said, and an operator decided, of target topics that are the ones that were noted: their
-    generations, by source topic."""
+    """Close what incidents said, and an operator decided, of target topics that are the ones that
+    were noted: their generations, by source topic."""
     if noted:
         frame = Frame((("topic", "STRING"), ("target_generation", "INT")), list(noted.items()))
         lake.change("close_unfounded_targets", {"noted": frame}, flow=flow)
@@ -96,6 +107,8 @@ def close_unfounded(lake: Lake, flow: str, noted: Mapping[str, int]) -> None:
 def living_targets(lake: Reader, flow: str) -> dict[str, LivingTarget]:
     """The newest generation of the target topic of each source topic."""
     return {
-        row["topic"]: LivingTarget(row["target_topic"], row["target_generation"], row["topic_id"], row["lives"])
+        row["topic"]: LivingTarget(
+            row["target_topic"], row["target_generation"], row["topic_id"], row["lives"]
+        )
         for row in lake.query_rows("living_targets_of", flow=flow)
     }

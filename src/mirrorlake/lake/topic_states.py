@@ -1,5 +1,5 @@
-"""How topics of a cluster are, as the lake keeps it: mirrors are made by it while the source does not answer, and
-topics that are restored. Pure."""
+"""How topics of a cluster are, as the lake keeps it: mirrors are made by it while the source does
+not answer, and topics that are restored. Pure."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,8 +9,9 @@ from mirrorlake.kafka.values import Acl, TopicConfigs
 
 @dataclass(frozen=True)
 class TopicState:
-    """How a topic is from a time on: partitions, replication factor, what is set on the topic itself, Kafka's id of it
-    (None where they were not asked for), and the ACLs that apply to it (None where the cluster does not tell them)."""
+    """How a topic is from a time on: partitions, replication factor, what is set on the topic
+    itself, Kafka's id of it (None where they were not asked for), and the ACLs that apply to it
+    (None where the cluster does not tell them)."""
 
     partitions: int
     factor: int
@@ -20,7 +21,8 @@ class TopicState:
 
 
 def own_configs(configs: TopicConfigs) -> dict[str, str]:
-    """What is set on a topic itself, by what its cluster reports; never what is read-only or sensitive."""
+    """What is set on a topic itself, by what its cluster reports; never what is read-only or
+    sensitive."""
     return {
         key: each.value
         for key, each in sorted(configs.items())
@@ -29,10 +31,11 @@ def own_configs(configs: TopicConfigs) -> dict[str, str]:
 
 
 def applying_acls(topics: Iterable[str], acls: Iterable[Acl]) -> dict[str, tuple[Acl, ...]]:
-    """The ACLs that apply to each topic, in order: those on its name, on a prefix of it, and on all topics.
+    """The ACLs that apply to each topic, in order: those on its name, on a prefix of it, and on all
+    topics.
 
-    They stay as their cluster has them, so that what makes them again makes one on a prefix once, and knows that it
-    was one.
+    They stay as their cluster has them, so that what makes them again makes one on a prefix once,
+    and knows that it was one.
     """
     literal: dict[str, list[Acl]] = {}
     wide: dict[str, list[Acl]] = {}
@@ -44,7 +47,12 @@ def applying_acls(topics: Iterable[str], acls: Iterable[Acl]) -> dict[str, tuple
     lengths = sorted({len(prefix) for prefix in wide})
     return {
         topic: tuple(
-            sorted([*literal.get(topic, ()), *(acl for length in lengths for acl in _below(wide, topic, length))])
+            sorted(
+                [
+                    *literal.get(topic, ()),
+                    *(acl for length in lengths for acl in _below(wide, topic, length)),
+                ]
+            )
         )
         for topic in topics
     }

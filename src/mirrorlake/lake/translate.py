@@ -1,7 +1,8 @@
-"""Translation of positions between source and target: the library's door to the one law, which is SQL.
+"""Translation of positions between source and target: the library's door to the one law, which is
+SQL.
 
-`sql/queries/translate_forward.sql` and `translate_reverse.sql` hold the law over the view `offset_translation`, for any
-number of positions in one statement.
+`sql/queries/translate_forward.sql` and `translate_reverse.sql` hold the law over the view
+`offset_translation`, for any number of positions in one statement.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -40,16 +41,19 @@ _SAMPLES = (
 )
 #: The newest sample of each partition.
 _NEWEST = (
-    "SELECT * FROM (SELECT samples.*, row_number() OVER (PARTITION BY topic, partition ORDER BY sampled_at DESC) AS nth"
-    " FROM ({positions}) AS samples WHERE flow = :flow AND source_end IS NOT NULL) WHERE nth = 1"
+    "SELECT * FROM (SELECT samples.*, row_number() OVER (PARTITION BY topic, partition ORDER BY "
+    "sampled_at DESC) AS nth FROM ({positions}) AS samples WHERE flow = :flow AND source_end IS "
+    "NOT NULL) WHERE nth = 1"
 )
 
 
 @dataclass(frozen=True)
 class Translation:
-    """A position on the other cluster. Not `exact` means: not replicated yet, and this is the highest safe position.
+    """A position on the other cluster. Not `exact` means: not replicated yet, and this is the
+    highest safe position.
 
-    While a target topic is gone, or was made again and no operator has decided how to go on, that is its start.
+    While a target topic is gone, or was made again and no operator has decided how to go on, that
+    is its start.
     """
 
     topic: str
@@ -58,11 +62,13 @@ class Translation:
     exact: bool
 
 
-def translate(lake: Reader, flow: str, topic: str, partition: int, offset: int, reverse: bool = False) -> Translation:
+def translate(
+    lake: Reader, flow: str, topic: str, partition: int, offset: int, reverse: bool = False
+) -> Translation:
     """Translate a position: from the source to the target of a flow, or back.
 
-    A position inside a gap goes to the next record; reading from the translated position never skips a record, and
-    repeats none.
+    A position inside a gap goes to the next record; reading from the translated position never
+    skips a record, and repeats none.
 
     Args:
         lake, flow: whose map.
@@ -98,7 +104,10 @@ def translate_all(
     if not rows:
         return {}
     column = "target_topic" if reverse else "topic"
-    topics = {f"topic{number}": name for number, name in enumerate(sorted({topic for topic, _, _ in rows}))}
+    topics = {
+        f"topic{number}": name
+        for number, name in enumerate(sorted({topic for topic, _, _ in rows}))
+    }
     one_of = ", ".join(f":{name}" for name in topics)
     where = f"WHERE flow = :flow AND {column} IN ({one_of})"
     frames: dict[str, Frame | str] = {
@@ -106,15 +115,18 @@ def translate_all(
         "runs": f"SELECT * FROM offset_translation {where}",
         "samples": f"SELECT * FROM ({lake.with_all_columns('positions')}) AS samples {where}",
     }
-    answer = lake.query_rows("translate_reverse" if reverse else "translate_forward", frames, flow=flow, **topics)
+    answer = lake.query_rows(
+        "translate_reverse" if reverse else "translate_forward", frames, flow=flow, **topics
+    )
     return {key: translated for key, (translated, known) in _translations(answer).items() if known}
 
 
 def translate_living(
     lake: Reader, flow: str, asked: Iterable[TopicPartitionOffset], reverse: bool = False
 ) -> dict[TopicPartitionOffset, Translated]:
-    """The same for who moves a reader there: back at the source, a position in a generation that is gone becomes the
-    start of what took its place, and `gone` is how many records of the old one were left to read."""
+    """The same for who moves a reader there: back at the source, a position in a generation that is
+    gone becomes the start of what took its place, and `gone` is how many records of the old one
+    were left to read."""
     translated = translate_all(lake, flow, asked, reverse)
     if not reverse or not translated:
         return translated
@@ -140,7 +152,10 @@ def _gone_place(translated: Translated, known: SourceGenerations) -> PartitionGe
 
 
 def _unread(
-    lake: Reader, flow: str, asked: Mapping[TopicPartitionOffset, PartitionGeneration], known: SourceGenerations
+    lake: Reader,
+    flow: str,
+    asked: Mapping[TopicPartitionOffset, PartitionGeneration],
+    known: SourceGenerations,
 ) -> dict[TopicPartitionOffset, int]:
     """How many records the map has at or behind target positions that the source has no more."""
     rows = [
@@ -155,10 +170,11 @@ def _unread(
 
 
 class Translator:
-    """Translates positions of one running flow forward, again and again; remembers where the map ended.
+    """Translates positions of one running flow forward, again and again; remembers where the map
+    ended.
 
-    So it reads only what of the map lies behind its last ends, or behind the lowest position asked for, of each
-    partition. For one thread.
+    So it reads only what of the map lies behind its last ends, or behind the lowest position asked
+    for, of each partition. For one thread.
     """
 
     def __init__(self, lake: Lake, flow: str) -> None:
@@ -167,13 +183,17 @@ class Translator:
         self._ends: dict[TopicAndPartition, int] | None = None
 
     def forget(self, topic: str) -> None:
-        """Forget a topic that began a new generation, or whose target topic began a new generation."""
+        """Forget a topic that began a new generation, or whose target topic began a new
+        generation."""
         self._ends = {key: end for key, end in (self._ends or {}).items() if key[0] != topic}
 
     def translate(
-        self, asked: Iterable[TopicPartitionOffset], reached: Mapping[TopicAndPartition, Reached] | None
+        self,
+        asked: Iterable[TopicPartitionOffset],
+        reached: Mapping[TopicAndPartition, Reached] | None,
     ) -> dict[TopicPartitionOffset, Translated]:
-        """Translate positions; `reached` is how far the flow is, else the newest sample of each partition says so.
+        """Translate positions; `reached` is how far the flow is, else the newest sample of each
+        partition says so.
 
         A partition that was never seen, of a topic that was, has its target offset from 0 on.
         """
@@ -190,26 +210,37 @@ class Translator:
             "positions": self._lake.reader.with_all_columns("positions"),
             "bounds": Frame(_BOUNDS, bounds),
         }
-        translated = _translations(self._lake.ask("translate_forward", frames, flow=self._flow, **names))
+        translated = _translations(
+            self._lake.ask("translate_forward", frames, flow=self._flow, **names)
+        )
         for (topic, partition, _), (position, _) in translated.items():
             ends[topic, partition] = position.end
-        return {key: position for key, (position, known) in translated.items() if known or position.mapped}
+        return {
+            key: position
+            for key, (position, known) in translated.items()
+            if known or position.mapped
+        }
 
     def _known_ends(self) -> dict[TopicAndPartition, int]:
-        """Where the map of each partition ends, as far as is known; asked of the lake at first, by a few columns.
+        """Where the map of each partition ends, as far as is known; asked of the lake at first, by
+        a few columns.
 
-        Of several ends (generations of a topic here or there) the lowest: the living ones are not known here."""
+        Of several ends (generations of a topic here or there) the lowest: the living ones are not
+        known here."""
         if self._ends is None:
             self._ends = {}
             for row in self._lake.ask("mapped_ends", flow=self._flow):
                 key = (row["topic"], row["partition"])
-                self._ends[key] = min(row["source_position"], self._ends.get(key, row["source_position"]))
+                self._ends[key] = min(
+                    row["source_position"], self._ends.get(key, row["source_position"])
+                )
         return self._ends
 
     def _near(
         self, rows: Sequence[TopicPartitionOffset], ends: Mapping[TopicAndPartition, int]
     ) -> tuple[str, list[tuple[str, int, int]], dict[str, str]]:
-        """The runs that can matter: the newest run of each partition ends at or behind the end that was seen last.
+        """The runs that can matter: the newest run of each partition ends at or behind the end that
+        was seen last.
 
         Returns the query, what stands in its frame `bounds`, and its parameters: names of topics.
         """
@@ -225,7 +256,10 @@ class Translator:
             one_of = ", ".join(f":{name}" for name in names)
             skips = f"runs.topic IN ({one_of}) AND run_source_last >= {min(lowest.values())}"
         else:
-            each = (f"(runs.topic = :{key} AND run_source_last >= {lowest[name]})" for key, name in names.items())
+            each = (
+                f"(runs.topic = :{key} AND run_source_last >= {lowest[name]})"
+                for key, name in names.items()
+            )
             skips = " OR ".join(each)
         query = (
             "SELECT runs.* FROM offset_translation AS runs LEFT JOIN {bounds} AS bounds"
@@ -254,11 +288,17 @@ def _samples(reached: Mapping[TopicAndPartition, Reached], topics: Collection[st
     return Frame(_SAMPLES, rows)
 
 
-def _translations(rows: Iterable[Mapping[str, Any]]) -> dict[TopicPartitionOffset, tuple[Translated, bool]]:
+def _translations(
+    rows: Iterable[Mapping[str, Any]],
+) -> dict[TopicPartitionOffset, tuple[Translated, bool]]:
     names = ("topic", "partition", "offset", "exact", "ahead", "mapped")
     return {
         (row["asked_topic"], row["partition"], row["asked_offset"]): (
-            Translated(**{name: row[name] for name in names}, end=row["mapped_end"], generation=row.get("generation")),
+            Translated(
+                **{name: row[name] for name in names},
+                end=row["mapped_end"],
+                generation=row.get("generation"),
+            ),
             row["known"],
         )
         for row in rows

@@ -1,7 +1,9 @@
-"""A lake in a catalog, read by a SQL warehouse of the workspace: the third adapter of the port `lake.reader`.
+"""A lake in a catalog, read by a SQL warehouse of the workspace: the third adapter of the port
+`lake.reader`.
 
-No session is started: texts go to the warehouse as they are, which is their dialect. Needs `mirrorlake[databricks]`,
-the connector of https://docs.databricks.com/dev-tools/python-sql-connector.html.
+No session is started: texts go to the warehouse as they are, which is their dialect. Needs
+`mirrorlake[databricks]`, the connector of
+https://docs.databricks.com/dev-tools/python-sql-connector.html.
 """
 
 import re
@@ -48,12 +50,14 @@ class Connection(Protocol):
 
 
 class WarehouseLake:
-    """The tables of one catalog's schema. `connect` is called when the first statement comes, and `errors` are what the
-    connector raises."""
+    """The tables of one catalog's schema. `connect` is called when the first statement comes, and
+    `errors` are what the connector raises."""
 
     engine: ClassVar[str] = "the SQL warehouse"
 
-    def __init__(self, connect: Callable[[], Connection], errors: tuple[type[Exception], ...]) -> None:
+    def __init__(
+        self, connect: Callable[[], Connection], errors: tuple[type[Exception], ...]
+    ) -> None:
         self.directory: Path | None = None
         self._connect = connect
         self._errors = errors
@@ -69,8 +73,8 @@ class WarehouseLake:
             return self._connect()
         except self._errors as error:
             raise LakeError(
-                f"the SQL warehouse cannot be reached ({first_line(error)}); check lake.warehouse in the topology "
-                "file, or ask with --engine spark"
+                f"the SQL warehouse cannot be reached ({first_line(error)}); check lake.warehouse "
+                "in the topology file, or ask with --engine spark"
             ) from error
 
     def refresh(self) -> None:
@@ -124,7 +128,8 @@ class WarehouseLake:
 
 
 def warehouse_lake(location: Location, resolve: Callable[[str], str]) -> WarehouseLake:
-    """The lake of a topology file that names a warehouse; `resolve` turns references to secrets into values.
+    """The lake of a topology file that names a warehouse; `resolve` turns references to secrets
+    into values.
 
     Raises MissingExtra where the connector is not installed.
     """
@@ -150,7 +155,9 @@ def warehouse_lake(location: Location, resolve: Callable[[str], str]) -> Warehou
 def with_frames(text: str, frames: Frames) -> str:
     """A text with its frames in it: queries as they are, rows as VALUES."""
     for name, frame in frames.items():
-        text = text.replace(f"{{{name}}}", f"({_values(frame) if isinstance(frame, Frame) else frame})")
+        text = text.replace(
+            f"{{{name}}}", f"({_values(frame) if isinstance(frame, Frame) else frame})"
+        )
     return text
 
 

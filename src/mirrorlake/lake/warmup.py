@@ -1,4 +1,5 @@
-"""What sessions mostly do, done once on an empty lake, so that Java's archive holds the classes it takes.
+"""What sessions mostly do, done once on an empty lake, so that Java's archive holds the classes it
+takes.
 
 Run by `spark/class_archive.py` as a process of its own; what it makes is thrown away.
 """
@@ -21,7 +22,9 @@ FLOW = "east->west"
 def warm_up(directory: Path) -> None:
     """Open a lake, append to it, stream from it, translate, and read its view of views."""
     lake = open_lake(local_session("2", short=True), Location(path="./lake"), directory)
-    lake.append("latency", pa.table({"flow": [FLOW], "topic": ["orders"], "batch_id": [0]}), "warmup", 1)
+    lake.append(
+        "latency", pa.table({"flow": [FLOW], "topic": ["orders"], "batch_id": [0]}), "warmup", 1
+    )
     lake.append("changes", pa.table({"flow": [FLOW], "detail": ["warmup"]}))
     _stream(lake, directory)
     translate_all(lake, FLOW, [("orders", 0, 0)])
@@ -30,12 +33,15 @@ def warm_up(directory: Path) -> None:
 
 
 def _stream(lake: Lake, directory: Path) -> None:
-    """Queries over a table: one hands each batch to Python workers, as producing does, one writes a table."""
+    """Queries over a table: one hands each batch to Python workers, as producing does, one writes a
+    table."""
     table = lake.spark.readStream.table(lake.name("latency"))
     copied_on = table.writeStream.foreachBatch(_copy_on)
     copied = table.writeStream.format("delta").option("path", str(directory / "copy"))
     for name, query in (("copied-on", copied_on), ("copied", copied)):
-        query.option("checkpointLocation", str(directory / name)).trigger(availableNow=True).start().awaitTermination()
+        query.option("checkpointLocation", str(directory / name)).trigger(
+            availableNow=True
+        ).start().awaitTermination()
 
 
 def _copy_on(batch: DataFrame, _number: int) -> None:

@@ -1,9 +1,11 @@
-"""The young end of `records` kept small: many files of a few records become one, in order, while flows read them.
+"""The young end of `records` kept small: many files of a few records become one, in order, while
+flows read them.
 
-Neither delta-rs nor Spark keeps the order of offsets when it compacts, and a flow that reads a file out of order has to
-sort. So the rows are put in order here, and the commit is written here: one `add`, the `remove`s, no change of data
-(https://github.com/delta-io/delta/blob/master/PROTOCOL.md). The files that it replaces stay, for those who are
-reading them, until they are deleted (run/upkeep.py, `maintain`).
+Neither delta-rs nor Spark keeps the order of offsets when it compacts, and a flow that reads a file
+out of order has to sort. So the rows are put in order here, and the commit is written here: one
+`add`, the `remove`s, no change of data (https://github.com/delta-io/delta/blob/master/PROTOCOL.md).
+The files that it replaces stay, for those who are reading them, until they are deleted
+(run/upkeep.py, `maintain`).
 """
 
 import json
@@ -29,13 +31,17 @@ from mirrorlake.offsets.merging import mergeable
 
 logger = logging.getLogger(__name__)
 
-#: A file below this size is a small one, bytes, if its rows are not many more in memory; so many bytes of rows are put
-#: in order at once, which takes three times as much. Few bytes in a file may be many rows: logs shrink to a thirtieth.
+#: A file below this size is a small one, bytes, if its rows are not many more in memory; so many
+#: bytes of rows are put in order at once, which takes three times as much. Few bytes in a file may
+#: be many rows: logs shrink to a thirtieth.
 SMALL_FILE, SMALL_ROWS, AT_ONCE = 4 << 20, 16 << 20, 64 << 20
-#: What a row of `records` takes in memory beside what a file says of it, where one text stands for many rows, bytes.
+#: What a row of `records` takes in memory beside what a file says of it, where one text stands for
+#: many rows, bytes.
 _ROW_BYTES = 100
 _ROW_GROUP = 100_000
-_ORDER = [(name, "ascending") for name in ("source_cluster", "topic", "generation", "partition", "offset")]
+_ORDER = [
+    (name, "ascending") for name in ("source_cluster", "topic", "generation", "partition", "offset")
+]
 
 
 class YoungFiles:
@@ -49,12 +55,14 @@ class YoungFiles:
         self._barred: str | None = None  # as logged
 
     def compact(self, least: int = 2) -> list[Path]:
-        """Make one file of the small ones where there are at least so many; returns those that were replaced, which are
-        no part of the table any more and still there."""
+        """Make one file of the small ones where there are at least so many; returns those that were
+        replaced, which are no part of the table any more and still there."""
         table = self._log.opened()
         barred = why_not_by_hand(table)
         if barred != self._barred and barred is not None:
-            logger.warning("table records: small files are left to mirrorlake maintain, since %s", barred)
+            logger.warning(
+                "table records: small files are left to mirrorlake maintain, since %s", barred
+            )
         self._barred = barred
         if barred is not None:
             return []
@@ -69,23 +77,35 @@ class YoungFiles:
         return [self._table / path for path in chosen]
 
     def _chosen(self, small: Collection[str]) -> list[str]:
-        """The first of some files that become one: as many as are put in order at once, without those that have many
-        bytes of rows, and such that no reader has to sort what they are read with."""
+        """The first of some files that become one: as many as are put in order at once, without
+        those that have many bytes of rows, and such that no reader has to sort what they are read
+        with."""
         known = self._row_bytes
         self._row_bytes = {path: known.get(path) or self._in_memory(path) for path in small}
-        fitting = {str(self._table / path): size for path, size in self._row_bytes.items() if size < SMALL_ROWS}
+        fitting = {
+            str(self._table / path): size
+            for path, size in self._row_bytes.items()
+            if size < SMALL_ROWS
+        }
         with self._stage.reading() as index:
-            return [str(Path(path).relative_to(self._table)) for path in mergeable(index, fitting, AT_ONCE)]
+            return [
+                str(Path(path).relative_to(self._table))
+                for path in mergeable(index, fitting, AT_ONCE)
+            ]
 
     def _in_memory(self, path: str) -> int:
         """About how many bytes a file's rows are in memory."""
         metadata = pq.read_metadata(self._table / path)
-        groups = (metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups))
+        groups = (
+            metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups)
+        )
         return int(sum(groups) + _ROW_BYTES * metadata.num_rows)
 
     def _replace(self, table: DeltaTable, paths: Sequence[str], sizes: Sequence[int]) -> bool:
-        """Write the one file and commit it; False where another commit took one of the files away."""
-        # Files that an earlier version wrote lack columns, and those of a newer one have more than are known here.
+        """Write the one file and commit it; False where another commit took one of the files
+        away."""
+        # Files that an earlier version wrote lack columns, and those of a newer one have more than
+        # are known here.
         layout = pa.schema(table.schema().to_arrow())
         read = (pq.read_table(self._table / path, partitioning=None) for path in paths)
         rows = pa.concat_tables(in_layout(part, layout) for part in read).sort_by(_ORDER)
@@ -96,7 +116,9 @@ class YoungFiles:
             compression="zstd",
             compression_level=1,
             row_group_size=_ROW_GROUP,
-            use_dictionary=list(REPEATED),  # as what is landed: one of values would hide how much they are in memory
+            use_dictionary=list(
+                REPEATED
+            ),  # as what is landed: one of values would hide how much they are in memory
         )
         now = time.time_ns() // 1_000_000
         actions: list[dict[str, Any]] = [
@@ -121,15 +143,23 @@ class YoungFiles:
             },
         ]
         for path, size in zip(paths, sizes, strict=True):
-            remove = {"path": path, "deletionTimestamp": now, "dataChange": False, "extendedFileMetadata": True}
+            remove = {
+                "path": path,
+                "deletionTimestamp": now,
+                "dataChange": False,
+                "extendedFileMetadata": True,
+            }
             actions.append({"remove": {**remove, "partitionValues": {}, "size": size}})
-        done = self._commit(table.version(), set(paths), "\n".join(json.dumps(action) for action in actions) + "\n")
+        done = self._commit(
+            table.version(), set(paths), "\n".join(json.dumps(action) for action in actions) + "\n"
+        )
         if not done:
             (self._table / name).unlink()
         return done
 
     def _commit(self, version: int, replaced: set[str], text: str) -> bool:
-        """Be the next commit behind a version, and behind all that came meanwhile and left these files alone."""
+        """Be the next commit behind a version, and behind all that came meanwhile and left these
+        files alone."""
         log = self._table / "_delta_log"
         draft = log / f".{uuid.uuid4()}.tmp"
         draft.write_text(text, encoding="utf-8")
@@ -137,7 +167,9 @@ class YoungFiles:
             while True:
                 version += 1
                 try:
-                    os.link(draft, log / f"{version:020d}.json")  # fails where there is one: commits are exclusive
+                    os.link(
+                        draft, log / f"{version:020d}.json"
+                    )  # fails where there is one: commits are exclusive
                     return True
                 except FileExistsError:
                     came = self._log.commit(version)

@@ -1,8 +1,8 @@
 """The checkpoints of landing queries, and the names by which their commits to `records` are known.
 
-No query goes on from the checkpoint of another: a batch is committed whole, so the offset after the newest one in the
-table is where a partition goes on, and a process that died between Delta's commit and Spark's has left nothing that
-could contradict it.
+No query goes on from the checkpoint of another: a batch is committed whole, so the offset after the
+newest one in the table is where a partition goes on, and a process that died between Delta's commit
+and Spark's has left nothing that could contradict it.
 """
 
 import json
@@ -17,9 +17,11 @@ _NO_MORE = 2**62
 
 
 def end_queries(lake: Lake, alias: str) -> None:
-    """See to it that no query before now can commit to `records` any more, and forget their checkpoints.
+    """See to it that no query before now can commit to `records` any more, and forget their
+    checkpoints.
 
-    To be called before the table is asked where to go on: a process that was killed may leave a query that still runs.
+    To be called before the table is asked where to go on: a process that was killed may leave a
+    query that still runs.
     """
     root = _root(lake, alias)
     for checkpoint in root.iterdir() if root.is_dir() else ():
@@ -30,14 +32,14 @@ def end_queries(lake: Lake, alias: str) -> None:
 
 
 def is_fenced(lake: Lake, application: str) -> bool:
-    """Whether another process has begun to land the same cluster since, and nothing of an application is committed any
-    more."""
+    """Whether another process has begun to land the same cluster since, and nothing of an
+    application is committed any more."""
     return (lake.application_version("records", application) or 0) >= _NO_MORE
 
 
 def is_fenced_by_delta(lake: Lake, query_id: str, checkpoint: Path) -> bool:
-    """The same of Delta's own sink, which says nothing when it skips batches. Who fences it takes its checkpoint away,
-    too, which costs less to see than what a catalog's table knows."""
+    """The same of Delta's own sink, which says nothing when it skips batches. Who fences it takes
+    its checkpoint away, too, which costs less to see than what a catalog's table knows."""
     return not (checkpoint / "metadata").exists() and is_fenced(lake, query_id)
 
 
@@ -52,12 +54,14 @@ def new_checkpoint(lake: Lake, alias: str) -> Path:
 
 
 def application_of(checkpoint: Path) -> str:
-    """What the commits of a query with this checkpoint are known by, where they are the driver's."""
+    """What the commits of a query with this checkpoint are known by, where they are the
+    driver's."""
     return f"mirrorlake land {checkpoint.name}"
 
 
 def _query_id(checkpoint: Path) -> str | None:
-    """The id under which Delta's own sink commits the batches of a checkpoint; None if it never came to begin."""
+    """The id under which Delta's own sink commits the batches of a checkpoint; None if it never
+    came to begin."""
     try:
         return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
     except (FileNotFoundError, NotADirectoryError, ValueError, KeyError):

@@ -17,7 +17,8 @@ class _Exclusion:
 
 
 class ExcludedPartitions:
-    """What is left out of landing for now. Times are seconds of any clock that the caller keeps to."""
+    """What is left out of landing for now. Times are seconds of any clock that the caller keeps
+    to."""
 
     def __init__(self) -> None:
         self._excluded: dict[TopicAndPartition, _Exclusion] = {}
@@ -31,7 +32,11 @@ class ExcludedPartitions:
 
     def excluded(self, now: float) -> dict[TopicAndPartition, str]:
         """What is left out now, with the reason."""
-        return {key: exclusion.reason for key, exclusion in self._excluded.items() if now < exclusion.until}
+        return {
+            key: exclusion.reason
+            for key, exclusion in self._excluded.items()
+            if now < exclusion.until
+        }
 
     def over(self, since: float, now: float) -> bool:
         """Whether a wait came to its end behind `since`."""

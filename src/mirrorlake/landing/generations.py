@@ -1,5 +1,5 @@
-"""What the lake knows of a source cluster's topics: their generations, how far they were landed, what operators
-decided."""
+"""What the lake knows of a source cluster's topics: their generations, how far they were landed,
+what operators decided."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -11,7 +11,12 @@ from mirrorlake.lake.forgotten import forgotten_ends, forgotten_from
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, Decision, TopicGeneration
+from mirrorlake.landing.source_comparison import (
+    Branch,
+    CurrentGenerations,
+    Decision,
+    TopicGeneration,
+)
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 
 #: Single records that are asked for: their offsets, each in a generation or a newer one.
@@ -19,10 +24,13 @@ _OFFSETS = (("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT"), ("s
 
 
 def generations_of(lake: Lake, alias: str) -> CurrentGenerations:
-    """The newest generation of every topic of a cluster, and the partitions that went another way since."""
+    """The newest generation of every topic of a cluster, and the partitions that went another way
+    since."""
     rows = lake.ask("generations_of", source_cluster=alias)
     topics = {
-        row["topic"]: TopicGeneration(row["generation"], row["topic_id"]) for row in rows if row["partition"] is None
+        row["topic"]: TopicGeneration(row["generation"], row["topic_id"])
+        for row in rows
+        if row["partition"] is None
     }
     branches = {
         (row["topic"], row["partition"]): Branch(row["generation"], row["first_offset"])
@@ -43,7 +51,10 @@ def begin_generations(lake: Lake, alias: str, begun: Mapping[str, TopicGeneratio
 
 
 def begin_branches(
-    lake: Lake, alias: str, branches: Mapping[TopicAndPartition, Branch], current: CurrentGenerations
+    lake: Lake,
+    alias: str,
+    branches: Mapping[TopicAndPartition, Branch],
+    current: CurrentGenerations,
 ) -> None:
     """Note generations that partitions begin by themselves, because an operator has let them."""
     now = datetime.now(timezone.utc)
@@ -66,7 +77,14 @@ def decisions_of(lake: Lake, alias: str) -> list[Decision]:
     """What is known of losses at a cluster, and what was decided."""
     rows = lake.ask("source_decisions", source_cluster=alias, prefix=f"{alias}->")
     return [
-        Decision(row["topic"], row["partition"], row["kind"], row["last_offset"], row["open"], row["resolution"])
+        Decision(
+            row["topic"],
+            row["partition"],
+            row["kind"],
+            row["last_offset"],
+            row["open"],
+            row["resolution"],
+        )
         for row in rows
     ]
 
@@ -93,21 +111,31 @@ class LakeLandingStore:
         return decisions_of(self._lake, self._alias)
 
     def staged_ends(self) -> Mapping[TopicAndPartition, tuple[int, int]]:
-        """The newest generation staged of every partition, and the offset after its last record, which may have been
-        deleted by predicate since: that is not landed again."""
+        """The newest generation staged of every partition, and the offset after its last record,
+        which may have been deleted by predicate since: that is not landed again."""
         ends = dict(self._stage.ends(self._alias))
-        for (topic, partition, generation), position in forgotten_ends(self._lake, self._alias).items():
-            ends[topic, partition] = max(ends.get((topic, partition), (0, 0)), (generation, position))
+        for (topic, partition, generation), position in forgotten_ends(
+            self._lake, self._alias
+        ).items():
+            ends[topic, partition] = max(
+                ends.get((topic, partition), (0, 0)), (generation, position)
+            )
         return ends
 
     def seen(self, places: Collection[PartitionGeneration]) -> Mapping[PartitionGeneration, int]:
-        """How far landing was seen to have come, by samples, which know of transaction markers and of partitions
-        without a record too. Those never seen are missing."""
+        """How far landing was seen to have come, by samples, which know of transaction markers and
+        of partitions without a record too. Those never seen are missing."""
         rows = self._lake.ask("covered_ends", prefix=f"{self._alias}->")
-        covered = {PartitionGeneration.from_row(row): row["covered"] for row in rows if row["covered"] is not None}
+        covered = {
+            PartitionGeneration.from_row(row): row["covered"]
+            for row in rows
+            if row["covered"] is not None
+        }
         return {place: covered[place] for place in places if place in covered}
 
-    def staged_firsts(self, since: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, int]:
+    def staged_firsts(
+        self, since: Mapping[TopicAndPartition, int]
+    ) -> Mapping[TopicAndPartition, int]:
         """The first offset staged of each partition in the generations since one."""
         firsts = {}
         with self._stage.reading() as index:
@@ -122,12 +150,17 @@ class LakeLandingStore:
     def staged_rows(
         self, offsets: Mapping[TopicAndPartition, int], since: Mapping[TopicAndPartition, int]
     ) -> Mapping[TopicAndPartition, Row]:
-        """The staged records of these offsets, one a partition, of the newest generation since one that has it; missing
-        where none has."""
+        """The staged records of these offsets, one a partition, of the newest generation since one
+        that has it; missing where none has."""
         asked = [(*key, offset, since[key]) for key, offset in offsets.items()]
-        rows = self._lake.ask("staged_rows", {"offsets": Frame(_OFFSETS, asked)}, source_cluster=self._alias)
+        rows = self._lake.ask(
+            "staged_rows", {"offsets": Frame(_OFFSETS, asked)}, source_cluster=self._alias
+        )
         by_key = {
-            (row["topic"], row["partition"]): Row(row["offset"], row["ms"], row["key"], row["value"]) for row in rows
+            (row["topic"], row["partition"]): Row(
+                row["offset"], row["ms"], row["key"], row["value"]
+            )
+            for row in rows
         }
         lacking = offsets.keys() - by_key.keys()
         forgotten = forgotten_from(self._lake, self._alias) if lacking else {}
@@ -138,12 +171,17 @@ class LakeLandingStore:
         return by_key
 
     def epochs(self) -> Mapping[TopicAndPartition, int]:
-        """The leader epochs up to which logs were found to be what is staged of them; none where the file is lost."""
+        """The leader epochs up to which logs were found to be what is staged of them; none where
+        the file is lost."""
         try:
             known = json.loads(self._epochs_file.read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):
             return {}
-        return {(topic, int(number)): epoch for topic, parts in known.items() for number, epoch in parts.items()}
+        return {
+            (topic, int(number)): epoch
+            for topic, parts in known.items()
+            for number, epoch in parts.items()
+        }
 
     def note_epochs(self, epochs: Mapping[TopicAndPartition, int]) -> None:
         """Replace them."""

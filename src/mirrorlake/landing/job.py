@@ -1,4 +1,5 @@
-"""What a native landing query reads: handed to Spark's tasks, or done by the driver itself. Needs no Spark."""
+"""What a native landing query reads: handed to Spark's tasks, or done by the driver itself. Needs
+no Spark."""
 
 import json
 from collections.abc import Mapping
@@ -8,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from mirrorlake.offsets.positions import TopicAndPartition
 
-if TYPE_CHECKING:  # three processes import this before a query begins, and each needs a part of the rest, or none
+if (
+    TYPE_CHECKING
+):  # three processes import this before a query begins, and each needs a part of the rest, or none
     import pyarrow as pa
 
     from mirrorlake.config.topology import Landing
@@ -17,11 +20,12 @@ if TYPE_CHECKING:  # three processes import this before a query begins, and each
 
 @dataclass(frozen=True)
 class LandJob:
-    """What a query reads, and how. `client` holds secrets: it travels with the pickled source, never as an option.
+    """What a query reads, and how. `client` holds secrets: it travels with the pickled source,
+    never as an option.
 
-    `starts` and `final` are offsets by partition; None reads on for ever. `final_noted` is what the batch notes that
-    comes to `final` (offsets/as_of.py). `waiting` are partitions that wait for others, `waiting_seconds` at most.
-    `directory` and `schema` are those of the table `records`.
+    `starts` and `final` are offsets by partition; None reads on for ever. `final_noted` is what the
+    batch notes that comes to `final` (offsets/as_of.py). `waiting` are partitions that wait for
+    others, `waiting_seconds` at most. `directory` and `schema` are those of the table `records`.
     """
 
     alias: str
@@ -67,7 +71,8 @@ class LandJob:
         )
 
     def limit(self) -> int | None:
-        """How much a batch of the cluster may hold (`landing/pace.py`), as far as batches before told."""
+        """How much a batch of the cluster may hold (`landing/pace.py`), as far as batches before
+        told."""
         kept = self._kept("pace")
         return None if kept is None else int(kept)
 
@@ -76,7 +81,8 @@ class LandJob:
         self._keep("pace", limit)
 
     def record_bytes(self) -> dict[str, float]:
-        """How large the records of each topic are, bytes as Arrow has them, as far as batches before told."""
+        """How large the records of each topic are, bytes as Arrow has them, as far as batches
+        before told."""
         return dict(self._kept("record-bytes") or {})
 
     def keep_record_bytes(self, sizes: Mapping[str, float]) -> None:
@@ -87,7 +93,8 @@ class LandJob:
         return Path(self.checkpoint).parent.parent / f"{self.alias}-{what}.json"
 
     def _kept(self, what: str) -> Any:
-        """What was kept; None where nothing was, or it is damaged: it only makes the next batch the right size."""
+        """What was kept; None where nothing was, or it is damaged: it only makes the next batch the
+        right size."""
         try:
             return json.loads(self._file(what).read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):

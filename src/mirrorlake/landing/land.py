@@ -1,7 +1,8 @@
-"""Land: the source topics of one cluster into `records`, one streaming query however many flows read from it.
+"""Land: the source topics of one cluster into `records`, one streaming query however many flows
+read from it.
 
-Natively where that can be done, else by Spark's own Kafka source. Within a query each batch is committed exactly once.
-Nothing here needs a session before many records are to be landed.
+Natively where that can be done, else by Spark's own Kafka source. Within a query each batch is
+committed exactly once. Nothing here needs a session before many records are to be landed.
 """
 
 import logging
@@ -46,10 +47,10 @@ def start_landing(
         plan: the partitions, and where each begins.
         landing: the cluster's settings.
         once: end at the end offsets seen at the start; else when it is stopped.
-        is_heartbeats: the topics that wait for one another, HEARTBEAT_SECONDS at most: a flow that is idle except for
-            its heartbeats would else never rest.
-        client: settings of librdkafka, to read natively where that can be done: of a lake in a directory. Else
-            Spark's own source reads.
+        is_heartbeats: the topics that wait for one another, HEARTBEAT_SECONDS at most: a flow that
+            is idle except for its heartbeats would else never rest.
+        client: settings of librdkafka, to read natively where that can be done: of a lake in a
+            directory. Else Spark's own source reads.
 
     Raises:
         ClusterUnreachable: `once`, and the source does not report its ends.
@@ -58,7 +59,9 @@ def start_landing(
     waiting = frozenset(key for key in plan.starts if not once and is_heartbeats(key[0]))
     if client is not None and isinstance(lake, PathLake) and _natively():
         checkpoint = new_checkpoint(lake, plan.alias)
-        job = LandJob.from_plan(plan, client, landing, lake.root, checkpoint, waiting, HEARTBEAT_SECONDS)
+        job = LandJob.from_plan(
+            plan, client, landing, lake.root, checkpoint, waiting, HEARTBEAT_SECONDS
+        )
         return land_natively(lake, job, landing, application_of(checkpoint), once)
     with needs("spark"):
         from mirrorlake.landing.spark_land import land_by_spark
@@ -75,8 +78,8 @@ def land_again(
     occasion: str,
     client: Client,
 ) -> None:
-    """Land offsets in one commit: the stage had them and has lost them. What was deleted by predicate stays deleted:
-    the source may have it still.
+    """Land offsets in one commit: the stage had them and has lost them. What was deleted by
+    predicate stays deleted: the source may have it still.
 
     Args:
         lake: the lake.
@@ -84,7 +87,8 @@ def land_again(
         plan: the partitions; its `starts` are the first offsets, inclusive.
         landing: the cluster's settings.
         ends: the last offsets of the partitions, exclusive.
-        occasion: names what it is landed again for. Twice for the same one, even at the same time, lands them once.
+        occasion: names what it is landed again for. Twice for the same one, even at the same time,
+            lands them once.
         client: settings of librdkafka.
     """
     forgotten = {
@@ -106,10 +110,13 @@ def land_again(
 
 
 def _natively() -> bool:
-    """Whether this process reads natively. Spark Connect would run the sink in another process than this one."""
+    """Whether this process reads natively. Spark Connect would run the sink in another process than
+    this one."""
     if over_connect():
         return False
     why_not = native_problem()
     if why_not is not None:
-        logger.warning("records are read by Spark's own source, which is slower, because %s", why_not)
+        logger.warning(
+            "records are read by Spark's own source, which is slower, because %s", why_not
+        )
     return why_not is None

@@ -1,4 +1,5 @@
-"""What landing reports to operators: lost records, topics made again or gone, partitions that cannot be read."""
+"""What landing reports to operators: lost records, topics made again or gone, partitions that
+cannot be read."""
 
 import logging
 from collections.abc import Collection, Sequence
@@ -30,7 +31,8 @@ class LandingIncidents:
         self._event_log = event_log
 
     def report_plan(self, planned: Planned, flows: Flows) -> MirrorlakeError | None:
-        """Report what a plan found, before its query runs. Returns what operators have to know, if anything."""
+        """Report what a plan found, before its query runs. Returns what operators have to know, if
+        anything."""
         accepted = [
             Incident(flow, loss.kind, given_up(self.alias, loss))
             for loss in planned.given_up
@@ -52,7 +54,9 @@ class LandingIncidents:
         for incident in incidents[:_LOGGED]:
             logger.error("%s", incident.error)
         if len(incidents) > _LOGGED:
-            logger.error("landing from cluster %s: %d incidents more", self.alias, len(incidents) - _LOGGED)
+            logger.error(
+                "landing from cluster %s: %d incidents more", self.alias, len(incidents) - _LOGGED
+            )
         self._event_log.incidents.report(incidents)
         self._tell_gone(flows, planned.current_generations.topics.keys() - planned.topics.keys())
         if planned.open:
@@ -71,7 +75,10 @@ class LandingIncidents:
                 and (
                     key.kind == FAILED
                     or key.kind == REFUSED
-                    and (key.topic not in planned.topics or (key.topic, key.partition) in planned.plan.starts)
+                    and (
+                        key.topic not in planned.topics
+                        or (key.topic, key.partition) in planned.plan.starts
+                    )
                 )
             )
         )
@@ -79,11 +86,19 @@ class LandingIncidents:
     def _tell_gone(self, flows: Flows, gone: Collection[str]) -> None:
         """A topic that was deleted at the source stays on the target; it is said once."""
         for flow, selection in flows if gone else ():
-            known = {change.resource for change in self._event_log.history(flow, "topic") if change.outcome == "gone"}
+            known = {
+                change.resource
+                for change in self._event_log.history(flow, "topic")
+                if change.outcome == "gone"
+            }
             fresh = sorted(name for name in set(gone) - known if selection.selects(name))
             for name in fresh:
-                logger.warning("topic %s is not at cluster %s any more; its mirror stays", name, self.alias)
-            rows = [Change("topic", name, None, None, "gone", "deleted at the source") for name in fresh]
+                logger.warning(
+                    "topic %s is not at cluster %s any more; its mirror stays", name, self.alias
+                )
+            rows = [
+                Change("topic", name, None, None, "gone", "deleted at the source") for name in fresh
+            ]
             self._event_log.record(flow, rows)
 
 
@@ -95,30 +110,34 @@ def waiting(alias: str, names: Collection[str]) -> SourceDataLost:
     """What an operator has to be reminded of: what waits, reported by an earlier run."""
     named = ", ".join(sorted(names))
     return SourceDataLost(
-        f"of cluster {alias} wait until you decide about lost records: {named}; see mirrorlake resolve"
+        f"of cluster {alias} wait until you decide about lost records: {named}; see mirrorlake "
+        "resolve"
     )
 
 
 def lost(alias: str, flow: str, loss: Loss) -> SourceDataLost:
     """What was lost, and what can be decided."""
     if loss.kind == "topic_recreated":
-        loss_text = f"topic {loss.topic} was deleted and made again at cluster {alias}, so its offsets start over"
+        loss_text = (
+            f"topic {loss.topic} was deleted and made again at cluster {alias}, so its "
+            "offsets start over"
+        )
         waits, choice = "the topic", "new-generation"
     elif loss.kind == "source_rewound":
         loss_text = (
-            f"the log of {loss.topic}-{loss.partition} at cluster {alias} went back: offsets {loss.first} to "
-            f"{loss.last} were staged and are gone there, or are other records now"
+            f"the log of {loss.topic}-{loss.partition} at cluster {alias} went back: offsets "
+            f"{loss.first} to {loss.last} were staged and are gone there, or are other records now"
         )
         waits, choice = "the partition", "new-generation"
     else:
         loss_text = (
-            f"offsets {loss.first} to {loss.last} of {loss.topic}-{loss.partition} were gone at cluster {alias} before "
-            "they were landed"
+            f"offsets {loss.first} to {loss.last} of {loss.topic}-{loss.partition} were gone at "
+            f"cluster {alias} before they were landed"
         )
         waits, choice = "the partition", "continue"
     return SourceDataLost(
-        f"{loss_text}; {waits} waits until you decide: mirrorlake resolve --flow '{flow}' --topic '{loss.topic}' "
-        f"--choice {choice} (or stop)",
+        f"{loss_text}; {waits} waits until you decide: mirrorlake resolve --flow '{flow}' --topic "
+        f"'{loss.topic}' --choice {choice} (or stop)",
         topic=loss.topic,
         partition=loss.partition,
         first_offset=loss.first,
@@ -130,8 +149,8 @@ def lost(alias: str, flow: str, loss: Loss) -> SourceDataLost:
 def given_up(alias: str, loss: Loss) -> SourceDataLost:
     """What was lost since an operator chose to go on at what is there."""
     return SourceDataLost(
-        f"offsets {loss.first} to {loss.last} of {loss.topic}-{loss.partition} were gone at cluster {alias} too when "
-        "landing went on behind the loss that was accepted",
+        f"offsets {loss.first} to {loss.last} of {loss.topic}-{loss.partition} were gone at "
+        f"cluster {alias} too when landing went on behind the loss that was accepted",
         topic=loss.topic,
         partition=loss.partition,
         first_offset=loss.first,
@@ -144,7 +163,8 @@ def refused(alias: str, key: TopicAndPartition, reason: str) -> ReplicationError
     """What cannot be read now."""
     topic, partition = key
     return ReplicationError(
-        f"{topic}-{partition} cannot be read at cluster {alias} ({reason}); the others go on, and it is tried again",
+        f"{topic}-{partition} cannot be read at cluster {alias} ({reason}); the others go on, and "
+        "it is tried again",
         topic=topic,
         partition=partition,
     )

@@ -22,7 +22,9 @@ from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 
 
-def land_natively(lake: PathLake, job: LandJob, landing: Landing, application: str, once: bool) -> LandingQuery:
+def land_natively(
+    lake: PathLake, job: LandJob, landing: Landing, application: str, once: bool
+) -> LandingQuery:
     """Start landing what a job says; `once` to the ends that the source has now.
 
     Raises ClusterUnreachable: `once`, and the source does not report its ends.
@@ -35,7 +37,9 @@ def land_natively(lake: PathLake, job: LandJob, landing: Landing, application: s
     final = admin.end_offsets(job.starts, committed=True)
     noted = noted_ends(final, admin.end_offsets(list(final), committed=False, skip_silent=True))
     ranges = {key: (job.starts[key], end) for key, end in final.items() if end > job.starts[key]}
-    in_one_batch = sum(end - first for first, end in ranges.values()) <= landing.max_records_per_batch
+    in_one_batch = (
+        sum(end - first for first, end in ranges.values()) <= landing.max_records_per_batch
+    )
     if in_one_batch and sink.is_small(ranges):
         return _LandedAtOnce(sink, ranges, Path(job.checkpoint), noted, fenced)
     return _start(
@@ -68,7 +72,11 @@ def _start(
     writer = writer.option("checkpointLocation", job.checkpoint).foreachBatch(sink)
     writer = writer.trigger(processingTime=f"{landing.trigger_ms} milliseconds")
     return LandingQuery(
-        writer.start(), final=final, close=sink.close, fenced=fenced, stop_after_batch=sink.stop_after_batch
+        writer.start(),
+        final=final,
+        close=sink.close,
+        fenced=fenced,
+        stop_after_batch=sink.stop_after_batch,
     )
 
 
@@ -79,20 +87,28 @@ def land_again_natively(
     forgotten: Mapping[TopicAndPartition, OffsetRanges],
     application: str,
 ) -> None:
-    """Land few offsets of a job, up to `ends`, without those that are `forgotten` (inclusive), in the one commit of an
-    application. Raises KafkaException."""
+    """Land few offsets of a job, up to `ends`, without those that are `forgotten` (inclusive), in
+    the one commit of an application. Raises KafkaException."""
     sink = NativeSink(tables, job, application, 0)
     try:
-        sink.read_here({key: (job.starts[key], end) for key, end in ends.items()}, 1, None, forgotten)
+        sink.read_here(
+            {key: (job.starts[key], end) for key, end in ends.items()}, 1, None, forgotten
+        )
     finally:
         sink.close()
 
 
 class _LandedAtOnce(LandingQuery):
-    """Few records up to an end, landed by the driver while it is made: a query would take seconds to begin."""
+    """Few records up to an end, landed by the driver while it is made: a query would take seconds
+    to begin."""
 
     def __init__(
-        self, sink: NativeSink, ranges: Ranges, checkpoint: Path, noted: str | None, fenced: Callable[[], bool]
+        self,
+        sink: NativeSink,
+        ranges: Ranges,
+        checkpoint: Path,
+        noted: str | None,
+        fenced: Callable[[], bool],
     ) -> None:
         super().__init__(close=sink.close, fenced=fenced)
         self._covered = {key: end for key, (_, end) in ranges.items()}

@@ -1,7 +1,8 @@
-"""One landed batch into `records`, natively: a small one is read by the driver itself, a larger one by Spark's tasks.
+"""One landed batch into `records`, natively: a small one is read by the driver itself, a larger one
+by Spark's tasks.
 
-Either way it is one commit by delta-rs that names the query and the number of the batch: a batch is in the table once,
-whichever way it went and however often it is tried.
+Either way it is one commit by delta-rs that names the query and the number of the batch: a batch is
+in the table once, whichever way it went and however often it is tried.
 """
 
 import json
@@ -22,7 +23,12 @@ from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.small_batches import SmallBatches
 from mirrorlake.landing.job import LandJob, document
 from mirrorlake.landing.open_ends import read_open_ends
-from mirrorlake.landing.pace import in_small_answers, limit_after_failure, next_limit, reads_few_partitions
+from mirrorlake.landing.pace import (
+    in_small_answers,
+    limit_after_failure,
+    next_limit,
+    reads_few_partitions,
+)
 from mirrorlake.landing.ranges import UNKNOWN_RECORD_BYTES
 from mirrorlake.landing.stage_file import Batch, StageFile
 from mirrorlake.native.reader import ClusterSilent, NativeReader
@@ -38,9 +44,12 @@ Ranges = Mapping[TopicAndPartition, tuple[int, int]]
 
 
 class NativeSink:
-    """`foreachBatch` of one landing query over `native_source`. `application` is what its commits are known by."""
+    """`foreachBatch` of one landing query over `native_source`. `application` is what its commits
+    are known by."""
 
-    def __init__(self, tables: PathTables, job: LandJob, application: str, small_batch_records: int) -> None:
+    def __init__(
+        self, tables: PathTables, job: LandJob, application: str, small_batch_records: int
+    ) -> None:
         self._tables = tables
         self._job = job
         self._application = application
@@ -49,13 +58,18 @@ class NativeSink:
         self._reader: NativeReader | None = None
         self._record_bytes = job.record_bytes()
         self._limit = job.limit()
-        self._size, self._seconds = 0, 0.0  # of the last batch: bytes, and how long it took to read them
+        self._size, self._seconds = (
+            0,
+            0.0,
+        )  # of the last batch: bytes, and how long it took to read them
         self._reading, self._closing, self._no_more = threading.RLock(), False, False
 
     def __call__(self, frame: "DataFrame", batch: int) -> None:
         """Commit a batch."""
         if self._no_more:
-            raise ReplicationError(f"landing from cluster {self._job.alias} takes no more batches: it is being stopped")
+            raise ReplicationError(
+                f"landing from cluster {self._job.alias} takes no more batches: it is being stopped"
+            )
         ranges, noted = self._noted(batch)
         with self.paced():
             if self.is_small(ranges):
@@ -90,11 +104,13 @@ class NativeSink:
         return sum(end - first for first, end in ranges.values()) <= self._small.max_records
 
     def stop_after_batch(self) -> None:
-        """Let no batch begin: where one follows the other, the moment between two would be hard to meet."""
+        """Let no batch begin: where one follows the other, the moment between two would be hard to
+        meet."""
         self._no_more = True
 
     def close(self) -> None:
-        """End what the driver reads itself, which a stop may not have waited for, and let go of its client."""
+        """End what the driver reads itself, which a stop may not have waited for, and let go of its
+        client."""
         self._closing = True
         with self._reading:
             self._close_reader()
@@ -105,11 +121,13 @@ class NativeSink:
             reader.close()
 
     def _noted(self, batch: int) -> tuple[Ranges, str | None]:
-        """What a batch covers, by what Spark noted before it began; not every offset needs to have a record. And what
-        the batch notes of logs that go on behind it."""
+        """What a batch covers, by what Spark noted before it began; not every offset needs to have
+        a record. And what the batch notes of logs that go on behind it."""
         noted = (Path(self._job.checkpoint) / "offsets" / str(batch)).read_text(encoding="utf-8")
         ends = read_position(batch, noted, {}).sources[0]
-        ranges = {key: (self._before[key], end) for key, end in ends.items() if end > self._before[key]}
+        ranges = {
+            key: (self._before[key], end) for key, end in ends.items() if end > self._before[key]
+        }
         self._before.update(ends)
         return ranges, read_open_ends(Path(self._job.checkpoint), document(ends))
 
@@ -120,9 +138,9 @@ class NativeSink:
         noted: str | None,
         forgotten: Mapping[TopicAndPartition, OffsetRanges] | None = None,
     ) -> None:
-        """Read the records in this process and commit them, with what is `noted` of logs that go on behind them and
-        without those that are `forgotten`; its client is at the end of the log already and has them, as a rule. Raises
-        KafkaException."""
+        """Read the records in this process and commit them, with what is `noted` of logs that go on
+        behind them and without those that are `forgotten`; its client is at the end of the log
+        already and has them, as a rule. Raises KafkaException."""
         landed_at = time.time_ns() // 1_000_000
         ends = {key: end for key, (_, end) in ranges.items()}
         shared = Batch(self._job.alias, landed_at, self._job.generations, ends, noted)
@@ -135,15 +153,23 @@ class NativeSink:
         added = file.close()
         self._commit([] if added is None else added.to_pylist(), batch)
 
-    def _fill(self, file: StageFile, ranges: Ranges, forgotten: Mapping[TopicAndPartition, OffsetRanges]) -> None:
+    def _fill(
+        self, file: StageFile, ranges: Ranges, forgotten: Mapping[TopicAndPartition, OffsetRanges]
+    ) -> None:
         if self._reader is None:
-            self._reader = NativeReader(self._job.client, keep=True, small_answers=in_small_answers(self._limit))
+            self._reader = NativeReader(
+                self._job.client, keep=True, small_answers=in_small_answers(self._limit)
+            )
         if reads_few_partitions(self._limit, self._expected(ranges)):
-            self._reader.keep_prefetched(ranges)  # what is fetched ahead of others would take the link from these
+            self._reader.keep_prefetched(
+                ranges
+            )  # what is fetched ahead of others would take the link from these
         try:
             for key, rows in self._reader.read(ranges):
                 if self._closing:
-                    raise ReplicationError(f"landing from cluster {self._job.alias} was stopped within a batch")
+                    raise ReplicationError(
+                        f"landing from cluster {self._job.alias} was stopped within a batch"
+                    )
                 kept = without_forgotten(rows, forgotten[key]) if key in forgotten else rows
                 if kept.num_rows:
                     file.add(key, kept)
@@ -152,14 +178,16 @@ class NativeSink:
             raise
 
     def _expected(self, ranges: Ranges) -> float:
-        """How large the records of a batch are by what those before them were, bytes as Arrow has them."""
+        """How large the records of a batch are by what those before them were, bytes as Arrow has
+        them."""
         return sum(
             (end - first) * self._record_bytes.get(topic, UNKNOWN_RECORD_BYTES)
             for (topic, _), (first, end) in ranges.items()
         )
 
     def _read_by_tasks(self, frame: "DataFrame", batch: int) -> None:
-        """Commit the files that tasks wrote. What the driver's client fetches ahead would not be read."""
+        """Commit the files that tasks wrote. What the driver's client fetches ahead would not be
+        read."""
         if self._reader is not None:
             self._reader.keep_prefetched(())
         files = frame.toArrow().to_pylist()
@@ -170,7 +198,9 @@ class NativeSink:
     def _commit(self, files: Sequence[Mapping[str, Any]], batch: int) -> None:
         """Make files a part of the table, rows of ADDED."""
         now = time.time_ns() // 1_000_000
-        adds = [AddAction(file["path"], file["size"], {}, now, True, file["stats"]) for file in files]
+        adds = [
+            AddAction(file["path"], file["size"], {}, now, True, file["stats"]) for file in files
+        ]
         if adds:
             self._tables.add_files("records", adds, self._application, batch)
         failpoints.reached("landed")
@@ -180,10 +210,13 @@ class NativeSink:
             self._learn(files)
 
     def _learn(self, files: Sequence[Mapping[str, Any]]) -> None:
-        """Note how large the topics' records are, for the next batches, where they are not as they were."""
+        """Note how large the topics' records are, for the next batches, where they are not as they
+        were."""
         known, sizes = self._record_bytes, dict[str, float]()
         for file in files:
             sizes.update(json.loads(file["topic_bytes"]))
-        if any(not 0.8 * size <= known.get(topic, 0.0) <= 1.25 * size for topic, size in sizes.items()):
+        if any(
+            not 0.8 * size <= known.get(topic, 0.0) <= 1.25 * size for topic, size in sizes.items()
+        ):
             self._record_bytes = {**known, **sizes}
             self._job.keep_record_bytes(self._record_bytes)

@@ -1,10 +1,12 @@
-"""The source of a landing query that reads Kafka natively: a Python data source of Spark's (its version 4.0 and later).
+"""The source of a landing query that reads Kafka natively: a Python data source of Spark's (its
+version 4.0 and later).
 
-Spark plans and triggers, keeps the offsets in its checkpoint and runs the tasks. Where a batch ends is decided here
-(`latestOffset`, in a process beside the driver): Spark 4.0 sets a Python source no limit. A task reads its ranges,
-writes a file of `records` that nothing refers to yet, and hands over what a commit has to say of it; the driver commits
-the files of all tasks at once (`landing/native_sink.py`). Files of attempts that failed stay unreferenced, until
-`maintain` removes them.
+Spark plans and triggers, keeps the offsets in its checkpoint and runs the tasks. Where a batch ends
+is decided here (`latestOffset`, in a process beside the driver): Spark 4.0 sets a Python source no
+limit. A task reads its ranges, writes a file of `records` that nothing refers to yet, and hands
+over what a commit has to say of it; the driver commits the files of all tasks at once
+(`landing/native_sink.py`). Files of attempts that failed stay unreferenced, until `maintain`
+removes them.
 """
 
 import json
@@ -27,7 +29,9 @@ from mirrorlake.landing.ranges import OffsetRange, next_ends, shared_out
 from mirrorlake.offsets.as_of import noted_ends
 from mirrorlake.offsets.positions import TopicAndPartition
 
-if TYPE_CHECKING:  # three processes import this before a query begins, and each needs a part of the rest, or none
+if (
+    TYPE_CHECKING
+):  # three processes import this before a query begins, and each needs a part of the rest, or none
     import pyarrow as pa
     from pyspark.sql.types import StructType
 
@@ -41,8 +45,8 @@ PATIENCE_SECONDS = 20.0
 
 
 def source_of(job: LandJob) -> type[DataSource]:
-    """A source for Spark to register. The job goes with the class, and so not into the query's options, which Spark
-    shows."""
+    """A source for Spark to register. The job goes with the class, and so not into the query's
+    options, which Spark shows."""
     return type("NativeSource", (_NativeSource,), {"job": job, "__doc__": _NativeSource.__doc__})
 
 
@@ -57,7 +61,8 @@ class _NativeSource(DataSource):
 
     def schema(self) -> str:
         return (
-            "path string, size bigint, stats string, records bigint, bytes bigint, topic_bytes string, seconds double"
+            "path string, size bigint, stats string, records bigint, bytes bigint, topic_bytes "
+            "string, seconds double"
         )
 
     def streamReader(self, schema: "StructType") -> DataSourceStreamReader:
@@ -65,8 +70,8 @@ class _NativeSource(DataSource):
 
 
 class _Part(InputPartition):
-    """What one task reads; up to where the whole batch covers each partition, and what it notes of open ends.
-    `small_answers`: see `native.reader.NativeReader`."""
+    """What one task reads; up to where the whole batch covers each partition, and what it notes of
+    open ends. `small_answers`: see `native.reader.NativeReader`."""
 
     def __init__(
         self,
@@ -102,7 +107,9 @@ class _StreamReader(DataSourceStreamReader):
         due = time.monotonic() - self._quiet_since >= job.waiting_seconds
         ends = job.final if job.final is not None else self._log_ends()
         waiting, limit = () if due else job.waiting, job.limit()
-        reached = next_ends(self._reached, ends, job.max_records, waiting, job.record_bytes(), limit)
+        reached = next_ends(
+            self._reached, ends, job.max_records, waiting, job.record_bytes(), limit
+        )
         if any(reached[key] != self._reached[key] for key in job.waiting):
             self._quiet_since = time.monotonic()
         if reached != self._reached:
@@ -110,17 +117,23 @@ class _StreamReader(DataSourceStreamReader):
         self._reached = reached
         return document(reached)
 
-    def _noted(self, reached: Mapping[TopicAndPartition, int], ends: Mapping[TopicAndPartition, int]) -> str | None:
-        """What a batch notes of logs that go on behind it; None where it does not reach the ends of all."""
+    def _noted(
+        self, reached: Mapping[TopicAndPartition, int], ends: Mapping[TopicAndPartition, int]
+    ) -> str | None:
+        """What a batch notes of logs that go on behind it; None where it does not reach the ends of
+        all."""
         if any(ends.get(key) != end for key, end in reached.items()):
             return None
         if self._admin is None:
             return self._job.final_noted
-        return noted_ends(reached, self._admin.end_offsets(list(reached), committed=False, skip_silent=True))
+        return noted_ends(
+            reached, self._admin.end_offsets(list(reached), committed=False, skip_silent=True)
+        )
 
     def _log_ends(self) -> Mapping[TopicAndPartition, int]:
-        """The last stable offsets. Raises ClusterUnreachable when no leader answers for long; a partition whose leader
-        alone does not answer stays where it is, until the landing worker finds out why."""
+        """The last stable offsets. Raises ClusterUnreachable when no leader answers for long; a
+        partition whose leader alone does not answer stays where it is, until the landing worker
+        finds out why."""
         from mirrorlake.kafka.admin import ClusterAdmin
 
         if self._admin is None:
@@ -133,26 +146,35 @@ class _StreamReader(DataSourceStreamReader):
             self._heard = now
         elif now - self._heard > PATIENCE_SECONDS:
             raise ClusterUnreachable(
-                f"no leader of cluster {self._job.alias} reports the ends of its partitions; it is asked again",
+                f"no leader of cluster {self._job.alias} reports the ends of its partitions; it is "
+                "asked again",
                 alias=self._job.alias,
             )
         return ends
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         before, behind = _offsets(start), _offsets(end)
-        ranges = [OffsetRange(*key, before[key], behind[key]) for key in sorted(behind) if before[key] < behind[key]]
+        ranges = [
+            OffsetRange(*key, before[key], behind[key])
+            for key in sorted(behind)
+            if before[key] < behind[key]
+        ]
         now = time.time_ns() // 1_000_000
         noted = read_open_ends(Path(self._job.checkpoint), end)
         parts = shared_out(ranges, self._job.tasks, self._job.record_bytes())
         small = in_small_answers(self._job.limit())
         ends = [
             {
-                (offset_range.topic, offset_range.partition): behind[offset_range.topic, offset_range.partition]
+                (offset_range.topic, offset_range.partition): behind[
+                    offset_range.topic, offset_range.partition
+                ]
                 for offset_range in part
             }
             for part in parts
         ]
-        return [_Part(part, now, each, noted, small) for part, each in zip(parts, ends, strict=True)]
+        return [
+            _Part(part, now, each, noted, small) for part, each in zip(parts, ends, strict=True)
+        ]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         """Read, write, and say what was written; runs in a worker."""
@@ -164,7 +186,9 @@ class _StreamReader(DataSourceStreamReader):
 
         assert isinstance(partition, _Part)
         job = self._job
-        batch = Batch(job.alias, partition.landed_at, job.generations, partition.ends, partition.noted)
+        batch = Batch(
+            job.alias, partition.landed_at, job.generations, partition.ends, partition.noted
+        )
         file = StageFile(Path(job.directory), job.schema, batch, "task")
         ranges = {
             (offset_range.topic, offset_range.partition): (offset_range.first, offset_range.end)
@@ -180,7 +204,9 @@ class _StreamReader(DataSourceStreamReader):
         failpoints.reached("file-written")
         if added is not None:
             seconds = pa.array([time.monotonic() - began])
-            yield pa.RecordBatch.from_arrays([*added.columns, seconds], [*added.schema.names, "seconds"])
+            yield pa.RecordBatch.from_arrays(
+                [*added.columns, seconds], [*added.schema.names, "seconds"]
+            )
 
 
 def read_ranges(
@@ -204,4 +230,8 @@ def read_ranges(
 
 
 def _offsets(document: Mapping[str, Mapping[str, int]]) -> dict[TopicAndPartition, int]:
-    return {(topic, int(number)): end for topic, parts in document.items() for number, end in parts.items()}
+    return {
+        (topic, int(number)): end
+        for topic, parts in document.items()
+        for number, end in parts.items()
+    }

@@ -1,14 +1,14 @@
 """How much a landing batch may hold, by how long the ones before it took. Pure.
 
-A batch is staged whole, so over a slow link it has to be small: what was read of one that is given up, because
-the query is started anew or a run ends, is read again. And a reader's answers have to be small, else each is
-waited for so long that the link looks dead.
+A batch is staged whole, so over a slow link it has to be small: what was read of one that is given
+up, because the query is started anew or a run ends, is read again. And a reader's answers have to
+be small, else each is waited for so long that the link looks dead.
 """
 
 #: How long a batch is meant to take, and from when on it took too long, seconds.
 MEANT_SECONDS, LONG_SECONDS = 12.0, 15.0
-#: Bytes as Arrow has them: at least, at most, and of the first batch of a cluster of which nothing is known, unless all
-#: that there is to land is little.
+#: Bytes as Arrow has them: at least, at most, and of the first batch of a cluster of which nothing
+#: is known, unless all that there is to land is little.
 LEAST_BYTES, MOST_BYTES = 256 << 10, 2 << 30
 FIRST_BYTES, LITTLE_BYTES = 16 << 20, 48 << 20
 #: Up to which limit answers are asked for that come piece by piece.
@@ -18,19 +18,21 @@ _RISE = 16.0
 
 
 def next_limit(limit: int | None, size: int, seconds: float) -> int | None:
-    """How much the next batch may hold after one of so many bytes that took so long to read; None while nothing
-    is known."""
+    """How much the next batch may hold after one of so many bytes that took so long to read; None
+    while nothing is known."""
     known = limit or FIRST_BYTES
     if seconds > LONG_SECONDS:
         return max(LEAST_BYTES, min(known, int(size * MEANT_SECONDS / seconds)))
-    if size < known // 2:  # it was not as large as it might have been: it does not say what a larger one takes
+    if (
+        size < known // 2
+    ):  # it was not as large as it might have been: it does not say what a larger one takes
         return limit
     return min(MOST_BYTES, int(known * min(_RISE, max(1.0, MEANT_SECONDS / max(seconds, 0.001)))))
 
 
 def limit_after_failure(limit: int | None, seconds: float) -> int | None:
-    """The same after a batch that was not finished within so long: the answers may have been too large, or a stop did
-    not wait for it. None while nothing is known."""
+    """The same after a batch that was not finished within so long: the answers may have been too
+    large, or a stop did not wait for it. None while nothing is known."""
     if seconds <= LONG_SECONDS:
         return limit
     return max(LEAST_BYTES, int(min(limit or FIRST_BYTES, FIRST_BYTES) * MEANT_SECONDS / seconds))
@@ -47,6 +49,6 @@ def in_small_answers(limit: int | None) -> bool:
 
 
 def reads_few_partitions(limit: int | None, size: float) -> bool:
-    """Whether a batch of about so many bytes is one of a backlog on a slow link, of which few partitions are read at a
-    time (`ranges.next_ends`)."""
+    """Whether a batch of about so many bytes is one of a backlog on a slow link, of which few
+    partitions are read at a time (`ranges.next_ends`)."""
     return limit is not None and in_small_answers(limit) and size >= limit // 2

@@ -1,8 +1,9 @@
 """What the next landing query of a source cluster reads, and what operators must know first.
 
-`LandingPlanner` compares what the source has with what is staged, over two small ports, `Source` and `LandingStore`: it
-knows neither Spark nor threads nor clients, so that the same decisions run against clusters and against a model. Each
-query begins with an explicit offset for every partition; nothing that a query before it noted down is used.
+`LandingPlanner` compares what the source has with what is staged, over two small ports, `Source`
+and `LandingStore`: it knows neither Spark nor threads nor clients, so that the same decisions run
+against clusters and against a model. Each query begins with an explicit offset for every partition;
+nothing that a query before it noted down is used.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -30,8 +31,8 @@ from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndP
 
 @dataclass(frozen=True)
 class SourceTopic:
-    """A topic as the source shows it now: Kafka's id of it, how many partitions it has, those of them that have no
-    leader, and whether it may be read."""
+    """A topic as the source shows it now: Kafka's id of it, how many partitions it has, those of
+    them that have no leader, and whether it may be read."""
 
     topic_id: str
     partitions: int
@@ -46,7 +47,8 @@ class Source(SourceRows, Protocol):
         """The selected topics that are there. Raises ClusterUnreachable."""
 
     def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
-        """What is there of some partitions (the end: the high watermark); those that do not answer are missing."""
+        """What is there of some partitions (the end: the high watermark); those that do not answer
+        are missing."""
 
 
 class LandingStore(StagedRows, Protocol):
@@ -65,20 +67,22 @@ class LandingStore(StagedRows, Protocol):
         """The newest generation staged of every partition, and the offset after its last record."""
 
     def seen(self, places: Collection[PartitionGeneration]) -> Mapping[PartitionGeneration, int]:
-        """How far landing was seen to have come by earlier processes, over transaction markers too; or, of a partition
-        of which nothing was landed, where it began when it was seen. Those never seen are missing."""
+        """How far landing was seen to have come by earlier processes, over transaction markers too;
+        or, of a partition of which nothing was landed, where it began when it was seen. Those never
+        seen are missing."""
 
 
 @dataclass(frozen=True)
 class Planned:
     """A plan, and what it was made of.
 
-    `losses` are news, `given_up` was lost behind a loss that an operator accepted. `refused` are partitions that are
-    left out for now, with the reason; topics that may not be read are reported elsewhere. `unanswered` are those of
-    them of which the cluster did not tell what is there. `open` names what waits for an operator who was told before,
-    and `waiting` are all topics and partitions that wait for one, or that one stopped. `covered` is how far queries
-    before this one came, as far as that still holds. `passed_over` is what no flow wanted that reads from here now, and
-    what will not be in the stage.
+    `losses` are news, `given_up` was lost behind a loss that an operator accepted. `refused` are
+    partitions that are left out for now, with the reason; topics that may not be read are reported
+    elsewhere. `unanswered` are those of them of which the cluster did not tell what is there.
+    `open` names what waits for an operator who was told before, and `waiting` are all topics and
+    partitions that wait for one, or that one stopped. `covered` is how far queries before this one
+    came, as far as that still holds. `passed_over` is what no flow wanted that reads from here now,
+    and what will not be in the stage.
     """
 
     plan: LandingPlan
@@ -100,7 +104,8 @@ class Planned:
         return bool(self.unanswered) or any(topic.leaderless for topic in self.topics.values())
 
     def explains(self, failed: LandingPlan, covered: Mapping[TopicAndPartition, int]) -> bool:
-        """Whether a query that failed could not have gone on: something that it read is gone, or was lost."""
+        """Whether a query that failed could not have gone on: something that it read is gone, or
+        was lost."""
         return any(
             key not in self.plan.starts or self.log[key].start > max(start, covered.get(key, 0))
             for key, start in failed.starts.items()
@@ -116,9 +121,12 @@ class LandingPlanner:
         source: Source,
         store: LandingStore,
         clock: Callable[[], float] = monotonic,
-        begins: Callable[[CurrentGenerations], Mapping[TopicAndPartition, int]] = lambda current: {},
+        begins: Callable[
+            [CurrentGenerations], Mapping[TopicAndPartition, int]
+        ] = lambda current: {},
     ) -> None:
-        """Prepare; `begins` says where partitions begin of which nothing is staged, if not where their logs do."""
+        """Prepare; `begins` says where partitions begin of which nothing is staged, if not where
+        their logs do."""
         self.alias = alias
         self.source = source
         self._store = store
@@ -132,8 +140,9 @@ class LandingPlanner:
     def plan(self, covered: Mapping[TopicAndPartition, int]) -> Planned:
         """Compare the source with what is staged, and plan a query around what must wait.
 
-        `covered` is how far queries of this process came, over transaction markers too: it says what is not lost, and
-        not where to begin. Whatever is new among the losses has to be reported before the query runs.
+        `covered` is how far queries of this process came, over transaction markers too: it says
+        what is not lost, and not where to begin. Whatever is new among the losses has to be
+        reported before the query runs.
         """
         self._planned_at = self._clock()
         topics = self.source.topics()
@@ -156,12 +165,23 @@ class LandingPlanner:
         result = compare_source(log, positions, decisions, seen, rewound, begins)
         self._rewinds.note({key: log[key].epoch for key in result.starts})
         losses = (*remade, *_in_generations(result.losses, current))
-        generations = {key: current.generation(key) for key in result.starts if current.generation(key)}
+        generations = {
+            key: current.generation(key) for key in result.starts if current.generation(key)
+        }
         plan = LandingPlan(self.alias, result.starts, generations)
         reported = {key: why for key, why in refused.items() if topics[key[0]].readable}
         waiting, still_open = _waiting(decisions, losses), _named(decisions, ids)
         return Planned(
-            *(plan, topics, log, losses, _in_generations(result.given_up, current), reported, unanswered, current),
+            *(
+                plan,
+                topics,
+                log,
+                losses,
+                _in_generations(result.given_up, current),
+                reported,
+                unanswered,
+                current,
+            ),
             *(still_open, waiting, covered),
             passed_over=tuple(
                 Removal(self.alias, *key, current.generation(key), log[key].start, start)
@@ -171,19 +191,25 @@ class LandingPlanner:
         )
 
     def differs(self, planned: Planned, covered: Mapping[TopicAndPartition, int]) -> bool:
-        """Whether a plan is not the right one any more: topics or partitions came, went or changed, a log's end went
-        back or its leader changed, an operator decided, or a partition that was left out may be tried again."""
+        """Whether a plan is not the right one any more: topics or partitions came, went or changed,
+        a log's end went back or its leader changed, an operator decided, or a partition that was
+        left out may be tried again."""
         topics = self.source.topics()
         if topics != planned.topics or self._refusals.over(self._planned_at, self._clock()):
             return True
         for key, ends in self.source.ends(planned.plan.starts.keys() | planned.unanswered).items():
-            if key in planned.unanswered or ends.epoch != planned.log[key].epoch or ends.end < covered.get(key, 0):
+            if (
+                key in planned.unanswered
+                or ends.epoch != planned.log[key].epoch
+                or ends.end < covered.get(key, 0)
+            ):
                 return True
         # Where nothing waits no operator decides: a query every few seconds is worth skipping.
         return any(planned.waiting) and blocked(self._store.decisions()) != planned.waiting
 
     def refuse(self, refused: Mapping[TopicAndPartition, str]) -> None:
-        """Leave out partitions that the query could not read, for the reason given; longer each time."""
+        """Leave out partitions that the query could not read, for the reason given; longer each
+        time."""
         self._refusals.add(refused, self._clock())
 
     def came_through(self, keys: Collection[TopicAndPartition]) -> None:
@@ -192,13 +218,22 @@ class LandingPlanner:
 
     def _current_generations(self, ids: Mapping[str, str]) -> CurrentGenerations:
         current = self._store.current_generations()
-        new = {topic: TopicGeneration(0, topic_id) for topic, topic_id in ids.items() if topic not in current.topics}
+        new = {
+            topic: TopicGeneration(0, topic_id)
+            for topic, topic_id in ids.items()
+            if topic not in current.topics
+        }
         self._store.begin(new)
         return CurrentGenerations({**current.topics, **new}, current.branches)
 
     def _refused(self, topics: Mapping[str, SourceTopic]) -> dict[TopicAndPartition, str]:
-        """The partitions that must not be asked for now: whatever stops one would stop all in one query."""
-        refused = {key: why for key, why in self._refusals.excluded(self._clock()).items() if key[0] in topics}
+        """The partitions that must not be asked for now: whatever stops one would stop all in one
+        query."""
+        refused = {
+            key: why
+            for key, why in self._refusals.excluded(self._clock()).items()
+            if key[0] in topics
+        }
         for name, topic in topics.items():
             for partition in range(topic.partitions):
                 if not topic.readable:
@@ -218,7 +253,9 @@ class LandingPlanner:
         yet, and from where on."""
         waiting = blocked(decisions)[1]
         ends = {key: end for key, end in positions.items() if key not in waiting}
-        return self._rewinds.rewound(log, ends, {key: current.topics[key[0]].generation for key in ends})
+        return self._rewinds.rewound(
+            log, ends, {key: current.topics[key[0]].generation for key in ends}
+        )
 
     def _still_covered(
         self,
@@ -242,7 +279,8 @@ class LandingPlanner:
         decisions: Collection[Decision],
         current: CurrentGenerations,
     ) -> dict[TopicAndPartition, int]:
-        """How far landing came, asked of the lake only for those partitions where it makes a difference."""
+        """How far landing came, asked of the lake only for those partitions where it makes a
+        difference."""
         seen = dict(covered)
         accepted = accepted_starts(decisions)
         doubtful = [
@@ -266,14 +304,18 @@ def _in_generations(losses: Iterable[Loss], current: CurrentGenerations) -> tupl
 
 
 def _keys(topics: Mapping[str, SourceTopic]) -> list[TopicAndPartition]:
-    return [(name, partition) for name, topic in topics.items() for partition in range(topic.partitions)]
+    return [
+        (name, partition) for name, topic in topics.items() for partition in range(topic.partitions)
+    ]
 
 
 def _waiting(
     decisions: Collection[Decision], losses: Collection[Loss]
 ) -> tuple[frozenset[str], frozenset[TopicAndPartition]]:
     """The topics and partitions that wait for an operator once these losses are reported."""
-    open_losses = [Decision(loss.topic, loss.partition, loss.kind, loss.last, True, None) for loss in losses]
+    open_losses = [
+        Decision(loss.topic, loss.partition, loss.kind, loss.last, True, None) for loss in losses
+    ]
     return blocked([*decisions, *open_losses])
 
 

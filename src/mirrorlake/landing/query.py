@@ -13,12 +13,12 @@ if TYPE_CHECKING:  # few records are landed without a query
 
 
 class LandingQuery:
-    """One query of the records and, where Spark's own source reads, one of the heartbeats, which may wait for each
-    other.
+    """One query of the records and, where Spark's own source reads, one of the heartbeats, which
+    may wait for each other.
 
-    `final` is where a query that goes on by itself is to be ended: next offsets, of all partitions that it has more of;
-    `close` lets go of what the driver has of it; `fenced` asks whether another process has taken
-    over; `stop_after_batch` lets no batch begin behind the one in hand.
+    `final` is where a query that goes on by itself is to be ended: next offsets, of all partitions
+    that it has more of; `close` lets go of what the driver has of it; `fenced` asks whether another
+    process has taken over; `stop_after_batch` lets no batch begin behind the one in hand.
     """
 
     def __init__(
@@ -68,7 +68,8 @@ class LandingQuery:
         return {key: end for query in self._queries for key, end in _progress_ends(query).items()}
 
     def stop(self) -> None:
-        """Stop them, each when no batch of it is in flight: an interrupted one has to be done again."""
+        """Stop them, each when no batch of it is in flight: an interrupted one has to be done
+        again."""
         self._take_no_more()
         for query in self._queries:
             _stop_between_batches(query)
@@ -86,7 +87,11 @@ def _progress_ends(query: "StreamingQuery") -> dict[TopicAndPartition, int]:
 
 def _parse_ends(offsets: Mapping[str, Mapping[str, int]]) -> dict[TopicAndPartition, int]:
     """Offsets of Spark's Kafka source as (topic, partition): next offset."""
-    return {(topic, int(partition)): end for topic, parts in offsets.items() for partition, end in parts.items()}
+    return {
+        (topic, int(partition)): end
+        for topic, parts in offsets.items()
+        for partition, end in parts.items()
+    }
 
 
 def _stop_between_batches(query: "StreamingQuery") -> None:

@@ -1,4 +1,5 @@
-"""Which offsets the next batch of a landing query reads, and how they are shared out over tasks. Pure."""
+"""Which offsets the next batch of a landing query reads, and how they are shared out over tasks.
+Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +9,8 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 #: What a record of a topic is taken for before there was one, bytes as Arrow has them.
 UNKNOWN_RECORD_BYTES = 1_000
-#: Records below which a partition's part of a batch is not divided: each part is a fetch of its own.
+#: Records below which a partition's part of a batch is not divided: each part is a fetch of its
+#: own.
 UNDIVIDED = 20_000
 
 
@@ -35,14 +37,17 @@ def next_ends(
     record_bytes: Mapping[str, float] | None = None,
     batch_bytes: int | None = None,
 ) -> dict[TopicAndPartition, int]:
-    """Where the next batch ends, for each partition of `reached`, which is where the one before did.
+    """Where the next batch ends, for each partition of `reached`, which is where the one before
+    did.
 
     Args:
         reached: next offsets.
-        log_ends: ends of the logs, exclusive; partitions that did not answer are missing, and stay where they are.
-        max_records: offsets of the batch, all partitions together. Where there are more, or more than `batch_bytes`
-            (None: see `pace.first_limit`), each gets a part of them in proportion to what it has, and at least one;
-            of a cluster that is read in small answers few are cut (`_few_cut`).
+        log_ends: ends of the logs, exclusive; partitions that did not answer are missing, and stay
+            where they are.
+        max_records: offsets of the batch, all partitions together. Where there are more, or more
+            than `batch_bytes` (None: see `pace.first_limit`), each gets a part of them in
+            proportion to what it has, and at least one; of a cluster that is read in small answers
+            few are cut (`_few_cut`).
         waiting: partitions that make no batch by themselves: they go along with others.
         record_bytes: the size of a topic's records, as far as that is known.
     """
@@ -57,20 +62,23 @@ def next_ends(
     if share < 1 and in_small_answers(batch_bytes):
         news = _few_cut(news, {key: max(each[key] / limit, 1 / max_records) for key in news})
     elif share < 1:
-        news = {key: min(count, max(1, int(count * share))) if count else 0 for key, count in news.items()}
+        news = {
+            key: min(count, max(1, int(count * share))) if count else 0
+            for key, count in news.items()
+        }
     return {key: first + news[key] for key, first in reached.items()}
 
 
 def _few_cut(
     news: Mapping[TopicAndPartition, int], costs: Mapping[TopicAndPartition, float]
 ) -> dict[TopicAndPartition, int]:
-    """How many offsets of each partition make one batch, where not all do: those that have least are in it whole, as
-    far as half of the batch goes, and what is left is for the one that has most. `costs` is the part of a batch that
-    one offset takes.
+    """How many offsets of each partition make one batch, where not all do: those that have least
+    are in it whole, as far as half of the batch goes, and what is left is for the one that has
+    most. `costs` is the part of a batch that one offset takes.
 
-    Kafka sends whole batches of its own, of up to a megabyte. Where a landing batch ends within one of them, it comes
-    over the link once more for the next: with a part of each of many partitions that would be most of what comes. None
-    waits for ever: it has least some time, or most.
+    Kafka sends whole batches of its own, of up to a megabyte. Where a landing batch ends within one
+    of them, it comes over the link once more for the next: with a part of each of many partitions
+    that would be most of what comes. None waits for ever: it has least some time, or most.
     """
     *others, largest = sorted(news, key=lambda key: (news[key] * costs[key], key))
     kept = min(0.5, news[largest] * costs[largest])
@@ -85,10 +93,11 @@ def _few_cut(
 def shared_out(
     ranges: Sequence[OffsetRange], tasks: int, record_bytes: Mapping[str, float] | None = None
 ) -> list[list[OffsetRange]]:
-    """Divide ranges into at most so many parts that are about as much work each: neighbours stay together, and only
-    what lies across a border is cut, unless it is small.
+    """Divide ranges into at most so many parts that are about as much work each: neighbours stay
+    together, and only what lies across a border is cut, unless it is small.
 
-    `record_bytes` is the size of a topic's records, as far as that is known; others are taken for average ones.
+    `record_bytes` is the size of a topic's records, as far as that is known; others are taken for
+    average ones.
     """
     known = dict(record_bytes or {})
     usual = sum(known.values()) / len(known) if known else 1.0
@@ -101,7 +110,9 @@ def shared_out(
         while len(parts) < tasks and left.count * each > room and offset_range.count > UNDIVIDED:
             taken = min(left.count, int(room / each))
             if taken:
-                parts[-1].append(OffsetRange(left.topic, left.partition, left.first, left.first + taken))
+                parts[-1].append(
+                    OffsetRange(left.topic, left.partition, left.first, left.first + taken)
+                )
                 left = OffsetRange(left.topic, left.partition, left.first + taken, left.end)
             parts.append([])
             room = share

@@ -1,4 +1,5 @@
-"""Reading records from the source once more that retention deleted from the stage before a flow had produced them."""
+"""Reading records from the source once more that retention deleted from the stage before a flow had
+produced them."""
 
 import logging
 from collections.abc import Mapping
@@ -18,26 +19,34 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 logger = logging.getLogger(__name__)
 
 
-def read_again(lake: Lake, connections: Connections, alias: str, incident: Mapping[str, Any]) -> int:
+def read_again(
+    lake: Lake, connections: Connections, alias: str, incident: Mapping[str, Any]
+) -> int:
     """Land what an incident names, as far as the source still has it.
 
-    What the source has compacted away since is not there any more, and is not reported. Who dies meanwhile may ask
-    again: it is landed once.
+    What the source has compacted away since is not there any more, and is not reported. Who dies
+    meanwhile may ask again: it is landed once.
 
     Args:
         lake, connections: where to, and from where.
         alias: the source cluster.
-        incident: its `topic`, `partition`, `generation`, `first_offset`, `last_offset` and `at` are read.
+        incident: its `topic`, `partition`, `generation`, `first_offset`, `last_offset` and `at` are
+            read.
 
     Returns:
-        The first offset that was read: above `first_offset` where the source has trimmed its log too.
+        The first offset that was read: above `first_offset` where the source has trimmed its log
+            too.
 
     Raises:
         InputError: the source has nothing of it.
         ClusterUnreachable: the source does not answer.
         LeaseTaken: another process does the same.
     """
-    key, first, last = (incident["topic"], incident["partition"]), incident["first_offset"], incident["last_offset"]
+    key, first, last = (
+        (incident["topic"], incident["partition"]),
+        incident["first_offset"],
+        incident["last_offset"],
+    )
     name, lease = f"{key[0]}-{key[1]}", Lease(lake, f"reading again from cluster {alias}")
     lease.take()
     try:
@@ -49,36 +58,53 @@ def read_again(lake: Lake, connections: Connections, alias: str, incident: Mappi
         start, end = max(first, log.start), min(last + 1, log.end)
         if start >= end:
             raise InputError(
-                f"cluster {alias} has nothing of offsets {first} to {last} of {name} any more: its log begins at "
-                f"{log.start}; choose continue or stop"
+                f"cluster {alias} has nothing of offsets {first} to {last} of {name} any more: its "
+                f"log begins at {log.start}; choose continue or stop"
             )
-        end = min(end, _first_staged(lake, alias, key, generation, start) or end)  # another flow lacked it, too
+        end = min(
+            end, _first_staged(lake, alias, key, generation, start) or end
+        )  # another flow lacked it, too
         if start == end:
             return int(start)
         plan = LandingPlan(alias, {key: start}, {key: generation} if generation else {})
         landing = connections.topology.clusters[alias].landing
         client = connections.client(alias, "consumer")
-        # Whatever the clock said then, it is the name of one incident, and says nothing about any other.
+        # Whatever the clock said then, it is the name of one incident, and says nothing about any
+        # other.
         occasion = f"{first}-{last} of {incident['at'].isoformat()}"
         land_again(lake, connections.spark(alias), plan, landing, {key: end}, occasion, client)
-        logger.info("offsets %d to %d of %s were read from cluster %s again", start, end - 1, name, alias)
+        logger.info(
+            "offsets %d to %d of %s were read from cluster %s again", start, end - 1, name, alias
+        )
         return int(start)
     finally:
         lease.release()
 
 
-def _first_staged(lake: Lake, alias: str, key: TopicAndPartition, generation: int, offset: int) -> int | None:
+def _first_staged(
+    lake: Lake, alias: str, key: TopicAndPartition, generation: int, offset: int
+) -> int | None:
     """The first staged offset at or above one, of the same generation."""
     with StageFiles(lake).reading() as index:
         ranges = index.topics(alias).get(key[0], {}).get(key[1])
         staged = next(ranges.above(generation, offset), None) if ranges is not None else None
-    return max(staged.first, offset) if staged is not None and staged.generation == generation else None
+    return (
+        max(staged.first, offset)
+        if staged is not None and staged.generation == generation
+        else None
+    )
 
 
 def _generation(
-    lake: Lake, connections: Connections, alias: str, place: PartitionGeneration, first: int, last: int
+    lake: Lake,
+    connections: Connections,
+    alias: str,
+    place: PartitionGeneration,
+    first: int,
+    last: int,
 ) -> int:
-    """The generation in which the offsets were staged. Raises InputError if the source has another one now."""
+    """The generation in which the offsets were staged. Raises InputError if the source has another
+    one now."""
     key, topic, current = place.topic_partition, place.topic, generations_of(lake, alias)
     generation, branch = current.generation(key), current.branches.get(key, Branch(0, 0))
     staged = any(
@@ -91,7 +117,8 @@ def _generation(
     )
     if not (staged and same and generation == place.generation) or first < branch.first:
         raise InputError(
-            f"offsets {first} to {last} of {topic}-{key[1]} were staged from a log that cluster {alias} no longer has: "
-            "the topic was made again, or the log went back; choose continue or stop"
+            f"offsets {first} to {last} of {topic}-{key[1]} were staged from a log that cluster "
+            f"{alias} no longer has: the topic was made again, or the log went back; choose "
+            "continue or stop"
         )
     return generation

@@ -1,9 +1,10 @@
 """From which offset on a source's log differs from what was staged of it. Pure.
 
-A log's end goes back when a replica that lacks records becomes leader, or when a disk is restored from a copy. What is
-written then gets offsets that are staged already. A leader writes its epoch into every batch (KIP-320): as long as the
-records at the end of what is staged are of the epoch known, nothing changed below; what is of a newer epoch was either
-staged as it is, or differs from there on.
+A log's end goes back when a replica that lacks records becomes leader, or when a disk is restored
+from a copy. What is written then gets offsets that are staged already. A leader writes its epoch
+into every batch (KIP-320): as long as the records at the end of what is staged are of the epoch
+known, nothing changed below; what is of a newer epoch was either staged as it is, or differs from
+there on.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -23,11 +24,12 @@ def first_offsets(
     holds: Callable[[Mapping[TopicAndPartition, Row]], Collection[TopicAndPartition]],
     beyond: Collection[TopicAndPartition] = (),
 ) -> dict[TopicAndPartition, int]:
-    """The offset, within bounds, from which on something holds for all records of a partition: the one after the last
-    record for which it does not. A partition of which it holds nowhere is missing; of those `beyond` it holds behind
-    their bounds, whatever lies within.
+    """The offset, within bounds, from which on something holds for all records of a partition: the
+    one after the last record for which it does not. A partition of which it holds nowhere is
+    missing; of those `beyond` it holds behind their bounds, whatever lies within.
 
-    All partitions are asked side by side, and the last record of each first: mostly it holds for none.
+    All partitions are asked side by side, and the last record of each first: mostly it holds for
+    none.
     """
     left = {key: bound for key, bound in bounds.items() if bound[0] < bound[1]}
     asked = {key: end - 1 for key, (_, end) in left.items()}

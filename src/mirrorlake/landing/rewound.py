@@ -12,23 +12,27 @@ class SourceRows(Protocol):
     """Single records of a source cluster."""
 
     def rows(self, offsets: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, Row]:
-        """The first committed record of each partition at or behind an offset; missing where there is none."""
+        """The first committed record of each partition at or behind an offset; missing where there
+        is none."""
 
 
 class StagedRows(Protocol):
     """Single records of the stage, and what is known of the logs that they came from."""
 
-    def staged_firsts(self, since: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, int]:
+    def staged_firsts(
+        self, since: Mapping[TopicAndPartition, int]
+    ) -> Mapping[TopicAndPartition, int]:
         """The first offset staged of each partition in the generations since one."""
 
     def staged_rows(
         self, offsets: Mapping[TopicAndPartition, int], since: Mapping[TopicAndPartition, int]
     ) -> Mapping[TopicAndPartition, Row]:
-        """The staged records of these offsets, one a partition, of the newest generation since one that has it; missing
-        where none has."""
+        """The staged records of these offsets, one a partition, of the newest generation since one
+        that has it; missing where none has."""
 
     def epochs(self) -> Mapping[TopicAndPartition, int]:
-        """The leader epochs up to which logs were found to be what is staged of them. They may be lost."""
+        """The leader epochs up to which logs were found to be what is staged of them. They may be
+        lost."""
 
     def note_epochs(self, epochs: Mapping[TopicAndPartition, int]) -> None:
         """Replace them."""
@@ -37,7 +41,8 @@ class StagedRows(Protocol):
 class RewindCheck:
     """Compares logs with what is staged of them. For one thread.
 
-    Where the leader is the one that was known, and the log's end not below what is staged, nothing is read.
+    Where the leader is the one that was known, and the log's end not below what is staged, nothing
+    is read.
     """
 
     def __init__(self, source: SourceRows, store: StagedRows) -> None:
@@ -50,16 +55,19 @@ class RewindCheck:
         staged: Mapping[TopicAndPartition, int],
         since: Mapping[TopicAndPartition, int],
     ) -> dict[TopicAndPartition, int]:
-        """The partitions that differ, with the offset from which on: the one after the last record that is the same.
+        """The partitions that differ, with the offset from which on: the one after the last record
+        that is the same.
 
         Args:
             log: what the source has.
             staged: the ends of what is staged, of all generations in `since`.
-            since: the generations of the topics: where a partition began one by itself, what lies below is still the
-                same log.
+            since: the generations of the topics: where a partition began one by itself, what lies
+                below is still the same log.
         """
         known = self._store.epochs()
-        doubtful = [key for key, end in staged.items() if self._is_doubtful(log[key], end, known.get(key))]
+        doubtful = [
+            key for key, end in staged.items() if self._is_doubtful(log[key], end, known.get(key))
+        ]
         later = [key for key in staged if key not in set(doubtful) and log[key].epoch != known[key]]
 
         def differing(rows: Mapping[TopicAndPartition, Row]) -> Collection[TopicAndPartition]:
@@ -70,14 +78,18 @@ class RewindCheck:
             return {key for key, row in rows.items() if row.epoch is None or row.epoch > known[key]}
 
         ends = {key: min(log[key].end, staged[key]) for key in (*doubtful, *later)}
-        firsts = self._store.staged_firsts({key: since[key] for key in doubtful}) if doubtful else {}
+        firsts = (
+            self._store.staged_firsts({key: since[key] for key in doubtful}) if doubtful else {}
+        )
         starts = {key: max(log[key].start, firsts.get(key, 0)) for key in doubtful}
         shorter = [key for key in doubtful if log[key].end < staged[key]]
         bounds = {key: (starts[key], ends[key]) for key in doubtful}
         went_back = first_offsets(bounds, self._source.rows, differing, shorter)
         bounds = {key: (log[key].start, ends[key]) for key in later}
         began = first_offsets(bounds, self._source.rows, written_since)
-        went_back.update({key: began[key] for key in differing(self._source.rows(began))} if began else {})
+        went_back.update(
+            {key: began[key] for key in differing(self._source.rows(began))} if began else {}
+        )
         return went_back
 
     def note(self, epochs: Mapping[TopicAndPartition, int | None]) -> None:
@@ -88,5 +100,6 @@ class RewindCheck:
             self._store.note_epochs(after)
 
     def _is_doubtful(self, ends: LogEnds, staged: int, known: int | None) -> bool:
-        """Whether only the records themselves show it: no epoch to go by, or a log that is too short."""
+        """Whether only the records themselves show it: no epoch to go by, or a log that is too
+        short."""
         return ends.end < staged or known is None or ends.epoch is None or ends.epoch < known

@@ -13,8 +13,8 @@ from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
 
 class ClusterSource:
-    """What the flows of one source cluster select there. What they select is asked for each time: a topology can be
-    edited, and its connections with it."""
+    """What the flows of one source cluster select there. What they select is asked for each time: a
+    topology can be edited, and its connections with it."""
 
     def __init__(
         self,
@@ -44,9 +44,13 @@ class ClusterSource:
         return self._admin().log_ends(keys)
 
     def rows(self, offsets: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, Row]:
-        """The first committed record of each partition at or behind an offset; missing where there is none. Raises
-        ClusterUnreachable."""
-        return first_rows(self.alias, self._connections().client(self.alias, "consumer"), offsets) if offsets else {}
+        """The first committed record of each partition at or behind an offset; missing where there
+        is none. Raises ClusterUnreachable."""
+        return (
+            first_rows(self.alias, self._connections().client(self.alias, "consumer"), offsets)
+            if offsets
+            else {}
+        )
 
     def _admin(self) -> ClusterAdmin:
         return self._connections().admin(self.alias)

@@ -1,9 +1,11 @@
-"""What landing may read of a source now: lost and rewound ranges, recreated topics, where each partition goes on. Pure.
+"""What landing may read of a source now: lost and rewound ranges, recreated topics, where each
+partition goes on. Pure.
 
-Kafka says nothing when retention overtakes a reader, when a topic is made again under the same name, or when the end
-of a log goes back; MirrorMaker 2 skips or mixes silently (docs/mm2.md, "Restarts and losses"). Here each is found by
-comparing what the source has with what was landed. Where a partition goes on is what the stage holds of it, and nothing
-else (DESIGN.md, "The stage is the truth").
+Kafka says nothing when retention overtakes a reader, when a topic is made again under the same
+name, or when the end of a log goes back; MirrorMaker 2 skips or mixes silently (docs/mm2.md,
+"Restarts and losses"). Here each is found by comparing what the source has with what was landed.
+Where a partition goes on is what the stage holds of it, and nothing else (DESIGN.md, "The stage is
+the truth").
 """
 
 import json
@@ -26,7 +28,8 @@ class TopicGeneration:
 
 @dataclass(frozen=True)
 class Branch:
-    """A generation that one partition began by itself: its log differs from `first` on from what was staged before."""
+    """A generation that one partition began by itself: its log differs from `first` on from what
+    was staged before."""
 
     generation: int
     first: int
@@ -34,7 +37,8 @@ class Branch:
 
 @dataclass(frozen=True)
 class CurrentGenerations:
-    """The newest generation of every topic, and of the partitions whose generation is newer than their topic's."""
+    """The newest generation of every topic, and of the partitions whose generation is newer than
+    their topic's."""
 
     topics: Mapping[str, TopicGeneration] = field(default_factory=dict)
     branches: Mapping[TopicAndPartition, Branch] = field(default_factory=dict)
@@ -42,7 +46,11 @@ class CurrentGenerations:
     def generation(self, key: TopicAndPartition) -> int:
         """The generation in which a partition's records are staged now."""
         branch = self.branches.get(key)
-        return branch.generation if branch is not None else self.topics.get(key[0], TopicGeneration(0, "")).generation
+        return (
+            branch.generation
+            if branch is not None
+            else self.topics.get(key[0], TopicGeneration(0, "")).generation
+        )
 
     def place(self, key: TopicAndPartition) -> PartitionGeneration:
         """The same, with the partition."""
@@ -56,8 +64,8 @@ class CurrentGenerations:
 
 @dataclass(frozen=True)
 class LandingPlan:
-    """What one landing query of a cluster reads: the next offset of every partition, and the generation of those in
-    which it is not 0."""
+    """What one landing query of a cluster reads: the next offset of every partition, and the
+    generation of those in which it is not 0."""
 
     alias: str
     starts: Mapping[TopicAndPartition, int]
@@ -98,9 +106,9 @@ class Loss:
 
 @dataclass(frozen=True)
 class SourceComparison:
-    """What follows: the topics and partitions that wait for an operator (of a topic all, those of `log` named each),
-    news for the operators, what was lost behind a loss that they accepted already, and the next offset to read of each
-    partition that is read."""
+    """What follows: the topics and partitions that wait for an operator (of a topic all, those of
+    `log` named each), news for the operators, what was lost behind a loss that they accepted
+    already, and the next offset to read of each partition that is read."""
 
     waiting: frozenset[TopicAndPartition]
     losses: tuple[Loss, ...]
@@ -108,13 +116,22 @@ class SourceComparison:
     starts: Mapping[TopicAndPartition, int]
 
 
-def recreated(ids: Mapping[str, str], current: CurrentGenerations, decisions: Iterable[Decision]) -> tuple[Loss, ...]:
-    """The topics that have another id than their newest generation, as far as that is not known yet."""
-    reported = {decision.topic for decision in decisions if decision.kind == "topic_recreated" and waits(decision)}
+def recreated(
+    ids: Mapping[str, str], current: CurrentGenerations, decisions: Iterable[Decision]
+) -> tuple[Loss, ...]:
+    """The topics that have another id than their newest generation, as far as that is not known
+    yet."""
+    reported = {
+        decision.topic
+        for decision in decisions
+        if decision.kind == "topic_recreated" and waits(decision)
+    }
     return tuple(
         Loss("topic_recreated", topic, generation=current.topics[topic].generation)
         for topic, topic_id in sorted(ids.items())
-        if topic in current.topics and current.topics[topic].topic_id != topic_id and topic not in reported
+        if topic in current.topics
+        and current.topics[topic].topic_id != topic_id
+        and topic not in reported
     )
 
 
@@ -130,13 +147,13 @@ def compare_source(
 
     Args:
         log: what the source has.
-        positions: the next offsets by the stage; a partition without one is new, and begins where its log does: what
-            was gone before was never ours.
+        positions: the next offsets by the stage; a partition without one is new, and begins where
+            its log does: what was gone before was never ours.
         decisions: what operators decided.
-        seen: how far landing was seen to have come, over transaction markers too, and of partitions that hold no
-            record: nothing below it is lost, but it is no place to go on from.
-        begins: where partitions without a position begin, if not where their logs do: what lies before was not asked
-            for, and what is lost behind it was.
+        seen: how far landing was seen to have come, over transaction markers too, and of partitions
+            that hold no record: nothing below it is lost, but it is no place to go on from.
+        begins: where partitions without a position begin, if not where their logs do: what lies
+            before was not asked for, and what is lost behind it was.
         rewound: from which offset on a partition's log differs from what is staged.
     """
     accepted = accepted_starts(decisions)
@@ -149,7 +166,9 @@ def compare_source(
         if key in waiting:
             continue
         begin = 0 if key in positions else min((begins or {}).get(key, 0), ends.end)
-        known = [place[key] for place in (positions, seen or {}) if key in place] + [begin] * (begin > 0)
+        known = [place[key] for place in (positions, seen or {}) if key in place] + [begin] * (
+            begin > 0
+        )
         owed = max([*known, accepted.get(key, 0)]) if known or key in accepted else ends.start
         if rewound and key in rewound:
             losses.append(Loss("source_rewound", *key, rewound[key], positions[key] - 1))
@@ -157,7 +176,8 @@ def compare_source(
             continue
         if ends.start > owed:
             loss = Loss("source_truncated", *key, owed, ends.start - 1)
-            # Nothing was landed behind the loss that was accepted: what was lost since is the same one, grown.
+            # Nothing was landed behind the loss that was accepted: what was lost since is the same
+            # one, grown.
             if key in accepted and accepted[key] > max(known, default=-1):
                 given_up.append(loss)
             else:
@@ -178,7 +198,9 @@ def blocked(decisions: Iterable[Decision]) -> tuple[frozenset[str], frozenset[To
     waiting = [decision for decision in decisions if waits(decision)]
     topics = frozenset(decision.topic for decision in waiting if decision.partition is None)
     return topics, frozenset(
-        (decision.topic, decision.partition) for decision in waiting if decision.partition is not None
+        (decision.topic, decision.partition)
+        for decision in waiting
+        if decision.partition is not None
     )
 
 
@@ -186,17 +208,23 @@ def accepted_starts(decisions: Iterable[Decision]) -> dict[TopicAndPartition, in
     """Where partitions go on behind ranges whose loss was accepted."""
     starts: dict[TopicAndPartition, int] = {}
     for decision in decisions:
-        if decision.resolution == "continue" and decision.partition is not None and decision.last_offset is not None:
+        if (
+            decision.resolution == "continue"
+            and decision.partition is not None
+            and decision.last_offset is not None
+        ):
             key = (decision.topic, decision.partition)
             starts[key] = max(starts.get(key, 0), decision.last_offset + 1)
     return starts
 
 
 def position_of(
-    key: TopicAndPartition, current: CurrentGenerations, staged: Mapping[TopicAndPartition, tuple[int, int]]
+    key: TopicAndPartition,
+    current: CurrentGenerations,
+    staged: Mapping[TopicAndPartition, tuple[int, int]],
 ) -> int | None:
-    """The next offset of a partition, by what is staged of it: (generation, next offset). None when there is nothing in
-    its newest generation, and nothing from which it began."""
+    """The next offset of a partition, by what is staged of it: (generation, next offset). None when
+    there is nothing in its newest generation, and nothing from which it began."""
     generation, position = staged.get(key, (-1, 0))
     if generation == current.generation(key):
         return position

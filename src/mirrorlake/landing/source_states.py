@@ -1,5 +1,6 @@
-"""Notes how topics of a source are: before the first record is staged, and whenever their configs or ACLs are asked
-for. What keeps them alike at a target asks; for a flow that does not, `SourceNotes` does."""
+"""Notes how topics of a source are: before the first record is staged, and whenever their configs
+or ACLs are asked for. What keeps them alike at a target asks; for a flow that does not,
+`SourceNotes` does."""
 
 from collections.abc import Mapping
 
@@ -13,21 +14,27 @@ from mirrorlake.lake.states import States
 from mirrorlake.lake.topic_states import TopicState, own_configs
 
 
-def note_fresh_topics(states: States, source: ClusterAdmin, ids: Mapping[str, str], with_configs: bool) -> None:
+def note_fresh_topics(
+    states: States, source: ClusterAdmin, ids: Mapping[str, str], with_configs: bool
+) -> None:
     """Note topics that the lake does not know yet, or that were made again.
 
     Args:
         states: where.
         source: the cluster that has them.
         ids: Kafka's ids of the topics, by name.
-        with_configs: ask for their configs too, which takes the right to DESCRIBE_CONFIGS; a flow needs it that keeps
-            configs alike.
+        with_configs: ask for their configs too, which takes the right to DESCRIBE_CONFIGS; a flow
+            needs it that keeps configs alike.
 
     Raises:
         ClusterUnreachable: no broker of the source answers.
     """
     known = states.newest(source.alias)
-    fresh = [topic for topic, topic_id in ids.items() if topic not in known or known[topic].topic_id != topic_id]
+    fresh = [
+        topic
+        for topic, topic_id in ids.items()
+        if topic not in known or known[topic].topic_id != topic_id
+    ]
     if not fresh:
         return
     configs = describe_topic_configs(source, fresh).configs if with_configs else {}
@@ -36,7 +43,10 @@ def note_fresh_topics(states: States, source: ClusterAdmin, ids: Mapping[str, st
         source.alias,
         {
             topic: TopicState(
-                there[topic].partitions, there[topic].factor, own_configs(configs.get(topic, {})), ids[topic]
+                there[topic].partitions,
+                there[topic].factor,
+                own_configs(configs.get(topic, {})),
+                ids[topic],
             )
             for topic in fresh
             if topic in there
@@ -45,7 +55,10 @@ def note_fresh_topics(states: States, source: ClusterAdmin, ids: Mapping[str, st
 
 
 def note_configs(
-    states: States, cluster: str, topics: Mapping[str, TopicInfo], configs_by_topic: Mapping[str, TopicConfigs]
+    states: States,
+    cluster: str,
+    topics: Mapping[str, TopicInfo],
+    configs_by_topic: Mapping[str, TopicConfigs],
 ) -> None:
     """Note the configs that a source told of some of its `topics`."""
     known = states.newest(cluster)
@@ -65,12 +78,14 @@ def note_configs(
 
 
 class SourceNotes:
-    """What a flow notes of its source although it does not keep it alike at its target: topics can be restored with
-    their configs and ACLs all the same. What the source does not let us ask stays as it was noted last, or unknown.
+    """What a flow notes of its source although it does not keep it alike at its target: topics can
+    be restored with their configs and ACLs all the same. What the source does not let us ask stays
+    as it was noted last, or unknown.
 
-    A cluster writes each question that it refuses into its security log. It says without such a line which topics'
-    configs may be described (KIP-430), and nothing of that kind about its ACLs: a principal without that right on any
-    topic is not asked for them, and one that was refused is not asked again by this process.
+    A cluster writes each question that it refuses into its security log. It says without such a
+    line which topics' configs may be described (KIP-430), and nothing of that kind about its ACLs:
+    a principal without that right on any topic is not asked for them, and one that was refused is
+    not asked again by this process.
     """
 
     def __init__(self, flow: ResolvedFlow, source: ClusterAdmin, states: States) -> None:
@@ -78,15 +93,25 @@ class SourceNotes:
         self._acls_refused = False
 
     def note(self) -> None:
-        """Ask the source once. Raises ClusterUnreachable, or KafkaException when no broker answers."""
-        topics = {name: info for name, info in self._source.topics().items() if self._flow.selection.selects(name)}
+        """Ask the source once. Raises ClusterUnreachable, or KafkaException when no broker
+        answers."""
+        topics = {
+            name: info
+            for name, info in self._source.topics().items()
+            if self._flow.selection.selects(name)
+        }
         may = {
             name: topics[name]
             for name, rights in topic_rights(self._source.client, topics).items()
             if rights is None or "DESCRIBE_CONFIGS" in rights
         }
         if not self._flow.settings.sync_topic_configs_enabled:
-            note_configs(self._states, self._source.alias, may, describe_topic_configs(self._source, may).configs)
+            note_configs(
+                self._states,
+                self._source.alias,
+                may,
+                describe_topic_configs(self._source, may).configs,
+            )
         if may and not (self._flow.settings.sync_topic_acls_enabled or self._acls_refused):
             acls = describe_topic_acls(self._source)
             if isinstance(acls, NoAcls):

@@ -1,7 +1,8 @@
-"""One Parquet file of `records`, written by a task from what it reads natively, and what a commit says of it.
+"""One Parquet file of `records`, written by a task from what it reads natively, and what a commit
+says of it.
 
-A partition's rows stand together in row groups, in the order of their offsets: who produces opens only those row groups
-that hold what it wants (`produce/stage_files.py`).
+A partition's rows stand together in row groups, in the order of their offsets: who produces opens
+only those row groups that hold what it wants (`produce/stage_files.py`).
 """
 
 import json
@@ -20,12 +21,15 @@ from mirrorlake.lake.parquet import KEYS, RARE, REPEATED
 from mirrorlake.native.exact import split_times
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: Arrow's bytes that wait to be written together, and those from which a partition gets row groups of its own.
+#: Arrow's bytes that wait to be written together, and those from which a partition gets row groups
+#: of its own.
 GATHERED_BYTES, OWN_GROUP_BYTES = 64 << 20, 2 << 20
-#: Ranges that are written into a file's statistics; more would make a commit large, and are read from the file.
+#: Ranges that are written into a file's statistics; more would make a commit large, and are read
+#: from the file.
 _TOLD_RANGES = 200
-#: What a task hands to the driver of each file: its name, its size in bytes, what the commit says of it, how many
-#: records it has and their bytes as Arrow has them, and the same a record by topic, as JSON.
+#: What a task hands to the driver of each file: its name, its size in bytes, what the commit says
+#: of it, how many records it has and their bytes as Arrow has them, and the same a record by topic,
+#: as JSON.
 ADDED = pa.schema(
     [
         *(("path", pa.string()), ("size", pa.int64()), ("stats", pa.string())),
@@ -36,8 +40,9 @@ ADDED = pa.schema(
 
 @dataclass(frozen=True)
 class Batch:
-    """What all rows of a landed batch have in common. `landed_at` in ms; `generations` are those other than 0; `ends`
-    are up to where it covers each partition, exclusive, and `open_ends` what it notes of logs that go on behind."""
+    """What all rows of a landed batch have in common. `landed_at` in ms; `generations` are those
+    other than 0; `ends` are up to where it covers each partition, exclusive, and `open_ends` what
+    it notes of logs that go on behind."""
 
     source_cluster: str
     landed_at: int
@@ -59,9 +64,12 @@ class Batch:
 
 
 class StageFile:
-    """Gathers rows and writes them. `directory` and `schema` are the table's; the file's name begins with `writer`."""
+    """Gathers rows and writes them. `directory` and `schema` are the table's; the file's name
+    begins with `writer`."""
 
-    def __init__(self, directory: Path, schema: pa.Schema, batch: Batch, writer: Literal["driver", "task"]) -> None:
+    def __init__(
+        self, directory: Path, schema: pa.Schema, batch: Batch, writer: Literal["driver", "task"]
+    ) -> None:
         self._schema = schema
         self._batch = batch
         self._path = directory / f"{writer}-{uuid.uuid4()}.snappy.parquet"
@@ -86,14 +94,24 @@ class StageFile:
             self._write()
 
     def close(self) -> pa.RecordBatch | None:
-        """Write what is left. Returns a row of ADDED; None when there were no rows, and so no file."""
+        """Write what is left. Returns a row of ADDED; None when there were no rows, and so no
+        file."""
         self._write()
         if self._writer is None:
             return None
         self._writer.close()
         sizes = {topic: total / count for topic, (total, count) in self._topic_bytes.items()}
-        size, records = (sum(counted[place] for counted in self._topic_bytes.values()) for place in (0, 1))
-        row = [self._path.name, self._path.stat().st_size, self._stats(), records, size, json.dumps(sizes)]
+        size, records = (
+            sum(counted[place] for counted in self._topic_bytes.values()) for place in (0, 1)
+        )
+        row = [
+            self._path.name,
+            self._path.stat().st_size,
+            self._stats(),
+            records,
+            size,
+            json.dumps(sizes),
+        ]
         return pa.RecordBatch.from_pylist([dict(zip(ADDED.names, row, strict=True))], schema=ADDED)
 
     def _write(self) -> None:
@@ -120,19 +138,23 @@ class StageFile:
                 compression="snappy",
                 use_dictionary=list(REPEATED),
                 write_statistics=[*KEYS, *RARE.values()],
-                write_batch_size=64 << 10,  # rows encoded at a time: a tenth less CPU than with 1,024
-                store_schema=False,  # else readers would get dictionaries where others write plain columns
+                write_batch_size=64
+                << 10,  # rows encoded at a time: a tenth less CPU than with 1,024
+                # else readers would get dictionaries where others write plain columns
+                store_schema=False,
             )
         self._writer.write_table(rows, row_group_size=rows.num_rows)
 
     def _staged(self, key: TopicAndPartition, batches: list[pa.RecordBatch]) -> pa.Table:
-        """The columns of `records`, for rows of one partition. Raises StagingError, which names it and the record."""
+        """The columns of `records`, for rows of one partition. Raises StagingError, which names it
+        and the record."""
         try:
             return self._rows(key, _together(batches))
         except (pa.ArrowException, ArithmeticError, ValueError) as error:
             offset = self._first_odd(key, _together(batches))
             raise StagingError(
-                f"{key[0]}-{key[1]} cannot be staged from offset {offset}, since its record cannot be: {error}",
+                f"{key[0]}-{key[1]} cannot be staged from offset {offset}, since its record cannot "
+                f"be: {error}",
                 topic=key[0],
                 partition=key[1],
                 first_offset=offset,
@@ -140,7 +162,8 @@ class StageFile:
             ) from error
 
     def _first_odd(self, key: TopicAndPartition, rows: pa.Table) -> int:
-        """The offset of the first of some rows of which no columns can be made, where there is one."""
+        """The offset of the first of some rows of which no columns can be made, where there is
+        one."""
         while rows.num_rows > 1:
             middle = rows.num_rows // 2
             try:
@@ -155,7 +178,11 @@ class StageFile:
         count = rows.num_rows
         same = self._batch.columns(key)
         times, exact = split_times(rows["timestamp"])
-        read = {**dict(zip(rows.column_names, rows.columns, strict=True)), "timestamp": times, "timestamp_ms": exact}
+        read = {
+            **dict(zip(rows.column_names, rows.columns, strict=True)),
+            "timestamp": times,
+            "timestamp_ms": exact,
+        }
         columns = []
         for schema_field in self._schema:
             column = read.get(schema_field.name)
@@ -164,12 +191,14 @@ class StageFile:
             elif column is None:
                 columns.append(pa.nulls(count, schema_field.type))
             else:
-                columns.append(column if column.type == schema_field.type else column.cast(schema_field.type))
+                columns.append(
+                    column if column.type == schema_field.type else column.cast(schema_field.type)
+                )
         return pa.table(columns, self._schema.names)
 
     def _stats(self) -> str:
-        """Delta's statistics of the file, and beside them the offset ranges of its partitions: who follows the log does
-        not have to open it (lake/stage_index.py)."""
+        """Delta's statistics of the file, and beside them the offset ranges of its partitions: who
+        follows the log does not have to open it (lake/stage_index.py)."""
         generation = self._batch.generations
         ranges = [
             [self._batch.source_cluster, *key, generation.get(key, 0), *bounds]

@@ -1,7 +1,9 @@
-"""Landing one source cluster: keeps its streaming query going, around topics that wait for an operator.
+"""Landing one source cluster: keeps its streaming query going, around topics that wait for an
+operator.
 
-One worker per source cluster, however many flows read from it; one process at a time, by a lease. The query is started
-anew when other topics are wanted, when topics were lost or made again, and when the source was away.
+One worker per source cluster, however many flows read from it; one process at a time, by a lease.
+The query is started anew when other topics are wanted, when topics were lost or made again, and
+when the source was away.
 """
 
 import logging
@@ -34,25 +36,35 @@ from mirrorlake.landing.spark_times import beyond_spark
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.starts import landing_begins
-from mirrorlake.spark.causes import as_mirrorlake_error, cause_of, causes_of, is_long_overflow, places_in
+from mirrorlake.spark.causes import (
+    as_mirrorlake_error,
+    cause_of,
+    causes_of,
+    is_long_overflow,
+    places_in,
+)
 from mirrorlake.worker import Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
 
-#: How often the query is checked, how often its source's topics are, and the pauses after failures, seconds.
+#: How often the query is checked, how often its source's topics are, and the pauses after failures,
+#: seconds.
 LOOK_SECONDS = 0.2
 COMPARE_SECONDS = 5.0
 PAUSES = (1.0, 2.0, 5.0, 10.0)
-#: A partition that has just lost its leader mostly has another one soon: how often it is waited for, and how long.
+#: A partition that has just lost its leader mostly has another one soon: how often it is waited
+#: for, and how long.
 LEADERLESS_TRIES, LEADERLESS_SECONDS = 3, 2.0
 #: How long `--once` waits for another process that lands the same cluster.
 ONCE_WAITS_SECONDS = 600.0
-#: How often a run with an end tries again what Spark reports: a task that died, a broker that was away for a moment.
+#: How often a run with an end tries again what Spark reports: a task that died, a broker that was
+#: away for a moment.
 ONCE_TRIES = 3
 
 
 class LandingWorker:
-    """Lands a cluster until `thread` is told to stop, or, `once`, up to the end offsets seen at the start."""
+    """Lands a cluster until `thread` is told to stop, or, `once`, up to the end offsets seen at the
+    start."""
 
     def __init__(
         self,
@@ -65,7 +77,9 @@ class LandingWorker:
     ) -> None:
         self.alias = alias
         retry = Retry(self._ends, self._report_failure, PAUSES)
-        self.thread = Worker(f"landing from cluster {alias}", self._turn, retry, in_words=as_mirrorlake_error)
+        self.thread = Worker(
+            f"landing from cluster {alias}", self._turn, retry, in_words=as_mirrorlake_error
+        )
         self._waiting: MirrorlakeError | None = None
         self._lake = lake
         self._connections = connections
@@ -77,7 +91,9 @@ class LandingWorker:
         self._incidents = LandingIncidents(alias, event_log)
         self._states = event_log.states
         source = ClusterSource(alias, lambda: self._connections, self._selections)
-        self._planner = LandingPlanner(alias, source, LakeLandingStore(lake, stage, alias), begins=self._begins)
+        self._planner = LandingPlanner(
+            alias, source, LakeLandingStore(lake, stage, alias), begins=self._begins
+        )
         self._query: LandingQuery | None = None
         self._covered: dict[TopicAndPartition, int] = {}
         self._begun: dict[TopicAndPartition, int] = {}
@@ -96,7 +112,8 @@ class LandingWorker:
 
     @property
     def error(self) -> MirrorlakeError | None:
-        """What an operator has to know: what ended the landing, or which topics wait for a decision."""
+        """What an operator has to know: what ended the landing, or which topics wait for a
+        decision."""
         return self.thread.error or self._waiting
 
     def covered(self) -> dict[TopicAndPartition, int]:
@@ -105,12 +122,14 @@ class LandingWorker:
             query = self._query
             if query is not None:
                 self._covered.update(query.covered())
-            # Where a partition begins there is nothing in front of it, whether or not it holds a record. That is no
-            # promise to land what begins there: only what was covered is compared with what the source has.
+            # Where a partition begins there is nothing in front of it, whether or not it holds a
+            # record. That is no promise to land what begins there: only what was covered is
+            # compared with what the source has.
             return {**self._begun, **self._covered}
 
     def generations(self) -> CurrentGenerations:
-        """The generations that are landed now; before the first plan, the newest ones that the lake knows."""
+        """The generations that are landed now; before the first plan, the newest ones that the lake
+        knows."""
         with self._lock:
             if self._current_generations is None:
                 self._current_generations = generations_of(self._lake, self.alias)
@@ -134,7 +153,8 @@ class LandingWorker:
         return lambda topic: any(one(topic) for one in known)
 
     def _begins(self, current: CurrentGenerations) -> dict[TopicAndPartition, int]:
-        """Where partitions begin of which nothing is staged, by what the flows that read from here have noted."""
+        """Where partitions begin of which nothing is staged, by what the flows that read from here
+        have noted."""
         with self._lock:
             selects = {flow.name: flow.selection.selects for flow in self._flows}
         return landing_begins(starts_from(self._lake.now, self.alias), selects, current.generation)
@@ -143,8 +163,8 @@ class LandingWorker:
         return None if self._with_lease(self._land) else 0.0
 
     def _ends(self, error: BaseException, problem: MirrorlakeError, attempt: int) -> bool:
-        """Whether a failure ends landing: a run with an end does not try for ever, and never what an operator has to
-        fix, and who was fenced does not take back what another process has."""
+        """Whether a failure ends landing: a run with an end does not try for ever, and never what
+        an operator has to fix, and who was fenced does not take back what another process has."""
         over = self._once and (isinstance(error, MirrorlakeError) or attempt >= ONCE_TRIES)
         return over or isinstance(problem, Fenced)
 
@@ -182,7 +202,9 @@ class LandingWorker:
             client = self._connections.client(self.alias, "consumer")
             landing = self._cluster().landing
         aside = self._known_heartbeats()
-        query = start_landing(self._lake, options.now, planned.plan, landing, self._once, aside, client)
+        query = start_landing(
+            self._lake, options.now, planned.plan, landing, self._once, aside, client
+        )
         self._query = query
         try:
             return self._watch(query, planned, options)
@@ -199,7 +221,10 @@ class LandingWorker:
             if not planned.leaderless or self._stopping.wait(LEADERLESS_SECONDS):
                 break
         with self._lock:
-            self._covered, self._current_generations = dict(planned.covered), planned.current_generations
+            self._covered, self._current_generations = (
+                dict(planned.covered),
+                planned.current_generations,
+            )
             self._begun = dict(planned.plan.starts)
             flows = list(zip([flow.name for flow in self._flows], self._selections(), strict=True))
         self._waiting = self._incidents.report_plan(planned, flows)
@@ -222,7 +247,9 @@ class LandingWorker:
                 if not self._once:  # a run with an end counts all its tries
                     self.thread.came_through()
             if not active:
-                self._check_owner(query)  # first of all: whatever else ended it, who began again would take over
+                self._check_owner(
+                    query
+                )  # first of all: whatever else ended it, who began again would take over
                 error = query.exception()
                 if error is not None:
                     self._query_failed(error, planned)
@@ -240,9 +267,9 @@ class LandingWorker:
         """Raise Fenced if another process has taken over."""
         if query.fenced():
             raise Fenced(
-                f"another process has taken over landing from cluster {self.alias} while this one was suspended or "
-                "cut off; nothing that this one reads is staged any more, and it ends: be sure that only one process "
-                "does this"
+                f"another process has taken over landing from cluster {self.alias} while this one "
+                "was suspended or cut off; nothing that this one reads is staged any more, and it "
+                "ends: be sure that only one process does this"
             )
 
     def _wait(self, planned: Planned) -> bool:
@@ -256,8 +283,8 @@ class LandingWorker:
         return [flow.name for flow in self._flows]
 
     def _query_failed(self, error: Exception, planned: Planned) -> None:
-        """What a query could not read is left out of the next one: because it is gone, as planning again finds out, or
-        because the error names it, twice in a row. Anything else is raised."""
+        """What a query could not read is left out of the next one: because it is gone, as planning
+        again finds out, or because the error names it, twice in a row. Anything else is raised."""
         self.covered()
         if self._planner.plan(self._covered).explains(planned.plan, self._covered):
             logger.info("landing from cluster %s is planned again: %s", self.alias, cause_of(error))
@@ -273,11 +300,17 @@ class LandingWorker:
 
     def _unstageable(self, error: Exception, planned: Planned) -> dict[TopicAndPartition, str]:
         """The partitions in which a record cannot be staged, and which."""
-        if isinstance(error, StagingError) and error.topic is not None and error.partition is not None:
+        if (
+            isinstance(error, StagingError)
+            and error.topic is not None
+            and error.partition is not None
+        ):
             return {(error.topic, error.partition): error.message}
         if not is_long_overflow(causes_of(error)):
             return {}
         max_records = self._cluster().landing.max_records_per_batch
-        starts = {key: max(start, self._covered.get(key, 0)) for key, start in planned.plan.starts.items()}
+        starts = {
+            key: max(start, self._covered.get(key, 0)) for key, start in planned.plan.starts.items()
+        }
         bounds = {key: (start, start + max_records) for key, start in starts.items()}
         return beyond_spark(self.alias, self._connections.client(self.alias, "consumer"), bounds)

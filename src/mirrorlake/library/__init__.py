@@ -1,1 +1,2 @@
-"""The public face: what `import mirrorlake` gives, and what the command line and the notebooks are written on."""
+"""The public face: what `import mirrorlake` gives, and what the command line and the notebooks are
+written on."""

@@ -1,6 +1,7 @@
 """What the library answers with, where that is no DataFrame. Pure.
 
-Each is shown as HTML in a notebook; `to_dict()` is the document that the command line prints with `--json`.
+Each is shown as HTML in a notebook; `to_dict()` is the document that the command line prints with
+`--json`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,7 +37,8 @@ class Rows(list[dict[str, Any]]):
         for row in lake.incidents(kind="target_refused"): print(row["topic"], row["choices"])
 
     Attributes:
-        columns: names of the columns, which are there without a row too, where the rows are those of a query.
+        columns: names of the columns, which are there without a row too, where the rows are those
+            of a query.
         truncated: the query has more rows than were asked for.
     """
 
@@ -57,7 +59,9 @@ class Answer:
     def from_document(cls: type[_Kind], document: Mapping[str, Any]) -> _Kind:
         """Make it from the document that it is."""
         tables = {field.name for field in fields(cls) if field.type in (Rows, Rows | None)}  # type: ignore[arg-type]
-        return cls(**{name: Rows(value) if name in tables else value for name, value in document.items()})
+        return cls(
+            **{name: Rows(value) if name in tables else value for name, value in document.items()}
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain mappings and lists, under the names of its attributes."""
@@ -74,8 +78,8 @@ class Position(Answer):
         topic: its name there.
         partition: the same as where the position came from.
         offset: reading from here skips no record, and repeats none.
-        exact: False means not replicated yet; `offset` is then the highest safe position, from which records are
-            read again and none is missed.
+        exact: False means not replicated yet; `offset` is then the highest safe position, from
+            which records are read again and none is missed.
     """
 
     topic: str
@@ -89,8 +93,8 @@ class Position(Answer):
 
 @dataclass(frozen=True)
 class Produced:
-    """What `run` has brought to the target of a flow so far, how many of the batches the driver produced itself, and
-    how tasks read the stage: by `files` or `rows`.
+    """What `run` has brought to the target of a flow so far, how many of the batches the driver
+    produced itself, and how tasks read the stage: by `files` or `rows`.
 
         lake.run(["east->west"], report=lambda produced: print(produced.flow, produced.records))
     """
@@ -111,7 +115,8 @@ class Status(Answer):
 
     Attributes:
         healthy: no alert is there.
-        flows: a row of the view `flow_status` for each flow, whether it is `enabled`, and its `standing` in words.
+        flows: a row of the view `flow_status` for each flow, whether it is `enabled`, and its
+            `standing` in words.
         topics: lag of each flow and topic, in records.
         incidents: what waits for a decision.
         alerts: rows of the view `alerts`, and laws of replication that are broken.
@@ -132,8 +137,13 @@ class Status(Answer):
     def _repr_html_(self) -> str:
         title = "healthy" if self.healthy else f"not healthy: {len(self.alerts)} alerts"
         parts = [html.heading(title, self.healthy), html.table(self.flows, "flows", _FLOW)]
-        parts += [html.table(rows, name) for name, rows in (("incidents", self.incidents), ("alerts", self.alerts))]
-        return "".join([*parts, html.sentences(self.unchecked, "unchecked"), html.table(self.topics, "topics")])
+        parts += [
+            html.table(rows, name)
+            for name, rows in (("incidents", self.incidents), ("alerts", self.alerts))
+        ]
+        return "".join(
+            [*parts, html.sentences(self.unchecked, "unchecked"), html.table(self.topics, "topics")]
+        )
 
 
 @dataclass(frozen=True)
@@ -151,9 +161,9 @@ class Forgotten(Answer):
         waiting: how many more the predicate picks that a flow still needs.
         topics: the same by topic.
         waits: for which flow, and why.
-        elsewhere: other topics of the stage that hold the same records, mirrored or under another alias of the cluster:
-            `source`, `topic`, and how many `records` the predicate picks there (None: it cannot be asked there). They
-            stay until `forget` is called for them.
+        elsewhere: other topics of the stage that hold the same records, mirrored or under another
+            alias of the cluster: `source`, `topic`, and how many `records` the predicate picks
+            there (None: it cannot be asked there). They stay until `forget` is called for them.
         replays: the names of replays whose predicates about these topics are in `changes`.
         finished: how many records were deleted of calls before that had been killed.
         deleted_at: when.
@@ -175,8 +185,15 @@ class Forgotten(Answer):
     gone_after: datetime | None
 
     def _repr_html_(self) -> str:
-        title = f"{self.records:,} records {'would be' if self.dry_run else 'were'} deleted; {self.waiting:,} wait"
-        tables = html.table(self.topics) + html.table(self.waits, "waits") + html.table(self.elsewhere, "elsewhere")
+        title = (
+            f"{self.records:,} records {'would be' if self.dry_run else 'were'} deleted; "
+            f"{self.waiting:,} wait"
+        )
+        tables = (
+            html.table(self.topics)
+            + html.table(self.waits, "waits")
+            + html.table(self.elsewhere, "elsewhere")
+        )
         return html.heading(title, not (self.waiting or self.elsewhere)) + tables
 
 
@@ -193,11 +210,12 @@ class Groups(Answer):
         errors: why a group was not reported, by group.
         not_mirrored: groups that no command moves, with the reason.
         topics_waiting: topics that lead nowhere until an operator decides, with the reason.
-        groups: a row for each group and partition. Positions are the next offset to be read, lags are records, None
-            is not known; `read_again_at_most` are the records that would come twice if it failed over now, and
-            `gone_at_most` those that it has not read and that are not at the target any more; a position that has no
-            counterpart at the target has none of these;
-            `reads_uncommitted`: at the target it stands behind records that are not committed, so it reads such.
+        groups: a row for each group and partition. Positions are the next offset to be read, lags
+            are records, None is not known; `read_again_at_most` are the records that would come
+            twice if it failed over now, and `gone_at_most` those that it has not read and that are
+            not at the target any more; a position that has no counterpart at the target has none of
+            these; `reads_uncommitted`: at the target it stands behind records that are not
+            committed, so it reads such.
     """
 
     flow: str
@@ -212,12 +230,18 @@ class Groups(Answer):
     @property
     def complete(self) -> bool:
         """Whether both sides reported everything, and no topic waits."""
-        is_reported = self.source_unreachable is None and self.target_unreachable is None and not self.untold
+        is_reported = (
+            self.source_unreachable is None and self.target_unreachable is None and not self.untold
+        )
         return is_reported and not self.errors and not self.topics_waiting
 
     def _repr_html_(self) -> str:
-        sentences = [line for line in (self.source_unreachable, self.target_unreachable) if line] + self.untold
-        sentences += [f"group {name}: {why}" for name, why in {**self.errors, **self.not_mirrored}.items()]
+        sentences = [
+            line for line in (self.source_unreachable, self.target_unreachable) if line
+        ] + self.untold
+        sentences += [
+            f"group {name}: {why}" for name, why in {**self.errors, **self.not_mirrored}.items()
+        ]
         sentences += [f"topic {name}: {why}" for name, why in self.topics_waiting.items()]
         return html.table(self.groups, f"flow {self.flow}") + html.sentences(sentences, "to know")
 
@@ -230,8 +254,10 @@ class Divergence(Answer):
 
     Attributes:
         flow: the flow.
-        staged_only: what the lake holds: topic, partition, first_offset, last_offset and record_count.
-        never_staged: what the lake has not either: topic, partition, first_offset, last_offset and sampled_at.
+        staged_only: what the lake holds: topic, partition, first_offset, last_offset and
+            record_count.
+        never_staged: what the lake has not either: topic, partition, first_offset, last_offset and
+            sampled_at.
     """
 
     flow: str
@@ -239,7 +265,10 @@ class Divergence(Answer):
     never_staged: Rows
 
     def _repr_html_(self) -> str:
-        parts = [html.table(self.staged_only, "staged only"), html.table(self.never_staged, "never staged")]
+        parts = [
+            html.table(self.staged_only, "staged only"),
+            html.table(self.never_staged, "never staged"),
+        ]
         return html.heading(f"flow {self.flow}") + "".join(parts)
 
 
@@ -255,12 +284,15 @@ class Moves(Answer):
         command: failover or failback.
         dry_run: nothing was changed.
         complete: nothing is left.
-        origin_unreachable: why the cluster that the groups leave was not asked; None when it answered.
+        origin_unreachable: why the cluster that the groups leave was not asked; None when it
+            answered.
         drained: how far each flow was caught up before.
         groups: a row for each group and partition, from where to where, and what was `done`.
         warnings: what to know before consumers start, a sentence each.
-        left: what is not as it should be, a sentence each; what was done stays done when it is called again.
-        staged_only, never_staged: what never reached the target, where the origin did not answer; else None.
+        left: what is not as it should be, a sentence each; what was done stays done when it is
+            called again.
+        staged_only, never_staged: what never reached the target, where the origin did not answer;
+            else None.
     """
 
     flow: str
@@ -281,7 +313,9 @@ class Moves(Answer):
         return {name: value for name, value in super().to_dict().items() if name not in unasked}
 
     def _repr_html_(self) -> str:
-        title = f"{self.command} of {self.flow}" + (", a dry run: nothing was changed" if self.dry_run else "")
+        title = f"{self.command} of {self.flow}" + (
+            ", a dry run: nothing was changed" if self.dry_run else ""
+        )
         parts = [html.heading(title, self.complete), html.table(self.groups)]
         parts += [html.sentences(self.warnings, "to know"), html.sentences(self.left, "left")]
         for name, rows in (("staged only", self.staged_only), ("never staged", self.never_staged)):
@@ -300,8 +334,8 @@ class Migrated(Answer):
         rollback: from our copies to MirrorMaker 2's.
         dry_run: nothing was changed.
         complete: nothing is left.
-        groups: a row for each group and partition, from where to where, whether that is `exact`, by which `method` it
-            was found, and what was `done`.
+        groups: a row for each group and partition, from where to where, whether that is `exact`, by
+            which `method` it was found, and what was `done`.
         left: what is not as it should be, a sentence each.
     """
 
@@ -313,9 +347,15 @@ class Migrated(Answer):
     left: list[str]
 
     def _repr_html_(self) -> str:
-        title = f"groups of {self.flow} " + ("back to MirrorMaker 2's copies" if self.rollback else "to our copies")
+        title = f"groups of {self.flow} " + (
+            "back to MirrorMaker 2's copies" if self.rollback else "to our copies"
+        )
         title += ", a dry run: nothing was changed" if self.dry_run else ""
-        return html.heading(title, self.complete) + html.table(self.groups) + html.sentences(self.left, "left")
+        return (
+            html.heading(title, self.complete)
+            + html.table(self.groups)
+            + html.sentences(self.left, "left")
+        )
 
 
 @dataclass(frozen=True)
@@ -327,8 +367,10 @@ class Plan(Answer):
     Attributes:
         clusters: the id of each cluster, by alias.
         problems: what a rule refuses or notes, with the `sentence` and what `fix` helps.
-        flows: for each flow its policy, and the `topics`, `configs`, `acls` and `heartbeats` that it would make.
-        totals: topics, partitions, what waits, and conflicts, of all flows; each flow has its own too.
+        flows: for each flow its policy, and the `topics`, `configs`, `acls` and `heartbeats` that
+            it would make.
+        totals: topics, partitions, what waits, and conflicts, of all flows; each flow has its own
+            too.
     """
 
     clusters: dict[str, str]
@@ -338,7 +380,9 @@ class Plan(Answer):
 
     def _repr_html_(self) -> str:
         problems = html.table(self.problems, "problems", ("severity", "sentence", "fix", "rule"))
-        return problems + "".join(html.table(flow["topics"], flow["flow"], _TOPIC) for flow in self.flows)
+        return problems + "".join(
+            html.table(flow["topics"], flow["flow"], _TOPIC) for flow in self.flows
+        )
 
 
 @dataclass(frozen=True)
@@ -351,16 +395,19 @@ class Verified(Answer):
         began, ended: when.
         ranges, records: how much was compared; records are those of the stage.
         proven: how many of these records are in ranges without a difference.
-        proven_before: records that earlier comparisons had proven, and that were not compared again.
+        proven_before: records that earlier comparisons had proven, and that were not compared
+            again.
         bytes_read: of all three sides.
         excused: records that were left out, by reason (docs/trust.md).
-        differences: each with flow, topic, partition, first_offset and last_offset (source offsets, inclusive), kind,
-            record_count, target_offset and detail.
-        not_compared: what was selected and not compared, each with flow, topic, partition, generation, first_offset and
-            last_offset (None: not known), reason and detail (docs/trust.md).
-        audits: the rows that were added to the table `audits`, one a range; the newest 20,000 of them.
-        cut: how many `ranges` are not among these rows, and how many `differences` are not listed, because a range has
-            more than 100 of them.
+        differences: each with flow, topic, partition, first_offset and last_offset (source offsets,
+            inclusive), kind, record_count, target_offset and detail.
+        not_compared: what was selected and not compared, each with flow, topic, partition,
+            generation, first_offset and last_offset (None: not known), reason and detail
+            (docs/trust.md).
+        audits: the rows that were added to the table `audits`, one a range; the newest 20,000 of
+            them.
+        cut: how many `ranges` are not among these rows, and how many `differences` are not listed,
+            because a range has more than 100 of them.
     """
 
     began: datetime
@@ -378,8 +425,11 @@ class Verified(Answer):
 
     @property
     def complete(self) -> bool:
-        """Whether nothing differs, and all that was selected was compared, now or before, except what is on its way."""
-        return not self.differences and all(row["reason"] == "in_flight" for row in self.not_compared)
+        """Whether nothing differs, and all that was selected was compared, now or before, except
+        what is on its way."""
+        return not self.differences and all(
+            row["reason"] == "in_flight" for row in self.not_compared
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The answer as plain mappings and lists, without the rows of `audits`."""
@@ -391,12 +441,14 @@ class Verified(Answer):
         sentences = []
         if self.cut.get("differences"):
             sentences.append(
-                f"{self.cut['differences']:,} differences more are not listed, since their ranges have over 100 each: "
-                "compare fewer offsets at a time, by mirrorlake verify --again --topic TOPIC --offsets FIRST:LAST"
+                f"{self.cut['differences']:,} differences more are not listed, since their ranges "
+                "have over 100 each: compare fewer offsets at a time, by mirrorlake verify "
+                "--again --topic TOPIC --offsets FIRST:LAST"
             )
         if self.cut.get("ranges"):
             sentences.append(
-                f"{self.cut['ranges']:,} ranges more were compared than are listed as evidence; the table audits has "
+                f"{self.cut['ranges']:,} ranges more were compared than are listed as evidence; "
+                "the table audits has "
                 f'all: mirrorlake sql "SELECT * FROM audits WHERE audited_at >= '
                 f"CAST('{self.began.isoformat(sep=' ', timespec='seconds')}' AS TIMESTAMP)\""
             )
@@ -411,7 +463,9 @@ class Verified(Answer):
 
     def _repr_html_(self) -> str:
         title = f"{self.proven:,} of {self.records:,} records proven by content"
-        tables = html.table(self.differences, "differences") + html.table(self.not_compared, "not compared")
+        tables = html.table(self.differences, "differences") + html.table(
+            self.not_compared, "not compared"
+        )
         return html.heading(title, self.complete) + tables
 
 
@@ -424,7 +478,8 @@ class Upkeep(Answer):
     Attributes:
         dry_run: nothing was changed.
         settings: properties of tables that were set.
-        records: those landed `before` a time that were `removed`, and which partitions are `held` for a flow.
+        records: those landed `before` a time that were `removed`, and which partitions are `held`
+            for a flow.
         history: rows removed, by table.
         thinned: samples removed, of those of a minute or an hour that others stand for.
         map: rows of the map before and after merging; None in a dry run.
@@ -440,5 +495,9 @@ class Upkeep(Answer):
     tables: dict[str, dict[str, int]]
 
     def _repr_html_(self) -> str:
-        title = f"{self.records['removed']:,} records" + (" would be deleted" if self.dry_run else " were deleted")
-        return html.heading(title) + html.table([{"table": name, **size} for name, size in self.tables.items()])
+        title = f"{self.records['removed']:,} records" + (
+            " would be deleted" if self.dry_run else " were deleted"
+        )
+        return html.heading(title) + html.table(
+            [{"table": name, **size} for name, size in self.tables.items()]
+        )

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 class UnknownFlow(TopologyError, KeyError):
-    """Raised for a flow that is neither in the topology file nor, without one, in the lake; a KeyError too."""
+    """Raised for a flow that is neither in the topology file nor, without one, in the lake; a
+    KeyError too."""
 
     __str__ = Exception.__str__  # KeyError would put it into quotes
 
@@ -52,8 +53,9 @@ class OpenFlow:
         """The newest sample of each partition: how far source, stage and target are.
 
         Returns:
-            The flow's rows of the view `replication_lag`: ends are offsets, `lag_records` records, `lag_seconds`
-            how long the first record that is not on the target has waited, in seconds.
+            The flow's rows of the view `replication_lag`: ends are offsets, `lag_records` records,
+            `lag_seconds` how long the first record that is not on the target has waited, in
+            seconds.
         """
         return self._rows("replication_lag")
 
@@ -61,24 +63,27 @@ class OpenFlow:
         """How late records were, for each minute and topic.
 
         Returns:
-            The flow's rows of the view `replication_latency`: `landing_*_ms` until the stage, `replication_*_ms` until
-            the target, both from the records' timestamps, in milliseconds.
+            The flow's rows of the view `replication_latency`: `landing_*_ms` until the stage,
+            `replication_*_ms` until the target, both from the records' timestamps, in milliseconds.
         """
         return self._rows("replication_latency")
 
     def staged_only(self) -> "DataFrame":
-        """What the lake holds and the target never got: topic, partition, first_offset, last_offset (inclusive) and
-        record_count."""
+        """What the lake holds and the target never got: topic, partition, first_offset, last_offset
+        (inclusive) and record_count."""
         return self._internals.tables.query("divergence_of", flow=self.name)
 
     def never_staged(self) -> "DataFrame":
-        """What the source had at the newest sample and the lake had not: topic, partition, first_offset, last_offset
-        (inclusive) and sampled_at."""
+        """What the source had at the newest sample and the lake had not: topic, partition,
+        first_offset, last_offset (inclusive) and sampled_at."""
         return self._internals.tables.query("never_staged", flow=self.name)
 
     def divergence(self) -> Divergence:
-        """What `staged_only` and `never_staged` find, as rows: what an unclean failover leaves behind."""
-        return Divergence.from_document({"flow": self.name, **divergence_of(self._internals.reader, self.name)})
+        """What `staged_only` and `never_staged` find, as rows: what an unclean failover leaves
+        behind."""
+        return Divergence.from_document(
+            {"flow": self.name, **divergence_of(self._internals.reader, self.name)}
+        )
 
     def trace(
         self,
@@ -95,12 +100,14 @@ class OpenFlow:
         Args:
             topic: named as at the source; with `reverse`, as at the target.
             partition, offset: of the record; with `reverse`, at the target.
-            key: instead of them, the newest staged record with this key: text, or hexadecimal digits behind 0x.
+            key: instead of them, the newest staged record with this key: text, or hexadecimal
+                digits behind 0x.
             since: with a key, only records with a timestamp since.
             reverse: partition and offset are those of the target.
 
         Raises:
-            UnknownOffset: the flow has never seen the partition, or the target offset is no record of it.
+            UnknownOffset: the flow has never seen the partition, or the target offset is no record
+                of it.
             InputError: no record has the key, or neither a place nor a key was given.
         """
         from mirrorlake.library.tracing import traced
@@ -115,7 +122,8 @@ class OpenFlow:
 
 
 class Flows(Mapping[str, OpenFlow]):
-    """Flows by name: those of the topology file, in its order; without one, those that the lake knows."""
+    """Flows by name: those of the topology file, in its order; without one, those that the lake
+    knows."""
 
     def __init__(self, internals: Internals) -> None:
         self._internals = internals
@@ -136,7 +144,9 @@ class Flows(Mapping[str, OpenFlow]):
         return f"Flows({', '.join(self._names())})"
 
     def _repr_html_(self) -> str:
-        return html.table(Rows({"flow": flow.name, "enabled": flow.enabled} for flow in self.values()))
+        return html.table(
+            Rows({"flow": flow.name, "enabled": flow.enabled} for flow in self.values())
+        )
 
     def _names(self) -> list[str]:
         if self._internals.has_topology:

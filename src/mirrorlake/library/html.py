@@ -8,7 +8,9 @@ from html import escape
 SHOWN_ROWS = 100
 
 
-def table(rows: Sequence[Mapping[str, object]], title: str = "", columns: Sequence[str] | None = None) -> str:
+def table(
+    rows: Sequence[Mapping[str, object]], title: str = "", columns: Sequence[str] | None = None
+) -> str:
     """Rows as a table; `columns` are those shown, all of the rows' for None."""
     caption = f"<b>{escape(title)}</b>" if title else ""
     if not rows:
@@ -17,7 +19,8 @@ def table(rows: Sequence[Mapping[str, object]], title: str = "", columns: Sequen
     head = "".join(f"<th>{escape(name)}</th>" for name in named)
     body = "".join(_row([row.get(name) for name in named]) for row in rows[:SHOWN_ROWS])
     more = f"<p>the first {SHOWN_ROWS} of {len(rows)} rows</p>" if len(rows) > SHOWN_ROWS else ""
-    return f"<div>{caption}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}</div>"
+    table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    return f"<div>{caption}{table}{more}</div>"
 
 
 def sentences(lines: Sequence[str], title: str) -> str:
@@ -46,5 +49,7 @@ def text_of(value: object) -> str:
 
 
 def _row(values: Sequence[object]) -> str:
-    cells = "".join(f"<td>{escape(text_of(value)).replace(chr(10), '<br>')}</td>" for value in values)
+    cells = "".join(
+        f"<td>{escape(text_of(value)).replace(chr(10), '<br>')}</td>" for value in values
+    )
     return f"<tr>{cells}</tr>"

@@ -1,6 +1,8 @@
-"""What stands behind an open lake: the topology, the clusters, the session and the tables, each made when first needed.
+"""What stands behind an open lake: the topology, the clusters, the session and the tables, each
+made when first needed.
 
-No part of the library's face: parts of mirrorlake that stand on it reach below by this, and nothing else should.
+No part of the library's face: parts of mirrorlake that stand on it reach below by this, and nothing
+else should.
 """
 
 import sys
@@ -32,7 +34,8 @@ ENGINES = ("spark", "duckdb")
 
 
 class Internals:
-    """Made by `open`. `config` is the topology file, None for a lake that was named by its place."""
+    """Made by `open`. `config` is the topology file, None for a lake that was named by its
+    place."""
 
     def __init__(
         self,
@@ -54,7 +57,9 @@ class Internals:
         self.config = config
         self.read_only = read_only
         self.short = True  # a session that answers and ends; `run` says otherwise before it is made
-        self.say: Callable[[str], None] | None = None  # gets a line for what making a session does once on a machine
+        self.say: Callable[[str], None] | None = (
+            None  # gets a line for what making a session does once on a machine
+        )
         self.progress: Progress | None = None  # of `run`, for who watches it
         self._start: SessionStart | None = None
         self._topology = topology
@@ -75,7 +80,8 @@ class Internals:
         """The topology. Raises InputError where there is none."""
         if self._topology is None:
             raise InputError(
-                "this lake was opened by its place, and only the topology file says which flows and clusters there "
+                "this lake was opened by its place, and only the topology file says which flows "
+                "and clusters there "
                 'are; open it by that, as in mirrorlake.open("mirrorlake.yml")'
             )
         return self._topology
@@ -109,7 +115,8 @@ class Internals:
         return not self.session_there and starts_its_own()
 
     def begin_session(self) -> SessionStart | None:
-        """Let the session start in the background, if this process has to start it; `spark` waits for it."""
+        """Let the session start in the background, if this process has to start it; `spark` waits
+        for it."""
         if self._start is None and self.starts_session:
             self._start = SessionStart(self._opened)
         return self._start
@@ -123,7 +130,9 @@ class Internals:
         there = SparkSession.getActiveSession() is not None
         session = open_session(self.say, self.short)
         if not there and in_kernel():
-            session.conf.set("spark.sql.repl.eagerEval.enabled", "true")  # a DataFrame then shows its rows inline
+            session.conf.set(
+                "spark.sql.repl.eagerEval.enabled", "true"
+            )  # a DataFrame then shows its rows inline
         return session
 
     @cached_property
@@ -134,17 +143,25 @@ class Internals:
 
     @property
     def stored_id(self) -> str | None:
-        """The identity that the lake says of itself (lake/identity.py), of a folder without a session; None where it
-        has none, or is not there."""
+        """The identity that the lake says of itself (lake/identity.py), of a folder without a
+        session; None where it has none, or is not there."""
         if self.location.path is None:
             return self.tables.stored_id
         root = folder_of(self.location.path, self.directory)
-        return PathTables(root).properties("records").get(PROPERTY) if has_table(root, "records") else None
+        return (
+            PathTables(root).properties("records").get(PROPERTY)
+            if has_table(root, "records")
+            else None
+        )
 
     @property
     def writable(self) -> Lake:
         """The lake to append to: one that is there already. Raises LakeError, InputError."""
-        if self.location.path is not None and self._without_session() and "tables" not in self.__dict__:
+        if (
+            self.location.path is not None
+            and self._without_session()
+            and "tables" not in self.__dict__
+        ):
             if self.read_only:
                 raise LakeError("the lake was opened read-only; open it by the topology file")
             root = folder_of(self.location.path, self.directory)
@@ -162,7 +179,8 @@ class Internals:
 
     @property
     def sessionless(self) -> Reader | None:
-        """The tables as of now, read without a session whatever the engine is; None where only a session can."""
+        """The tables as of now, read without a session whatever the engine is; None where only a
+        session can."""
         if not self._is_folder:
             return None if self.location.warehouse is None else self._warehouse
         self._duck.refresh()
@@ -191,7 +209,9 @@ class Internals:
 
     def _without_session(self) -> bool:
         if self.engine == "duckdb" and not self._is_folder:
-            raise InputError("DuckDB reads a lake that is a folder of this machine; ask with --engine spark")
+            raise InputError(
+                "DuckDB reads a lake that is a folder of this machine; ask with --engine spark"
+            )
         return self.engine != "spark"
 
 

@@ -48,9 +48,10 @@ class OpenLake(Resends):
         lake = mirrorlake.open("mirrorlake.yml")
         lake.run(once=True), lake.status().healthy, lake.rows("SELECT * FROM replication_lag")
 
-    Offsets are positions as Kafka commits them: the next offset to be read. A flow is named `source->target`; one that
-    is unknown raises TopologyError, a KeyError too. What needs the clusters, or writes, needs a lake that was opened by
-    its topology file, and raises InputError otherwise. `internals` is for parts of mirrorlake itself.
+    Offsets are positions as Kafka commits them: the next offset to be read. A flow is named
+    `source->target`; one that is unknown raises TopologyError, a KeyError too. What needs the
+    clusters, or writes, needs a lake that was opened by its topology file, and raises InputError
+    otherwise. `internals` is for parts of mirrorlake itself.
     """
 
     def __init__(self, internals: Internals) -> None:
@@ -62,12 +63,14 @@ class OpenLake(Resends):
 
     @property
     def spark(self) -> "SparkSession":
-        """The session that the lake is read with, made when it is first asked for. Raises MissingJava."""
+        """The session that the lake is read with, made when it is first asked for. Raises
+        MissingJava."""
         return self.internals.spark
 
     @cached_property
     def flows(self) -> Flows:
-        """The flows by name: those of the topology file, or without one those that the lake knows."""
+        """The flows by name: those of the topology file, or without one those that the lake
+        knows."""
         return Flows(self.internals)
 
     def table(self, name: str) -> "DataFrame":
@@ -95,11 +98,13 @@ class OpenLake(Resends):
         return frame
 
     def rows(self, query: str, /, *, limit: int | None = None, **parameters: object) -> Rows:
-        """Run a query in which bare table names mean this lake's; of a folder without Spark. Times are in UTC.
+        """Run a query in which bare table names mean this lake's; of a folder without Spark. Times
+        are in UTC.
 
         Args:
             query: the query, in Spark's SQL; `:name` in it is a parameter.
-            limit: at most so many rows, and `truncated` says whether there are more; all of them for None.
+            limit: at most so many rows, and `truncated` says whether there are more; all of them
+                for None.
             parameters: values of parameters, by name.
 
         Raises:
@@ -116,7 +121,8 @@ class OpenLake(Resends):
         return rows
 
     def arrow(self, query: str, /, **parameters: object) -> "pa.Table":
-        """The same as `rows`, as a table of Arrow: columns have their types without a row too, and times their zone.
+        """The same as `rows`, as a table of Arrow: columns have their types without a row too, and
+        times their zone.
 
         Args:
             query: the query, in Spark's SQL; `:name` in it is a parameter.
@@ -132,10 +138,15 @@ class OpenLake(Resends):
             raise _refused(reader, error) from error
 
     def forget(
-        self, topic: str | Iterable[str], where: str, *, source: str | None = None, dry_run: bool = False
+        self,
+        topic: str | Iterable[str],
+        where: str,
+        *,
+        source: str | None = None,
+        dry_run: bool = False,
     ) -> Forgotten:
-        """Delete the staged records of topics that a predicate picks, as far as no flow needs them any more
-        (docs/forget.md). Source and target keep theirs.
+        """Delete the staged records of topics that a predicate picks, as far as no flow needs them
+        any more (docs/forget.md). Source and target keep theirs.
 
         Args:
             topic: one or more, named as at the source.
@@ -152,9 +163,13 @@ class OpenLake(Resends):
         topics = [topic] if isinstance(topic, str) else list(topic)
         lake, connections = self.internals.tables, self.internals.connections
         kept = connections.topology.maintain.vacuum_hours
-        return Forgotten.from_document(forget(lake, connections, topics, where, source, dry_run, kept))
+        return Forgotten.from_document(
+            forget(lake, connections, topics, where, source, dry_run, kept)
+        )
 
-    def translate(self, flow: str, topic: str, partition: int, offset: int, *, reverse: bool = False) -> Position:
+    def translate(
+        self, flow: str, topic: str, partition: int, offset: int, *, reverse: bool = False
+    ) -> Position:
         """Translate a position from the source to the target of a flow, or back.
 
         Args:
@@ -170,7 +185,9 @@ class OpenLake(Resends):
         self._check(flow)
         if offset < 0 or partition < 0:
             raise InputError("partition and offset count from 0; give the offset that is read next")
-        return Position(**vars(translate(self.internals.reader, flow, topic, partition, offset, reverse)))
+        return Position(
+            **vars(translate(self.internals.reader, flow, topic, partition, offset, reverse))
+        )
 
     def translate_all(
         self, flow: str, positions: Iterable[TopicPartitionOffset], *, reverse: bool = False
@@ -195,7 +212,8 @@ class OpenLake(Resends):
     def status(self) -> Status:
         """How the replication is: flows, lag, open incidents and alerts.
 
-        Without a topology file it is read from the tables alone: neither clusters are asked nor laws checked.
+        Without a topology file it is read from the tables alone: neither clusters are asked nor
+        laws checked.
         """
         known = self.internals
         if not known.has_topology:
@@ -203,7 +221,8 @@ class OpenLake(Resends):
         return Status.from_document(read_status(known.reader, known.connections))
 
     def groups(self, flow: str, groups: Sequence[str] | None = None) -> Groups:
-        """Where consumer groups stand on both sides of a flow, and what a failover now would mean. Asks the clusters.
+        """Where consumer groups stand on both sides of a flow, and what a failover now would mean.
+        Asks the clusters.
 
         Args:
             flow: the flow.
@@ -217,7 +236,8 @@ class OpenLake(Resends):
         return Groups.from_document(read_groups(known.reader, known.connections, resolved, groups))
 
     def plan(self, flows: Sequence[str] | None = None) -> Plan:
-        """Everything that `run` would do to the targets, without doing it. Asks the clusters; needs no session.
+        """Everything that `run` would do to the targets, without doing it. Asks the clusters; needs
+        no session.
 
         Args:
             flows: only these; all that are enabled for None.
@@ -237,16 +257,19 @@ class OpenLake(Resends):
         stop: Event | None = None,
         reader: str = "auto",
     ) -> Rows:
-        """Replicate: land, produce, and keep topics, groups and ACLs alike. Blocks; recorded as a run of MLflow.
+        """Replicate: land, produce, and keep topics, groups and ACLs alike. Blocks; recorded as a
+        run of MLflow.
 
-        A process that is there to run flows begins with this: the local session that an answer makes is one for
-        answers.
+        A process that is there to run flows begins with this: the local session that an answer
+        makes is one for answers.
 
         Args:
             flows: only these; all that are enabled for None.
-            once: end at the end offsets seen at the start; else it ends by `stop`, and follows edits of the file.
+            once: end at the end offsets seen at the start; else it ends by `stop`, and follows
+                edits of the file.
             report: called after each batch, in the flow's thread, with what was produced so far.
-            stop: set it to end; batches in hand are finished. For None an interrupt (Ctrl-C, a notebook's stop) does.
+            stop: set it to end; batches in hand are finished. For None an interrupt (Ctrl-C, a
+                notebook's stop) does.
             reader: how tasks read the stage: auto, files or rows.
 
         Returns:
@@ -254,7 +277,8 @@ class OpenLake(Resends):
 
         Raises:
             TopologyError: flows must not run; nothing was done.
-            ClusterUnusable, LakeError, LeaseTaken: a cluster or the lake cannot be used, or another process runs it.
+            ClusterUnusable, LakeError, LeaseTaken: a cluster or the lake cannot be used, or another
+                process runs it.
             ReplicationError: what an operator has to decide about, after all else has ended.
         """
         from mirrorlake.library.replicating import replicated
@@ -262,9 +286,14 @@ class OpenLake(Resends):
         return replicated(self.internals, flows, once, report, stop, reader)
 
     def incidents(
-        self, flow: str | None = None, topic: str | None = None, partition: int | None = None, kind: str | None = None
+        self,
+        flow: str | None = None,
+        topic: str | None = None,
+        partition: int | None = None,
+        kind: str | None = None,
     ) -> Rows:
-        """What waits for a decision, oldest first, each with its `choices`: a mapping of choice to meaning.
+        """What waits for a decision, oldest first, each with its `choices`: a mapping of choice to
+        meaning.
 
         Args:
             flow, topic, partition, kind: only such ones; None is any.
@@ -290,10 +319,13 @@ class OpenLake(Resends):
 
         Raises:
             InputError: there is none that offers the choice.
-            ClusterUnreachable, ReplicationError: a choice that needs the clusters cannot be carried out.
+            ClusterUnreachable, ReplicationError: a choice that needs the clusters cannot be carried
+                out.
         """
         known = self.internals
-        return Rows(resolve(known.tables, known.connections, Wanted(flow, topic, partition, kind), choice))
+        return Rows(
+            resolve(known.tables, known.connections, Wanted(flow, topic, partition, kind), choice)
+        )
 
     def failover(
         self,
@@ -304,7 +336,8 @@ class OpenLake(Resends):
         force: bool = False,
         drain: bool = True,
     ) -> Moves:
-        """Move consumer groups to the target of a flow: catch up, translate, set, read back. Recorded with MLflow.
+        """Move consumer groups to the target of a flow: catch up, translate, set, read back.
+        Recorded with MLflow.
 
         Args:
             flow: the flow.
@@ -317,7 +350,8 @@ class OpenLake(Resends):
             InputError: a group is nowhere.
             ClusterUnusable: the target cannot be used.
             LeaseTaken: another process moves groups between these clusters.
-            LakeError: the lake was opened to be read; it is then for a dry run, or for `drain=False`.
+            LakeError: the lake was opened to be read; it is then for a dry run, or for
+                `drain=False`.
         """
         return moved(self.internals, self.flows[flow].name, False, groups, dry_run, force, drain)
 
@@ -330,7 +364,8 @@ class OpenLake(Resends):
         force: bool = False,
         drain: bool = True,
     ) -> Moves:
-        """Move consumer groups from the target of a flow back to its source; as `failover` in all else."""
+        """Move consumer groups from the target of a flow back to its source; as `failover` in all
+        else."""
         return moved(self.internals, self.flows[flow].name, True, groups, dry_run, force, drain)
 
     def migrate(
@@ -344,7 +379,8 @@ class OpenLake(Resends):
         dry_run: bool = False,
         inexact: bool = False,
     ) -> Migrated:
-        """Move consumer groups on the target of a flow from MirrorMaker 2's copies of topics to ours (docs/migrate.md).
+        """Move consumer groups on the target of a flow from MirrorMaker 2's copies of topics to
+        ours (docs/migrate.md).
 
         Args:
             flow: the flow, which mirrors the same topics beside MirrorMaker 2 under other names.
@@ -360,19 +396,31 @@ class OpenLake(Resends):
             ClusterUnusable: a cluster cannot be asked.
             LeaseTaken: another process moves groups between these clusters.
         """
-        from mirrorlake.library.moving import migrated  # Kafka's consumers, which other answers do without
+        from mirrorlake.library.moving import (
+            migrated,
+        )  # Kafka's consumers, which other answers do without
         from mirrorlake.migrate.migration import Wave
 
-        return migrated(self.internals, self.flows[flow].name, Wave(topics, groups, copies, rollback, dry_run, inexact))
+        return migrated(
+            self.internals,
+            self.flows[flow].name,
+            Wave(topics, groups, copies, rollback, dry_run, inexact),
+        )
 
     def maintain(
-        self, *, retention_days: int | None = None, vacuum_hours: int | None = None, dry_run: bool = False
+        self,
+        *,
+        retention_days: int | None = None,
+        vacuum_hours: int | None = None,
+        dry_run: bool = False,
     ) -> Upkeep:
-        """Delete old records that every flow has produced, and old history; compact tables; remove unused files.
+        """Delete old records that every flow has produced, and old history; compact tables; remove
+        unused files.
 
         Args:
             retention_days: keep records for so many days; what the topology file says for None.
-            vacuum_hours: keep files that no version needs for so many hours; what the topology file says for None.
+            vacuum_hours: keep files that no version needs for so many hours; what the topology file
+                says for None.
             dry_run: change nothing.
 
         Raises:
@@ -404,7 +452,8 @@ class OpenLake(Resends):
         report: Callable[[Verified], None] | None = None,
         stop: Event | None = None,
     ) -> Verified:
-        """Compare source, stage and target by content, and note it in `audits`; it goes on where the last one ended.
+        """Compare source, stage and target by content, and note it in `audits`; it goes on where
+        the last one ended.
 
         Args:
             flows: only these; all that are enabled for None.
@@ -423,7 +472,9 @@ class OpenLake(Resends):
             InputError: no flow has brought such a topic.
             ClusterUnusable: a cluster cannot be read; what was compared before is noted.
         """
-        from mirrorlake.library.verifying import verified  # Kafka's consumers, which other answers do without
+        from mirrorlake.library.verifying import (
+            verified,
+        )  # Kafka's consumers, which other answers do without
         from mirrorlake.verify.plan import Choice
 
         first, last = offsets or (None, None)
@@ -431,8 +482,8 @@ class OpenLake(Resends):
         return verified(self.internals, flows, topics, choice, max_mb_per_s, watch, report, stop)
 
     def _check(self, flow: str) -> None:
-        """Raise TopologyError for a flow that the topology file has not; without one the map itself decides, and
-        it does of a replay or a restore."""
+        """Raise TopologyError for a flow that the topology file has not; without one the map itself
+        decides, and it does of a replay or a restore."""
         if self.internals.has_topology and not is_resend(flow):
             self.flows[flow]
 

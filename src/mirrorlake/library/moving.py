@@ -1,4 +1,5 @@
-"""Groups moved, and recorded as a run of MLflow; what would be moved starts no session and is not recorded."""
+"""Groups moved, and recorded as a run of MLflow; what would be moved starts no session and is not
+recorded."""
 
 import time
 from collections.abc import Sequence
@@ -14,13 +15,24 @@ if TYPE_CHECKING:  # it compares records, by what other answers do without
 
 
 def moved(
-    known: Internals, flow: str, reverse: bool, groups: Sequence[str] | None, dry_run: bool, force: bool, drain: bool
+    known: Internals,
+    flow: str,
+    reverse: bool,
+    groups: Sequence[str] | None,
+    dry_run: bool,
+    force: bool,
+    drain: bool,
 ) -> Moves:
-    """Move groups of a flow to its target, or with `reverse` to its source. Raises as `OpenLake.failover` says."""
+    """Move groups of a flow to its target, or with `reverse` to its source. Raises as
+    `OpenLake.failover` says."""
     direction = Direction(known.topology.flow(flow), reverse)
-    options = MoveOptions(None if groups is None else tuple(dict.fromkeys(groups)), dry_run, force, drain)
+    options = MoveOptions(
+        None if groups is None else tuple(dict.fromkeys(groups)), dry_run, force, drain
+    )
     if dry_run:
-        return Moves.from_document(planned_moves(known.reader, known.connections, direction, options))
+        return Moves.from_document(
+            planned_moves(known.reader, known.connections, direction, options)
+        )
     from mirrorlake.tracking.runs import tracked  # a plan needs neither Spark nor MLflow
 
     known.connections.admin(
@@ -37,8 +49,11 @@ def moved(
 
 
 def migrated(known: Internals, flow: str, wave: "Wave") -> Migrated:
-    """Move a wave of groups between MirrorMaker 2's copies and ours. Raises as `OpenLake.migrate` says."""
+    """Move a wave of groups between MirrorMaker 2's copies and ours. Raises as `OpenLake.migrate`
+    says."""
     from mirrorlake.migrate.migration import migrate
 
     lake = None if wave.dry_run else known.writable
-    return Migrated.from_document(migrate(lake, known.reader, known.connections, known.topology.flow(flow), wave))
+    return Migrated.from_document(
+        migrate(lake, known.reader, known.connections, known.topology.flow(flow), wave)
+    )

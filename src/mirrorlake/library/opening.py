@@ -26,17 +26,20 @@ def open(
 ) -> OpenLake:
     """Open a lake: by the topology file, or by the place of its tables, to read them.
 
-    Starts nothing: the session, the tables and the clusters are opened by the first call that needs them, which
-    raises LakeError, MissingJava or ClusterUnusable where they cannot be.
+    Starts nothing: the session, the tables and the clusters are opened by the first call that needs
+    them, which raises LakeError, MissingJava or ClusterUnusable where they cannot be.
 
     Args:
         topology: the topology file. With it everything can be asked, and done.
-        catalog, schema: where the tables are in Unity Catalog. Reading needs SELECT on them and no more rights.
-        path: the folder of a lake, which a mount of object storage may be. A URL is refused (LakeError).
-        read_only: open the topology's lake to be read: nothing is made in it, and nothing can be produced from it.
+        catalog, schema: where the tables are in Unity Catalog. Reading needs SELECT on them and no
+            more rights.
+        path: the folder of a lake, which a mount of object storage may be. A URL is refused
+            (LakeError).
+        read_only: open the topology's lake to be read: nothing is made in it, and nothing can be
+            produced from it.
         spark: the session to use; the active one, or a local one, for None.
-        engine: what answers that are no DataFrames are read by: "duckdb", which is the default for a folder and needs
-            no session, or "spark", the default for a catalog.
+        engine: what answers that are no DataFrames are read by: "duckdb", which is the default for
+            a folder and needs no session, or "spark", the default for a catalog.
 
     Returns:
         The lake.
@@ -52,5 +55,9 @@ def open(
     if topology is None and path is not None and catalog is None and schema is None:
         return OpenLake(Internals(Location(path=str(path)), Path.cwd(), spark=spark, engine=engine))
     if topology is None and path is None and catalog and schema:
-        return OpenLake(Internals(Location(catalog=catalog, schema=schema), Path.cwd(), spark=spark, engine=engine))
+        return OpenLake(
+            Internals(
+                Location(catalog=catalog, schema=schema), Path.cwd(), spark=spark, engine=engine
+            )
+        )
     raise InputError("open a lake by one of: a topology file; path; catalog and schema")

@@ -22,7 +22,9 @@ def planned(known: Internals, flows: Sequence[str] | None) -> Plan:
     """Plan flows. Raises as `OpenLake.plan` says."""
     wanted = known.topology.active_flows(flows)
     lake = known.sessionless
-    return Plan.from_document(make_plan(known.connections, wanted, WrittenChanges(lake), lake, _staged(lake)))
+    return Plan.from_document(
+        make_plan(known.connections, wanted, WrittenChanges(lake), lake, _staged(lake))
+    )
 
 
 def _staged(lake: Reader | None) -> Staged:
@@ -40,8 +42,8 @@ class _StagedFiles:
         self._stage = StageFiles(lake)
 
     def ends(self, alias: str) -> Mapping[TopicAndPartition, int]:
-        """Where landing of each partition of a cluster goes on: behind its last record, or behind the markers that a
-        sample says were covered."""
+        """Where landing of each partition of a cluster goes on: behind its last record, or behind
+        the markers that a sample says were covered."""
         ends = {key: end for key, (_, end) in self._stage.ends(alias).items()}
         for row in self._lake.table_rows("replication_lag"):
             key = row["topic"], row["partition"]
@@ -50,10 +52,15 @@ class _StagedFiles:
         return ends
 
     def waiting(self, flow: str, alias: str, topics: Collection[str]) -> tuple[int, int | None]:
-        """Records of topics that are staged and not in the flow's map, and their bytes where these are not many."""
+        """Records of topics that are staged and not in the flow's map, and their bytes where these
+        are not many."""
         ends = map_ends(self._lake.query_rows("mapped_ends", flow=flow))
         with self._stage.reading() as index:
-            here = {name: partitions for name, partitions in index.topics(alias).items() if name in topics}
+            here = {
+                name: partitions
+                for name, partitions in index.topics(alias).items()
+                if name in topics
+            }
             places, count = waiting_places(here, ends)
         if not places or count > COUNTED_RECORDS:
             return count, None if places else 0

@@ -1,6 +1,7 @@
 """How a run is going: the phases of its start, then each flow's figures, for who watches it.
 
-Each phase is a line of the log when it is over. Threads of all flows report here, and who watches asks `now`.
+Each phase is a line of the log when it is over. Threads of all flows report here, and who watches
+asks `now`.
 """
 
 import logging
@@ -24,9 +25,9 @@ RATE_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class FlowProgress:
-    """A flow as of now. None is not known yet: lag before the first sample, latency (of the newest batch, p50 and p99)
-    before the first batch. `short_batches` were produced by the driver itself, not by Spark's tasks; `open_incidents`
-    are those that this process knows of."""
+    """A flow as of now. None is not known yet: lag before the first sample, latency (of the newest
+    batch, p50 and p99) before the first batch. `short_batches` were produced by the driver itself,
+    not by Spark's tasks; `open_incidents` are those that this process knows of."""
 
     flow: str
     records: int
@@ -65,8 +66,8 @@ class Progress:
 
     @contextmanager
     def phase(self, name: str, since: float | None = None) -> Iterator[None]:
-        """The block is a phase of the start; `since` is when it began, if that was earlier. One that fails is not
-        reported: the error is."""
+        """The block is a phase of the start; `since` is when it began, if that was earlier. One
+        that fails is not reported: the error is."""
         began = self._clock() if since is None else since
         self._phase = name, began
         try:
@@ -74,7 +75,9 @@ class Progress:
         finally:
             self._phase = None
         seconds = round(self._clock() - began, 1)
-        logger.info("%s: %.1f s", name, seconds, extra={"facts": {"phase": name, "seconds": seconds}})
+        logger.info(
+            "%s: %.1f s", name, seconds, extra={"facts": {"phase": name, "seconds": seconds}}
+        )
 
     def current_phase(self) -> tuple[str, float] | None:
         """The phase that goes on, and its seconds so far."""
@@ -102,7 +105,12 @@ class Progress:
         if first:
             seconds = round(now - self._began, 1)
             facts = {"flow": flow, "seconds": seconds}
-            logger.info("flow %s: first records at the target after %.1f s", flow, seconds, extra={"facts": facts})
+            logger.info(
+                "flow %s: first records at the target after %.1f s",
+                flow,
+                seconds,
+                extra={"facts": facts},
+            )
 
     def sampled(self, flow: str, lag: "FlowLag") -> None:
         """A sample of positions was written."""
@@ -114,10 +122,13 @@ class Progress:
         incidents, now = self.incidents(), self._clock()
         with self._use:
             return [
-                self._flow_progress(name, counts, now, incidents.get(name, 0)) for name, counts in self._flows.items()
+                self._flow_progress(name, counts, now, incidents.get(name, 0))
+                for name, counts in self._flows.items()
             ]
 
-    def _flow_progress(self, name: str, counts: _FlowCounts, now: float, incidents: int) -> FlowProgress:
+    def _flow_progress(
+        self, name: str, counts: _FlowCounts, now: float, incidents: int
+    ) -> FlowProgress:
         _forget(counts, now)
         seconds = max(1.0, min(RATE_SECONDS, now - self._began))
         rate = round(sum(count for _, count in counts.recent) / seconds, 1)

@@ -42,7 +42,8 @@ def replicated(
     check_wanted(topology.tracking)
     # Where no record goes through the JVM, what makes that fast costs more than it ever gives back.
     known.short = topology.lake.path is not None and reader != "rows" and native_problem() is None
-    # Nor is a session needed by a run with an end that finds few records: it starts when there are many.
+    # Nor is a session needed by a run with an end that finds few records: it starts when there are
+    # many.
     later = once and known.short and known.starts_session
     flows = topology.active_flows(names)
     progress = known.progress or Progress()
@@ -52,8 +53,14 @@ def replicated(
     with progress.phase("asking the clusters"):
         judge(None, known.connections, flows, lake_exists(topology.lake, topology.directory))
     check_location(topology.lake, topology.directory)
-    facts = {"flows": " ".join(flow.name for flow in flows), "once": str(once).lower(), "reader": reader}
-    options = RunOptions(once, reader, None if once else known.config, None if names is None else tuple(names))
+    facts = {
+        "flows": " ".join(flow.name for flow in flows),
+        "once": str(once).lower(),
+        "reader": reader,
+    }
+    options = RunOptions(
+        once, reader, None if once else known.config, None if names is None else tuple(names)
+    )
     counts = _Counts([flow.name for flow in flows], reader, progress, report)
     with stopping(stop) as ending:
         if start is not None:
@@ -69,7 +76,9 @@ def replicated(
                 tables = known.tables
             if start is not None:
                 _prepare_behind(tables)
-            replicator = Replicator(tables, known.connections, flows, options, counts.batch, ending, counts.sampled)
+            replicator = Replicator(
+                tables, known.connections, flows, options, counts.batch, ending, counts.sampled
+            )
             progress.incidents = replicator.event_log.incidents.open_counts
             replicator.run()
             if later and known.session_there:
@@ -79,8 +88,8 @@ def replicated(
 
 
 def _prepare_behind(tables: Lake) -> None:
-    """Have a fresh session do, while the clusters are asked, what the first batch would wait for: learn of the lake,
-    and start the process that Python workers are forked from."""
+    """Have a fresh session do, while the clusters are asked, what the first batch would wait for:
+    learn of the lake, and start the process that Python workers are forked from."""
 
     def prepare() -> None:
         from mirrorlake.spark.session import start_workers
@@ -97,7 +106,9 @@ def _prepare_behind(tables: Lake) -> None:
 class _Counts:
     """What each flow has produced, counted for the answer and reported to those that listen."""
 
-    def __init__(self, flows: Sequence[str], reader: str, progress: Progress, report: Report | None) -> None:
+    def __init__(
+        self, flows: Sequence[str], reader: str, progress: Progress, report: Report | None
+    ) -> None:
         self.listeners: list[Progress | Tracked] = [progress]
         self._totals = {name: Produced(name, 0, 0, 0, reader) for name in flows}
         self._reader = reader
@@ -110,7 +121,10 @@ class _Counts:
         for listener in self.listeners:
             listener.batch(name, batch)
         total = self._totals.get(name, Produced(name, 0, 0, 0, self._reader))
-        records, short = total.records + batch.record_count, total.short_batches + (batch.way == "short")
+        records, short = (
+            total.records + batch.record_count,
+            total.short_batches + (batch.way == "short"),
+        )
         self._totals[name] = Produced(name, records, total.batches + 1, short, batch.reader)
         if self._report is not None:
             self._report(self._totals[name])
@@ -123,7 +137,10 @@ class _Counts:
     def of_flows(self) -> dict[str, dict[str, int]]:
         """Records, batches and short batches by flow."""
         names = "records", "batches", "short_batches"
-        return {flow: {name: getattr(counts, name) for name in names} for flow, counts in self._totals.items()}
+        return {
+            flow: {name: getattr(counts, name) for name in names}
+            for flow, counts in self._totals.items()
+        }
 
     def rows(self) -> Rows:
         """The same as an answer."""
@@ -132,7 +149,8 @@ class _Counts:
 
 @contextmanager
 def stopping(given: threading.Event | None) -> Iterator[threading.Event]:
-    """The event that ends it; where none is given, one that an interrupt of the main thread sets meanwhile."""
+    """The event that ends it; where none is given, one that an interrupt of the main thread sets
+    meanwhile."""
     event = given or threading.Event()
     if given is not None or threading.current_thread() is not threading.main_thread():
         yield event

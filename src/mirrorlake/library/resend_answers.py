@@ -19,9 +19,14 @@ if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
 def planned_answer(planned: "Planned") -> Resent:
     """What would be sent."""
     warnings = [*planned.warnings]
-    warnings += [f"topic {topic.name} would be made with {topic.partitions} partitions" for topic in planned.makes]
+    warnings += [
+        f"topic {topic.name} would be made with {topic.partitions} partitions"
+        for topic in planned.makes
+    ]
     if planned.continued:
-        warnings.append(f"{planned.resend.name} has begun before; it would go on with what it has not sent")
+        warnings.append(
+            f"{planned.resend.name} has begun before; it would go on with what it has not sent"
+        )
     examples = [
         {
             **row,
@@ -45,8 +50,14 @@ def with_extras(resent: Resent, done: "ExtrasDone", reached: Sequence[Mapping[st
         for row in reached
     )
     warnings = [*resent.warnings, *done.warnings]
-    warnings += [f"{row['topic']}: {row['after']} is not set: {row['error']}" for row in done.configs if row["error"]]
-    warnings += [f"an ACL on {row['name']} is not made: {row['error']}" for row in done.acls if row["error"]]
+    warnings += [
+        f"{row['topic']}: {row['after']} is not set: {row['error']}"
+        for row in done.configs
+        if row["error"]
+    ]
+    warnings += [
+        f"an ACL on {row['name']} is not made: {row['error']}" for row in done.acls if row["error"]
+    ]
     warnings += [
         f"group {row['group']}, {row['to_topic']}-{row['partition']}: {row['detail']}"
         for row in done.groups
@@ -75,7 +86,9 @@ def sent_answer(planned: "Planned", outcome: "Outcome") -> Resent:
     """What was sent."""
     resend = planned.resend
     if not resend.records and resend.kind == "replay":
-        return Resent(Rows(), None, False, False, True, warnings=["no record is picked; nothing was done"])
+        return Resent(
+            Rows(), None, False, False, True, warnings=["no record is picked; nothing was done"]
+        )
     topics, warnings = [], [*planned.warnings, *(str(error) for error in outcome.refused)]
     if not outcome.complete and not outcome.refused:
         warnings.append("not all of it is done; the same call goes on")
@@ -84,24 +97,32 @@ def sent_answer(planned: "Planned", outcome: "Outcome") -> Resent:
         topics.append(_topic(part, records))
         if outcome.complete and part.picked and records != part.records:
             left = part.records - records
-            warnings.append(f"{part.topic}: {left:,} records were refused again, or are gone; they stay parked")
+            warnings.append(
+                f"{part.topic}: {left:,} records were refused again, or are gone; they stay parked"
+            )
         elif outcome.complete and records != part.records:
             warnings.append(
-                f"{part.topic}: {part.records:,} records were picked when it began and {records:,} are sent; the "
-                "others have been deleted from the stage since"
+                f"{part.topic}: {part.records:,} records were picked when it began and {records:,} "
+                "are sent; the others have been deleted from the stage since"
             )
-    return Resent(Rows(topics), resend.name, False, planned.continued, outcome.complete, warnings=warnings)
+    return Resent(
+        Rows(topics), resend.name, False, planned.continued, outcome.complete, warnings=warnings
+    )
 
 
 def together(parts: Sequence[Resent], dry_run: bool) -> Resent:
     """What became of the parked records of several flows, as one answer."""
     some = [part for part in parts if part.topics]
-    behind = ["they come out of order: records behind them in their partitions are at the target already"]
+    behind = [
+        "they come out of order: records behind them in their partitions are at the target already"
+    ]
     return Resent(
         Rows(row for part in some for row in part.topics),
         ", ".join(part.flow for part in some if part.flow) or None,
         dry_run,
         any(part.continued for part in some),
         not dry_run and all(part.complete for part in parts),
-        warnings=[*(line for part in some for line in part.warnings), *behind] if some else ["nothing is parked"],
+        warnings=[*(line for part in some for line in part.warnings), *behind]
+        if some
+        else ["nothing is parked"],
     )

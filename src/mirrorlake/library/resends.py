@@ -44,15 +44,18 @@ class Resends:
         report: Report | None = None,
         stop: Event | None = None,
     ) -> Resent:
-        """Send staged records of a topic that a predicate picks to a topic: in their order, each once, also when it is
-        killed and called again.
+        """Send staged records of a topic that a predicate picks to a topic: in their order, each
+        once, also when it is killed and called again.
 
         Args:
             topic: the topic, named as at its source.
-            where: a condition in Spark's SQL about the columns of `records`; it has to give the same answer each time.
+            where: a condition in Spark's SQL about the columns of `records`; it has to give the
+                same answer each time.
             to: the topic that gets them; made if missing.
-            source: the cluster that they were read from; may be left out where only one has such a topic.
-            cluster: the cluster to send them to; may be left out where flows from there lead to only one.
+            source: the cluster that they were read from; may be left out where only one has such a
+                topic.
+            cluster: the cluster to send them to; may be left out where flows from there lead to
+                only one.
             max_records: only the first ones, in the order of partition and offset.
             rate: at most so many records a second, on average.
             into_mirror: let `to` be a topic that a flow writes to.
@@ -81,11 +84,21 @@ class Resends:
         for alias in (source, cluster):
             _check_cluster(known, alias)
         if cluster is not None:
-            known.connections.admin(cluster).cluster_id()  # before Spark starts, so that it is reported within seconds
+            known.connections.admin(
+                cluster
+            ).cluster_id()  # before Spark starts, so that it is reported within seconds
         stage = StageFiles(known.tables)
         source = source or _source_of(known, stage, topic)
         asked = ReplayRequest(
-            *(source, topic, where, cluster or _target_of(known, source), to, max_records, into_mirror),
+            *(
+                source,
+                topic,
+                where,
+                cluster or _target_of(known, source),
+                to,
+                max_records,
+                into_mirror,
+            ),
             *(start_over, private),
         )
         replay = Replay(known.tables, known.connections, stage, asked)
@@ -106,8 +119,8 @@ class Resends:
         report: Report | None = None,
         stop: Event | None = None,
     ) -> Resent:
-        """Send parked records to their flows' own topics, once their limits were raised: out of order, each once.
-        What is refused again stays parked.
+        """Send parked records to their flows' own topics, once their limits were raised: out of
+        order, each once. What is refused again stays parked.
 
         Args:
             flow: of this flow; of all flows of the file for None.
@@ -137,10 +150,15 @@ class Resends:
         with stopping(stop) as ending, _in_a_sentence("the replay"):
             for resolved in map(known.topology.flow, names):
                 replay = ParkedReplay(
-                    known.tables, known.connections, stage, ParkedReplayRequest(resolved, topic, start_over)
+                    known.tables,
+                    known.connections,
+                    stage,
+                    ParkedReplayRequest(resolved, topic, start_over),
                 )
                 replays.append(
-                    planned_answer(replay.plan()) if dry_run else sent_answer(*replay.run(ending, rate, count))
+                    planned_answer(replay.plan())
+                    if dry_run
+                    else sent_answer(*replay.run(ending, rate, count))
                 )
         return together(replays, dry_run)
 
@@ -160,19 +178,22 @@ class Resends:
         report: Report | None = None,
         stop: Event | None = None,
     ) -> Resent:
-        """Send whole topics from the stage to a cluster that has nothing in them: as they were, in their order, in the
-        same partitions, each record once, also when it is killed and called again. The source is asked for nothing.
+        """Send whole topics from the stage to a cluster that has nothing in them: as they were, in
+        their order, in the same partitions, each record once, also when it is killed and called
+        again. The source is asked for nothing.
 
         Args:
             source: the cluster that the topics were read from; it may be gone.
-            target: the cluster to make them on; the source's alias where that is the one to be filled again.
+            target: the cluster to make them on; the source's alias where that is the one to be
+                filled again.
             topics: patterns of whole names; all that the lake has for none.
-            as_of: a time: what the lake had by then, and what came later that is stamped with a time up to it. A
-                transaction of the source is there with all of its records or with none.
-            below: by (topic, partition) the offset behind the last one that is restored; a partition that is not named
-                is restored whole.
-            extras: some of "configs", "acls" and "groups": what belongs to topics beside their records, as it was;
-                groups read on exactly behind what they had committed.
+            as_of: a time: what the lake had by then, and what came later that is stamped with a
+                time up to it. A transaction of the source is there with all of its records or with
+                none.
+            below: by (topic, partition) the offset behind the last one that is restored; a
+                partition that is not named is restored whole.
+            extras: some of "configs", "acls" and "groups": what belongs to topics beside their
+                records, as it was; groups read on exactly behind what they had committed.
             rename: how topics are named at the target, as a flow's `policy`.
             compacted: only the last value of each key of a partition, and records without a key.
             start_over: start over, though the same restore has begun and not ended.
@@ -181,7 +202,8 @@ class Resends:
             stop: set it to end after the batch in hand; for None an interrupt does.
 
         Raises:
-            InputError: it cannot be done so, or a topic at the target holds records; nothing was done.
+            InputError: it cannot be done so, or a topic at the target holds records; nothing was
+                done.
             ClusterUnusable: the target does not answer.
             LeaseTaken: another process restores to there.
             ReplicationError: the target refused a topic or records.
@@ -197,13 +219,19 @@ class Resends:
             raise InputError("name a time or offsets, not both")
         for name in extras:
             if name not in ALL:
-                raise InputError(f"{name} cannot be restored{nearest(name, ALL)}; what can is {', '.join(ALL)}")
+                raise InputError(
+                    f"{name} cannot be restored{nearest(name, ALL)}; what can is {', '.join(ALL)}"
+                )
         known = self.internals
         for alias in (source, target):
             _check_cluster(known, alias)
-        known.connections.admin(target).cluster_id()  # before Spark starts, so that it is reported within seconds
+        known.connections.admin(
+            target
+        ).cluster_id()  # before Spark starts, so that it is reported within seconds
         offsets = dict(below or {})
-        words: dict[str, Any] = {"below": [[*place, end] for place, end in sorted(offsets.items())]} if offsets else {}
+        words: dict[str, Any] = (
+            {"below": [[*place, end] for place, end in sorted(offsets.items())]} if offsets else {}
+        )
         until_ms = None if as_of is None else int(as_of.timestamp() * 1_000)
         if until_ms is not None:
             words = {"as_of_ms": until_ms}
@@ -251,22 +279,29 @@ def _check_cluster(known: Internals, alias: str | None) -> None:
 
 
 def _source_of(known: Internals, stage: "StageFiles", topic: str) -> str:
-    """The one cluster of which the lake has a topic. Raises InputError where there is none, or more than one."""
+    """The one cluster of which the lake has a topic. Raises InputError where there is none, or more
+    than one."""
     with stage.reading() as index:
         aliases = [alias for alias in known.topology.clusters if topic in index.topics(alias)]
     if len(aliases) == 1:
         return aliases[0]
     if not aliases:
         raise InputError(f"the lake has no records of a topic {topic}")
-    raise InputError(f"the lake has a topic {topic} of clusters {' and '.join(aliases)}; say which one with --from")
+    raise InputError(
+        f"the lake has a topic {topic} of clusters {' and '.join(aliases)}; say which one with "
+        "--from"
+    )
 
 
 def _target_of(known: Internals, source: str) -> str:
-    """The one cluster that flows from a source lead to. Raises InputError where there is none, or more than one."""
+    """The one cluster that flows from a source lead to. Raises InputError where there is none, or
+    more than one."""
     topology = known.topology
     targets = {flow.target for flow in map(topology.flow, topology.flows) if flow.source == source}
     if len(targets) != 1:
-        raise InputError(f"say with --cluster which one of {', '.join(topology.clusters)} gets the records")
+        raise InputError(
+            f"say with --cluster which one of {', '.join(topology.clusters)} gets the records"
+        )
     return targets.pop()
 
 

@@ -14,21 +14,25 @@ class Resent(Answer):
         lake.restore("east", "west", topics=["orders"], dry_run=True).topics
 
     Attributes:
-        topics: topic, target_topic and records of each; records are those at the target, of earlier calls of the same
-            resend too.
-        flow: what the resend is called in the map and in `changes`; None where nothing was to be sent.
+        topics: topic, target_topic and records of each; records are those at the target, of earlier
+            calls of the same resend too.
+        flow: what the resend is called in the map and in `changes`; None where nothing was to be
+            sent.
         dry_run: nothing was done.
         continued: it had begun before, and went on.
         complete: all of it is at the target. If not, the same call goes on.
-        examples: of a dry run of a replay the first records: partition, offset, timestamp, key, and value up to some
-            bytes, as text.
+        examples: of a dry run of a replay the first records: partition, offset, timestamp, key, and
+            value up to some bytes, as text.
         warnings: what to know about it, a sentence each.
-        reached: of a restore topic, partition, end and newest_at of each partition: the source offset behind its last
-            record, and the time of its newest one.
-        configs: of a restore that was asked for them: topic, before, after and error of each that is set.
-        acls: the same: pattern, name, principal, host, operation, permission and error of each that is made.
-        groups: the same: group, topic, partition and position at the source, to_topic and to_position, what was done
-            ("moved", "would move", "there", "kept", "failed"), and detail.
+        reached: of a restore topic, partition, end and newest_at of each partition: the source
+            offset behind its last record, and the time of its newest one.
+        configs: of a restore that was asked for them: topic, before, after and error of each that
+            is set.
+        acls: the same: pattern, name, principal, host, operation, permission and error of each that
+            is made.
+        groups: the same: group, topic, partition and position at the source, to_topic and
+            to_position, what was done ("moved", "would move", "there", "kept", "failed"), and
+            detail.
     """
 
     topics: Rows
@@ -52,7 +56,11 @@ class Resent(Answer):
         done = "would be sent" if self.dry_run else "were sent"
         title = html.heading(f"{self.records:,} records {done}", self.complete or self.dry_run)
         parts = [title, html.table(self.topics, "topics")]
-        tables = {"the first ones": self.examples, "up to where": self.reached, "configs": self.configs}
+        tables = {
+            "the first ones": self.examples,
+            "up to where": self.reached,
+            "configs": self.configs,
+        }
         tables |= {"ACLs": self.acls, "groups": self.groups}
         parts += [html.table(rows, title) for title, rows in tables.items() if rows]
         return "".join([*parts, html.sentences(self.warnings, "to know")])

@@ -4,7 +4,10 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.library.answers import Rows, Status
 from mirrorlake.run.attention import attention, standing
 
-UNASKED = "the clusters were not asked, and laws not checked: the lake was opened without its topology file"
+UNASKED = (
+    "the clusters were not asked, and laws not checked: the lake was opened without its "
+    "topology file"
+)
 
 
 def status_of_tables(tables: Reader) -> Status:
@@ -16,8 +19,12 @@ def status_of_tables(tables: Reader) -> Status:
         flows=Rows({**row, "enabled": None, "standing": standing(row)} for row in flows),
         topics=Rows(tables.query_rows("topic_lag")),
         incidents=Rows(incidents),
-        alerts=Rows(sorted(alerts, key=lambda row: (row["flow"], row["alert"], row["topic"] or ""))),
+        alerts=Rows(
+            sorted(alerts, key=lambda row: (row["flow"], row["alert"], row["topic"] or ""))
+        ),
         unchecked=[UNASKED],
-        proofs=Rows(sorted(tables.table_rows("proof_status"), key=lambda row: (row["flow"], row["topic"]))),
+        proofs=Rows(
+            sorted(tables.table_rows("proof_status"), key=lambda row: (row["flow"], row["topic"]))
+        ),
         attention=attention(incidents, alerts),
     )

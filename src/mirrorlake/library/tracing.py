@@ -25,13 +25,17 @@ class Trace(Answer):
     Attributes:
         flow, topic, partition, offset: the record, by its source offset.
         generation: of its topic; None where the record is not in the stage.
-        state: at_target, target_gone, echo, given_up, refused, blocked, stopped, paused, disabled, not_running,
-            waiting, parked, replayed, removed, lost, beyond_end, before_start or no_record (docs/trace.md).
+        state: at_target, target_gone, echo, given_up, refused, blocked, stopped, paused, disabled,
+            not_running, waiting, parked, replayed, removed, lost, beyond_end, before_start or
+            no_record (docs/trace.md).
         needs_somebody: it does not go on before an operator acts.
         sentence: the state in words, with what to do.
-        target_topic, target_partition, target_offset: where it is at the target; None where it is not.
-        latency_ms: `landing` (timestamp to stage), `producing` (stage to the target's acknowledgement), `replication`.
-        stages: `stage` (written, landed, produced, read), `at`, `after_ms` and what is `said`, one after another.
+        target_topic, target_partition, target_offset: where it is at the target; None where it is
+            not.
+        latency_ms: `landing` (timestamp to stage), `producing` (stage to the target's
+            acknowledgement), `replication`.
+        stages: `stage` (written, landed, produced, read), `at`, `after_ms` and what is `said`, one
+            after another.
         held_up: `what` held it up, `since`, `until` (None: still), and what is `said`.
         readers: where groups of both sides stand, and whether that `is_past` the record.
         incidents, changes: of the partition, the topic and the flow while it was on its way.
@@ -60,23 +64,41 @@ class Trace(Answer):
         yield f"{self.topic}-{self.partition} offset {self.offset}, {self.flow}: {self.sentence}"
         for row in self.stages:
             after = "" if row["after_ms"] is None else duration(row["after_ms"])
-            yield f"  {_clock(row['at'])}  {'+' + after if after and after[0] != '-' else after:>14}  {row['said']}"
+            yield (
+                f"  {_clock(row['at'])}  "
+                f"{'+' + after if after and after[0] != '-' else after:>14}  {row['said']}"
+            )
         if self.latency_ms["replication"] is not None:
-            yield f"  {duration(self.latency_ms['replication'])} from its timestamp to the target's acknowledgement"
+            yield (
+                f"  {duration(self.latency_ms['replication'])} from its timestamp to the "
+                "target's acknowledgement"
+            )
         for row in self.held_up:
-            until = "" if row["until"] == row["since"] else f" to {_clock(row['until']) if row['until'] else 'now'}"
+            until = (
+                ""
+                if row["until"] == row["since"]
+                else f" to {_clock(row['until']) if row['until'] else 'now'}"
+            )
             how = "meanwhile" if row["what"] == "change" else f"held up by {row['what']}"
             yield f"  {how}, {_clock(row['since'])}{until}: {row['said']}"
         if not self.held_up and self.stages:
             yield "  nothing that the lake knows of held it up"
-        behind = ", ".join(f"{row['group_id']} ({row['side']})" for row in self.readers if not row["is_past"])
+        behind = ", ".join(
+            f"{row['group_id']} ({row['side']})" for row in self.readers if not row["is_past"]
+        )
         if behind:
             yield f"  not yet read past by: {behind}"
 
     def _repr_html_(self) -> str:
-        parts = [html.heading(f"{self.topic}-{self.partition} offset {self.offset}", not self.needs_somebody)]
+        parts = [
+            html.heading(
+                f"{self.topic}-{self.partition} offset {self.offset}", not self.needs_somebody
+            )
+        ]
         parts += [html.sentences([self.sentence], self.state), html.table(self.stages, "stages")]
-        return "".join([*parts, html.table(self.held_up, "held up by"), html.table(self.readers, "readers")])
+        return "".join(
+            [*parts, html.table(self.held_up, "held up by"), html.table(self.readers, "readers")]
+        )
 
 
 def traced(
@@ -99,13 +121,16 @@ def traced(
     elif key is not None and partition is None and offset is None and not reverse:
         place = newest_with_key(lake, flow, topic, key, since)
     else:
-        raise InputError("give a record by its partition and offset, or by its key and the source's topic")
+        raise InputError(
+            "give a record by its partition and offset, or by its key and the source's topic"
+        )
     now = datetime.now(timezone.utc).replace(tzinfo=None)
     return Trace.from_document(tell(read_facts(lake, place, _flow_state(known, place), now)))
 
 
 def _flow_state(known: Internals, place: Place) -> FlowState:
-    """How the flow stands: what it is to do, by the topology file as it is now, where there is one."""
+    """How the flow stands: what it is to do, by the topology file as it is now, where there is
+    one."""
     state = flow_state_of(known.reader, place.flow, place.topic)
     if not known.has_topology:
         return state

@@ -38,9 +38,15 @@ def verified(
     wanted = known.topology.active_flows(flows)
     began, outcome = datetime.now(timezone.utc), Outcome()
     with stopping(stop) as ending:
-        on_outcome = (lambda outcome: report(_answer(began, outcome))) if report else (lambda _found: None)
+        on_outcome = (
+            (lambda outcome: report(_answer(began, outcome))) if report else (lambda _found: None)
+        )
         auditor = Auditor(
-            known.writable, known.connections, lambda offsets: _workers(known, offsets), ending, on_outcome
+            known.writable,
+            known.connections,
+            lambda offsets: _workers(known, offsets),
+            ending,
+            on_outcome,
         )
         limit = None if max_mb_per_s is None else max_mb_per_s * 1e6
         while not ending.is_set():
@@ -57,7 +63,8 @@ def verified(
 
 
 def _workers(known: Internals, offsets: int) -> Workers:
-    """This process for little, if it can open the stage's files; executors for more, by files where they can."""
+    """This process for little, if it can open the stage's files; executors for more, by files where
+    they can."""
     if offsets <= SMALL_OFFSETS and known.location.path is not None:
         return ThisProcess()
     tables = known.tables

@@ -1,4 +1,5 @@
-"""Waiting for a topology file that is not written yet: a job may be deployed before it is put in place."""
+"""Waiting for a topology file that is not written yet: a job may be deployed before it is put in
+place."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +25,10 @@ def wait_for_topology(path: Path, stop: Event, say: Callable[[str], None]) -> bo
     looks = 0
     while not _is_there(path):
         if looks % round(SAY_SECONDS / LOOK_SECONDS) == 0:
-            say(f"waiting for the topology file {path}{_hint(path)}: looking for it every {LOOK_SECONDS:.0f} s")
+            say(
+                f"waiting for the topology file {path}{_hint(path)}: looking for it every "
+                f"{LOOK_SECONDS:.0f} s"
+            )
         if stop.wait(LOOK_SECONDS):
             return False
         looks += 1

@@ -1,4 +1,5 @@
-"""Positions in one copy as positions in the other: what to read for each, read and matched, in several threads."""
+"""Positions in one copy as positions in the other: what to read for each, read and matched, in
+several threads."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -50,7 +51,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class Located:
-    """A place, and what told where to look for it: sync (MirrorMaker 2's offset syncs) or content (timestamps)."""
+    """A place, and what told where to look for it: sync (MirrorMaker 2's offset syncs) or content
+    (timestamps)."""
 
     place: Place
     method: str
@@ -58,7 +60,8 @@ class Located:
 
 @dataclass(frozen=True)
 class _Job:
-    """What is read for one position: offsets, ends exclusive; None where only timestamps can tell."""
+    """What is read for one position: offsets, ends exclusive; None where only timestamps can
+    tell."""
 
     pair: Pair
     position: int
@@ -86,21 +89,39 @@ class Locator:
     def locate(self, asked: Sequence[tuple[Pair, int]]) -> dict[tuple[Pair, int], Located]:
         """Where positions lead, as both copies are now. Raises ClusterUnusable."""
         asked = sorted(set(asked), key=lambda place: (*place[0].copy, place[1]))
-        self._bounds = self._read_bounds([key for pair, _ in asked for key in (pair.copy, pair.own)])
-        known = [place for place in asked if place[0].copy in self._bounds and place[0].own in self._bounds]
+        self._bounds = self._read_bounds(
+            [key for pair, _ in asked for key in (pair.copy, pair.own)]
+        )
+        known = [
+            place
+            for place in asked
+            if place[0].copy in self._bounds and place[0].own in self._bounds
+        ]
         jobs = self._back_jobs(known) if self._back else self._jobs(known)
         count = max(1, min(READERS, len(jobs)))
-        parts = [jobs[len(jobs) * at // count : len(jobs) * (at + 1) // count] for at in range(count)]
+        parts = [
+            jobs[len(jobs) * at // count : len(jobs) * (at + 1) // count] for at in range(count)
+        ]
         with ThreadPoolExecutor(count, "migrate") as pool:
-            return {key: one_located for located in pool.map(self._part, parts) for key, one_located in located.items()}
+            return {
+                key: one_located
+                for located in pool.map(self._part, parts)
+                for key, one_located in located.items()
+            }
 
     def _read_bounds(self, keys: Sequence[TopicAndPartition]) -> dict[TopicAndPartition, Bounds]:
         admin = self._connections.admin(self._target)
-        starts, ends = admin.start_offsets(keys, skip_silent=True), admin.end_offsets(keys, skip_silent=True)
-        return {key: Bounds(starts[key], ends[key]) for key in keys if key in starts and key in ends}
+        starts, ends = (
+            admin.start_offsets(keys, skip_silent=True),
+            admin.end_offsets(keys, skip_silent=True),
+        )
+        return {
+            key: Bounds(starts[key], ends[key]) for key in keys if key in starts and key in ends
+        }
 
     def _jobs(self, asked: Sequence[tuple[Pair, int]]) -> list[_Job]:
-        """What to read for positions of theirs, by the syncs; what they say of the source, the map says of ours."""
+        """What to read for positions of theirs, by the syncs; what they say of the source, the map
+        says of ours."""
         windows = {}
         for pair, position in asked:
             window = window_of(self._syncs.get(pair.source, ()), position, *self._bounds[pair.copy])
@@ -126,21 +147,34 @@ class Locator:
         return jobs
 
     def _back_jobs(self, asked: Sequence[tuple[Pair, int]]) -> list[_Job]:
-        """The same for positions of ours: what the map says of them in the source, the syncs say of theirs."""
+        """The same for positions of ours: what the map says of them in the source, the syncs say of
+        theirs."""
         translated = translate_all(
-            self._lake, self._flow, [(*pair.own, position) for pair, position in asked], reverse=True
+            self._lake,
+            self._flow,
+            [(*pair.own, position) for pair, position in asked],
+            reverse=True,
         )
         jobs = []
         for pair, position in asked:
             there = translated.get((*pair.own, position))
             syncs = self._syncs.get(pair.source, ())
-            window = None if there is None else window_back(syncs, there.offset, *self._bounds[pair.copy])
+            window = (
+                None
+                if there is None
+                else window_back(syncs, there.offset, *self._bounds[pair.copy])
+            )
             near = (position - 2 * MARGIN, position + MARGIN)
-            jobs.append(_Job(pair, position) if window is None else _Job(pair, position, window, near))
+            jobs.append(
+                _Job(pair, position) if window is None else _Job(pair, position, window, near)
+            )
         return jobs
 
     def _part(self, jobs: Sequence[_Job]) -> dict[tuple[Pair, int], Located]:
-        with log_of(self._connections, self._target) as theirs, log_of(self._connections, self._target) as ours:
+        with (
+            log_of(self._connections, self._target) as theirs,
+            log_of(self._connections, self._target) as ours,
+        ):
             return {(job.pair, job.position): self._located(job, theirs, ours) for job in jobs}
 
     def _located(self, job: _Job, theirs: LogReader, ours: LogReader) -> Located:
@@ -154,25 +188,40 @@ class Locator:
         return Located(self._by_time(job, theirs, ours), "content")
 
     def _by_time(self, job: _Job, theirs: LogReader, ours: LogReader) -> Place:
-        """By the timestamps of the records around a position, which both copies have from the source."""
+        """By the timestamps of the records around a position, which both copies have from the
+        source."""
         at, pair = job.position, job.pair
         if self._back:
             known = self._read(ours, pair.own, (at - 2 * MARGIN, at + MARGIN))
             span = self._span(theirs, pair.copy, known, at)
-            return UNKNOWN_PLACE if span is None else self._matched(at, self._read(theirs, pair.copy, span), known)
+            return (
+                UNKNOWN_PLACE
+                if span is None
+                else self._matched(at, self._read(theirs, pair.copy, span), known)
+            )
         known = self._read(theirs, pair.copy, (at - LOOK_BACK, at + AHEAD))
         span = self._span(ours, pair.own, known, at)
-        return UNKNOWN_PLACE if span is None else self._matched(at, known, self._read(ours, pair.own, span))
+        return (
+            UNKNOWN_PLACE
+            if span is None
+            else self._matched(at, known, self._read(ours, pair.own, span))
+        )
 
-    def _span(self, log: LogReader, key: TopicAndPartition, known: Read, position: int) -> tuple[int, int] | None:
-        """What of another copy is of the time around a position, with all that may be repeated; None for too much."""
+    def _span(
+        self, log: LogReader, key: TopicAndPartition, known: Read, position: int
+    ) -> tuple[int, int] | None:
+        """What of another copy is of the time around a position, with all that may be repeated;
+        None for too much."""
         middle = int(np.searchsorted(known.stretch.offsets, position))
         near = known.timestamps[max(0, middle - _NEAR) : middle + _NEAR]
         bounds = self._bounds[key]
         if not len(near):
             return bounds if bounds.end - bounds.start <= MOST else (bounds.end - MOST, bounds.end)
         first, last = (log.offset_at(key, int(time)) for time in (near.min(), near.max()))
-        span = max(bounds.start, first - LOOK_BACK - MARGIN), min(bounds.end, last + LOOK_BACK + MARGIN)
+        span = (
+            max(bounds.start, first - LOOK_BACK - MARGIN),
+            min(bounds.end, last + LOOK_BACK + MARGIN),
+        )
         return None if span[1] - span[0] > MOST else span
 
     def _read(self, log: LogReader, key: TopicAndPartition, span: tuple[int, int]) -> Read:

@@ -1,6 +1,8 @@
-"""`mirrorlake migrate`: groups of a wave of topics moved from MirrorMaker 2's copies to ours, or back, on one cluster.
+"""`mirrorlake migrate`: groups of a wave of topics moved from MirrorMaker 2's copies to ours, or
+back, on one cluster.
 
-Nothing is remembered but in the groups themselves and in `changes`, so a second run after a kill does what is left.
+Nothing is remembered but in the groups themselves and in `changes`, so a second run after a kill
+does what is left.
 """
 
 import logging
@@ -44,7 +46,8 @@ class Wave:
     Attributes:
         topics: regex of whole names of source topics.
         groups: regex of whole names of groups.
-        copies: how MirrorMaker 2 names its copies: a text with `{topic}`, and `{source}` for the alias.
+        copies: how MirrorMaker 2 names its copies: a text with `{topic}`, and `{source}` for the
+            alias.
         rollback: from our copies to those of MirrorMaker 2.
         dry_run: change nothing.
         inexact: move positions too that some records behind were read of already.
@@ -66,7 +69,10 @@ class Wave:
                 raise InputError(f"{option} {pattern} is no regular expression: {error}") from None
         rest = self.copies.replace("{topic}", "", 1).replace("{source}", "", 1)
         if "{topic}" not in self.copies or "{" in rest or "}" in rest:
-            raise InputError(f"--copies {self.copies}: write it as {DEFAULT_COPIES}, or {{topic}} for the same names")
+            raise InputError(
+                f"--copies {self.copies}: write it as {DEFAULT_COPIES}, or {{topic}} for the same "
+                "names"
+            )
 
     def copy_of(self, source: str, topic: str) -> str:
         """Name of MirrorMaker 2's copy of a topic."""
@@ -111,7 +117,11 @@ def migrate(
     with sole_mover(lake, flow, SYNC_SECONDS):
         results, methods, goals = _planned(reader, connections, flow, wave, groups, WAIT_SECONDS)
         results = carry_out(connections.groups(flow.target), results, goals, False)
-        changed = [result for result in results if result.done != "there" or not result.standing.checkpoint.synced]
+        changed = [
+            result
+            for result in results
+            if result.done != "there" or not result.standing.checkpoint.synced
+        ]
         EventLog(lake).record(flow.name, [result.change() for result in changed])
     return _document(flow, wave, groups, results, methods, lacking)
 
@@ -121,7 +131,9 @@ def _pairs(
 ) -> tuple[list[Pair], list[str]]:
     """The partitions of a wave that are on the target twice, and why others are not."""
     source = connections.admin(flow.source).topics()
-    names = sorted(name for name in source if flow.selection.selects(name) and re.fullmatch(wave.topics, name))
+    names = sorted(
+        name for name in source if flow.selection.selects(name) and re.fullmatch(wave.topics, name)
+    )
     if not names:
         raise InputError(f"flow {flow.name} mirrors no topic that --topics {wave.topics} matches")
     pairs, lacking = [], []
@@ -129,8 +141,9 @@ def _pairs(
         theirs, ours = wave.copy_of(flow.source, name), flow.target_topic(name)
         if theirs == ours:
             raise InputError(
-                f"topic {name}: MirrorMaker 2's copy and ours are both called {ours}; the flow needs other names "
-                "(`mirrorlake import --beside`), or say by --copies how MirrorMaker 2 names its copies"
+                f"topic {name}: MirrorMaker 2's copy and ours are both called {ours}; the flow "
+                "needs other names (`mirrorlake import --beside`), or say by --copies how "
+                "MirrorMaker 2 names its copies"
             )
         missing = [topic for topic in (theirs, ours) if topic not in there]
         if missing:
@@ -143,11 +156,17 @@ def _pairs(
     return pairs, lacking
 
 
-def _groups(connections: Connections, flow: ResolvedFlow, wave: Wave, pairs: Sequence[Pair]) -> _WaveGroups:
+def _groups(
+    connections: Connections, flow: ResolvedFlow, wave: Wave, pairs: Sequence[Pair]
+) -> _WaveGroups:
     """The groups on the target that have positions in the copies which they leave."""
     admin = connections.groups(flow.target)
     listing = admin.listing()
-    named = [name for name in listing.states if re.fullmatch(wave.groups, name) and not is_own_group(name)]
+    named = [
+        name
+        for name in listing.states
+        if re.fullmatch(wave.groups, name) and not is_own_group(name)
+    ]
     committed = admin.positions(named) if named else GroupPositions({})
     by_origin = {pair.own if wave.rollback else pair.copy: pair for pair in pairs}
     positions = {
@@ -162,9 +181,15 @@ def _groups(connections: Connections, flow: ResolvedFlow, wave: Wave, pairs: Seq
 
 
 def _planned(
-    reader: Reader, connections: Connections, flow: ResolvedFlow, wave: Wave, groups: _WaveGroups, seconds: float
+    reader: Reader,
+    connections: Connections,
+    flow: ResolvedFlow,
+    wave: Wave,
+    groups: _WaveGroups,
+    seconds: float,
 ) -> tuple[list[MoveResult], list[str], dict[str, TargetGroup]]:
-    """What is to be done about each position, by what each was found, and the groups that it was decided by."""
+    """What is to be done about each position, by what each was found, and the groups that it was
+    decided by."""
     located = _located(reader, connections, flow, wave, groups, seconds)
     standings, methods = [], []
     for (group, pair), position in groups.positions.items():
@@ -180,7 +205,10 @@ def _planned(
         standings.append(Standing(moved, at.place.exact, 0))
         methods.append(at.method)
     done_before = _done_before(reader, flow.name)
-    standings = [replace(standing, checkpoint=_mark_moved(standing.checkpoint, done_before)) for standing in standings]
+    standings = [
+        replace(standing, checkpoint=_mark_moved(standing.checkpoint, done_before))
+        for standing in standings
+    ]
     names = {standing.checkpoint.group_id for standing in standings}
     goals, untold = target_groups(connections.groups(flow.target), names)
     planned = plan_moves(standings, goals, {**groups.errors, **untold}, False)
@@ -188,9 +216,15 @@ def _planned(
 
 
 def _located(
-    reader: Reader, connections: Connections, flow: ResolvedFlow, wave: Wave, groups: _WaveGroups, seconds: float
+    reader: Reader,
+    connections: Connections,
+    flow: ResolvedFlow,
+    wave: Wave,
+    groups: _WaveGroups,
+    seconds: float,
 ) -> dict[tuple[Pair, int], Located]:
-    """Where positions lead; waits so long for the other copy to come to those of groups without members."""
+    """Where positions lead; waits so long for the other copy to come to those of groups without
+    members."""
     if not groups.positions:
         return {}
     pairs = {pair for _, pair in groups.positions}
@@ -235,8 +269,16 @@ def _withheld(result: MoveResult, wave: Wave) -> MoveResult:
     if checkpoint.target_position < 0:
         return replace(result, done="kept", detail=checkpoint.reason)
     if wave.inexact:
-        return result if result.done == "kept" else replace(result, detail=f"not exact: {checkpoint.reason}")
-    return replace(result, done="kept", detail=f"{checkpoint.reason}; --inexact moves it, and some are read again")
+        return (
+            result
+            if result.done == "kept"
+            else replace(result, detail=f"not exact: {checkpoint.reason}")
+        )
+    return replace(
+        result,
+        done="kept",
+        detail=f"{checkpoint.reason}; --inexact moves it, and some are read again",
+    )
 
 
 def _document(
@@ -247,8 +289,13 @@ def _document(
     methods: Sequence[str],
     lacking: Sequence[str],
 ) -> dict[str, Any]:
-    left = [*lacking, *(f"cluster {flow.target} did not report all its groups: {why}" for why in groups.untold)]
-    left += [f"group {group} was not reported: {why}" for group, why in sorted(groups.errors.items())]
+    left = [
+        *lacking,
+        *(f"cluster {flow.target} did not report all its groups: {why}" for why in groups.untold),
+    ]
+    left += [
+        f"group {group} was not reported: {why}" for group, why in sorted(groups.errors.items())
+    ]
     left += [
         f"group {result.standing.checkpoint.group_id}, {result.standing.checkpoint.topic}-"
         f"{result.standing.checkpoint.partition}: {result.detail}"

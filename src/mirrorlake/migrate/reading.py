@@ -37,7 +37,8 @@ class Read:
 def read_stretch(
     log: LogReader, key: TopicAndPartition, first: int, end: int, bounds: Bounds, hops: Hops | None
 ) -> Read:
-    """The records of a partition from one offset to in front of another, within its bounds. Raises ClusterUnusable."""
+    """The records of a partition from one offset to in front of another, within its bounds. Raises
+    ClusterUnusable."""
     first, end = max(first, bounds.start), min(end, bounds.end)
     side = digests_of(log.read(key, first, end) if first < end else (), hops)
     offsets = side.offsets.tolist()
@@ -50,7 +51,9 @@ def read_stretch(
 @contextmanager
 def log_of(connections: Connections, alias: str) -> Iterator[LogReader]:
     """A reader of a cluster for the time of the block."""
-    log = LogReader(alias, connections.client(alias, "consumer"), Throttle(None, time.monotonic, Event().wait))
+    log = LogReader(
+        alias, connections.client(alias, "consumer"), Throttle(None, time.monotonic, Event().wait)
+    )
     try:
         yield log
     finally:
@@ -60,8 +63,8 @@ def log_of(connections: Connections, alias: str) -> Iterator[LogReader]:
 def read_syncs(
     connections: Connections, flow: ResolvedFlow, partitions: Collection[TopicAndPartition]
 ) -> dict[TopicAndPartition, list[Sync]]:
-    """The offset syncs of some partitions of the source, as MirrorMaker 2 left them on either cluster (KIP-716); none
-    where it left none. Raises ClusterUnusable."""
+    """The offset syncs of some partitions of the source, as MirrorMaker 2 left them on either
+    cluster (KIP-716); none where it left none. Raises ClusterUnusable."""
     syncs_by_partition: dict[TopicAndPartition, list[Sync]] = defaultdict(list)
     wanted = frozenset(partitions)
     names = pa.array(sorted({topic.encode() for topic, _ in wanted}), pa.binary())
@@ -80,11 +83,17 @@ def read_syncs(
 
 
 def _syncs(batch: pa.RecordBatch, names: pa.Array) -> Iterator[tuple[TopicAndPartition, Sync]]:
-    """The syncs among some records that are of topics of these names: others are most, and are not taken apart."""
+    """The syncs among some records that are of topics of these names: others are most, and are not
+    taken apart."""
     keys, values = batch.column("key"), batch.column("value")
     topics = pc.binary_slice(keys, 2, -4)
-    mine = pc.fill_null(pc.and_(pc.is_in(topics, names), pc.greater(pc.binary_length(keys), _TEXT_AND_NUMBER)), False)
-    for key, value in zip(keys.filter(mine).to_pylist(), values.filter(mine).to_pylist(), strict=True):
+    mine = pc.fill_null(
+        pc.and_(pc.is_in(topics, names), pc.greater(pc.binary_length(keys), _TEXT_AND_NUMBER)),
+        False,
+    )
+    for key, value in zip(
+        keys.filter(mine).to_pylist(), values.filter(mine).to_pylist(), strict=True
+    ):
         with suppress(InputError):  # a tombstone, or a user's own record
             sync = decode_offset_sync(key, value)
             yield (sync.topic, sync.partition), Sync(sync.upstream, sync.downstream)

@@ -1,16 +1,18 @@
-"""Where to look for a position: MirrorMaker 2's offset syncs, pairs of a source offset and that of its copy. Pure.
+"""Where to look for a position: MirrorMaker 2's offset syncs, pairs of a source offset and that of
+its copy. Pure.
 
-They are sparse: one at the first record of each of MirrorMaker 2's lives, at each gap, and else about one in
-`offset.lag.max` records (100); and the topic that holds them is compacted. So they only say which records to compare
-(`matching.py`), and where they say nothing the records' timestamps do.
+They are sparse: one at the first record of each of MirrorMaker 2's lives, at each gap, and else
+about one in `offset.lag.max` records (100); and the topic that holds them is compacted. So they
+only say which records to compare (`matching.py`), and where they say nothing the records'
+timestamps do.
 """
 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-#: How many records in front of a position are compared at least: several times `offset.lag.max`, since what was copied
-#: behind the last sync of a life of MirrorMaker 2 left no trace there.
+#: How many records in front of a position are compared at least: several times `offset.lag.max`,
+#: since what was copied behind the last sync of a life of MirrorMaker 2 left no trace there.
 MARGIN = 1_000
 #: And how many behind it: they tell where a run goes on.
 AHEAD = 200
@@ -37,7 +39,8 @@ class Window(NamedTuple):
 
 
 def living(syncs: Iterable[Sync]) -> list[Sync]:
-    """Those of the copy as it is: it was made again, or cut, where its offsets fall. By rising offset of the copy."""
+    """Those of the copy as it is: it was made again, or cut, where its offsets fall. By rising
+    offset of the copy."""
     kept: list[Sync] = []
     for sync in syncs:
         if kept and sync.copy < kept[-1].copy:
@@ -51,20 +54,26 @@ def living(syncs: Iterable[Sync]) -> list[Sync]:
 def window_of(syncs: Sequence[Sync], position: int, start: int, end: int) -> Window | None:
     """What to compare to find a position of the copy in the source; None where syncs do not say.
 
-    It begins at a record that was the furthest of all until then: so what the copy repeats lies within.
+    It begins at a record that was the furthest of all until then: so what the copy repeats lies
+    within.
 
     Args:
         syncs: as `living` gives them.
         position: in the copy.
         start, end: of the copy's log.
     """
-    # Behind the last sync of a life records were copied that have none: at most as many as come until the next sync.
+    # Behind the last sync of a life records were copied that have none: at most as many as come
+    # until the next sync.
     reached = (one.source + following.copy - one.copy - 1 for one, following in pairwise(syncs))
     furthest = [-1, *accumulate(reached, max)]
     first = None
     for number, sync in enumerate(syncs):
         is_known = number > 0 or sync.copy <= max(start, position - LOOK_BACK)
-        if sync.source > furthest[number] and is_known and sync.copy <= max(start, position - MARGIN):
+        if (
+            sync.source > furthest[number]
+            and is_known
+            and sync.copy <= max(start, position - MARGIN)
+        ):
             first = number
     if first is None or position - syncs[first].copy > MOST:
         return None
@@ -76,14 +85,16 @@ def window_of(syncs: Sequence[Sync], position: int, start: int, end: int) -> Win
             break
         behind = syncs[number + 1] if number + 1 < len(syncs) else None
         sources.append(sync.source)
-        ends.append(sync.source + (until if behind is None else min(until, behind.copy)) - sync.copy)
+        ends.append(
+            sync.source + (until if behind is None else min(until, behind.copy)) - sync.copy
+        )
         ends.append(-1 if behind is None else behind.source)
     return Window(max(start, syncs[first].copy), until, min(sources), max(ends) + MARGIN)
 
 
 def window_back(syncs: Sequence[Sync], source: int, start: int, end: int) -> tuple[int, int] | None:
-    """Which offsets of the copy to compare, from one to in front of another, to find where the record at a source
-    offset is last; None where syncs do not say.
+    """Which offsets of the copy to compare, from one to in front of another, to find where the
+    record at a source offset is last; None where syncs do not say.
 
     Behind the last sync at or below it the copy comes to it before the next sync, or never.
 

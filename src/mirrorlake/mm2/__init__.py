@@ -1,1 +1,2 @@
-"""What is compatible with MirrorMaker 2: its own topics and records, and the import of its configuration."""
+"""What is compatible with MirrorMaker 2: its own topics and records, and the import of its
+configuration."""

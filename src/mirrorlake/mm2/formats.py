@@ -1,9 +1,10 @@
-"""MirrorMaker 2's own records, byte for byte: checkpoints, heartbeats, offset syncs (KIP-382; docs/mm2.md, "Record
-formats"). Pure.
+"""MirrorMaker 2's own records, byte for byte: checkpoints, heartbeats, offset syncs (KIP-382;
+docs/mm2.md, "Record formats"). Pure.
 
-All numbers are big-endian, a text is an int16 byte length and UTF-8. Values of checkpoints and heartbeats begin with a
-version, which is 0; keys and offset syncs have none. Read as MirrorMaker 2's own reader does: bytes behind the end and
-another version are ignored, and what is too short is refused.
+All numbers are big-endian, a text is an int16 byte length and UTF-8. Values of checkpoints and
+heartbeats begin with a version, which is 0; keys and offset syncs have none. Read as MirrorMaker
+2's own reader does: bytes behind the end and another version are ignored, and what is too short is
+refused.
 """
 
 from dataclasses import dataclass
@@ -21,8 +22,8 @@ _LONGEST_TEXT = 32_767
 class MirrorCheckpoint:
     """A position of a group on both clusters, a record of `<source>.checkpoints.internal`.
 
-    `topic` is named as on the target, `upstream` is the position at the source and `downstream` the one at the target;
-    `metadata` is what the group committed with it, "" for none.
+    `topic` is named as on the target, `upstream` is the position at the source and `downstream` the
+    one at the target; `metadata` is what the group committed with it, "" for none.
     """
 
     group_id: str
@@ -35,7 +36,8 @@ class MirrorCheckpoint:
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """A sign of life of a flow, a record of `heartbeats`; `timestamp` is when it was sent, ms since 1970."""
+    """A sign of life of a flow, a record of `heartbeats`; `timestamp` is when it was sent, ms since
+    1970."""
 
     source: str
     target: str
@@ -44,7 +46,8 @@ class Heartbeat:
 
 @dataclass(frozen=True)
 class OffsetSync:
-    """Two offsets of one record, a record of `mm2-offset-syncs.<other>.internal`; `topic` is named as at the source."""
+    """Two offsets of one record, a record of `mm2-offset-syncs.<other>.internal`; `topic` is named
+    as at the source."""
 
     topic: str
     partition: int
@@ -53,7 +56,8 @@ class OffsetSync:
 
 
 def encode_checkpoint(checkpoint: MirrorCheckpoint) -> tuple[bytes, bytes]:
-    """Key and value. Raises InputError for what the format cannot hold: a text above 32,767 bytes, a number too big."""
+    """Key and value. Raises InputError for what the format cannot hold: a text above 32,767 bytes,
+    a number too big."""
     key = _text(checkpoint.group_id) + _text(checkpoint.topic) + _number(_INT, checkpoint.partition)
     offsets = _number(_LONGS, checkpoint.upstream, checkpoint.downstream)
     return key, _TEXT.pack(_VERSION) + offsets + _text(checkpoint.metadata)
@@ -84,7 +88,9 @@ def decode_heartbeat(key: bytes | None, value: bytes | None) -> Heartbeat:
 
 def encode_offset_sync(sync: OffsetSync) -> tuple[bytes, bytes]:
     """Key and value. Raises InputError for what the format cannot hold."""
-    return _text(sync.topic) + _number(_INT, sync.partition), _number(_LONGS, sync.upstream, sync.downstream)
+    return _text(sync.topic) + _number(_INT, sync.partition), _number(
+        _LONGS, sync.upstream, sync.downstream
+    )
 
 
 def decode_offset_sync(key: bytes | None, value: bytes | None) -> OffsetSync:
@@ -98,7 +104,10 @@ def decode_offset_sync(key: bytes | None, value: bytes | None) -> OffsetSync:
 def _text(text: str) -> bytes:
     data = text.encode()
     if len(data) > _LONGEST_TEXT:
-        raise InputError(f"a text of {len(data):,} bytes is too long for MirrorMaker 2's format: {text[:40]!r}...")
+        raise InputError(
+            f"a text of {len(data):,} bytes is too long for MirrorMaker 2's format: "
+            f"{text[:40]!r}..."
+        )
     return _TEXT.pack(len(data)) + data
 
 
@@ -106,7 +115,9 @@ def _number(kind: Struct, *values: int) -> bytes:
     try:
         return kind.pack(*values)
     except StructError:
-        raise InputError(f"{', '.join(map(str, values))} is too big for MirrorMaker 2's format") from None
+        raise InputError(
+            f"{', '.join(map(str, values))} is too big for MirrorMaker 2's format"
+        ) from None
 
 
 class _FieldDecoder:
@@ -126,7 +137,9 @@ class _FieldDecoder:
         return self._take(length).decode(errors="replace")
 
     def _take(self, length: int) -> bytes:
-        taken = None if self._data is None or length < 0 else self._data[self._at : self._at + length]
+        taken = (
+            None if self._data is None or length < 0 else self._data[self._at : self._at + length]
+        )
         if taken is None or len(taken) < length:
             raise InputError(f"a record is not a {self._what} of MirrorMaker 2: it ends too early")
         self._at += length

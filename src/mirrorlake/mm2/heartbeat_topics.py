@@ -21,7 +21,8 @@ KeyAndValue = tuple[bytes | None, bytes | None]
 
 
 def may_be_heartbeats(topic: str) -> bool:
-    """Whether a topic has such a name, as MirrorMaker 2 knows them, whatever the separator of a policy is."""
+    """Whether a topic has such a name, as MirrorMaker 2 knows them, whatever the separator of a
+    policy is."""
     return _NAMED.search(topic) is not None
 
 
@@ -34,18 +35,28 @@ def is_heartbeat(key: bytes | None, value: bytes | None) -> bool:
 
 
 def are_heartbeats(records: Iterable[KeyAndValue], name: str) -> bool:
-    """Whether a topic holds heartbeats, by the first key and value of its partitions. Of one without a record the name
-    decides: `heartbeats` is where those of its cluster are written."""
+    """Whether a topic holds heartbeats, by the first key and value of its partitions. Of one
+    without a record the name decides: `heartbeats` is where those of its cluster are written."""
     answers = [is_heartbeat(key, value) for key, value in records]
     return all(answers) if answers else name == HEARTBEATS
 
 
-def first_records_of(admin: ClusterAdmin, settings: Settings, topics: Collection[str]) -> dict[str, list[KeyAndValue]]:
-    """The first key and value of each partition of some topics of a cluster that has them. Raises ClusterUnusable,
-    KafkaException."""
+def first_records_of(
+    admin: ClusterAdmin, settings: Settings, topics: Collection[str]
+) -> dict[str, list[KeyAndValue]]:
+    """The first key and value of each partition of some topics of a cluster that has them. Raises
+    ClusterUnusable, KafkaException."""
     there = admin.topics()
-    keys = [(name, number) for name in topics if name in there for number in range(there[name].partitions)]
-    starts, ends = admin.start_offsets(keys, skip_silent=True), admin.end_offsets(keys, skip_silent=True)
+    keys = [
+        (name, number)
+        for name in topics
+        if name in there
+        for number in range(there[name].partitions)
+    ]
+    starts, ends = (
+        admin.start_offsets(keys, skip_silent=True),
+        admin.end_offsets(keys, skip_silent=True),
+    )
     filled = {key: starts[key] for key in keys if key in starts and starts[key] < ends.get(key, 0)}
     records: dict[str, list[KeyAndValue]] = {name: [] for name in topics}
     for (name, _), row in (first_rows(admin.alias, settings, filled) if filled else {}).items():
@@ -54,7 +65,8 @@ def first_records_of(admin: ClusterAdmin, settings: Settings, topics: Collection
 
 
 def holds_other_records(admin: ClusterAdmin, settings: Settings, topic: str) -> bool:
-    """Whether a topic holds records that are no heartbeats; False where its records may not be read."""
+    """Whether a topic holds records that are no heartbeats; False where its records may not be
+    read."""
     try:
         return not are_heartbeats(first_records_of(admin, settings, [topic])[topic], HEARTBEATS)
     except KafkaException as error:
@@ -64,7 +76,8 @@ def holds_other_records(admin: ClusterAdmin, settings: Settings, topic: str) -> 
 
 
 class HeartbeatTopics:
-    """The heartbeats topics that a flow mirrors, looked for at its source and noted for the lake's views."""
+    """The heartbeats topics that a flow mirrors, looked for at its source and noted for the lake's
+    views."""
 
     def __init__(
         self,
@@ -84,15 +97,19 @@ class HeartbeatTopics:
         return topic in (self._noted or (HEARTBEATS,))
 
     def look(self) -> None:
-        """Look at the topics of such names that were not looked at before, and note what is new. Raises
-        ClusterUnusable, KafkaException."""
-        named = [name for name in self._admin.topics() if may_be_heartbeats(name) and self._selects(name)]
+        """Look at the topics of such names that were not looked at before, and note what is new.
+        Raises ClusterUnusable, KafkaException."""
+        named = [
+            name for name in self._admin.topics() if may_be_heartbeats(name) and self._selects(name)
+        ]
         for name, records in first_records_of(
             self._admin, self._settings(), set(named) - self._by_content.keys()
         ).items():
             if records:
                 self._by_content[name] = are_heartbeats(records, name)
-        topics = frozenset(name for name in {*named, HEARTBEATS} if self._by_content.get(name, name == HEARTBEATS))
+        topics = frozenset(
+            name for name in {*named, HEARTBEATS} if self._by_content.get(name, name == HEARTBEATS)
+        )
         if topics != self._noted:
             note_heartbeat_topics(self._lake, self._flow, topics)
             self._noted = topics

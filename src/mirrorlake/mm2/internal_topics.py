@@ -1,4 +1,5 @@
-"""Writes into topics of MirrorMaker 2's own: one partition, compacted, made when they are first written to."""
+"""Writes into topics of MirrorMaker 2's own: one partition, compacted, made when they are first
+written to."""
 
 import logging
 import threading
@@ -12,22 +13,31 @@ from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 from mirrorlake.kafka.refusals import reason_of
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.kafka.values import TopicInfo
-from mirrorlake.mm2.topics import INTERNAL_CONFIGS, INTERNAL_FACTOR, INTERNAL_PARTITIONS, internal_factor
+from mirrorlake.mm2.topics import (
+    INTERNAL_CONFIGS,
+    INTERNAL_FACTOR,
+    INTERNAL_PARTITIONS,
+    internal_factor,
+)
 
 logger = logging.getLogger(__name__)
 
-#: Ours, over what a cluster's `producer` block says: a retry must not change what was written last for a key.
+#: Ours, over what a cluster's `producer` block says: a retry must not change what was written last
+#: for a key.
 _SETTINGS: Mapping[str, str | int | bool] = {
     "acks": "all",
     "enable.idempotence": True,
     "linger.ms": 5,
     "message.timeout.ms": int(ANSWER_SECONDS * 1000),
 }
-_NO_ANSWER = frozenset({KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN})
+_NO_ANSWER = frozenset(
+    {KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN}
+)
 
 
 class InternalTopic:
-    """One such topic on one cluster. Connects when it is first used; every call is bounded by some ANSWER_SECONDS."""
+    """One such topic on one cluster. Connects when it is first used; every call is bounded by some
+    ANSWER_SECONDS."""
 
     def __init__(
         self,
@@ -52,8 +62,8 @@ class InternalTopic:
         self._lock = threading.Lock()
 
     def ensure(self) -> bool:
-        """Make the topic unless it is there, whatever its shape; says whether it was made. Asks the cluster once, and
-        again after a failure.
+        """Make the topic unless it is there, whatever its shape; says whether it was made. Asks the
+        cluster once, and again after a failure.
 
         Raises:
             ClusterUnreachable, AuthenticationFailed: the cluster cannot be asked.
@@ -70,8 +80,8 @@ class InternalTopic:
             return topic is not None
 
     def missing(self) -> TopicInfo | None:
-        """The topic as it would be made, None if it is there; changes nothing. Raises ClusterUnreachable,
-        AuthenticationFailed."""
+        """The topic as it would be made, None if it is there; changes nothing. Raises
+        ClusterUnreachable, AuthenticationFailed."""
         if self.name in self._admin.topics():
             return None
         brokers = self._admin.registered_brokers(self.name, self._factor or INTERNAL_FACTOR)

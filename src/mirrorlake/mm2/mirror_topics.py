@@ -1,4 +1,5 @@
-"""MirrorMaker 2's own topics of one flow: its clients work on our clusters unchanged (docs/mirror_clients.md)."""
+"""MirrorMaker 2's own topics of one flow: its clients work on our clusters unchanged
+(docs/mirror_clients.md)."""
 
 import logging
 import time
@@ -26,7 +27,8 @@ logger = logging.getLogger(__name__)
 
 
 class CheckpointTopic:
-    """The topic `<source>.checkpoints.internal` on the target of a flow. For one thread at a time."""
+    """The topic `<source>.checkpoints.internal` on the target of a flow. For one thread at a
+    time."""
 
     def __init__(self, flow: ResolvedFlow, connections: Connections, log: ChangeLog) -> None:
         settings = flow.settings
@@ -47,18 +49,20 @@ class CheckpointTopic:
         return self._topic.name
 
     def publish(self, checkpoints: Iterable[MirrorCheckpoint]) -> int:
-        """Write those that say something else than what was written last for the same group and partition.
+        """Write those that say something else than what was written last for the same group and
+        partition.
 
-        Makes the topic, even for no checkpoint: clients wait a minute for one that is not there. Does nothing when
-        `emit_checkpoints_enabled` is false. Never writes a tombstone, which MirrorMaker 2's clients cannot read: a
-        group that is gone keeps its last checkpoint. Positions below 0, which are none, are left out, as MirrorMaker 2
-        does.
+        Makes the topic, even for no checkpoint: clients wait a minute for one that is not there.
+        Does nothing when `emit_checkpoints_enabled` is false. Never writes a tombstone, which
+        MirrorMaker 2's clients cannot read: a group that is gone keeps its last checkpoint.
+        Positions below 0, which are none, are left out, as MirrorMaker 2 does.
 
         Returns:
             How many were written; all are acknowledged.
 
         Raises:
-            ClusterUnreachable, AuthenticationFailed, TargetRefused: any of them may have been written then, and calling
+            ClusterUnreachable, AuthenticationFailed, TargetRefused: any of them may have been
+                written then, and calling
             again
                 writes all once more.
             InputError: a name or metadata that the format cannot hold; nothing was written.
@@ -96,26 +100,29 @@ class OffsetSyncTopic:
         return self._topic.name
 
     def ensure(self) -> bool:
-        """Make the topic; says whether it was made. One that the flow did not make is left to who did: MirrorMaker 2's
-        readers could not tell whose pairs it holds.
+        """Make the topic; says whether it was made. One that the flow did not make is left to who
+        did: MirrorMaker 2's readers could not tell whose pairs it holds.
 
         Raises:
-            ClusterUnreachable, AuthenticationFailed, TargetRefused: as for any topic; or it is another's.
+            ClusterUnreachable, AuthenticationFailed, TargetRefused: as for any topic; or it is
+                another's.
         """
         made = self._topic.ensure()
         noted = _resource(self._flow, self._topic.alias, self.name)
-        if not made and all(change.resource != noted for change in self._log.history(self._flow.name, "topic")):
+        if not made and all(
+            change.resource != noted for change in self._log.history(self._flow.name, "topic")
+        ):
             raise TargetRefused(
-                f"topic {self.name} on cluster {self._topic.alias} was not made by flow {self._flow.name}, so it gets "
-                "no offset syncs: stop what writes it, MirrorMaker 2 perhaps, and delete it, or set "
-                "emit_offset_syncs_enabled: false",
+                f"topic {self.name} on cluster {self._topic.alias} was not made by flow "
+                f"{self._flow.name}, so it gets no offset syncs: stop what writes it, MirrorMaker "
+                "2 perhaps, and delete it, or set emit_offset_syncs_enabled: false",
                 topic=self.name,
             )
         return made
 
     def publish(self, syncs: Sequence[OffsetSync]) -> None:
-        """Write syncs in their order; all are acknowledged. Raises as `ensure`, and InputError for a name that the
-        format cannot hold."""
+        """Write syncs in their order; all are acknowledged. Raises as `ensure`, and InputError for
+        a name that the format cannot hold."""
         if syncs:
             self._topic.write([encode_offset_sync(sync) for sync in syncs])
 
@@ -123,9 +130,10 @@ class OffsetSyncTopic:
 class Heartbeats:
     """The topics `heartbeats` of both ends of a flow.
 
-    The flow mirrors the source's like any record, to `<source>.heartbeats`: how old the newest one is there measures
-    the whole path. The same is written to the target's, where MirrorMaker 2 writes it. A topic of that name that holds
-    other records belongs to an application: it gets none.
+    The flow mirrors the source's like any record, to `<source>.heartbeats`: how old the newest one
+    is there measures the whole path. The same is written to the target's, where MirrorMaker 2
+    writes it. A topic of that name that holds other records belongs to an application: it gets
+    none.
     """
 
     def __init__(self, flow: ResolvedFlow, connections: Connections, log: ChangeLog) -> None:
@@ -134,12 +142,13 @@ class Heartbeats:
         self._looked_at: set[str] = set()
         factor = flow.settings.heartbeats_topic_replication_factor
         self._topics = [
-            _topic(flow, connections, log, alias, HEARTBEATS, factor) for alias in (flow.source, flow.target)
+            _topic(flow, connections, log, alias, HEARTBEATS, factor)
+            for alias in (flow.source, flow.target)
         ]
 
     def missing(self) -> list[tuple[str, TopicInfo]]:
-        """What the first heartbeat would make: a cluster's alias and its topic; changes nothing. Raises
-        ClusterUnreachable, AuthenticationFailed."""
+        """What the first heartbeat would make: a cluster's alias and its topic; changes nothing.
+        Raises ClusterUnreachable, AuthenticationFailed."""
         answers = [(topic.alias, topic.missing()) for topic in self._topics]
         return [(alias, topic) for alias, topic in answers if topic is not None]
 
@@ -147,7 +156,8 @@ class Heartbeats:
         """Write one to both ends; returns it. An end that takes none does not hinder the other.
 
         Raises:
-            ClusterUnreachable, AuthenticationFailed, TargetRefused: after both have been tried. KafkaException.
+            ClusterUnreachable, AuthenticationFailed, TargetRefused: after both have been tried.
+                KafkaException.
         """
         heartbeat = Heartbeat(self._flow.source, self._flow.target, time.time_ns() // 1_000_000)
         record = encode_heartbeat(heartbeat)
@@ -163,15 +173,17 @@ class Heartbeats:
         return heartbeat
 
     def _look_at(self, topic: InternalTopic) -> None:
-        """Raise TargetRefused for a topic whose records are another application's. A cluster is asked once."""
+        """Raise TargetRefused for a topic whose records are another application's. A cluster is
+        asked once."""
         alias = topic.alias
         if alias in self._looked_at:
             return
         settings = self._connections.client(alias, "consumer")
         if holds_other_records(self._connections.admin(alias), settings, topic.name):
             raise TargetRefused(
-                f"topic {topic.name} of cluster {alias} holds records that are no heartbeats, so it is an "
-                f"application's, and flow {self._flow.name} writes none there; say emit_heartbeats_enabled: false",
+                f"topic {topic.name} of cluster {alias} holds records that are no heartbeats, so "
+                f"it is an application's, and flow {self._flow.name} writes none there; say "
+                "emit_heartbeats_enabled: false",
                 topic=topic.name,
                 reason="FOREIGN_RECORDS",
             )
@@ -179,14 +191,21 @@ class Heartbeats:
 
 
 def _topic(
-    flow: ResolvedFlow, connections: Connections, log: ChangeLog, alias: str, name: str, factor: int | None
+    flow: ResolvedFlow,
+    connections: Connections,
+    log: ChangeLog,
+    alias: str,
+    name: str,
+    factor: int | None,
 ) -> InternalTopic:
     def made(where: str, topic: TopicInfo) -> None:
         logger.info("flow %s: made topic %s on %s", flow.name, topic.name, where)
         shape = f"partitions={topic.partitions}, factor={topic.factor}"
         log.record(flow.name, [Change("topic", _resource(flow, where, topic.name), None, shape)])
 
-    return InternalTopic(connections.admin(alias), connections.live(alias, "producer"), name, factor, made)
+    return InternalTopic(
+        connections.admin(alias), connections.live(alias, "producer"), name, factor, made
+    )
 
 
 def _resource(flow: ResolvedFlow, alias: str, topic: str) -> str:

@@ -1,5 +1,5 @@
-"""MirrorMaker 2's own topics: their names and shapes (KIP-382, KIP-690, KIP-949; docs/mm2.md, "Topics of its own").
-Pure."""
+"""MirrorMaker 2's own topics: their names and shapes (KIP-382, KIP-690, KIP-949; docs/mm2.md,
+"Topics of its own"). Pure."""
 
 import re
 
@@ -14,7 +14,8 @@ INTERNAL_FACTOR = 3
 
 
 def checkpoints_topic(source: str, settings: Flow) -> str:
-    """Name of the topic on a flow's target that holds the checkpoints of its `source`, whatever the naming policy."""
+    """Name of the topic on a flow's target that holds the checkpoints of its `source`, whatever the
+    naming policy."""
     separator = _internal_separator(settings)
     return f"{source}{separator}checkpoints{separator}internal"
 
@@ -27,18 +28,22 @@ def offset_syncs_topic(other: str, settings: Flow) -> str:
 
 def offset_syncs_place(source: str, target: str, settings: Flow) -> tuple[str, str]:
     """The cluster and the name of the topic of a flow's offset syncs (KIP-716)."""
-    alias, other = (target, source) if settings.offset_syncs_topic_location == "target" else (source, target)
+    alias, other = (
+        (target, source) if settings.offset_syncs_topic_location == "target" else (source, target)
+    )
     return alias, offset_syncs_topic(other, settings)
 
 
 def offset_syncs_separator(name: str, other: str) -> str | None:
-    """What stands between the parts of a name, if it is that of a topic of offset syncs that carries `other`."""
+    """What stands between the parts of a name, if it is that of a topic of offset syncs that
+    carries `other`."""
     match = re.fullmatch(rf"mm2-offset-syncs(.{{1,16}}){re.escape(other)}\1internal", name)
     return None if match is None else match[1]
 
 
 def internal_factor(asked: int | None, brokers: int) -> int:
-    """Replication factor to make one with: as asked for, else INTERNAL_FACTOR; never more than there are brokers."""
+    """Replication factor to make one with: as asked for, else INTERNAL_FACTOR; never more than
+    there are brokers."""
     return max(1, min(asked or INTERNAL_FACTOR, brokers))
 
 

@@ -1,10 +1,13 @@
-"""A naming policy of the user's own: `policy: "package.module:Class"` or `"naming.py:Class"` in the topology file.
+"""A naming policy of the user's own: `policy: "package.module:Class"` or `"naming.py:Class"` in the
+topology file.
 
-A package is one that is installed. A file is code that the topology file names, and nothing else is imported from where
-it lies: who may write there cannot slip in a module that another process imports. It is read once a process.
+A package is one that is installed. A file is code that the topology file names, and nothing else is
+imported from where it lies: who may write there cannot slip in a module that another process
+imports. It is read once a process.
 
-The class answers three questions (`NamingPolicy`). Everything else that mirrorlake asks of a policy stands here:
-heartbeats topics keep the names that MirrorMaker 2's tools look for, and what is wrong with the class is one sentence.
+The class answers three questions (`NamingPolicy`). Everything else that mirrorlake asks of a policy
+stands here: heartbeats topics keep the names that MirrorMaker 2's tools look for, and what is wrong
+with the class is one sentence.
 """
 
 import importlib
@@ -18,7 +21,12 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from mirrorlake.errors import TopologyError, first_line
-from mirrorlake.naming.policy import ReplicationPolicy, default_names, heartbeats_cycle_regex, is_heartbeats
+from mirrorlake.naming.policy import (
+    ReplicationPolicy,
+    default_names,
+    heartbeats_cycle_regex,
+    is_heartbeats,
+)
 
 _METHODS = ("remote_topic", "source_of", "upstream_topic")
 
@@ -26,29 +34,34 @@ _METHODS = ("remote_topic", "source_of", "upstream_topic")
 class NamingPolicy(Protocol):
     """What a class of the user's own must answer, from names alone and always alike.
 
-    It is constructed with those of the keyword arguments `separator` (str), `aliases` (frozenset of all clusters'
-    aliases) and `source_alias` (str) that its constructor takes. Heartbeats topics are never put to it.
+    It is constructed with those of the keyword arguments `separator` (str), `aliases` (frozenset of
+    all clusters' aliases) and `source_alias` (str) that its constructor takes. Heartbeats topics
+    are never put to it.
 
-    Laws: `source_of(remote_topic(a, t)) == a` and `upstream_topic(remote_topic(a, t)) == t`; without them cycles are
-    not recognised, and `plan` refuses flows that would form a cycle.
+    Laws: `source_of(remote_topic(a, t)) == a` and `upstream_topic(remote_topic(a, t)) == t`;
+    without them cycles are not recognised, and `plan` refuses flows that would form a cycle.
     """
 
     def remote_topic(self, source_alias: str, topic: str) -> str:
-        """Name on the target of `topic` of the cluster `source_alias` (MirrorMaker 2's formatRemoteTopic)."""
+        """Name on the target of `topic` of the cluster `source_alias` (MirrorMaker 2's
+        formatRemoteTopic)."""
         ...
 
     def source_of(self, topic: str) -> str | None:
-        """Alias of the cluster that `topic` was mirrored from, None for a topic of this cluster (topicSource)."""
+        """Alias of the cluster that `topic` was mirrored from, None for a topic of this cluster
+        (topicSource)."""
         ...
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Name that `topic` has on the cluster it was mirrored from, None if it was not mirrored (upstreamTopic)."""
+        """Name that `topic` has on the cluster it was mirrored from, None if it was not mirrored
+        (upstreamTopic)."""
         ...
 
 
 @dataclass(frozen=True)
 class CustomPolicy:
-    """A `NamingPolicy` as a ReplicationPolicy. Each method raises TopologyError if the class fails to answer."""
+    """A `NamingPolicy` as a ReplicationPolicy. Each method raises TopologyError if the class fails
+    to answer."""
 
     spec: str
     naming: NamingPolicy
@@ -61,7 +74,9 @@ class CustomPolicy:
             return default_names(self).remote_topic(source_alias, topic)
         answer = self._ask(self.naming.remote_topic, source_alias, topic)
         if answer is None:
-            raise TopologyError(f"policy {self.spec}: remote_topic returned no name for topic {topic!r}; it has to")
+            raise TopologyError(
+                f"policy {self.spec}: remote_topic returned no name for topic {topic!r}; it has to"
+            )
         return answer
 
     def remote_prefix(self, source_alias: str, prefix: str) -> str | None:
@@ -81,7 +96,8 @@ class CustomPolicy:
         return self._ask(self.naming.upstream_topic, topic)
 
     def cycle_regex(self, target_alias: str) -> str | None:
-        """Heartbeats topics that have been on the target: what the class knows of cycles cannot be a regex."""
+        """Heartbeats topics that have been on the target: what the class knows of cycles cannot be
+        a regex."""
         return heartbeats_cycle_regex(self, target_alias)
 
     def _ask(self, method: Callable[..., object], *arguments: str) -> str | None:
@@ -94,30 +110,41 @@ class CustomPolicy:
             ) from error
         if answer is not None and not isinstance(answer, str):
             kind = type(answer).__name__
-            raise TopologyError(f"policy {self.spec}: {call} returned a value of type {kind}, not a string or None")
+            raise TopologyError(
+                f"policy {self.spec}: {call} returned a value of type {kind}, not a string or None"
+            )
         return answer
 
 
 def load_policy(
-    spec: str, separator: str, aliases: frozenset[str], source_alias: str, directory: Path | None = None
+    spec: str,
+    separator: str,
+    aliases: frozenset[str],
+    source_alias: str,
+    directory: Path | None = None,
 ) -> ReplicationPolicy:
-    """Load `package.module:Class` from the installed packages, or `file.py:Class`, relative to `directory` (of the
-    topology file).
+    """Load `package.module:Class` from the installed packages, or `file.py:Class`, relative to
+    `directory` (of the topology file).
 
-    Raises TopologyError, one sentence, if the module, the class or one of its methods is missing, or its code fails.
+    Raises TopologyError, one sentence, if the module, the class or one of its methods is missing,
+    or its code fails.
     """
     module_name, _, class_name = spec.rpartition(":")
     path = policy_file(spec, directory)
     module = _import(spec, module_name) if path is None else _loaded(spec, path).module
     made_by = getattr(module, class_name, None)
     if not inspect.isclass(made_by):
-        raise TopologyError(f"policy {spec}: module {module.__name__} has no class {class_name}; correct the name")
-    naming = _construct(spec, made_by, {"separator": separator, "aliases": aliases, "source_alias": source_alias})
+        raise TopologyError(
+            f"policy {spec}: module {module.__name__} has no class {class_name}; correct the name"
+        )
+    naming = _construct(
+        spec, made_by, {"separator": separator, "aliases": aliases, "source_alias": source_alias}
+    )
     missing = [name for name in _METHODS if not callable(getattr(naming, name, None))]
     if missing:
         raise TopologyError(
-            f"policy {spec}: class {class_name} has no method {' and '.join(missing)}; a policy needs "
-            "remote_topic, source_of and upstream_topic"
+            f"policy {spec}: class {class_name} has no method {' and '.join(missing)}; a policy "
+            "needs remote_topic, source_of and upstream_topic"
         )
     return CustomPolicy(spec, naming, separator, aliases)
 
@@ -129,8 +156,8 @@ def policy_file(spec: str, directory: Path | None) -> Path | None:
 
 
 def policy_hash(spec: str, directory: Path | None) -> str | None:
-    """SHA-256, in hex, of the file that a `policy` names, as this process runs it; None where it names none. Raises
-    TopologyError."""
+    """SHA-256, in hex, of the file that a `policy` names, as this process runs it; None where it
+    names none. Raises TopologyError."""
     path = policy_file(spec, directory)
     return None if path is None else _loaded(spec, path).digest
 
@@ -147,17 +174,22 @@ def _loaded(spec: str, path: Path) -> _Loaded:
     try:
         return _run(path)
     except OSError as error:
-        raise TopologyError(f"policy {spec}: {path} cannot be read ({error.strerror}); correct the path") from error
+        raise TopologyError(
+            f"policy {spec}: {path} cannot be read ({error.strerror}); correct the path"
+        ) from error
     except ModuleNotFoundError as error:
         sentence = f"running {path} failed with {_kind_and_line(error)}; install what it needs"
         raise TopologyError(f"policy {spec}: {sentence}") from error
     except Exception as error:
-        raise TopologyError(f"policy {spec}: running {path} failed with {_kind_and_line(error)}; fix it") from error
+        raise TopologyError(
+            f"policy {spec}: running {path} failed with {_kind_and_line(error)}; fix it"
+        ) from error
 
 
 @cache
 def _run(path: Path) -> _Loaded:
-    """Read and run a file, once a process: what it says does not change under a flow that goes by it."""
+    """Read and run a file, once a process: what it says does not change under a flow that goes by
+    it."""
     text = path.read_bytes()
     digest = sha256(text).hexdigest()
     module = ModuleType(path.name)
@@ -171,9 +203,15 @@ def _import(spec: str, module_name: str) -> ModuleType:
         return importlib.import_module(module_name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            sentence = f"importing {module_name} failed with {_kind_and_line(error)}; install what it needs"
+            sentence = (
+                f"importing {module_name} failed with {_kind_and_line(error)}; install what "
+                "it needs"
+            )
         else:
-            sentence = f"there is no module {error.name}; install it, or name a file, as in naming.py:Class"
+            sentence = (
+                f"there is no module {error.name}; install it, or name a file, as in "
+                "naming.py:Class"
+            )
         raise TopologyError(f"policy {spec}: {sentence}") from error
     except Exception as error:
         raise TopologyError(
@@ -187,11 +225,19 @@ def _construct(spec: str, made_by: type, offered: dict[str, Any]) -> Any:
     except ValueError:
         parameters = {}.values()
     takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-    named = {parameter.name for parameter in parameters if parameter.kind is not parameter.POSITIONAL_ONLY}
+    named = {
+        parameter.name
+        for parameter in parameters
+        if parameter.kind is not parameter.POSITIONAL_ONLY
+    }
     try:
-        return made_by(**{name: value for name, value in offered.items() if takes_all or name in named})
+        return made_by(
+            **{name: value for name, value in offered.items() if takes_all or name in named}
+        )
     except Exception as error:
-        raise TopologyError(f"policy {spec}: making it failed with {_kind_and_line(error)}; fix the class") from error
+        raise TopologyError(
+            f"policy {spec}: making it failed with {_kind_and_line(error)}; fix the class"
+        ) from error
 
 
 def _kind_and_line(error: Exception) -> str:

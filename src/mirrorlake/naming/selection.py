@@ -1,7 +1,9 @@
-"""Which topics of a source a flow mirrors: MirrorMaker 2's rule, as a test of one name and as one regex for Spark.
+"""Which topics of a source a flow mirrors: MirrorMaker 2's rule, as a test of one name and as one
+regex for Spark.
 
-The rule (docs/mm2.md, "Which topics are mirrored"): (any include matches the whole name and no exclude does, or it is a
-heartbeats topic and those are mirrored), and it is not internal and not a cycle.
+The rule (docs/mm2.md, "Which topics are mirrored"): (any include matches the whole name and no
+exclude does, or it is a heartbeats topic and those are mirrored), and it is not internal and not a
+cycle.
 """
 
 import re
@@ -32,10 +34,12 @@ _REPEAT = re.compile(r"\{\d+(?:,\d*)?\}")
 
 @dataclass(frozen=True)
 class TopicSelection:
-    """The topics of `source` that a flow to `target` mirrors; `include` and `exclude` are regexes of whole names.
+    """The topics of `source` that a flow to `target` mirrors; `include` and `exclude` are regexes
+    of whole names.
 
-    `heartbeats` mirrors heartbeats topics even if they are not listed (KIP-1089). `internal_separator` is what internal
-    topics' names are made with, None for the policy's separator (KIP-949).
+    `heartbeats` mirrors heartbeats topics even if they are not listed (KIP-1089).
+    `internal_separator` is what internal topics' names are made with, None for the policy's
+    separator (KIP-949).
     """
 
     include: tuple[str, ...]
@@ -47,7 +51,8 @@ class TopicSelection:
     internal_separator: str | None = None
 
     def selects(self, topic: str) -> bool:
-        """Whether the flow mirrors this topic of its source (MirrorMaker 2's shouldReplicateTopic)."""
+        """Whether the flow mirrors this topic of its source (MirrorMaker 2's
+        shouldReplicateTopic)."""
         if is_internal(topic, self._internal_separator()):
             return False
         wanted = matches_any(self.include, topic) and not matches_any(self.exclude, topic)
@@ -56,20 +61,25 @@ class TopicSelection:
         )
 
     def lands(self, topic: str) -> bool:
-        """Whether `java_pattern` matches the topic: all that `selects` does, and more under a user's own policy."""
+        """Whether `java_pattern` matches the topic: all that `selects` does, and more under a
+        user's own policy."""
         return _compiled(self.java_pattern()).fullmatch(topic) is not None
 
     def java_pattern(self) -> str:
         """Give one regex that fully matches the selected names, for engines that take a pattern.
 
-        It never matches less than `selects` does, and exactly that under our own policies. A cycle that only a user's
-        own policy can tell is no regex: then it matches more, and `selects` decides what goes to the target.
+        It never matches less than `selects` does, and exactly that under our own policies. A cycle
+        that only a user's own policy can tell is no regex: then it matches more, and `selects`
+        decides what goes to the target.
         """
         refused = [internal_regex(self._internal_separator()), self.policy.cycle_regex(self.target)]
         guards = "".join(_unless(regex) for regex in refused if regex is not None)
         choices = [heartbeats_regex(self.policy)] if self.heartbeats else []
         if self.include:
-            choices.append((_unless(_either(self.exclude)) if self.exclude else "") + f"(?:{_either(self.include)})")
+            choices.append(
+                (_unless(_either(self.exclude)) if self.exclude else "")
+                + f"(?:{_either(self.include)})"
+            )
         return f"{guards}(?:{'|'.join(choices)})" if choices else _NOTHING
 
     def _internal_separator(self) -> str:
@@ -77,21 +87,27 @@ class TopicSelection:
 
 
 def matches_any(patterns: Sequence[str], name: str) -> bool:
-    """Whether one of the regexes matches the whole name; none of an empty list does (topics and groups alike)."""
+    """Whether one of the regexes matches the whole name; none of an empty list does (topics and
+    groups alike)."""
     return any(_compiled(pattern).fullmatch(name) for pattern in patterns)
 
 
 def check_pattern(pattern: str) -> str | None:
-    """Say why a regex cannot be used, None if it can: it must compile, and mean the same to Java and to Python.
+    """Say why a regex cannot be used, None if it can: it must compile, and mean the same to Java
+    and to Python.
 
-    Many patterns become one, so back references and named groups, which count across it, are refused as well.
+    Many patterns become one, so back references and named groups, which count across it, are
+    refused as well.
     """
     position, in_class = 0, False
     while position < len(pattern):
         step = _class_token(pattern, position) if in_class else _token(pattern, position)
         if isinstance(step, str):
             return step
-        opened, closed = not in_class and pattern[position] == "[", in_class and pattern[position] == "]"
+        opened, closed = (
+            not in_class and pattern[position] == "[",
+            in_class and pattern[position] == "]",
+        )
         in_class = (in_class or opened) and not closed
         position += step
     try:
@@ -122,13 +138,19 @@ def _class_token(pattern: str, position: int) -> int | str:
         match = _CLASS_ESCAPE.match(pattern, position)
         return len(match[0]) if match else _refusal(pattern, position)
     if pattern[position] == "[" or pattern.startswith(("&&", "||", "~~", "--"), position):
-        return f"{pattern[position]} within [ ] means a set operation to Java or Python; write it with a backslash"
+        return (
+            f"{pattern[position]} within [ ] means a set operation to Java or Python; write it "
+            "with a backslash"
+        )
     return 1
 
 
 def _refusal(pattern: str, position: int) -> str:
     part = pattern[position : position + 3]
-    return f"{part!r} at position {position} is not a syntax that Java and Python share, or it counts groups"
+    return (
+        f"{part!r} at position {position} is not a syntax that Java and Python share, or it "
+        "counts groups"
+    )
 
 
 def _either(patterns: Sequence[str]) -> str:

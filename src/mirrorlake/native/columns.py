@@ -1,4 +1,5 @@
-"""Arrow columns that the compiled loops fill: as large as the messages at hand need, and not copied again."""
+"""Arrow columns that the compiled loops fill: as large as the messages at hand need, and not copied
+again."""
 
 import ctypes as C
 from typing import Any
@@ -11,9 +12,9 @@ from mirrorlake.native.library import Columns
 
 _HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 HEADERS = pa.list_(_HEADER)
-#: What a batch of records has. `timestamp` in ms; `timestamp_type` 0 CreateTime, 1 LogAppendTime, -1 none. Headers in
-#: their order; null for a record that has none. Where a name of a header is no UTF-8 it has `header_names` too, as
-#: native/exact.py says.
+#: What a batch of records has. `timestamp` in ms; `timestamp_type` 0 CreateTime, 1 LogAppendTime,
+#: -1 none. Headers in their order; null for a record that has none. Where a name of a header is no
+#: UTF-8 it has `header_names` too, as native/exact.py says.
 SCHEMA = pa.schema(
     [
         ("partition", pa.int32()),
@@ -30,27 +31,41 @@ _MAX_SIZE = 2**31 - 1
 
 
 class ColumnBuffers:
-    """Memory for what `survey` counted of some messages, by range: to be filled, then taken as a batch. `size` is that
-    of keys, values and headers, bytes.
+    """Memory for what `survey` counted of some messages, by range: to be filled, then taken as a
+    batch. `size` is that of keys, values and headers, bytes.
 
-    Raises OverflowError where a column would hold more than 2 GiB, as compressed records of one fetch may.
+    Raises OverflowError where a column would hold more than 2 GiB, as compressed records of one
+    fetch may.
     """
 
     def __init__(self, ranges: np.ndarray) -> None:
         count = {name: int(ranges[name].sum()) for name in ("count", "headers")}
-        size = {name: int(ranges[name].sum()) for name in ("key_bytes", "value_bytes", "name_bytes", "header_bytes")}
+        size = {
+            name: int(ranges[name].sum())
+            for name in ("key_bytes", "value_bytes", "name_bytes", "header_bytes")
+        }
         if (largest := max(count["headers"], *size.values())) > _MAX_SIZE:
             raise OverflowError(f"{largest} bytes, or headers, of one column at a time")
         self.rows, self._headers = count["count"], count["headers"]
         self.size = sum(size.values())
         self._buffers: dict[str, Any] = {}
-        for name, width in (("partition", 4), ("offset", 8), ("timestamp", 8), ("timestamp_type", 4)):
+        for name, width in (
+            ("partition", 4),
+            ("offset", 8),
+            ("timestamp", 8),
+            ("timestamp_type", 4),
+        ):
             self._buffers[name] = pa.allocate_buffer(width * self.rows)
         for name in ("key_ends", "value_ends", "header_ends"):
             self._buffers[name] = pa.allocate_buffer(4 * (self.rows + 1))
         for name in ("name_ends", "header_value_ends"):
             self._buffers[name] = pa.allocate_buffer(4 * (self._headers + 1))
-        for name, field in (("keys", "key"), ("values", "value"), ("names", "name"), ("header_values", "header")):
+        for name, field in (
+            ("keys", "key"),
+            ("values", "value"),
+            ("names", "name"),
+            ("header_values", "header"),
+        ):
             self._buffers[name] = pa.allocate_buffer(size[f"{field}_bytes"])
         for name in ("has_key", "has_value", "has_headers"):
             self._buffers[name] = pa.py_buffer(np.zeros(self.rows // 8 + 1, np.uint8))
@@ -61,12 +76,15 @@ class ColumnBuffers:
         """What was filled in."""
         names = ("partition", "offset", "timestamp", "timestamp_type")
         plain = [
-            pa.Array.from_buffers(SCHEMA.field(name).type, self.rows, [None, self._buffers[name]]) for name in names
+            pa.Array.from_buffers(SCHEMA.field(name).type, self.rows, [None, self._buffers[name]])
+            for name in names
         ]
         key = self._binary(self.rows, "has_key", "key_ends", "keys", self.columns.keyless)
         value = self._binary(self.rows, "has_value", "value_ends", "values", self.columns.valueless)
         if not self._headers:
-            return pa.RecordBatch.from_arrays([*plain, key, value, pa.nulls(self.rows, HEADERS)], schema=SCHEMA)
+            return pa.RecordBatch.from_arrays(
+                [*plain, key, value, pa.nulls(self.rows, HEADERS)], schema=SCHEMA
+            )
         names = self._binary(self._headers, None, "name_ends", "names", 0)
         headers = self._all_headers(shown := readable(names))
         batch = pa.RecordBatch.from_arrays([*plain, key, value, headers], schema=SCHEMA)
@@ -76,10 +94,14 @@ class ColumnBuffers:
 
     def _all_headers(self, names: pa.Array) -> pa.Array:
         valueless = self.columns.header_valueless
-        values = self._binary(self._headers, "has_header_value", "header_value_ends", "header_values", valueless)
+        values = self._binary(
+            self._headers, "has_header_value", "header_value_ends", "header_values", valueless
+        )
         pairs = pa.StructArray.from_arrays([names, values], fields=list(_HEADER))
         buffers = [self._buffers["has_headers"], self._buffers["header_ends"]]
-        return pa.Array.from_buffers(HEADERS, self.rows, buffers, self.columns.headerless, children=[pairs])
+        return pa.Array.from_buffers(
+            HEADERS, self.rows, buffers, self.columns.headerless, children=[pairs]
+        )
 
     def _binary(self, count: int, valid: str | None, ends: str, data: str, nulls: int) -> pa.Array:
         bitmap = self._buffers[valid] if valid is not None and nulls else None

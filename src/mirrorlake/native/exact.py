@@ -1,15 +1,16 @@
 """What a column of the stage cannot hold as it is, and the column beside it that does.
 
-Kafka takes any 64-bit number for a record's time, and any bytes for a header's name. A TIMESTAMP of Delta, Spark or
-DuckDB is one of the years 1 to 9999, and a STRING is UTF-8. So that each record is staged as it is, and everybody still
-reads `timestamp` and `headers` as ever, the few values that do not fit stand in `timestamp_ms` and `header_names`,
-which are null for all other records.
+Kafka takes any 64-bit number for a record's time, and any bytes for a header's name. A TIMESTAMP of
+Delta, Spark or DuckDB is one of the years 1 to 9999, and a STRING is UTF-8. So that each record is
+staged as it is, and everybody still reads `timestamp` and `headers` as ever, the few values that do
+not fit stand in `timestamp_ms` and `header_names`, which are null for all other records.
 """
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: The times that `timestamp` holds, ms since 1970: from the beginning of the year 1 to the end of 9999.
+#: The times that `timestamp` holds, ms since 1970: from the beginning of the year 1 to the end of
+#: 9999.
 FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 #: Kafka's number of a record that has no time.
 NO_TIMESTAMP = -1
@@ -19,7 +20,8 @@ _NAMES = pa.list_(pa.binary())
 
 
 def split_times(times: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.ChunkedArray | None]:
-    """Times in ms as the stage has them: `timestamp`, and `timestamp_ms`, None where it is null in all rows."""
+    """Times in ms as the stage has them: `timestamp`, and `timestamp_ms`, None where it is null in
+    all rows."""
     ends = pc.min_max(times.cast(pa.int64()))
     first, last = ends["min"].as_py(), ends["max"].as_py()
     if first is None or (first >= FIRST_MS and last <= LAST_MS):
@@ -47,8 +49,8 @@ def times_to_send(rows: pa.RecordBatch) -> pa.Array:
 
 
 def readable(names: pa.Array) -> pa.Array:
-    """Names of headers, bytes, as texts: what is no UTF-8 in them becomes U+FFFD, as Kafka's Java client makes of it.
-    The same memory where nothing does."""
+    """Names of headers, bytes, as texts: what is no UTF-8 in them becomes U+FFFD, as Kafka's Java
+    client makes of it. The same memory where nothing does."""
     text = pa.Array.from_buffers(pa.string(), len(names), names.buffers(), 0, names.offset)
     try:
         text.validate(full=True)
@@ -58,7 +60,8 @@ def readable(names: pa.Array) -> pa.Array:
 
 
 def exact_names(headers: pa.Array, names: pa.Array) -> pa.Array:
-    """The column `header_names` of headers whose names, as bytes, are `names`: null where all of a row are UTF-8."""
+    """The column `header_names` of headers whose names, as bytes, are `names`: null where all of a
+    row are UTF-8."""
     shown = pc.struct_field(headers.flatten(), "key").cast(pa.binary())
     odd = pc.unique(pc.list_parent_indices(headers).filter(pc.not_equal(shown, names))).to_pylist()
     exact: list[list[bytes] | None] = [None] * len(headers)
@@ -69,8 +72,8 @@ def exact_names(headers: pa.Array, names: pa.Array) -> pa.Array:
 
 
 def headers_of(rows: pa.RecordBatch) -> pa.Array:
-    """The headers of each staged row. Where names stand beside, all names are bytes; a header that a row has behind
-    those is one that was added to the staged ones."""
+    """The headers of each staged row. Where names stand beside, all names are bytes; a header that
+    a row has behind those is one that was added to the staged ones."""
     headers, exact = rows.column("headers"), _beside(rows, "header_names")
     if exact is None or exact.null_count == len(exact):
         return headers
@@ -80,9 +83,13 @@ def headers_of(rows: pa.RecordBatch) -> pa.Array:
         shown[: len(names or ())] = names or ()
         pairs = zip(shown, row or (), strict=True)
         rows_of_headers.append(
-            None if row is None else [{"key": name, "value": header["value"]} for name, header in pairs]
+            None
+            if row is None
+            else [{"key": name, "value": header["value"]} for name, header in pairs]
         )
-    return pa.array(rows_of_headers, pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())])))
+    return pa.array(
+        rows_of_headers, pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))
+    )
 
 
 def _beside(rows: pa.RecordBatch, name: str) -> pa.Array | None:

@@ -1,6 +1,8 @@
-"""librdkafka's functions by ctypes, and the compiled loops of `records.c` that call them for each record.
+"""librdkafka's functions by ctypes, and the compiled loops of `records.c` that call them for each
+record.
 
-ctypes lets go of the interpreter's lock during each call, so callbacks and other threads go on meanwhile.
+ctypes lets go of the interpreter's lock during each call, so callbacks and other threads go on
+meanwhile.
 """
 
 import ctypes as C
@@ -17,7 +19,8 @@ from confluent_kafka import cimpl as _cimpl
 
 #: The oldest librdkafka whose interface is the one that `records.c` states.
 OLDEST = 0x02_00_00_FF
-#: What a slot holds until its record was acknowledged; REFUSED plus an error's code is what one holds that was refused.
+#: What a slot holds until its record was acknowledged; REFUSED plus an error's code is what one
+#: holds that was refused.
 PENDING, REFUSED = -(2**62), -1_000_000
 CONSUMER, PRODUCER = 1, 0
 
@@ -79,14 +82,24 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
 }
 #: Those that the loops call for each record, in the order of `api` in records.c.
 _BY_RECORD = (
-    "topic_name", "message_timestamp", "message_headers", "header_get_all", "message_destroy", "produceva",
-    "headers_new", "header_add", "headers_destroy",
-)  # fmt: skip
+    "topic_name",
+    "message_timestamp",
+    "message_headers",
+    "header_get_all",
+    "message_destroy",
+    "produceva",
+    "headers_new",
+    "header_add",
+    "headers_destroy",
+)
 
 #: A partition that is being read: `range` in records.c.
 RANGE = np.dtype(
     [(name, np.int64) for name in ("topic", "rkt", "partition", "next", "end", "log_end", "error")]
-    + [(name, np.int64) for name in ("count", "key_bytes", "value_bytes", "headers", "name_bytes", "header_bytes")]
+    + [
+        (name, np.int64)
+        for name in ("count", "key_bytes", "value_bytes", "headers", "name_bytes", "header_bytes")
+    ]
 )
 #: Bytes of `cursor` in records.c, one for each range.
 CURSOR_BYTES = 6 * 8
@@ -97,7 +110,10 @@ class Columns(C.Structure):
 
     _fields_ = [
         *((name, _P) for name in ("partition", "offset", "timestamp", "timestamp_type")),
-        *((name, _P) for name in ("key_ends", "value_ends", "header_ends", "name_ends", "header_value_ends")),
+        *(
+            (name, _P)
+            for name in ("key_ends", "value_ends", "header_ends", "name_ends", "header_value_ends")
+        ),
         *((name, _P) for name in ("keys", "values", "names", "header_values")),
         *((name, _P) for name in ("has_key", "has_value", "has_headers", "has_header_value")),
         *((name, _I64) for name in ("keyless", "valueless", "headerless", "header_valueless")),
@@ -150,22 +166,30 @@ class NativeUnavailable(Exception):
 
 
 class Library:
-    """What is loaded: `rd_kafka_*` as attributes without that prefix, and the loops. Raises Unusable."""
+    """What is loaded: `rd_kafka_*` as attributes without that prefix, and the loops. Raises
+    Unusable."""
 
     def __init__(self) -> None:
         loops = Path(__file__).with_name(file_name(platform.system(), platform.machine()))
         if not loops.exists():
-            raise NativeUnavailable(f"{loops.name} is not there: built without a compiler, or for no such platform")
+            raise NativeUnavailable(
+                f"{loops.name} is not there: built without a compiler, or for no such platform"
+            )
         try:
-            # The client's own module: its libraries are searched with it, wherever its wheel keeps them.
+            # The client's own module: its libraries are searched with it, wherever its wheel keeps
+            # them.
             librdkafka, self._loops = C.CDLL(_cimpl.__file__), C.CDLL(str(loops))
             for name, (result, *arguments) in _FUNCTIONS.items():
                 setattr(self, name, _function(librdkafka, f"rd_kafka_{name}", result, arguments))
-            self._api = (_P * len(_BY_RECORD))(*(_address(librdkafka, f"rd_kafka_{name}") for name in _BY_RECORD))
+            self._api = (_P * len(_BY_RECORD))(
+                *(_address(librdkafka, f"rd_kafka_{name}") for name in _BY_RECORD)
+            )
         except (OSError, AttributeError) as error:
             raise NativeUnavailable(str(error)) from error
         if self.version() < OLDEST:
-            raise NativeUnavailable(f"librdkafka {confluent_kafka.libversion()[0]} is older than 2.0")
+            raise NativeUnavailable(
+                f"librdkafka {confluent_kafka.libversion()[0]} is older than 2.0"
+            )
         self._check_sizes()
         self.api = C.addressof(self._api)
         self.survey = _function(self._loops, "survey", _I64, (_P, _P, _I64, _P, _I64, _P))
@@ -186,16 +210,23 @@ class Library:
         if [*measured] != [*known, pointer * len(_BY_RECORD), 72, 72]:
             raise NativeUnavailable("the compiled records.c is of another version than library.py")
 
-    def client(self, kind: int, settings: dict[str, Any], prepare: Callable[[int], None] = lambda _conf: None) -> int:
-        """Make a client, CONSUMER or PRODUCER; `prepare` gets its configuration to add callbacks. Raises KafkaException
-        for settings that are refused."""
+    def client(
+        self,
+        kind: int,
+        settings: dict[str, Any],
+        prepare: Callable[[int], None] = lambda _conf: None,
+    ) -> int:
+        """Make a client, CONSUMER or PRODUCER; `prepare` gets its configuration to add callbacks.
+        Raises KafkaException for settings that are refused."""
         text = C.create_string_buffer(512)
         conf = self.conf_new()
         for name, value in settings.items():
             text_value = str(value).lower() if isinstance(value, bool) else str(value)
             if self.conf_set(conf, name.encode(), text_value.encode(), text, len(text)) != 0:
                 self.conf_destroy(conf)
-                raise KafkaException(KafkaError(KafkaError._INVALID_ARG, text.value.decode(errors="replace")))
+                raise KafkaException(
+                    KafkaError(KafkaError._INVALID_ARG, text.value.decode(errors="replace"))
+                )
         prepare(conf)
         handle = self.new(kind, conf, text, len(text))
         if not handle:
@@ -220,8 +251,8 @@ class Library:
             raise KafkaException(failure)
 
     def look_up(self, handle: int | None, topic: int | None, milliseconds: int) -> int:
-        """Ask a broker about a topic that a client knows, or, for None, about all of them: it goes by the answer.
-        Returns the code of the error, 0 where one answered."""
+        """Ask a broker about a topic that a client knows, or, for None, about all of them: it goes
+        by the answer. Returns the code of the error, 0 where one answered."""
         answer = C.c_void_p()
         code = int(self.metadata(handle, 0, topic, C.byref(answer), milliseconds))
         if not code:
@@ -229,14 +260,17 @@ class Library:
         return code
 
     def annotated(self, offsets: "dict[tuple[str, int], tuple[int, str]]") -> int:
-        """A list of partitions with offsets and their metadata, as librdkafka has it; to be destroyed."""
+        """A list of partitions with offsets and their metadata, as librdkafka has it; to be
+        destroyed."""
         places = self.topic_partition_list_new(len(offsets))
         for (topic, partition), (offset, metadata) in offsets.items():
-            place = Place.from_address(self.topic_partition_list_add(places, topic.encode(), partition))
+            place = Place.from_address(
+                self.topic_partition_list_add(places, topic.encode(), partition)
+            )
             place.offset = offset
             if text := metadata.encode():
-                # With the 0 behind it, as confluent-kafka commits it: it reads it as C's text, however long it is. In
-                # librdkafka's own memory, because it frees it with the list.
+                # With the 0 behind it, as confluent-kafka commits it: it reads it as C's text,
+                # however long it is. In librdkafka's own memory, because it frees it with the list.
                 place.metadata_size = len(text) + 1
                 place.metadata = self.mem_malloc(None, place.metadata_size)
                 C.memmove(place.metadata, text, place.metadata_size)

@@ -1,4 +1,5 @@
-"""Arrow rows as the compiled loop `send` takes them: nothing is copied but what is of another layout than its own."""
+"""Arrow rows as the compiled loop `send` takes them: nothing is copied but what is of another
+layout than its own."""
 
 import ctypes as C
 from typing import Any
@@ -13,13 +14,16 @@ from mirrorlake.native.library import PENDING, Binary, Rows
 class Outgoing:
     """Rows of one partition on their way to it, and what became of each.
 
-    `rows` has the columns `key`, `value`, `headers` (a list of structs `key`, `value`) and `timestamp`, and beside them
-    those of native/exact.py, if any. `added` is a header that each record gets behind its own; headers of
-    the name `removed` are left out.
+    `rows` has the columns `key`, `value`, `headers` (a list of structs `key`, `value`) and
+    `timestamp`, and beside them those of native/exact.py, if any. `added` is a header that each
+    record gets behind its own; headers of the name `removed` are left out.
     """
 
     def __init__(
-        self, rows: pa.RecordBatch, added: tuple[str, bytes] | None = None, removed: str | None = None
+        self,
+        rows: pa.RecordBatch,
+        added: tuple[str, bytes] | None = None,
+        removed: str | None = None,
     ) -> None:
         #: Of each row PENDING, the offset that it got, or REFUSED and the code of an error.
         self.slots = np.full(rows.num_rows, PENDING, np.int64)
@@ -52,12 +56,15 @@ class Outgoing:
         self.rows.header_value = self._binary(pairs.field("value"))
 
     def _binary(self, column: pa.Array) -> Binary:
-        """A column of bytes or texts; of another type, such as one with large offsets or dictionaries, a copy."""
+        """A column of bytes or texts; of another type, such as one with large offsets or
+        dictionaries, a copy."""
         if not (pa.types.is_binary(column.type) or pa.types.is_string(column.type)):
             column = column.cast(pa.binary())
         self._held.append(column)
         valid = _buffer(column, 0) if column.null_count else None
-        return Binary(_buffer(column, 1, 4 * column.offset), _buffer(column, 2), valid, column.offset)
+        return Binary(
+            _buffer(column, 1, 4 * column.offset), _buffer(column, 2), valid, column.offset
+        )
 
 
 def _buffer(array: pa.Array, number: int, skipped: int = 0) -> int | None:

@@ -1,9 +1,10 @@
 """A producer over librdkafka's C interface, which takes Arrow rows and gives the offset of each.
 
-Its methods have the names, and raise the errors, of `confluent_kafka.Producer` where they do the same. The rows that
-librdkafka reads, and the slots that it writes to, are kept until it is through with them: until the last
-acknowledgement was served, or the client is destroyed. That happens in a thread of its own once nothing refers to the
-producer any more; so not while a call hangs, since its caller refers to it.
+Its methods have the names, and raise the errors, of `confluent_kafka.Producer` where they do the
+same. The rows that librdkafka reads, and the slots that it writes to, are kept until it is through
+with them: until the last acknowledgement was served, or the client is destroyed. That happens in a
+thread of its own once nothing refers to the producer any more; so not while a call hangs, since its
+caller refers to it.
 """
 
 import _thread
@@ -24,14 +25,20 @@ _P, _S = C.c_void_p, C.c_char_p
 _LOG = C.CFUNCTYPE(None, _P, C.c_int, _S, _S)
 _THROTTLE = C.CFUNCTYPE(None, _P, _S, C.c_int32, C.c_int, _P)
 #: Python's levels of syslog's, which librdkafka has.
-_LEVELS = (logging.CRITICAL,) * 3 + (logging.ERROR, logging.WARNING, logging.INFO, logging.INFO, logging.DEBUG)
+_LEVELS = (logging.CRITICAL,) * 3 + (
+    logging.ERROR,
+    logging.WARNING,
+    logging.INFO,
+    logging.INFO,
+    logging.DEBUG,
+)
 _PURGE_ALL = 1 | 2  # what waits and what is in flight
 
 
 class Producer:
-    """A producer; not thread-safe. `throttle` is called with what a broker that holds it to a quota says, and `logger`
-    gets librdkafka's lines, both within `poll` and what polls. Raises KafkaException for settings that are refused,
-    Unusable where there is no library."""
+    """A producer; not thread-safe. `throttle` is called with what a broker that holds it to a quota
+    says, and `logger` gets librdkafka's lines, both within `poll` and what polls. Raises
+    KafkaException for settings that are refused, Unusable where there is no library."""
 
     def __init__(
         self,
@@ -55,10 +62,18 @@ class Producer:
     def send_offsets_to_transaction(
         self, offsets: Mapping[tuple[str, int], tuple[int, str]], group: str, seconds: float
     ) -> None:
-        """Commit positions of a group, (offset, metadata) of each (topic, partition), with the transaction."""
-        places, metadata = self._lib.annotated(dict(offsets)), self._lib.consumer_group_metadata_new(group.encode())
+        """Commit positions of a group, (offset, metadata) of each (topic, partition), with the
+        transaction."""
+        places, metadata = (
+            self._lib.annotated(dict(offsets)),
+            self._lib.consumer_group_metadata_new(group.encode()),
+        )
         try:
-            self._lib.check(self._lib.send_offsets_to_transaction(self._client.rk, places, metadata, _ms(seconds)))
+            self._lib.check(
+                self._lib.send_offsets_to_transaction(
+                    self._client.rk, places, metadata, _ms(seconds)
+                )
+            )
         finally:
             self._lib.consumer_group_metadata_destroy(metadata)
             self._lib.topic_partition_list_destroy(places)
@@ -74,7 +89,8 @@ class Producer:
         self._release()
 
     def failure(self) -> KafkaError | None:
-        """The first error after which the open transaction can only be aborted; None where there was none."""
+        """The first error after which the open transaction can only be aborted; None where there
+        was none."""
         return failure_of(self)
 
     def look_closer(self) -> None:
@@ -91,12 +107,17 @@ class Producer:
         """Rows made ready to be sent, as native/outgoing.py takes them."""
         return Shipment(self, topic, partition, Outgoing(rows, added, removed))
 
-    def send(self, topic: str, partition: int, outgoing: Outgoing, start: int) -> tuple[int, KafkaException | None]:
-        """Take rows from `start` on. Returns the first one that is not taken, and why, or their number."""
+    def send(
+        self, topic: str, partition: int, outgoing: Outgoing, start: int
+    ) -> tuple[int, KafkaException | None]:
+        """Take rows from `start` on. Returns the first one that is not taken, and why, or their
+        number."""
         self._client.kept.append(outgoing)
         error, slots = C.c_void_p(), outgoing.slots.ctypes.data
         place = (self._client.rk, self._client.topic(topic), partition)
-        taken = self._lib.send(self._lib.api, *place, C.byref(outgoing.rows), start, slots, C.byref(error))
+        taken = self._lib.send(
+            self._lib.api, *place, C.byref(outgoing.rows), start, slots, C.byref(error)
+        )
         try:
             self._lib.check(error.value)
         except KafkaException as refused:
@@ -113,12 +134,13 @@ class Producer:
         return int(self._lib.poll(self._client.rk, _ms(seconds)))
 
     def purge(self) -> None:
-        """Give up all rows that are not acknowledged; the next poll reports that they are refused."""
+        """Give up all rows that are not acknowledged; the next poll reports that they are
+        refused."""
         self._lib.purge(self._client.rk, _PURGE_ALL)
 
     def refresh(self, topic: str | None, seconds: float) -> None:
-        """Ask a broker about a topic, or, for None, about those that this producer knows. Raises KafkaException where
-        none answers."""
+        """Ask a broker about a topic, or, for None, about those that this producer knows. Raises
+        KafkaException where none answers."""
         known = None if topic is None else self._client.topic(topic)
         code = self._lib.look_up(self._client.rk, known, _ms(seconds))
         if code:
@@ -135,8 +157,9 @@ class Producer:
 
 
 def failure_of(producer: Any) -> KafkaError | None:
-    """Why the open transaction of a producer can only be aborted, None where it can go on. librdkafka keeps the first
-    such error, and answers with it who begins another transaction; that changes nothing (rdkafka_txnmgr.c)."""
+    """Why the open transaction of a producer can only be aborted, None where it can go on.
+    librdkafka keeps the first such error, and answers with it who begins another transaction; that
+    changes nothing (rdkafka_txnmgr.c)."""
     try:
         producer.begin_transaction()
     except KafkaException as refused:
@@ -166,8 +189,8 @@ class Shipment:
     def send(self) -> None:
         """Hand over the rows that were not taken yet.
 
-        Raises BufferError where the producer's queue is full, else KafkaException for the row that it does not take;
-        another call goes on with it.
+        Raises BufferError where the producer's queue is full, else KafkaException for the row that
+        it does not take; another call goes on with it.
         """
         self._start, refused = self._producer.send(*self._place, self._outgoing, self._start)
         if refused is not None and refused.args[0].code() == KafkaError._QUEUE_FULL:
@@ -176,9 +199,11 @@ class Shipment:
             raise refused
 
     def refused(self) -> np.ndarray | None:
-        """The code of the error of each row that was refused, 0 for the others; None where none was."""
+        """The code of the error of each row that was refused, 0 for the others; None where none
+        was."""
         slots = self._outgoing.slots
-        # One that is acknowledged without an offset, as a repeated one may be, is not refused, and has none.
+        # One that is acknowledged without an offset, as a repeated one may be, is not refused, and
+        # has none.
         refused = (slots < REFUSED // 2) & (slots != PENDING)
         return np.where(refused, slots - REFUSED, 0) if bool(refused.any()) else None
 
@@ -188,8 +213,8 @@ class Shipment:
 
 
 class _Client:
-    """librdkafka's handle and all that it refers to. Nothing frees it before `end` is through, the end of the
-    interpreter included: librdkafka's threads go on until then."""
+    """librdkafka's handle and all that it refers to. Nothing frees it before `end` is through, the
+    end of the interpreter included: librdkafka's threads go on until then."""
 
     def __init__(
         self,
@@ -204,13 +229,18 @@ class _Client:
         self._callbacks: list[Any] = []
         # Lines wait in a queue until the thread that polls takes them: no other one calls Python.
         own = {} if logger is None else {"log.queue": True}
-        self.rk = self._lib.client(PRODUCER, {**settings, **own}, lambda conf: self._prepare(conf, throttle, logger))
+        self.rk = self._lib.client(
+            PRODUCER, {**settings, **own}, lambda conf: self._prepare(conf, throttle, logger)
+        )
         C.pythonapi.Py_IncRef(C.py_object(self))
         if logger is not None:
             self._lib.set_log_queue(self.rk, None)
 
     def _prepare(
-        self, conf: int, throttle: Callable[[ThrottleEvent], None] | None, logger: logging.Logger | None
+        self,
+        conf: int,
+        throttle: Callable[[ThrottleEvent], None] | None,
+        logger: logging.Logger | None,
     ) -> None:
         self._lib.conf_set_dr_msg_cb(conf, self._lib.delivered)
         if throttle is not None:
@@ -232,8 +262,10 @@ class _Client:
         return self._topics[name]
 
     def end(self) -> None:
-        """Destroy it, in a thread: it waits for threads of librdkafka, which may be resolving a name."""
-        # Not `threading`, whose locks may be held by the very thread in which the garbage collector calls this.
+        """Destroy it, in a thread: it waits for threads of librdkafka, which may be resolving a
+        name."""
+        # Not `threading`, whose locks may be held by the very thread in which the garbage collector
+        # calls this.
         _thread.start_new_thread(self._destroy, ())
 
     def _destroy(self) -> None:
@@ -254,7 +286,12 @@ def _throttled(tell: Callable[[ThrottleEvent], None]) -> Callable[..., None]:
 
 def _logged(logger: logging.Logger) -> Callable[..., None]:
     def logged(_rk: int, level: int, facility: bytes, text: bytes) -> None:
-        logger.log(_LEVELS[level], "%s %s", facility.decode(errors="replace"), text.decode(errors="replace"))
+        logger.log(
+            _LEVELS[level],
+            "%s %s",
+            facility.decode(errors="replace"),
+            text.decode(errors="replace"),
+        )
 
     return logged
 

@@ -1,8 +1,10 @@
-"""Reading ranges of offsets of partitions as Arrow, by librdkafka and the compiled loops: no record becomes an object.
+"""Reading ranges of offsets of partitions as Arrow, by librdkafka and the compiled loops: no record
+becomes an object.
 
-A range is over when a record at its end or behind it was seen, the record in front of its end, or the end of the log
-where that is at the range's end or behind it (of a read_committed consumer: the last stable offset, KIP-98): what
-lies between are aborted records, transaction markers, or what compaction left.
+A range is over when a record at its end or behind it was seen, the record in front of its end, or
+the end of the log where that is at the range's end or behind it (of a read_committed consumer: the
+last stable offset, KIP-98): what lies between are aborted records, transaction markers, or what
+compaction left.
 """
 
 import ctypes as C
@@ -23,42 +25,50 @@ logger = logging.getLogger(__name__)
 Partition = tuple[str, int]
 #: What the rule above asks of a consumer.
 _REQUIRED: Mapping[str, str | int | bool] = {
-    "group.id": "",  # with one librdkafka looks for its coordinator, which takes a right on the group
+    # with one librdkafka looks for its coordinator, which takes a right on the group
+    "group.id": "",
     "isolation.level": "read_committed",
     "enable.auto.commit": False,
     "enable.partition.eof": True,
     "auto.offset.reset": "error",
-    "message.max.bytes": 1_000_000,  # is for producers, but librdkafka lets no `fetch.max.bytes` be less
-    "receive.message.max.bytes": 2_000_000_000,  # a single record may be larger than what is asked for
+    # is for producers, but librdkafka lets no `fetch.max.bytes` be less
+    "message.max.bytes": 1_000_000,
+    # a single record may be larger than what is asked for
+    "receive.message.max.bytes": 2_000_000_000,
     "queued.min.messages": 1_000_000,  # the bytes are the bound
 }
-#: Where librdkafka's defaults are made for small consumers; who makes a reader may say otherwise. Memory has a bound:
-#: what was fetched ahead, 16 MB and what comes with one answer of each broker.
+#: Where librdkafka's defaults are made for small consumers; who makes a reader may say otherwise.
+#: Memory has a bound: what was fetched ahead, 16 MB and what comes with one answer of each broker.
 _TUNED: Mapping[str, str | int | bool] = {
     "check.crcs": True,
     "fetch.message.max.bytes": 4 << 20,
     "fetch.max.bytes": 32 << 20,
     "fetch.error.backoff.ms": 50,
-    "fetch.queue.backoff.ms": 10,  # librdkafka waits a second where as much as it may have is fetched already
+    # librdkafka waits a second where as much as it may have is fetched already
+    "fetch.queue.backoff.ms": 10,
     "queued.max.messages.kbytes": 16 << 10,
 }
-#: Of a reader over a link of which an answer of the size above may take as long as a dead one is waited for.
+#: Of a reader over a link of which an answer of the size above may take as long as a dead one is
+#: waited for.
 _SMALL_ANSWERS: Mapping[str, str | int | bool] = {
     "fetch.message.max.bytes": 64 << 10,
     "fetch.max.bytes": 1 << 20,
     "queued.max.messages.kbytes": 512,
 }
-#: Of a reader that goes from range to range: the answer that is under way, of nothing or of what is read no more, is
-#: waited for. One that stays at the end of logs would ask the brokers twenty times a second.
+#: Of a reader that goes from range to range: the answer that is under way, of nothing or of what is
+#: read no more, is waited for. One that stays at the end of logs would ask the brokers twenty times
+#: a second.
 _RANGES_ONLY: Mapping[str, str | int | bool] = {"fetch.wait.max.ms": 50}
 #: librdkafka's error callback: client, code, text, opaque.
 _ON_ERROR = C.CFUNCTYPE(None, C.c_void_p, C.c_int, C.c_char_p, C.c_void_p)
 #: Messages that are taken at a time, at most, and how long they are waited for, ms.
 _MESSAGES, _WAIT_MS = 50_000, 25
-#: Bytes of records that are copied at a time, about. Measured with records of 1 KB, 50,000 at a time: the kernel's
-#: clearing of fresh pages took a sixth of a landing's CPU; memory of this size is used again.
+#: Bytes of records that are copied at a time, about. Measured with records of 1 KB, 50,000 at a
+#: time: the kernel's clearing of fresh pages took a sixth of a landing's CPU; memory of this size
+#: is used again.
 _BYTES = 4 << 20
-#: How long an answer to who leads partitions is waited for, ms; and to whether any broker answers, of a silent cluster.
+#: How long an answer to who leads partitions is waited for, ms; and to whether any broker answers,
+#: of a silent cluster.
 _LOOK_UP_MS, _ANYBODY_MS = 1_000, 5_000
 #: How long a cluster may be silent, seconds.
 PATIENCE_SECONDS = 20.0
@@ -69,8 +79,8 @@ _NOWHERE = -1
 
 
 class ClusterSilent(KafkaException):  # type: ignore[misc]
-    """Raised when no broker of a cluster answers: it is about no partition. What the client complained of last is its
-    error."""
+    """Raised when no broker of a cluster answers: it is about no partition. What the client
+    complained of last is its error."""
 
 
 class NativeReader:
@@ -93,7 +103,11 @@ class NativeReader:
         self._patience = patience_seconds
         self._said: KafkaError | None = None  # of the cluster, since something came of it
         self._on_error = _ON_ERROR(self._note)
-        tuned = {**_TUNED, **({} if keep else _RANGES_ONLY), **(_SMALL_ANSWERS if small_answers else {})}
+        tuned = {
+            **_TUNED,
+            **({} if keep else _RANGES_ONLY),
+            **(_SMALL_ANSWERS if small_answers else {}),
+        }
         effective = {**tuned, **settings, **_REQUIRED}
         self._handle: int | None = self._library.client(CONSUMER, effective, self._prepare)
         self._queue = self._library.queue_new(self._handle)
@@ -109,15 +123,18 @@ class NativeReader:
         self._most = _MESSAGES  # as many as are about _BYTES, by the last ones
         self._heard = 0.0
 
-    def read(self, ranges: Mapping[Partition, tuple[int, int]]) -> Iterator[tuple[Partition, pa.RecordBatch]]:
+    def read(
+        self, ranges: Mapping[Partition, tuple[int, int]]
+    ) -> Iterator[tuple[Partition, pa.RecordBatch]]:
         """Read the records of partitions from a first offset, inclusive, to an end, exclusive.
 
-        Yields batches of columns.SCHEMA, of one partition each, their offsets rising; those of several partitions come
-        in turn.
+        Yields batches of columns.SCHEMA, of one partition each, their offsets rising; those of
+        several partitions come in turn.
 
         Raises:
-            KafkaException: a partition cannot be read (its text names it), as `_AUTO_OFFSET_RESET` where the log begins
-                behind the first offset; or gives nothing for so long (`_TIMED_OUT`).
+            KafkaException: a partition cannot be read (its text names it), as `_AUTO_OFFSET_RESET`
+                where the log begins behind the first offset; or gives nothing for so long
+                (`_TIMED_OUT`).
             ClusterSilent: none of the brokers answers.
         """
         self._begin({key: bounds for key, bounds in ranges.items() if bounds[0] < bounds[1]})
@@ -155,8 +172,8 @@ class NativeReader:
         self._library.conf_set_error_cb(conf, C.cast(self._on_error, C.c_void_p))
 
     def _note(self, _client: int, code: int, text: bytes, _opaque: int) -> None:
-        """Note what the client complains of; called by librdkafka while messages are taken. That all brokers are away
-        says less than why."""
+        """Note what the client complains of; called by librdkafka while messages are taken. That
+        all brokers are away says less than why."""
         error = KafkaError(code, text.decode(errors="replace"))
         logger.info("a source cluster says: %s", error.str())
         if code != KafkaError._ALL_BROKERS_DOWN or self._said is None:
@@ -196,8 +213,8 @@ class NativeReader:
             if lib.consume_start_queue(self._topics[topic], partition, offset, self._queue) != 0:
                 raise KafkaException(KafkaError(lib.last_error()))
         if len(self._topics) > known:
-            # Ask who leads the partitions of new topics: librdkafka looks for such topics once a second. Where nobody
-            # answers it goes on asking by itself.
+            # Ask who leads the partitions of new topics: librdkafka looks for such topics once a
+            # second. Where nobody answers it goes on asking by itself.
             lib.look_up(self._handle, None, _LOOK_UP_MS)
 
     def _stop(self, keys: Iterable[Partition]) -> None:
@@ -211,8 +228,11 @@ class NativeReader:
         self._numbers = {key: number for number, key in enumerate(self._numbers)}
 
     def _reach_log_ends(self) -> None:
-        """End ranges that hold nothing but what the end of a log, reported before, has already covered."""
-        at_end = (self._ranges["log_end"] >= self._ranges["end"]) & (self._ranges["next"] < self._ranges["end"])
+        """End ranges that hold nothing but what the end of a log, reported before, has already
+        covered."""
+        at_end = (self._ranges["log_end"] >= self._ranges["end"]) & (
+            self._ranges["next"] < self._ranges["end"]
+        )
         self._ranges["next"][at_end] = self._ranges["end"][at_end]
 
     def _forget(self, keys: list[Partition]) -> None:
@@ -221,7 +241,9 @@ class NativeReader:
         for key in keys:
             row = self._ranges[self._numbers.pop(key) :][:1]
             address = self._messages.ctypes.data
-            self._kept = self._library.give_back(self._library.api, address, self._kept, row.ctypes.data)
+            self._kept = self._library.give_back(
+                self._library.api, address, self._kept, row.ctypes.data
+            )
             row["partition"] = _NOWHERE
             row["next"] = row["end"]
         if not self._numbers:
@@ -232,7 +254,8 @@ class NativeReader:
         return int((self._ranges["end"] - self._ranges["next"]).sum())
 
     def _take(self, max_records: int, wait_ms: int = _WAIT_MS) -> int:
-        """Take messages from the client, behind those that are kept. Returns how many there are in all."""
+        """Take messages from the client, behind those that are kept. Returns how many there are in
+        all."""
         at = self._messages.ctypes.data + 8 * self._kept
         taken = self._library.consume_batch_queue(self._queue, wait_ms, at, max_records)
         if taken < 0:
@@ -240,8 +263,8 @@ class NativeReader:
         return self._kept + taken if taken else 0
 
     def _columns(self, count: int) -> Iterator[tuple[Partition, pa.RecordBatch]]:
-        """What the first messages hold of the ranges. They are given back except for records behind the ranges'
-        ends."""
+        """What the first messages hold of the ranges. They are given back except for records behind
+        the ranges' ends."""
         done, self._kept = 0, count
         while done < self._kept:
             messages = self._messages.ctypes.data + 8 * done
@@ -263,14 +286,24 @@ class NativeReader:
                     first += rows
 
     def _surveyed(self, messages: int, count: int) -> tuple[int, ColumnBuffers, np.ndarray, int]:
-        """How many of some messages are copied at once, room for them, where they belong, and an error that is about no
-        partition. Not all, where that would be more than Arrow's columns hold."""
+        """How many of some messages are copied at once, room for them, where they belong, and an
+        error that is about no partition. Not all, where that would be more than Arrow's columns
+        hold."""
         lib, before = self._library, self._ranges.copy()
         while True:
-            for name in ("count", "key_bytes", "value_bytes", "headers", "name_bytes", "header_bytes"):
+            for name in (
+                "count",
+                "key_bytes",
+                "value_bytes",
+                "headers",
+                "name_bytes",
+                "header_bytes",
+            ):
                 self._ranges[name] = 0
             places, ranges = np.empty(count, np.int32), self._ranges
-            error = lib.survey(lib.api, messages, count, ranges.ctypes.data, len(ranges), places.ctypes.data)
+            error = lib.survey(
+                lib.api, messages, count, ranges.ctypes.data, len(ranges), places.ctypes.data
+            )
             try:
                 return count, ColumnBuffers(ranges), places, error
             except OverflowError:
@@ -281,7 +314,9 @@ class NativeReader:
 
     def _counts(self) -> list[tuple[Partition, int]]:
         """How many records of each partition were copied, in the order of the ranges."""
-        counts = [(key, int(self._ranges[number]["count"])) for key, number in self._numbers.items()]
+        counts = [
+            (key, int(self._ranges[number]["count"])) for key, number in self._numbers.items()
+        ]
         return [(key, rows) for key, rows in counts if rows]
 
     def _raise_for(self, general: int) -> None:
@@ -296,16 +331,19 @@ class NativeReader:
             self._note(0, general, KafkaError(general).str().encode(), 0)
 
     def _finish(self) -> None:
-        """Fetch no more of ranges that are over, unless the next ones may follow; keep few records for those."""
+        """Fetch no more of ranges that are over, unless the next ones may follow; keep few records
+        for those."""
         over = [
-            key for key, number in self._numbers.items() if self._ranges[number]["next"] >= self._ranges[number]["end"]
+            key
+            for key, number in self._numbers.items()
+            if self._ranges[number]["next"] >= self._ranges[number]["end"]
         ]
         if over and (not self._keep or self._kept > _KEPT):
             self._forget(over)
 
     def _drop(self) -> None:
-        """Let go of all where nothing is read any more: librdkafka keeps what it fetched ahead until it is asked for
-        more."""
+        """Let go of all where nothing is read any more: librdkafka keeps what it fetched ahead
+        until it is asked for more."""
         while (taken := self._take(_MESSAGES, 0)) > 0:
             self._kept = taken
             self._release()
@@ -313,7 +351,9 @@ class NativeReader:
         self._ranges = np.zeros(0, RANGE)
 
     def _release(self) -> None:
-        self._kept = self._library.give_back(self._library.api, self._messages.ctypes.data, self._kept, None)
+        self._kept = self._library.give_back(
+            self._library.api, self._messages.ctypes.data, self._kept, None
+        )
 
     def _silent(self) -> KafkaException:
         open_ = [
@@ -321,10 +361,14 @@ class NativeReader:
             for key, number in self._numbers.items()
             if self._ranges[number]["next"] < self._ranges[number]["end"]
         ]
-        # The answer says whether it is about these partitions: the leader of some may be away while others answer.
+        # The answer says whether it is about these partitions: the leader of some may be away while
+        # others answer.
         if code := self._library.look_up(self._handle, None, _ANYBODY_MS):
             return ClusterSilent(self._said or KafkaError(code))
-        text = f"{', '.join(open_[:3])} gave no record for {self._patience:.0f} s, of {len(open_)} that are read"
+        text = (
+            f"{', '.join(open_[:3])} gave no record for {self._patience:.0f} s, of {len(open_)} "
+            "that are read"
+        )
         if self._said is not None:
             text = f"{text}; the client says: {self._said.str()}"
         return KafkaException(KafkaError(KafkaError._TIMED_OUT, text))

@@ -1,6 +1,8 @@
-"""Whether the native way can be taken in this process: tried on a record of each kind, without a broker.
+"""Whether the native way can be taken in this process: tried on a record of each kind, without a
+broker.
 
-A producer is given records by one compiled loop, and gives them up; the other loop reads the messages of its reports.
+A producer is given records by one compiled loop, and gives them up; the other loop reads the
+messages of its reports.
 """
 
 import ctypes as C
@@ -80,7 +82,8 @@ class _Bytes:
 
 
 def problem() -> str | None:
-    """Why the native way cannot be taken here; None if it can. Takes some milliseconds, once a process."""
+    """Why the native way cannot be taken here; None if it can. Takes some milliseconds, once a
+    process."""
     return f"{native.SWITCH} is off" if native.switched_off() else _fault()
 
 
@@ -93,11 +96,21 @@ def _fault() -> str | None:
 
 
 def _self_check(lib: Library) -> str | None:
-    producer = lib.client(PRODUCER, {"log_level": 0}, lambda conf: lib.conf_set_events(conf, _REPORTS))
+    producer = lib.client(
+        PRODUCER, {"log_level": 0}, lambda conf: lib.conf_set_events(conf, _REPORTS)
+    )
     topic, queue = lib.topic_new(producer, _TOPIC, None), lib.queue_get_main(producer)
     slots, error, reports = np.zeros(len(_RECORDS), np.int64), C.c_int64(), None
     rows, _kept = _rows()  # until the end: values are not copied
-    where = (producer, topic, _PARTITION, C.addressof(rows), 0, slots.ctypes.data, C.addressof(error))
+    where = (
+        producer,
+        topic,
+        _PARTITION,
+        C.addressof(rows),
+        0,
+        slots.ctypes.data,
+        C.addressof(error),
+    )
     try:
         if lib.send(lib.api, *where) != len(_RECORDS):
             return "the producer does not take a record"
@@ -148,19 +161,33 @@ def _read(lib: Library, reports: int, slots: np.ndarray) -> str | None:
         return "the compiled loop counts records wrongly"
     filled = {name: np.zeros_like(column) for name, column in expected.items()}
     columns = Columns(**{name: column.ctypes.data for name, column in filled.items()})
-    lib.fill(*given, places.ctypes.data, ranges.ctypes.data, 1, cursors.ctypes.data, C.addressof(columns), 0)
+    lib.fill(
+        *given,
+        places.ctypes.data,
+        ranges.ctypes.data,
+        1,
+        cursors.ctypes.data,
+        C.addressof(columns),
+        0,
+    )
     wrong = [name for name, column in expected.items() if not np.array_equal(column, filled[name])]
     return f"the compiled loop reads {', '.join(wrong)} wrongly" if wrong else None
 
 
 def _messages_as_known(lib: Library, messages: np.ndarray, slots: np.ndarray) -> bool:
-    """Whether messages have their members where they should; makes of them such as are read from a partition."""
+    """Whether messages have their members where they should; makes of them such as are read from a
+    partition."""
     deliver = C.CFUNCTYPE(None, C.c_void_p, C.c_void_p, C.c_void_p)(lib.delivered)
     for row, address in enumerate(messages.tolist()):
         message = _Message.from_address(address)
         value = _RECORDS[row][2]
         facts = (message.err, message.partition, message.private, message.len)
-        if facts != (KafkaError._PURGE_QUEUE, _PARTITION, slots[row:].ctypes.data, len(value or b"")):
+        if facts != (
+            KafkaError._PURGE_QUEUE,
+            _PARTITION,
+            slots[row:].ctypes.data,
+            len(value or b""),
+        ):
             return False
         deliver(None, address, None)
         refused = int(slots[row])
@@ -190,6 +217,11 @@ def _expected() -> tuple[dict[str, Any], dict[str, int]]:
         made = _Bytes(column)
         columns |= {f"{name}_ends": made.ends, f"{name}s": made.data, f"has_{name}": made.valid()}
     del columns["has_name"]
-    sizes = {"key_bytes": "keys", "value_bytes": "values", "name_bytes": "names", "header_bytes": "header_values"}
+    sizes = {
+        "key_bytes": "keys",
+        "value_bytes": "values",
+        "name_bytes": "names",
+        "header_bytes": "header_values",
+    }
     counts = {"count": count, "headers": len(pairs), "next": _FIRST + count}
     return columns, {**counts, **{counter: len(columns[name]) for counter, name in sizes.items()}}

@@ -1,4 +1,5 @@
-"""What the notebooks in `notebooks/` are made of: they call this and explain what is seen (docs/notebooks.md)."""
+"""What the notebooks in `notebooks/` are made of: they call this and explain what is seen
+(docs/notebooks.md)."""
 
 from mirrorlake.extras import needs
 

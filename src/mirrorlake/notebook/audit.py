@@ -24,7 +24,8 @@ def not_staged(nb: Notebook) -> pa.Table:
 
 
 def proven(nb: Notebook) -> pa.Table:
-    """How much of each topic is proven by content, and since when: what `mirrorlake verify` has compared."""
+    """How much of each topic is proven by content, and since when: what `mirrorlake verify` has
+    compared."""
     return nb.query("proven", flow=nb.flow)
 
 
@@ -44,12 +45,18 @@ def proof(nb: Notebook) -> str:
     compared = [row for row in rows if row["audited_at"] is not None]
     if not compared:
         return f"flow {nb.flow}: nothing was compared by content yet; `mirrorlake verify` does it"
-    records, whole = sum(row["mapped_records"] for row in rows), sum(row["proven_records"] for row in rows)
+    records, whole = (
+        sum(row["mapped_records"] for row in rows),
+        sum(row["proven_records"] for row in rows),
+    )
     since = [row["proven_since"] for row in compared if row["proven_since"] is not None]
     oldest = f", the oldest proof is of {min(since):%Y-%m-%d %H:%M}" if since else ""
     differing = sum(row["differing_ranges"] for row in compared)
     differs = f"{differing:,} ranges differ" if differing else "no difference"
-    return f"flow {nb.flow}: {whole:,} of {records:,} records at the target are proven by content, {differs}{oldest}"
+    return (
+        f"flow {nb.flow}: {whole:,} of {records:,} records at the target are proven by content, "
+        f"{differs}{oldest}"
+    )
 
 
 def verdict(nb: Notebook) -> str:
@@ -59,4 +66,6 @@ def verdict(nb: Notebook) -> str:
         return f"flow {nb.flow}: nothing was sampled or staged yet"
     whole = counts.pop("complete", 0)
     others = "; ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-    return f"flow {nb.flow}: {whole} partitions complete" + (f"; {others}" if others else ", and no other")
+    return f"flow {nb.flow}: {whole} partitions complete" + (
+        f"; {others}" if others else ", and no other"
+    )

@@ -19,13 +19,22 @@ NEWEST = 20
 _SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)
 #: What the cost is called that was found from runs of `run`.
 OWN = "runs of this lake"
-_RUNS = ("started", "command", "status", "cores", "records", "seconds", "records_per_second", "cpu_seconds_per_million")
+_RUNS = (
+    "started",
+    "command",
+    "status",
+    "cores",
+    "records",
+    "seconds",
+    "records_per_second",
+    "cpu_seconds_per_million",
+)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What the runs of an experiment show: all runs, samples of those of `run` (records_per_second, cpu_cores, run),
-    and the cost of a record by what it was found from."""
+    """What the runs of an experiment show: all runs, samples of those of `run` (records_per_second,
+    cpu_cores, run), and the cost of a record by what it was found from."""
 
     runs: list[dict[str, Any]]
     samples: list[dict[str, Any]]
@@ -33,13 +42,18 @@ class Measured:
 
 
 def measured(nb: Notebook) -> Measured:
-    """Read the experiment of the widgets `tracking_uri` and `experiment`; empty, it is that of the lake."""
-    tracking = Tracking(uri=nb.widget("tracking_uri") or None, experiment=nb.widget("experiment") or "mirrorlake")
+    """Read the experiment of the widgets `tracking_uri` and `experiment`; empty, it is that of the
+    lake."""
+    tracking = Tracking(
+        uri=nb.widget("tracking_uri") or None, experiment=nb.widget("experiment") or "mirrorlake"
+    )
     store = open_store(tracking, nb.directory)
     runs = store.runs()
     samples = [sample for run in runs[:NEWEST] for sample in _samples(store, run)]
     costs: dict[str, Cost] = {}
-    if (cost := fitted([(sample["records_per_second"], sample["cpu_cores"]) for sample in samples])) is not None:
+    if (
+        cost := fitted([(sample["records_per_second"], sample["cpu_cores"]) for sample in samples])
+    ) is not None:
         costs[OWN] = cost
     for run in runs:
         costs = {**_bench_costs(run), **costs}
@@ -68,7 +82,11 @@ def _bench_costs(run: Any) -> dict[str, Cost]:
 
 def _row(run: Any) -> dict[str, Any]:
     metrics, params = run.data.metrics, run.data.params
-    records, seconds, cpu = metrics.get("records"), metrics.get("seconds"), metrics.get("cpu_seconds")
+    records, seconds, cpu = (
+        metrics.get("records"),
+        metrics.get("seconds"),
+        metrics.get("cpu_seconds"),
+    )
     return {
         "started": datetime.fromtimestamp(run.info.start_time / 1000, timezone.utc),
         "command": run.data.tags.get("mirrorlake.command"),
@@ -92,7 +110,8 @@ def runs(measured: Measured) -> pa.Table:
 
 
 def answers(nb: Notebook, measured: Measured) -> pa.Table:
-    """Cores for the load of the widgets, and for loads around it, by what the cost was found from."""
+    """Cores for the load of the widgets, and for loads around it, by what the cost was found
+    from."""
     load, utilisation = nb.number("records_per_second", 10_000), nb.number("utilisation", 0.7)
     rows = [
         {
@@ -115,11 +134,13 @@ def sentence(nb: Notebook, measured: Measured) -> str:
     load, utilisation = nb.number("records_per_second", 10_000), nb.number("utilisation", 0.7)
     if not measured.costs:
         return (
-            "No run has been recorded from which a cost can be calculated: run `mirrorlake run` for some minutes under "
-            "load, or `mirrorlake bench`, with tracking on (docs/tracking.md), and open this notebook again."
+            "No run has been recorded from which a cost can be calculated: run `mirrorlake run` "
+            "for some minutes under load, or `mirrorlake bench`, with tracking on "
+            "(docs/tracking.md), and open this notebook again."
         )
     parts = [
-        f"{cost.cores(load, utilisation):.1f} cores by {name} ({cost.cpu_seconds_per_million:.0f} CPU s per million)"
+        f"{cost.cores(load, utilisation):.1f} cores by {name} ({cost.cpu_seconds_per_million:.0f} "
+        "CPU s per million)"
         for name, cost in sorted(measured.costs.items())
     ]
     return f"{load:,.0f} records/s, {utilisation:.0%} busy: " + "; ".join(parts)
@@ -129,7 +150,10 @@ def chart(nb: Notebook, measured: Measured) -> alt.LayerChart | None:
     """Samples of the runs, and the line of what to provide; None without samples."""
     if OWN not in measured.costs:
         return None
-    top = max([sample["records_per_second"] for sample in measured.samples] + [nb.number("records_per_second", 10_000)])
+    top = max(
+        [sample["records_per_second"] for sample in measured.samples]
+        + [nb.number("records_per_second", 10_000)]
+    )
     utilisation = nb.number("utilisation", 0.7)
     needed = [
         {"records_per_second": load, "cores": measured.costs[OWN].cores(load, utilisation)}

@@ -1,4 +1,5 @@
-"""The notebooks' charts, as Altair draws them. Each takes a small table, of one of the notebooks' queries."""
+"""The notebooks' charts, as Altair draws them. Each takes a small table, of one of the notebooks'
+queries."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,16 +14,26 @@ _WIDTH, _HEIGHT = 860, 240
 _TIME = "%Y-%m-%d %H:%M:%S"
 
 
-def lines(table: pa.Table, x: str, y: dict[str, str], title: str, unit: str, over: str = "T") -> alt.Chart:
-    """Several measures over time, or with `over` Q over numbers: `y` is what each is called, by column. Points too, for
-    what stands alone."""
+def lines(
+    table: pa.Table, x: str, y: dict[str, str], title: str, unit: str, over: str = "T"
+) -> alt.Chart:
+    """Several measures over time, or with `over` Q over numbers: `y` is what each is called, by
+    column. Points too, for what stands alone."""
     number = over == "Q"
     rows = _long(_rows(table), [x], y, unit)
     chart: alt.Chart = _chart(rows, title, alt.MarkDef("line", point=True), height=_HEIGHT).encode(
-        x=alt.X(f"{x}:{over}", title=x if number else None, scale=alt.Scale(zero=False) if number else alt.Undefined),
+        x=alt.X(
+            f"{x}:{over}",
+            title=x if number else None,
+            scale=alt.Scale(zero=False) if number else alt.Undefined,
+        ),
         y=alt.Y(f"{unit}:Q"),
         color=alt.Color("what:N", title=None, sort=list(y.values())),
-        tooltip=[f"{x}:Q" if number else alt.Tooltip(f"{x}:T", format=_TIME), "what:N", f"{unit}:Q"],
+        tooltip=[
+            f"{x}:Q" if number else alt.Tooltip(f"{x}:T", format=_TIME),
+            "what:N",
+            f"{unit}:Q",
+        ],
     )
     return chart
 
@@ -38,11 +49,15 @@ def stacked(table: pa.Table, x: str, y: str, color: str, title: str) -> alt.Char
     return chart
 
 
-def bars(table: pa.Table, name: list[str], measures: dict[str, str], title: str, unit: str) -> alt.Chart:
+def bars(
+    table: pa.Table, name: list[str], measures: dict[str, str], title: str, unit: str
+) -> alt.Chart:
     """Measures side by side for each name, which the columns `name` make together."""
     rows = [{**row, "place": "-".join(str(row[part]) for part in name)} for row in _rows(table)]
     order = list(measures.values())
-    chart: alt.Chart = _chart(_long(rows, ["place"], measures, unit), title, alt.MarkDef("bar")).encode(
+    chart: alt.Chart = _chart(
+        _long(rows, ["place"], measures, unit), title, alt.MarkDef("bar")
+    ).encode(
         x=alt.X(f"{unit}:Q"),
         y=alt.Y("place:N", title=None, sort=None),
         yOffset=alt.YOffset("what:N", sort=order),
@@ -67,11 +82,14 @@ def offsets(table: pa.Table, title: str) -> alt.Chart:
 
 
 def capacity(samples: Sequence[dict[str, Any]], needed: Sequence[dict[str, Any]]) -> alt.LayerChart:
-    """Samples of runs (records_per_second, cpu_cores, run), and the cores that loads need (records_per_second,
-    cores)."""
+    """Samples of runs (records_per_second, cpu_cores, run), and the cores that loads need
+    (records_per_second, cores)."""
     title = "Busy cores by load: measured (dots), and what to provide (line)"
-    line = _chart(needed, title, alt.MarkDef("line", strokeDash=[6, 4], color="gray"), height=_HEIGHT).encode(
-        x=alt.X("records_per_second:Q", title="records per second"), y=alt.Y("cores:Q", title="cores")
+    line = _chart(
+        needed, title, alt.MarkDef("line", strokeDash=[6, 4], color="gray"), height=_HEIGHT
+    ).encode(
+        x=alt.X("records_per_second:Q", title="records per second"),
+        y=alt.Y("cores:Q", title="cores"),
     )
     seen = _chart(samples, title, alt.MarkDef("circle", size=60), height=_HEIGHT).encode(
         x="records_per_second:Q",
@@ -82,11 +100,17 @@ def capacity(samples: Sequence[dict[str, Any]], needed: Sequence[dict[str, Any]]
     return alt.LayerChart(layer=[line, seen])
 
 
-def _chart(rows: Sequence[dict[str, Any]], title: str, mark: alt.MarkDef, height: Any = alt.Undefined) -> alt.Chart:
-    return alt.Chart(alt.InlineData(values=list(rows)), mark=mark, title=title, width=_WIDTH, height=height)
+def _chart(
+    rows: Sequence[dict[str, Any]], title: str, mark: alt.MarkDef, height: Any = alt.Undefined
+) -> alt.Chart:
+    return alt.Chart(
+        alt.InlineData(values=list(rows)), mark=mark, title=title, width=_WIDTH, height=height
+    )
 
 
-def _long(rows: Sequence[dict[str, Any]], keep: list[str], measures: dict[str, str], unit: str) -> list[dict[str, Any]]:
+def _long(
+    rows: Sequence[dict[str, Any]], keep: list[str], measures: dict[str, str], unit: str
+) -> list[dict[str, Any]]:
     """One row per measure, under its name; those without a value are left out."""
     return [
         {**{name: row[name] for name in keep}, "what": name, unit: row[column]}
@@ -99,6 +123,9 @@ def _long(rows: Sequence[dict[str, Any]], keep: list[str], measures: dict[str, s
 def _rows(table: pa.Table) -> list[dict[str, Any]]:
     """A small table (the queries behind it are aggregates or have limits), with times as text."""
     return [
-        {name: value.isoformat() if isinstance(value, datetime) else value for name, value in row.items()}
+        {
+            name: value.isoformat() if isinstance(value, datetime) else value
+            for name, value in row.items()
+        }
         for row in plain_rows(table)
     ]

@@ -5,12 +5,20 @@ from mirrorlake.notebook.host import Notebook
 
 
 def run(nb: Notebook) -> str:
-    """Run the widgets' command in this process, by its session. What it says goes to the cell's output.
+    """Run the widgets' command in this process, by its session. What it says goes to the cell's
+    output.
 
     Returns:
         How it ended, as a sentence.
     """
-    words = ["-c", str(nb.topology_file), "command", "--", nb.widget("command"), nb.widget("arguments")]
+    words = [
+        "-c",
+        str(nb.topology_file),
+        "command",
+        "--",
+        nb.widget("command"),
+        nb.widget("arguments"),
+    ]
     try:
         main(words)
     except Ended as end:

@@ -11,7 +11,12 @@ from confluent_kafka import Consumer, TopicPartition
 
 import mirrorlake
 from mirrorlake.config.topology import Topology
-from mirrorlake.devtools.local.cluster import STATE_FILE, EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.devtools.local.cluster import (
+    STATE_FILE,
+    EmbeddedCluster,
+    start_clusters,
+    stop_clusters,
+)
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.notebook.host import Notebook
@@ -21,8 +26,18 @@ DEMO_GROUP = "orders-service"
 
 _MOVES = pa.schema(
     [(name, pa.string()) for name in ("group", "topic")]
-    + [("partition", pa.int32()), ("position", pa.int64()), ("to_topic", pa.string()), ("to_position", pa.int64())]
-    + [("before", pa.int64()), ("read_again_at_most", pa.int64()), ("done", pa.string()), ("detail", pa.string())]
+    + [
+        ("partition", pa.int32()),
+        ("position", pa.int64()),
+        ("to_topic", pa.string()),
+        ("to_position", pa.int64()),
+    ]
+    + [
+        ("before", pa.int64()),
+        ("read_again_at_most", pa.int64()),
+        ("done", pa.string()),
+        ("detail", pa.string()),
+    ]
 )
 
 
@@ -40,9 +55,11 @@ def ready_groups(nb: Notebook) -> pa.Table:
 
 
 def rehearse(nb: Notebook) -> Drill:
-    """Plan the failover of the widget `groups` (empty: all), and carry it out where `dry_run` is no.
+    """Plan the failover of the widget `groups` (empty: all), and carry it out where `dry_run` is
+    no.
 
-    Recorded as a run of MLflow. Raises InputError, and ClusterUnreachable when the target does not answer.
+    Recorded as a run of MLflow. Raises InputError, and ClusterUnreachable when the target does not
+    answer.
     """
     dry_run = nb.widget("dry_run").lower() not in ("no", "false", "0")
     named = tuple(name.strip() for name in nb.widget("groups").split(",") if name.strip()) or None
@@ -59,8 +76,8 @@ def _check_same(nb: Notebook, lake: mirrorlake.OpenLake) -> None:
     named, moved = nb.lake.internals, lake.internals
     if named.stored_id != moved.stored_id:
         raise InputError(
-            f"the widget lake names {named.place}, and the topology file another lake, {moved.place}; let both name "
-            "the same one"
+            f"the widget lake names {named.place}, and the topology file another lake, "
+            f"{moved.place}; let both name the same one"
         )
 
 
@@ -79,13 +96,17 @@ def _sentences(moves_planned: mirrorlake.Moves) -> list[str]:
     sentences += moves_planned.warnings
     sentences += [f"left: {line}" for line in moves_planned.left]
     if not moves_planned.left:
-        sentences.append(f"nothing is left: {len(moves_planned.groups)} positions are, or would be, where they belong")
+        sentences.append(
+            f"nothing is left: {len(moves_planned.groups)} positions are, or would be, where they "
+            "belong"
+        )
     return sentences
 
 
 @contextmanager
 def _clusters(topology: Topology, demo_group: bool) -> Iterator[list[str]]:
-    """The clusters, running: those of the demo are started for the rehearsal, and stopped behind it."""
+    """The clusters, running: those of the demo are started for the rehearsal, and stopped behind
+    it."""
     folder = topology.directory / "clusters"
     stopped = [alias for alias in topology.clusters if _is_stopped(folder / alias)]
     if not stopped:
@@ -96,7 +117,8 @@ def _clusters(topology: Topology, demo_group: bool) -> Iterator[list[str]]:
         sentences = [f"started the demo's clusters {', '.join(stopped)} for this rehearsal"]
         if demo_group and _made_demo_group(topology):
             sentences.append(
-                f"made the consumer group {DEMO_GROUP}, half way through its topics: the demo's own has moved"
+                f"made the consumer group {DEMO_GROUP}, half way through its topics: the demo's "
+                "own has moved"
             )
         yield sentences
     finally:
@@ -108,7 +130,8 @@ def _is_stopped(directory: Path) -> bool:
 
 
 def _made_demo_group(topology: Topology) -> bool:
-    """Let a group have read half of the source's topics, unless an earlier rehearsal did: the demo's has moved away."""
+    """Let a group have read half of the source's topics, unless an earlier rehearsal did: the
+    demo's has moved away."""
     flow = topology.active_flows()[0]
     connections = Connections(topology)
     if DEMO_GROUP in connections.groups(flow.source).listing().states:
@@ -121,7 +144,10 @@ def _made_demo_group(topology: Topology) -> bool:
         if selection.selects(name) and name != "heartbeats"
         for partition in range(info.partitions)
     ]
-    half = [TopicPartition(topic, partition, end // 2) for (topic, partition), end in admin.end_offsets(keys).items()]
+    half = [
+        TopicPartition(topic, partition, end // 2)
+        for (topic, partition), end in admin.end_offsets(keys).items()
+    ]
     consumer = Consumer({**connections.client(flow.source, "consumer"), "group.id": DEMO_GROUP})
     try:
         consumer.commit(offsets=half, asynchronous=False)

@@ -1,4 +1,5 @@
-"""A notebook's surroundings: the workspace's on Databricks, small stand-ins for them everywhere else."""
+"""A notebook's surroundings: the workspace's on Databricks, small stand-ins for them everywhere
+else."""
 
 import sys
 from collections.abc import Mapping
@@ -23,7 +24,8 @@ from mirrorlake.terminal import plain_console, plain_table
 if TYPE_CHECKING:  # a lake in a folder is read without Spark
     from pyspark.sql import DataFrame, SparkSession
 
-#: The demo's lake, beside which the notebooks run on a laptop; and the schema that the bundle makes by default.
+#: The demo's lake, beside which the notebooks run on a laptop; and the schema that the bundle makes
+#: by default.
 DEMO_LAKE, WORKSPACE_LAKE = "./mirrorlake-demo/lake", "main.replication"
 _WIDTH = 180
 
@@ -43,7 +45,8 @@ class Host(Protocol):
 
 
 class Workspace:
-    """Databricks: the session, `dbutils.widgets`, `display` and `displayHTML` of a notebook's own namespace."""
+    """Databricks: the session, `dbutils.widgets`, `display` and `displayHTML` of a notebook's own
+    namespace."""
 
     def __init__(self, namespace: Mapping[str, Any]) -> None:
         self._spark: SparkSession = namespace["spark"]
@@ -63,8 +66,8 @@ class Workspace:
         return {name: str(self._widgets.get(name)).strip() for name in defaults}
 
     def show(self, what: Shown, charts: Path) -> None:
-        """A table by the workspace's own `display`, a chart as a picture below the cell, which fetches no script; a
-        sentence goes to the cell's output."""
+        """A table by the workspace's own `display`, a chart as a picture below the cell, which
+        fetches no script; a sentence goes to the cell's output."""
         if isinstance(what, str):
             sys.stdout.write(f"{what}\n")
         elif isinstance(what, alt.TopLevelMixin):
@@ -74,7 +77,8 @@ class Workspace:
 
 
 class Kernel:
-    """Jupyter, or VS Code: tables and charts stand inline below the cell; widgets hold what the notebook gave them."""
+    """Jupyter, or VS Code: tables and charts stand inline below the cell; widgets hold what the
+    notebook gave them."""
 
     spark = None
 
@@ -100,13 +104,15 @@ class Laptop:
         self._out = out if out.is_terminal else plain_console(width=_WIDTH)
 
     def widgets(self, defaults: Mapping[str, str]) -> dict[str, str]:
-        """The defaults, overridden by arguments such as topic=orders. Raises InputError for others."""
+        """The defaults, overridden by arguments such as topic=orders. Raises InputError for
+        others."""
         given = {}
         for argument in self._arguments:
             name, equals, value = argument.partition("=")
             if not equals or name not in defaults:
                 raise InputError(
-                    f"{argument} sets no widget of this notebook; write NAME=VALUE with one of {', '.join(defaults)}"
+                    f"{argument} sets no widget of this notebook; write NAME=VALUE with one of "
+                    f"{', '.join(defaults)}"
                 )
             given[name] = value.strip()
         return {**defaults, **given}
@@ -134,7 +140,8 @@ class Notebook:
 
     @property
     def spark(self) -> "SparkSession":
-        """The session, made when it is first asked for: nothing that a notebook of ours shows of a folder needs it."""
+        """The session, made when it is first asked for: nothing that a notebook of ours shows of a
+        folder needs it."""
         return self.lake.spark
 
     @property
@@ -161,8 +168,8 @@ class Notebook:
 
     @property
     def topology_file(self) -> Path:
-        """The topology file: the widget's, else mirrorlake.yml beside a local lake, or in the volume that the bundle
-        makes in a schema."""
+        """The topology file: the widget's, else mirrorlake.yml beside a local lake, or in the
+        volume that the bundle makes in a schema."""
         if self._widgets.get("topology"):
             return Path(self._widgets["topology"])
         if self.directory is not None:
@@ -172,12 +179,15 @@ class Notebook:
 
     @cached_property
     def flow(self) -> str:
-        """The flow that is looked at: the widget's, else the first one by name. Raises InputError."""
+        """The flow that is looked at: the widget's, else the first one by name. Raises
+        InputError."""
         known = [row["flow"] for row in self.rows("flows")]
         wanted = self._widgets.get("flow") or (known[0] if known else "")
         if wanted not in known:
             problem = f"there is no flow {wanted}" if wanted else "no flow has run"
-            raise InputError(f"{problem} in {self.widget('lake')}; known are: {', '.join(known) or 'none'}")
+            raise InputError(
+                f"{problem} in {self.widget('lake')}; known are: {', '.join(known) or 'none'}"
+            )
         return wanted
 
     @cached_property
@@ -192,7 +202,8 @@ class Notebook:
 
     @cached_property
     def span(self) -> dict[str, str]:
-        """The time that is looked at, as texts with their zone: the widgets', else the hour up to the newest batch.
+        """The time that is looked at, as texts with their zone: the widgets', else the hour up to
+        the newest batch.
 
         Raises InputError for what is no time.
         """
@@ -220,7 +231,9 @@ class Notebook:
         try:
             return float(self.widget(name) or default)
         except ValueError:
-            raise InputError(f"the widget {name} holds {self.widget(name)}, which is not a number") from None
+            raise InputError(
+                f"the widget {name} holds {self.widget(name)}, which is not a number"
+            ) from None
 
     def display(self, *what: Shown) -> None:
         """Show tables, charts and sentences."""
@@ -235,11 +248,13 @@ class Notebook:
 
 
 def open_notebook(namespace: Mapping[str, Any], **widgets: str) -> Notebook:
-    """Open a notebook, of which `namespace` is its `globals()`; `widgets` are names and defaults of those it has.
+    """Open a notebook, of which `namespace` is its `globals()`; `widgets` are names and defaults of
+    those it has.
 
-    Each notebook has the widget `lake`. On Databricks it has `spark`, `dbutils`, `display` and `displayHTML`,
-    which are used. In Jupyter and VS Code all is shown inline, and widgets have what is given here, `lake` too. A file
-    that is run has its values from the command line, and an error of ours ends it with one sentence.
+    Each notebook has the widget `lake`. On Databricks it has `spark`, `dbutils`, `display` and
+    `displayHTML`, which are used. In Jupyter and VS Code all is shown inline, and widgets have what
+    is given here, `lake` too. A file that is run has its values from the command line, and an error
+    of ours ends it with one sentence.
     """
     if {"dbutils", "display", "displayHTML"} <= namespace.keys():
         workspace = Workspace(namespace)
@@ -256,7 +271,8 @@ def open_notebook(namespace: Mapping[str, Any], **widgets: str) -> Notebook:
 
 
 def place_of(text: str) -> dict[str, str]:
-    """The place that a lake's widget names, as `mirrorlake.open` takes it: catalog.schema, or a folder."""
+    """The place that a lake's widget names, as `mirrorlake.open` takes it: catalog.schema, or a
+    folder."""
     parts = text.split(".")
     if len(parts) == 2 and all(part.replace("_", "").replace("-", "").isalnum() for part in parts):
         return {"catalog": parts[0], "schema": parts[1]}
@@ -265,8 +281,11 @@ def place_of(text: str) -> dict[str, str]:
     return {"path": text}
 
 
-def _one_sentence(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """As the command line does it: a sentence for what a person has to change, a traceback for all else."""
+def _one_sentence(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    """As the command line does it: a sentence for what a person has to change, a traceback for all
+    else."""
     if isinstance(error, MirrorlakeError):
         sys.stderr.write(f"mirrorlake: {error}\n")
     else:

@@ -14,10 +14,12 @@ if TYPE_CHECKING:  # a lake in a folder is read without Spark
 
 #: Rows that a table shows where there is no workspace to page through them.
 SHOWN_ROWS = 30
-#: What a Vega-Lite chart is called among MIME types; a front end that does not know it takes the picture.
+#: What a Vega-Lite chart is called among MIME types; a front end that does not know it takes the
+#: picture.
 _CHART = f"application/vnd.vegalite.{alt.SCHEMA_VERSION.partition('.')[0]}+json"
 
-#: What a notebook displays. Tables are Arrow's; a DataFrame is one of Spark that the user made in a cell of their own.
+#: What a notebook displays. Tables are Arrow's; a DataFrame is one of Spark that the user made in a
+#: cell of their own.
 Shown: TypeAlias = "pa.Table | DataFrame | alt.TopLevelMixin | str"
 
 
@@ -42,14 +44,21 @@ def picture(chart: alt.TopLevelMixin) -> str:
 
 def rows_of(what: "pa.Table | DataFrame") -> tuple[Sequence[str], list[dict[str, Any]]]:
     """Columns, and the rows to be shown with one more if there are more."""
-    first = what.slice(0, SHOWN_ROWS + 1) if isinstance(what, pa.Table) else what.limit(SHOWN_ROWS + 1).toArrow()
+    first = (
+        what.slice(0, SHOWN_ROWS + 1)
+        if isinstance(what, pa.Table)
+        else what.limit(SHOWN_ROWS + 1).toArrow()
+    )
     return first.column_names, plain_rows(first)
 
 
 def plain_rows(table: pa.Table) -> list[dict[str, Any]]:
-    """The rows of a table; times are in UTC, without saying so (those with a zone would have Arrow import pandas)."""
+    """The rows of a table; times are in UTC, without saying so (those with a zone would have Arrow
+    import pandas)."""
     fields = [
-        field.with_type(pa.timestamp(field.type.unit)) if pa.types.is_timestamp(field.type) else field
+        field.with_type(pa.timestamp(field.type.unit))
+        if pa.types.is_timestamp(field.type)
+        else field
         for field in table.schema
     ]
     rows: list[dict[str, Any]] = table.cast(pa.schema(fields)).to_pylist()

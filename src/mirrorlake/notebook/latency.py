@@ -13,8 +13,8 @@ from mirrorlake.notebook.inline import plain_rows
 
 @dataclass(frozen=True)
 class Spike:
-    """A minute (a text with its zone), in it a partition and a batch; `how` says why these, and p99 is the partition's
-    in that minute."""
+    """A minute (a text with its zone), in it a partition and a batch; `how` says why these, and p99
+    is the partition's in that minute."""
 
     how: str
     minute: str
@@ -25,7 +25,10 @@ class Spike:
 
     def __str__(self) -> str:
         p99 = "no latency is known" if self.p99_ms is None else f"p99 {self.p99_ms:,} ms"
-        return f"{self.how}: {self.minute}, {p99}, in {self.topic}-{self.partition}, batch {self.batch_id}"
+        return (
+            f"{self.how}: {self.minute}, {p99}, in {self.topic}-{self.partition}, batch "
+            f"{self.batch_id}"
+        )
 
 
 def over_time(nb: Notebook) -> alt.Chart:
@@ -36,14 +39,18 @@ def over_time(nb: Notebook) -> alt.Chart:
 
 
 def find_spike(nb: Notebook) -> Spike:
-    """Where to look: the batch of the record that the widgets name, the latest batch of their minute, or else of the
-    minute with the highest p99 in the time that is looked at. Raises InputError where nothing was produced."""
+    """Where to look: the batch of the record that the widgets name, the latest batch of their
+    minute, or else of the minute with the highest p99 in the time that is looked at. Raises
+    InputError where nothing was produced."""
     if nb.widget("offset"):
         return _of_record(nb, int(nb.number("partition", 0)), int(nb.number("offset", 0)))
     if nb.widget("minute"):
         (asked,) = nb.rows("asked_minute", minute=nb.widget("minute"))
         if asked["minute"] is None:
-            raise InputError(f"the widget minute holds {nb.widget('minute')}, which is no time as 2026-11-21 23:47")
+            raise InputError(
+                f"the widget minute holds {nb.widget('minute')}, which is no time as 2026-11-21 "
+                "23:47"
+            )
         return _latest(nb, "the minute that was asked for", asked["minute"])
     rows = nb.rows("worst_minute", flow=nb.flow, topic=nb.widget("topic"), **nb.span)
     if not rows or rows[0]["replication_p99_ms"] is None:
@@ -59,11 +66,16 @@ def _of_record(nb: Notebook, partition: int, offset: int) -> Spike:
     rows = nb.rows("batch_of_record", offset=offset, **place)
     if not rows:
         raise InputError(
-            f"the map has no batch of {nb.topic}-{partition} offset {offset}: it is not at the target, or its row was "
-            "merged; `mirrorlake trace` and notebook 07 tell what is known of it"
+            f"the map has no batch of {nb.topic}-{partition} offset {offset}: it is not at the "
+            "target, or its row was merged; `mirrorlake trace` and notebook 07 tell what is known "
+            "of it"
         )
     minute, batch = rows[0]["minute"], rows[0]["batch_id"]
-    beside = [row for row in plain_rows(_batches(nb, nb.topic, partition, minute)) if row["batch_id"] == batch]
+    beside = [
+        row
+        for row in plain_rows(_batches(nb, nb.topic, partition, minute))
+        if row["batch_id"] == batch
+    ]
     p99 = beside[0]["replication_p99_ms"] if beside else None
     return Spike(f"the batch of offset {offset}", minute, p99, nb.topic, partition, batch)
 
@@ -74,9 +86,13 @@ def _latest(nb: Notebook, how: str, minute: str) -> Spike:
     if nb.widget("partition"):
         rows = [row for row in rows if row["partition"] == int(nb.number("partition", 0))]
     if not rows:
-        raise InputError(f"flow {nb.flow} produced nothing of what is looked at in the minute of {minute}")
+        raise InputError(
+            f"flow {nb.flow} produced nothing of what is looked at in the minute of {minute}"
+        )
     first = rows[0]
-    batch = plain_rows(_batches(nb, first["topic"], first["partition"], minute))[0]  # the minute is made of them
+    batch = plain_rows(_batches(nb, first["topic"], first["partition"], minute))[
+        0
+    ]  # the minute is made of them
     p99 = first["replication_p99_ms"]
     return Spike(how, minute, p99, first["topic"], first["partition"], batch["batch_id"])
 
@@ -89,7 +105,9 @@ def partitions(nb: Notebook, minute: str) -> pa.Table:
 def partition_bars(nb: Notebook, minute: str) -> alt.Chart:
     """The latest partitions of a minute: until landed, and until on the target."""
     names = {"landing_p99_ms": "until landed", "replication_p99_ms": "until on the target"}
-    return charts.bars(partitions(nb, minute).slice(0, 15), ["topic", "partition"], names, f"p99 at {minute}", "ms")
+    return charts.bars(
+        partitions(nb, minute).slice(0, 15), ["topic", "partition"], names, f"p99 at {minute}", "ms"
+    )
 
 
 def batches(nb: Notebook, spike: Spike) -> pa.Table:
@@ -98,7 +116,9 @@ def batches(nb: Notebook, spike: Spike) -> pa.Table:
 
 
 def _batches(nb: Notebook, topic: str, partition: int, minute: str) -> pa.Table:
-    return nb.query("batches_of_minute", flow=nb.flow, topic=topic, partition=partition, minute=minute)
+    return nb.query(
+        "batches_of_minute", flow=nb.flow, topic=topic, partition=partition, minute=minute
+    )
 
 
 def records(nb: Notebook, spike: Spike) -> pa.Table:
@@ -111,23 +131,35 @@ def verdict(nb: Notebook, spike: Spike) -> str:
     (row,) = nb.rows("landed_batch", **_place(nb, spike))
     where = f"{spike.topic}-{spike.partition}, batch {spike.batch_id}: {row['records']:,} records"
     if not row["records"]:
-        return f"{where}: their rows are no longer in the stage (retention); the latency rows above are what is left"
+        return (
+            f"{where}: their rows are no longer in the stage (retention); the latency rows "
+            "above are what is left"
+        )
     landing, producing = row["landing_ms"], row["producing_ms"]
     waited = (
-        f"{where}, {landing:,.0f} ms from their timestamps to the stage, {producing:,.0f} ms from there to the target"
+        f"{where}, {landing:,.0f} ms from their timestamps to the stage, {producing:,.0f} ms "
+        "from there to the target"
     )
     if landing < 0:
-        return f"{waited}. Timestamps are ahead of our clock: compare the producers' clocks before anything else"
+        return (
+            f"{waited}. Timestamps are ahead of our clock: compare the producers' clocks before "
+            "anything else"
+        )
     if landing > producing:
         return (
-            f"{waited}. They came late to the stage: a backlog (was the flow stopped before? look at lag in 01), old "
-            "timestamps of the producers, or landing that is too slow (06)"
+            f"{waited}. They came late to the stage: a backlog (was the flow stopped before? look "
+            "at lag in 01), old timestamps of the producers, or landing that is too slow (06)"
         )
     return (
-        f"{waited}. They waited in the stage: the target was slow or away, or one batch was large; look at the batches "
-        "above, and at `changes` and `incidents` of that minute"
+        f"{waited}. They waited in the stage: the target was slow or away, or one batch was large; "
+        "look at the batches above, and at `changes` and `incidents` of that minute"
     )
 
 
 def _place(nb: Notebook, spike: Spike) -> dict[str, object]:
-    return {"flow": nb.flow, "topic": spike.topic, "partition": spike.partition, "batch_id": spike.batch_id}
+    return {
+        "flow": nb.flow,
+        "topic": spike.topic,
+        "partition": spike.partition,
+        "batch_id": spike.batch_id,
+    }

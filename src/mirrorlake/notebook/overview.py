@@ -25,10 +25,14 @@ def incidents(nb: Notebook) -> pa.Table:
 def throughput(nb: Notebook) -> alt.Chart:
     """Records per minute."""
     table = nb.query("throughput", flow=nb.flow, **nb.span)
-    return charts.stacked(table, "minute", "record_count", "topic", f"{nb.flow}: records per minute")
+    return charts.stacked(
+        table, "minute", "record_count", "topic", f"{nb.flow}: records per minute"
+    )
 
 
 def lag(nb: Notebook) -> alt.Chart:
     """Lag in records at the end of each minute."""
     table = nb.query("lag_over_time", flow=nb.flow, **nb.span)
-    return charts.stacked(table, "minute", "lag_records", "topic", f"{nb.flow}: lag in records per minute")
+    return charts.stacked(
+        table, "minute", "lag_records", "topic", f"{nb.flow}: lag in records per minute"
+    )

@@ -12,7 +12,8 @@ from mirrorlake.notebook.host import Notebook
 
 
 def trace(nb: Notebook) -> Trace:
-    """The record of the widgets: by partition and offset, or by key; without, the newest one of the busiest topic.
+    """The record of the widgets: by partition and offset, or by key; without, the newest one of the
+    busiest topic.
 
     Raises InputError for what is no place, UnknownOffset for one that the flow has never seen.
     """
@@ -24,7 +25,9 @@ def trace(nb: Notebook) -> Trace:
         return flow.trace(nb.topic, *place, reverse=nb.widget("side") == "target")
     newest = nb.rows("newest_mapped", flow=nb.flow, topic=nb.topic)
     if not newest:
-        raise InputError(f"nothing of topic {nb.topic} is mapped by flow {nb.flow}; give a topic, or an offset")
+        raise InputError(
+            f"nothing of topic {nb.topic} is mapped by flow {nb.flow}; give a topic, or an offset"
+        )
     return flow.trace(nb.topic, newest[0]["partition"], newest[0]["offset"])
 
 
@@ -36,7 +39,12 @@ def story(life: Trace) -> str:
 def stages(life: Trace) -> pa.Table:
     """One row a stage: when, how long after the one before, and what happened."""
     schema = pa.schema(
-        [("stage", pa.string()), ("at", pa.timestamp("us")), ("after_ms", pa.int64()), ("said", pa.string())]
+        [
+            ("stage", pa.string()),
+            ("at", pa.timestamp("us")),
+            ("after_ms", pa.int64()),
+            ("said", pa.string()),
+        ]
     )
     return pa.Table.from_pylist(list(life.stages), schema=schema)
 
@@ -49,8 +57,14 @@ def held_up(life: Trace) -> pa.Table:
 
 
 def neighbours(nb: Notebook, life: Trace) -> alt.Chart:
-    """How late the records around it were: each of the 500 offsets on either side that the stage has."""
-    place = {"flow": life.flow, "topic": life.topic, "partition": life.partition, "offset": life.offset}
+    """How late the records around it were: each of the 500 offsets on either side that the stage
+    has."""
+    place = {
+        "flow": life.flow,
+        "topic": life.topic,
+        "partition": life.partition,
+        "offset": life.offset,
+    }
     names = {"landing_ms": "until landed", "replication_ms": "until on the target"}
     title = f"around offset {life.offset} of {life.topic}-{life.partition}"
     return charts.lines(nb.query("around_record", **place), "offset", names, title, "ms", over="Q")
@@ -63,5 +77,7 @@ def _since(nb: Notebook) -> datetime | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise InputError(f"the widget since holds {text}, which is no time such as 2026-11-21 23:47:00") from None
+        raise InputError(
+            f"the widget since holds {text}, which is no time such as 2026-11-21 23:47:00"
+        ) from None
     return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)

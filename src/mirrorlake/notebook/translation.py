@@ -14,7 +14,12 @@ from mirrorlake.notebook.inline import plain_rows
 TopicPartitionOffset = tuple[str, int, int]
 
 _RESULT = pa.schema(
-    [("topic", pa.string()), ("partition", pa.int32()), ("position", pa.int64()), ("other_topic", pa.string())]
+    [
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("position", pa.int64()),
+        ("other_topic", pa.string()),
+    ]
     + [("other_position", pa.int64()), ("exact", pa.bool_()), ("back", pa.int64())]
 )
 
@@ -27,37 +32,52 @@ def mapped(nb: Notebook) -> pa.Table:
 def of_key(nb: Notebook) -> pa.Table:
     """The newest records of the widget's key, in the widget's partition where one is given."""
     partition = int(nb.number("partition", -1))
-    return nb.query("offsets_of_key", flow=nb.flow, topic=nb.topic, key=nb.widget("key"), partition=partition)
+    return nb.query(
+        "offsets_of_key", flow=nb.flow, topic=nb.topic, key=nb.widget("key"), partition=partition
+    )
 
 
 def asked_for(nb: Notebook) -> list[TopicPartitionOffset]:
-    """The positions of the widget's key, else the widgets' position, else one in the middle of each partition that is
-    mapped. Raises InputError where there is none."""
+    """The positions of the widget's key, else the widgets' position, else one in the middle of each
+    partition that is mapped. Raises InputError where there is none."""
     if nb.widget("key"):
-        positions = [(nb.topic, row["partition"], row["source_offset"]) for row in plain_rows(of_key(nb))]
+        positions = [
+            (nb.topic, row["partition"], row["source_offset"]) for row in plain_rows(of_key(nb))
+        ]
         if not positions:
             where = f"partition {nb.widget('partition')} of " if nb.widget("partition") else ""
             raise InputError(
-                f"the stage has no record of key {nb.widget('key')} in {where}topic {nb.topic}; write the whole key"
+                f"the stage has no record of key {nb.widget('key')} in {where}topic {nb.topic}; "
+                "write the whole key"
             )
         return positions
     if nb.widget("offset"):
         return [(nb.topic, int(nb.number("partition", 0)), int(nb.number("offset", 0)))]
     rows = plain_rows(mapped(nb))
     if not rows:
-        raise InputError(f"nothing of topic {nb.topic} is mapped by flow {nb.flow}; give another topic")
-    return [(nb.topic, row["partition"], (row["source_first"] + row["source_last"]) // 2) for row in rows]
+        raise InputError(
+            f"nothing of topic {nb.topic} is mapped by flow {nb.flow}; give another topic"
+        )
+    return [
+        (nb.topic, row["partition"], (row["source_first"] + row["source_last"]) // 2)
+        for row in rows
+    ]
 
 
 def there_and_back(nb: Notebook, asked: Iterable[TopicPartitionOffset]) -> pa.Table:
-    """Source positions, translated to the target and from there back; `back` is the source position again."""
+    """Source positions, translated to the target and from there back; `back` is the source position
+    again."""
     return _both_ways(nb, list(asked), False)
 
 
 def back_and_there(nb: Notebook, asked: Iterable[TopicPartitionOffset]) -> pa.Table:
     """Target positions, translated to the source and from there back."""
     there = nb.lake.translate_all(nb.flow, list(asked))
-    return _both_ways(nb, [(position.topic, position.partition, position.offset) for position in there.values()], True)
+    return _both_ways(
+        nb,
+        [(position.topic, position.partition, position.offset) for position in there.values()],
+        True,
+    )
 
 
 def at_time(nb: Notebook, at: str) -> pa.Table:
@@ -74,7 +94,9 @@ def map_chart(nb: Notebook, partition: int) -> alt.Chart:
 
 def _both_ways(nb: Notebook, asked: list[TopicPartitionOffset], reverse: bool) -> pa.Table:
     there = nb.lake.translate_all(nb.flow, asked, reverse=reverse)
-    positions = [(position.topic, position.partition, position.offset) for position in there.values()]
+    positions = [
+        (position.topic, position.partition, position.offset) for position in there.values()
+    ]
     back = nb.lake.translate_all(nb.flow, positions, reverse=not reverse)
     rows = []
     for key in sorted(there):

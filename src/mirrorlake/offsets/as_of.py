@@ -1,18 +1,21 @@
-"""Where each partition ends as of a time, so that every transaction of the source is in front of it with all of its
-records, or with none. Pure.
+"""Where each partition ends as of a time, so that every transaction of the source is in front of it
+with all of its records, or with none. Pure.
 
-The stage does not say to which transaction a record belongs: consumers are told neither producers nor markers. What it
-says is where log ends were. A landed batch that reaches the ends of all partitions, the last stable offsets (KIP-98),
-notes beside its rows which partitions' logs went on behind that, and how far they went at a moment after all these ends
-were told. From this follows, with nothing else taken for granted than that offsets of a marker hold no record:
+The stage does not say to which transaction a record belongs: consumers are told neither producers
+nor markers. What it says is where log ends were. A landed batch that reaches the ends of all
+partitions, the last stable offsets (KIP-98), notes beside its rows which partitions' logs went on
+behind that, and how far they went at a moment after all these ends were told. From this follows,
+with nothing else taken for granted than that offsets of a marker hold no record:
 
-- A transaction with a record below such an end was decided by then, so all of its records were written by then. Where
-  no log went on behind the batch's end, no transaction has records on both sides of it, over all partitions.
-- Where a log did go on, it may be by a transaction that is decided, but whose marker is missing there yet. One that
-  ends leaves a gap of offsets. So if all offsets are staged from there up to an end that no transaction has on both
-  sides, none of these records are part of one.
-- In one partition, no transaction has both sides of a batch's end if all offsets are staged from there to where its log
-  went on to: what wrote on both sides was decided, and its marker would lie in between.
+- A transaction with a record below such an end was decided by then, so all of its records were
+  written by then. Where no log went on behind the batch's end, no transaction has records on both
+  sides of it, over all partitions.
+- Where a log did go on, it may be by a transaction that is decided, but whose marker is missing
+  there yet. One that ends leaves a gap of offsets. So if all offsets are staged from there up to an
+  end that no transaction has on both sides, none of these records are part of one.
+- In one partition, no transaction has both sides of a batch's end if all offsets are staged from
+  there to where its log went on to: what wrote on both sides was decided, and its marker would lie
+  in between.
 
 Compaction leaves gaps too, and is taken for transactions: the cut then lies earlier than it might.
 """
@@ -25,16 +28,22 @@ from typing import NamedTuple
 
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: Of partitions whose log went on behind a batch: the batch's end there, and the log's a moment later.
+#: Of partitions whose log went on behind a batch: the batch's end there, and the log's a moment
+#: later.
 OpenEnds = Mapping[TopicAndPartition, tuple[int, int]]
 
 
-def noted_ends(ends: Mapping[TopicAndPartition, int], log_ends: Mapping[TopicAndPartition, int]) -> str | None:
-    """What a batch notes that ends at the last stable offsets of all partitions, `ends`, if the logs' ends (high
-    watermarks) were these at a moment after all of that was told. None where a leader did not answer."""
+def noted_ends(
+    ends: Mapping[TopicAndPartition, int], log_ends: Mapping[TopicAndPartition, int]
+) -> str | None:
+    """What a batch notes that ends at the last stable offsets of all partitions, `ends`, if the
+    logs' ends (high watermarks) were these at a moment after all of that was told. None where a
+    leader did not answer."""
     if not ends.keys() <= log_ends.keys():
         return None
-    behind = [[*key, end, log_ends[key]] for key, end in sorted(ends.items()) if log_ends[key] > end]
+    behind = [
+        [*key, end, log_ends[key]] for key, end in sorted(ends.items()) if log_ends[key] > end
+    ]
     return json.dumps(behind, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -42,16 +51,18 @@ def read_ends(noted: str | None) -> OpenEnds | None:
     """What `noted_ends` gave; None where nothing was noted."""
     if noted is None:
         return None
-    return {(topic, partition): (end, log_end) for topic, partition, end, log_end in json.loads(noted)}
+    return {
+        (topic, partition): (end, log_end) for topic, partition, end, log_end in json.loads(noted)
+    }
 
 
 @dataclass(frozen=True)
 class LandedPart:
     """What one landed batch holds of one partition.
 
-    `batch` is its number, which rises with time. `first` and `last` are offsets of records, `end` is up to where it
-    covered the partition, exclusive (None where that was not noted). `late_first` is the first record that the time
-    leaves out: stamped and landed after it; None without one.
+    `batch` is its number, which rises with time. `first` and `last` are offsets of records, `end`
+    is up to where it covered the partition, exclusive (None where that was not noted). `late_first`
+    is the first record that the time leaves out: stamped and landed after it; None without one.
     """
 
     batch: int
@@ -72,18 +83,18 @@ class LandedPart:
         return self.count == self.covered_end - self.first
 
 
-#: How much earlier than they could partitions may end so that it is proven that no transaction is cut in two: a
-#: difference of batch numbers, which are ms.
+#: How much earlier than they could partitions may end so that it is proven that no transaction is
+#: cut in two: a difference of batch numbers, which are ms.
 PATIENCE_MS = 600_000
 
 
 class Cuts(NamedTuple):
-    """Where partitions end as of a time: offsets, exclusive, and the landed batch that all of them can end with (None:
-    there is none, so they end where records of transactions begin).
+    """Where partitions end as of a time: offsets, exclusive, and the landed batch that all of them
+    can end with (None: there is none, so they end where records of transactions begin).
 
-    `unproven` are partitions where a transaction may have records on both sides: what is staged there is old, or Spark
-    landed it, so that what it takes to know was not noted; or transactions overlapped for so long that no end is known
-    that all of them leave whole.
+    `unproven` are partitions where a transaction may have records on both sides: what is staged
+    there is old, or Spark landed it, so that what it takes to know was not noted; or transactions
+    overlapped for so long that no end is known that all of them leave whole.
     """
 
     ends: Mapping[TopicAndPartition, int]
@@ -98,24 +109,37 @@ def cut_as_of(
 ) -> Cuts:
     """Where partitions of a source cluster end as of a time.
 
-    All end where one landed batch did, the last one that has both no record of after the time and no transaction on
-    both sides; and behind that, where records are no part of transactions, in front of the first record of after it.
-    Where that batch lies too far back, the last one that no transaction has on both sides within a single partition is
-    taken, or the last one at all.
+    All end where one landed batch did, the last one that has both no record of after the time and
+    no transaction on both sides; and behind that, where records are no part of transactions, in
+    front of the first record of after it. Where that batch lies too far back, the last one that no
+    transaction has on both sides within a single partition is taken, or the last one at all.
 
     Args:
-        parts: of each partition what its landed batches hold, of one generation; all partitions of the cluster.
-        batches: of each landed batch which partitions' logs went on behind it; None for one of which it was not noted.
+        parts: of each partition what its landed batches hold, of one generation; all partitions of
+            the cluster.
+        batches: of each landed batch which partitions' logs went on behind it; None for one of
+            which it was not noted.
         patience: how far back is too far, as a difference of batch numbers.
     """
-    ordered = {key: sorted(landed_parts, key=lambda part: part.first) for key, landed_parts in parts.items()}
+    ordered = {
+        key: sorted(landed_parts, key=lambda part: part.first)
+        for key, landed_parts in parts.items()
+    }
     runs = {key: _Run(key, landed_parts, batches) for key, landed_parts in ordered.items()}
     late = min(
-        (part.batch for landed_parts in parts.values() for part in landed_parts if part.late_first is not None),
+        (
+            part.batch
+            for landed_parts in parts.values()
+            for part in landed_parts
+            if part.late_first is not None
+        ),
         default=None,
     )
     landed = {
-        part.batch for landed_parts in parts.values() for part in landed_parts if late is None or part.batch < late
+        part.batch
+        for landed_parts in parts.values()
+        for part in landed_parts
+        if late is None or part.batch < late
     }
     noted = sorted((batch for batch in landed if batches.get(batch) is not None), reverse=True)
     if landed and not noted:
@@ -131,23 +155,32 @@ def cut_as_of(
 
 def _is_between(open_ends: OpenEnds, runs: Mapping[TopicAndPartition, "_Run"]) -> bool:
     """Whether every transaction lies on one side of the ends of a batch."""
-    return all(key in runs and runs[key].plain_end(end) >= log_end for key, (end, log_end) in open_ends.items())
+    return all(
+        key in runs and runs[key].plain_end(end) >= log_end
+        for key, (end, log_end) in open_ends.items()
+    )
 
 
 def _is_between_alone(open_ends: OpenEnds, runs: Mapping[TopicAndPartition, "_Run"]) -> bool:
     """Whether that is so in each partition for itself."""
-    return all(key in runs and runs[key].dense_end(end) >= log_end for key, (end, log_end) in open_ends.items())
+    return all(
+        key in runs and runs[key].dense_end(end) >= log_end
+        for key, (end, log_end) in open_ends.items()
+    )
 
 
 def _not_plain(
     runs: Mapping[TopicAndPartition, "_Run"], ends: Mapping[TopicAndPartition, int]
 ) -> frozenset[TopicAndPartition]:
     """The partitions in which there may be transactions in front of some ends."""
-    return frozenset(key for key, run in runs.items() if run.plain_end(run.parts[0].first) < ends[key])
+    return frozenset(
+        key for key, run in runs.items() if run.plain_end(run.parts[0].first) < ends[key]
+    )
 
 
 def _reached(run: "_Run", base: int | None) -> int:
-    """Where a partition ends, if all of them may end where the batch `base` did, or where they begin."""
+    """Where a partition ends, if all of them may end where the batch `base` did, or where they
+    begin."""
     ends = [part.covered_end for part in run.parts if base is not None and part.batch <= base]
     end = max(ends) if ends else run.parts[0].first
     return max(end, min(run.plain_end(end), run.late_first))
@@ -157,18 +190,23 @@ class _Run:
     """What is staged of one partition, asked how far its records are no part of transactions."""
 
     def __init__(
-        self, key: TopicAndPartition, parts: Sequence[LandedPart], batches: Mapping[int, OpenEnds | None]
+        self,
+        key: TopicAndPartition,
+        parts: Sequence[LandedPart],
+        batches: Mapping[int, OpenEnds | None],
     ) -> None:
         self.parts = parts
         self._key = key
         self._batches = batches
         #: Where the time ends: in front of the first record that it leaves out, or behind all.
         self.late_first = min(
-            (part.late_first for part in parts if part.late_first is not None), default=parts[-1].covered_end
+            (part.late_first for part in parts if part.late_first is not None),
+            default=parts[-1].covered_end,
         )
 
     def plain_end(self, start: int) -> int:
-        """Up to which end of a batch all offsets from `start`, itself an end, hold records of no transaction."""
+        """Up to which end of a batch all offsets from `start`, itself an end, hold records of no
+        transaction."""
         best = start
         waiting: list[tuple[int, int]] = []
         for part in self._dense(start):

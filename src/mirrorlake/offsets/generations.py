@@ -11,7 +11,8 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 
 @dataclass(frozen=True)
 class Begun:
-    """A generation of a source topic; with a partition, one that this began by itself, from `first_offset` on."""
+    """A generation of a source topic; with a partition, one that this began by itself, from
+    `first_offset` on."""
 
     topic: str
     generation: int
@@ -34,7 +35,9 @@ class SourceGenerations:
     def living(self, place: PartitionGeneration, offset: int) -> int:
         """What a position in a generation of a partition is in the newest one: the same offset as
         long as the log is the same up to there, else where the log that took its place begins."""
-        later = (one for one in self._of(place.topic_partition) if one.generation > place.generation)
+        later = (
+            one for one in self._of(place.topic_partition) if one.generation > place.generation
+        )
         return min([offset, *(one.first_offset or 0 for one in later)])
 
     def _of(self, key: TopicAndPartition) -> Iterable[Begun]:
@@ -45,8 +48,9 @@ class SourceGenerations:
 class TargetGeneration:
     """One generation of a target topic, which begins when the topic is made or made again.
 
-    `counts_from` is the oldest target generation whose part of the map counts as produced: the number itself where the
-    topic is to get all that the stage holds. `began` are the log ends of its partitions before the flow's first write.
+    `counts_from` is the oldest target generation whose part of the map counts as produced: the
+    number itself where the topic is to get all that the stage holds. `began` are the log ends of
+    its partitions before the flow's first write.
     """
 
     number: int = 0
@@ -60,18 +64,18 @@ FIRST = TargetGeneration()
 Begins = Literal["stage", "end"]
 
 
-#: What an operator can decide about a target topic that is gone or was made again, beside `stop`, and where the next
-#: generation then begins.
+#: What an operator can decide about a target topic that is gone or was made again, beside `stop`,
+#: and where the next generation then begins.
 BEGINNINGS: Mapping[str, Begins] = {"again": "stage", "continue": "end"}
 
 
 @dataclass(frozen=True)
 class NotedTarget:
-    """One generation of a target topic, as noted: `number` counts from 0, and `topic_id` is Kafka's id of the topic (no
-    topic has the empty one: the id was not noted in time).
+    """One generation of a target topic, as noted: `number` counts from 0, and `topic_id` is Kafka's
+    id of the topic (no topic has the empty one: the id was not noted in time).
 
-    It `begins` with all that the stage holds ('stage'), or with what the generation before it has not got ('end').
-    `began` are the log ends of its partitions before the flow's first write.
+    It `begins` with all that the stage holds ('stage'), or with what the generation before it has
+    not got ('end'). `began` are the log ends of its partitions before the flow's first write.
     """
 
     number: int
@@ -91,6 +95,6 @@ class TargetDecision:
 
 
 def counts_from(generations: Iterable[NotedTarget]) -> int:
-    """The oldest generation of a target topic whose part of the map counts as produced, given all generations of it:
-    the newest one that got all that the stage held."""
+    """The oldest generation of a target topic whose part of the map counts as produced, given all
+    generations of it: the newest one that got all that the stage held."""
     return max((target.number for target in generations if target.begins == "stage"), default=0)

@@ -1,8 +1,10 @@
-"""How late a partition is, in seconds, from samples of its source's end. Pure: times are seconds that the caller gives.
+"""How late a partition is, in seconds, from samples of its source's end. Pure: times are seconds
+that the caller gives.
 
-Kafka does not say when an offset was written without reading the record. Samples do, nearly: if the end was 100 at one
-sample and 200 at the next, offset 150 was written about half way between them. So the lag of a partition is how long
-ago the first record that is not produced yet came to the source; it is wrong by one interval of samples at most.
+Kafka does not say when an offset was written without reading the record. Samples do, nearly: if the
+end was 100 at one sample and 200 at the next, offset 150 was written about half way between them.
+So the lag of a partition is how long ago the first record that is not produced yet came to the
+source; it is wrong by one interval of samples at most.
 """
 
 from collections.abc import Collection
@@ -10,8 +12,8 @@ from itertools import islice
 
 from mirrorlake.offsets.positions import PartitionGeneration
 
-#: Samples that are kept of a partition that lags; with more, every second one is forgotten, so that old lag gets
-#: coarser.
+#: Samples that are kept of a partition that lags; with more, every second one is forgotten, so that
+#: old lag gets coarser.
 POINTS = 128
 
 
@@ -22,9 +24,13 @@ class LagHistory:
         self._limit = points
         self._seen: dict[PartitionGeneration, list[tuple[float, int]]] = {}
 
-    def seed(self, key: PartitionGeneration, at: float, produced: int, end: int, lag_seconds: float) -> None:
-        """Take over a sample of an earlier process: at that time, what was produced, the source's end, and the lag."""
-        # The first record that was not produced had come just then: not between two samples, so no interpolation.
+    def seed(
+        self, key: PartitionGeneration, at: float, produced: int, end: int, lag_seconds: float
+    ) -> None:
+        """Take over a sample of an earlier process: at that time, what was produced, the source's
+        end, and the lag."""
+        # The first record that was not produced had come just then: not between two samples, so no
+        # interpolation.
         first = [(at - lag_seconds, produced + 1)] if end > produced + 1 and lag_seconds > 0 else []
         last = (at - lag_seconds, end) if end == produced + 1 else (at, end)
         self._seen[key] = [*first, last]
@@ -40,7 +46,8 @@ class LagHistory:
     def observe(self, key: PartitionGeneration, at: float, produced: int, end: int) -> float:
         """Note a sample and return the lag in seconds: 0 when all is produced.
 
-        An end that went back is that of a topic made again: what was seen before says nothing about it.
+        An end that went back is that of a topic made again: what was seen before says nothing about
+        it.
 
         Args:
             key: the partition, in the generation that is landed.
@@ -54,7 +61,9 @@ class LagHistory:
             points[-1] = (max(at, points[-1][0]), end)  # nothing came: one flat line, however long
         else:
             points.append((max(at, points[-1][0]) if points else at, end))
-        ahead = next((index for index, point in enumerate(points) if point[1] > produced), len(points))
+        ahead = next(
+            (index for index, point in enumerate(points) if point[1] > produced), len(points)
+        )
         del points[: max(0, ahead - 1)]
         if len(points) > self._limit:
             points[:] = [points[0], *islice(points, 2, len(points) - 1, 2), points[-1]]
@@ -62,7 +71,8 @@ class LagHistory:
 
 
 def _came_at(points: list[tuple[float, int]], produced: int) -> float:
-    """When the record at offset `produced` came, as if the records between two samples had come evenly."""
+    """When the record at offset `produced` came, as if the records between two samples had come
+    evenly."""
     (since, behind), *later = points
     if behind > produced or not later:
         return since

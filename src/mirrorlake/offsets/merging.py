@@ -1,8 +1,9 @@
-"""Which small files of the stage may become one: those between whose records of a partition lie none of others. Pure.
+"""Which small files of the stage may become one: those between whose records of a partition lie
+none of others. Pure.
 
-A file whose offsets lie before and behind those of another one cannot be read in order by reading files one after
-another (`produce/batch.py`: the rows are sorted then). A burst between two quiet times leaves just that: a large file
-between small ones.
+A file whose offsets lie before and behind those of another one cannot be read in order by reading
+files one after another (`produce/batch.py`: the rows are sorted then). A burst between two quiet
+times leaves just that: a large file between small ones.
 """
 
 from collections import defaultdict
@@ -19,19 +20,27 @@ _Place = tuple[tuple[str, str, int], int]
 def mergeable(index: StageIndex, sizes: Mapping[str, int], max_bytes: int) -> list[str]:
     """The first of some files (path: bytes; in the order in which they came) that may become one,
     of `max_bytes` bytes in all; none where no two may."""
-    left = {number: size for path, size in sizes.items() if (number := index.numbers().get(path)) is not None}
+    left = {
+        number: size
+        for path, size in sizes.items()
+        if (number := index.numbers().get(path)) is not None
+    }
     places = _places(index, left)
     while len(left) > 1:
         group = _first_group(left, places, max_bytes)
-        # A file that was left out may lie between two that were taken: a merged one came late, with old offsets.
-        if len(group) > 1 and _agree(place for of in _places(index, group).values() for place in of):
+        # A file that was left out may lie between two that were taken: a merged one came late, with
+        # old offsets.
+        if len(group) > 1 and _agree(
+            place for of in _places(index, group).values() for place in of
+        ):
             return [index.path(file) for file in group]
         left.pop(next(iter(left)))
     return []
 
 
 def _places(index: StageIndex, files: Collection[int]) -> Mapping[int, set[_Place]]:
-    """Where files lie in each partition that they have records of: two of the same place are neighbours."""
+    """Where files lie in each partition that they have records of: two of the same place are
+    neighbours."""
     by_file: dict[int, set[_Place]] = defaultdict(set)
     wanted = list(files)
     for cluster, topic, partition, ranges in index.parts():
@@ -43,15 +52,22 @@ def _places(index: StageIndex, files: Collection[int]) -> Mapping[int, set[_Plac
     return by_file
 
 
-def _first_group(sizes: Mapping[int, int], places: Mapping[int, set[_Place]], max_bytes: int) -> list[int]:
-    """The first file, and all that may be with it: of a partition none behind one that was left out."""
+def _first_group(
+    sizes: Mapping[int, int], places: Mapping[int, set[_Place]], max_bytes: int
+) -> list[int]:
+    """The first file, and all that may be with it: of a partition none behind one that was left
+    out."""
     group: list[int] = []
     taken: set[_Place] = set()
     closed: set[tuple[str, str, int]] = set()
     total = 0
     for file, size in sizes.items():
         mine = places[file]
-        if total + size <= max_bytes and closed.isdisjoint(key for key, _ in mine) and _agree(taken | mine):
+        if (
+            total + size <= max_bytes
+            and closed.isdisjoint(key for key, _ in mine)
+            and _agree(taken | mine)
+        ):
             group.append(file)
             taken |= mine
             total += size

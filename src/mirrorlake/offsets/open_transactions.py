@@ -1,9 +1,9 @@
-"""Transactions that hold back what consumers of committed records get, as samples of a source see them. Pure: times are
-seconds that the caller gives.
+"""Transactions that hold back what consumers of committed records get, as samples of a source see
+them. Pure: times are seconds that the caller gives.
 
-Behind the last stable offset lie records of which it is not known yet whether they are committed (KIP-98), and all that
-came since. While that offset stands still and the log goes on behind it, a transaction is open there; one that a
-coordinator has lost stays so for ever (KIP-664).
+Behind the last stable offset lie records of which it is not known yet whether they are committed
+(KIP-98), and all that came since. While that offset stands still and the log goes on behind it, a
+transaction is open there; one that a coordinator has lost stays so for ever (KIP-664).
 """
 
 from collections.abc import Collection, Mapping
@@ -14,8 +14,9 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 @dataclass(frozen=True)
 class Held:
-    """A transaction that is open: the last stable offset, which is its first one; since when that was seen to stand
-    there, or its producer wrote last, if that is longer ago; and the producer's id, None where it is not known."""
+    """A transaction that is open: the last stable offset, which is its first one; since when that
+    was seen to stand there, or its producer wrote last, if that is longer ago; and the producer's
+    id, None where it is not known."""
 
     stable: int
     since: float
@@ -36,10 +37,13 @@ class OpenTransactions:
     def observe(self, at: float, open_at: Mapping[TopicAndPartition, int]) -> None:
         """Note a sample: the last stable offset of each partition whose log goes on behind it."""
         self._standing = {
-            key for key, stable in open_at.items() if key in self._seen and self._seen[key].stable == stable
+            key
+            for key, stable in open_at.items()
+            if key in self._seen and self._seen[key].stable == stable
         }
         self._seen = {
-            key: self._seen[key] if key in self._standing else Held(stable, at) for key, stable in open_at.items()
+            key: self._seen[key] if key in self._standing else Held(stable, at)
+            for key, stable in open_at.items()
         }
 
     def unknown(self) -> Collection[TopicAndPartition]:
@@ -52,5 +56,6 @@ class OpenTransactions:
         self._seen[key] = replace(held, since=min(held.since, written_at), producer_id=producer_id)
 
     def standing(self, key: TopicAndPartition) -> Held | None:
-        """The open transaction of a partition that stands still by two samples; None where there is none."""
+        """The open transaction of a partition that stands still by two samples; None where there is
+        none."""
         return self._seen[key] if key in self._standing else None

@@ -9,8 +9,8 @@ from mirrorlake.offsets.ranges import OffsetRanges
 
 @dataclass(frozen=True)
 class Parked:
-    """A row of `parked`, without its flow and its times: `generation` is of the source topic, `reason` what Kafka calls
-    the refusal, `byte_count` that of key and value."""
+    """A row of `parked`, without its flow and its times: `generation` is of the source topic,
+    `reason` what Kafka calls the refusal, `byte_count` that of key and value."""
 
     topic: str
     partition: int
@@ -24,7 +24,13 @@ class Parked:
     @property
     def place(self) -> tuple[str, int, int, str, int]:
         """The generation of a partition, and of the target topic that refused it."""
-        return self.topic, self.partition, self.generation, self.target_topic, self.target_generation
+        return (
+            self.topic,
+            self.partition,
+            self.generation,
+            self.target_topic,
+            self.target_generation,
+        )
 
 
 class ParkedOffsets:
@@ -42,7 +48,9 @@ class ParkedOffsets:
         for place, ranges in fresh.items():
             self._offsets.setdefault(place, OffsetRanges()).add(ranges)
 
-    def within(self, place: tuple[str, int, int, str, int], first: int, last: int) -> tuple[tuple[int, int], ...]:
+    def within(
+        self, place: tuple[str, int, int, str, int], first: int, last: int
+    ) -> tuple[tuple[int, int], ...]:
         """Those from `first` to `last` as ranges; all bounds are inclusive."""
         ranges = self._offsets.get(place)
         return () if ranges is None else ranges.within(first, last)

@@ -32,8 +32,8 @@ class PartitionGeneration(NamedTuple):
 
 @dataclass(frozen=True)
 class LogEnds:
-    """What a cluster has of a partition: the first offset still there, the offset after the last one, and the epoch of
-    its leader (None where the cluster does not report it)."""
+    """What a cluster has of a partition: the first offset still there, the offset after the last
+    one, and the epoch of its leader (None where the cluster does not report it)."""
 
     start: int
     end: int
@@ -41,7 +41,8 @@ class LogEnds:
 
 
 class Committed(NamedTuple):
-    """A position that a group committed: the next offset that it reads, and the text it left with it."""
+    """A position that a group committed: the next offset that it reads, and the text it left with
+    it."""
 
     offset: int
     metadata: str = ""
@@ -51,17 +52,19 @@ class Committed(NamedTuple):
 class Translated:
     """Where a position leads on the other cluster.
 
-    Not `exact`: not replicated yet, and `offset` is the highest safe position. `ahead`: a mapped record lies at or
-    behind the position. `mapped`: a record of the topic was mapped at all. `end`: where the map of the partition ends,
-    on the side that the position is from. `again`: how many records behind `offset` at most were read before; only a
-    topic that two flows share has some. `generation`: of the source topic, for a position that leads to the source
-    (None: nothing says it).
+    Not `exact`: not replicated yet, and `offset` is the highest safe position. `ahead`: a mapped
+    record lies at or behind the position. `mapped`: a record of the topic was mapped at all. `end`:
+    where the map of the partition ends, on the side that the position is from. `again`: how many
+    records behind `offset` at most were read before; only a topic that two flows share has some.
+    `generation`: of the source topic, for a position that leads to the source (None: nothing says
+    it).
 
-    What `groups.readable` adds: `gone`: how many records at most lie in front of `offset` that were not read and are
-    not there any more, though the side that the position is from has them (`lake.translate.translate_living` says it of
-    those that are gone with an earlier log of the source). `past`: the end of that side's log, where
-    the position lies behind it: what was translated is then that end. `cut`: how far behind the end of the other side's
-    log the map leads, where it does: `offset` is then that end.
+    What `groups.readable` adds: `gone`: how many records at most lie in front of `offset` that were
+    not read and are not there any more, though the side that the position is from has them
+    (`lake.translate.translate_living` says it of those that are gone with an earlier log of the
+    source). `past`: the end of that side's log, where the position lies behind it: what was
+    translated is then that end. `cut`: how far behind the end of the other side's log the map
+    leads, where it does: `offset` is then that end.
     """
 
     topic: str
@@ -80,9 +83,9 @@ class Translated:
 
 @dataclass(frozen=True)
 class Reached:
-    """How far a flow is in a partition, of its own knowledge: produced up to `produced_end` (transaction markers too),
-    of which the map must have what is before `mapped_end`, in these generations of the target topic and of the source
-    topic."""
+    """How far a flow is in a partition, of its own knowledge: produced up to `produced_end`
+    (transaction markers too), of which the map must have what is before `mapped_end`, in these
+    generations of the target topic and of the source topic."""
 
     produced_end: int
     mapped_end: int

@@ -1,7 +1,8 @@
 """How far a flow is: per (topic, generation, partition) the end of its map. Pure.
 
-The position that the target committed is the other half of a flow's progress; tasks ask for it, since only who has
-fenced all others knows that it holds still. Nothing else decides what is produced next.
+The position that the target committed is the other half of a flow's progress; tasks ask for it,
+since only who has fenced all others knows that it holds still. Nothing else decides what is
+produced next.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,8 +14,8 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 @dataclass(frozen=True)
 class MappedEnd:
-    """The end of the map in one target generation and one source generation of a partition, as the table says it; both
-    positions are those after the last mapped record."""
+    """The end of the map in one target generation and one source generation of a partition, as the
+    table says it; both positions are those after the last mapped record."""
 
     topic: str
     partition: int
@@ -29,9 +30,10 @@ class MappedEnd:
 class Floor:
     """Where a flow goes on in a partition.
 
-    `source` is the next source offset to map, of this `generation` of the topic; `target` the target offset after the
-    last one mapped in this `target_generation` (None when nothing has been mapped in it). `reached` is the next source
-    offset to read: behind `source` where records were left out on purpose, which have no row in the map.
+    `source` is the next source offset to map, of this `generation` of the topic; `target` the
+    target offset after the last one mapped in this `target_generation` (None when nothing has been
+    mapped in it). `reached` is the next source offset to read: behind `source` where records were
+    left out on purpose, which have no row in the map.
     """
 
     source: int
@@ -46,7 +48,8 @@ class Floor:
         return max(self.source, self.reached)
 
     def of_generation(self, generation: int) -> "Floor":
-        """Where to go on in a generation of the source topic: here, or at its start if it is a newer one."""
+        """Where to go on in a generation of the source topic: here, or at its start if it is a
+        newer one."""
         if generation == self.generation:
             return self
         return Floor(0, self.target, generation, self.target_generation)
@@ -62,8 +65,9 @@ def floors_of(
 ) -> dict[TopicAndPartition, Floor]:
     """Where a flow goes on in each partition of which it has mapped something.
 
-    `targets` are the living generations of target topics. What was mapped into a target topic of another name, or into
-    an older generation that counts, is not produced again, and says nothing of offsets in the living one.
+    `targets` are the living generations of target topics. What was mapped into a target topic of
+    another name, or into an older generation that counts, is not produced again, and says nothing
+    of offsets in the living one.
     """
     floors: dict[TopicAndPartition, Floor] = {}
     for mapped in ends:

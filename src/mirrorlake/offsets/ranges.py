@@ -1,4 +1,5 @@
-"""Ranges of offsets, kept in order, so that what a batch needs of a hundred thousand is not searched for. Pure."""
+"""Ranges of offsets, kept in order, so that what a batch needs of a hundred thousand is not
+searched for. Pure."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
@@ -8,8 +9,8 @@ NO_END = 2**62
 
 
 class OffsetRanges:
-    """Ranges of offsets of one partition, first and last inclusive. Given in any order, with overlaps; kept sorted and
-    without."""
+    """Ranges of offsets of one partition, first and last inclusive. Given in any order, with
+    overlaps; kept sorted and without."""
 
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
         self._firsts: list[int] = []

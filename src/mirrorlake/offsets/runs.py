@@ -1,11 +1,13 @@
 """Offset runs: how the map between source and target offsets stays exact and small.
 
-A *run* is a sequence of consecutive staged records of one source partition that got consecutive offsets in one target
-partition. Source offsets inside a run may have gaps (compaction, transaction markers, aborted records), so a run holds
-*segments*: ranges of offsets that are equally far apart. A transactional source with a marker behind every record
-is one segment of stride 2; a plain topic is one segment of stride 1.
+A *run* is a sequence of consecutive staged records of one source partition that got consecutive
+offsets in one target partition. Source offsets inside a run may have gaps (compaction, transaction
+markers, aborted records), so a run holds *segments*: ranges of offsets that are equally far apart.
+A transactional source with a marker behind every record is one segment of stride 2; a plain topic
+is one segment of stride 1.
 
-All offsets named `first` and `last` are inclusive; a *position* is the next offset to read (exclusive end).
+All offsets named `first` and `last` are inclusive; a *position* is the next offset to read
+(exclusive end).
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,8 +21,8 @@ MAX_SEGMENTS = 10_000
 
 @dataclass(frozen=True)
 class Segment:
-    """`record_count` records: the k-th (from 0) has source offset `source_first + k * stride`, target offset
-    `target_first + k`. A segment of one record has stride 1."""
+    """`record_count` records: the k-th (from 0) has source offset `source_first + k * stride`,
+    target offset `target_first + k`. A segment of one record has stride 1."""
 
     source_first: int
     stride: int
@@ -40,8 +42,9 @@ class Segment:
 
 @dataclass(frozen=True)
 class Run:
-    """One row of `offset_map` as a batch writes it: segments in rising order whose target offsets follow each other
-    without a hole. Rows that `maintain` merged (sql/queries/merge_map.sql) may have holes between segments."""
+    """One row of `offset_map` as a batch writes it: segments in rising order whose target offsets
+    follow each other without a hole. Rows that `maintain` merged (sql/queries/merge_map.sql) may
+    have holes between segments."""
 
     segments: tuple[Segment, ...]
 
@@ -72,7 +75,8 @@ class Run:
 
 
 def segments_of(offsets: Sequence[int] | np.ndarray, target_first: int) -> list[Segment]:
-    """Cut strictly rising source offsets into segments; the first gets target offset `target_first`.
+    """Cut strictly rising source offsets into segments; the first gets target offset
+    `target_first`.
 
     Raises ValueError when the offsets do not rise.
     """
@@ -91,7 +95,8 @@ def segments_of(offsets: Sequence[int] | np.ndarray, target_first: int) -> list[
 
 
 def _greedy(array: np.ndarray, steps: np.ndarray, target_first: int) -> list[Segment]:
-    """Take the longest range of equal steps from each start; the step that leaves a range belongs to no segment."""
+    """Take the longest range of equal steps from each start; the step that leaves a range belongs
+    to no segment."""
     changes = np.flatnonzero(steps[1:] != steps[:-1]) + 1
     ends = np.append(changes, len(steps))  # exclusive ends of the groups of equal steps
     segments: list[Segment] = []
@@ -103,13 +108,16 @@ def _greedy(array: np.ndarray, steps: np.ndarray, target_first: int) -> list[Seg
             segments.append(Segment(int(array[start]), 1, target_first + start, 1))
             break
         end = int(ends[group])  # array[start..end] are equally far apart
-        segments.append(Segment(int(array[start]), int(steps[start]), target_first + start, end - start + 1))
+        segments.append(
+            Segment(int(array[start]), int(steps[start]), target_first + start, end - start + 1)
+        )
         start = end + 1
     return segments
 
 
 def runs_of(segments: Iterable[Segment], max_segments: int = MAX_SEGMENTS) -> list[Run]:
-    """Join segments, in rising order, into as few runs as the target offsets and `max_segments` allow."""
+    """Join segments, in rising order, into as few runs as the target offsets and `max_segments`
+    allow."""
     runs: list[Run] = []
     current: list[Segment] = []
     for segment in segments:
@@ -120,7 +128,10 @@ def runs_of(segments: Iterable[Segment], max_segments: int = MAX_SEGMENTS) -> li
         if current and _continues(current[-1], segment):
             last = current.pop()
             segment = Segment(
-                last.source_first, last.stride, last.target_first, last.record_count + segment.record_count
+                last.source_first,
+                last.stride,
+                last.target_first,
+                last.record_count + segment.record_count,
             )
         current.append(segment)
     if current:
@@ -129,16 +140,18 @@ def runs_of(segments: Iterable[Segment], max_segments: int = MAX_SEGMENTS) -> li
 
 
 def _continues(left: Segment, right: Segment) -> bool:
-    """Whether two neighbouring segments are one: same stride, and the same distance between them."""
+    """Whether two neighbouring segments are one: same stride, and the same distance between
+    them."""
     same = left.stride == right.stride or right.record_count == 1
     return same and left.record_count > 1 and right.source_first == left.source_last + left.stride
 
 
 @dataclass(frozen=True)
 class Written:
-    """`record_count` consecutive staged records, the first at source offset `source_first`, that got consecutive
-    target offsets from `target_first` on. What a Kafka transaction leaves in the flow's group, so that lost map rows
-    can be rebuilt from the stage: it names no gaps, because the stage knows them."""
+    """`record_count` consecutive staged records, the first at source offset `source_first`, that
+    got consecutive target offsets from `target_first` on. What a Kafka transaction leaves in the
+    flow's group, so that lost map rows can be rebuilt from the stage: it names no gaps, because the
+    stage knows them."""
 
     source_first: int
     target_first: int
@@ -147,8 +160,9 @@ class Written:
 
 @dataclass(frozen=True)
 class CommittedMetadata:
-    """What the metadata of a committed position says: everything produced since the map was last appended to, by how
-    many shards, and which generations of the source and of the target topic the offsets belong to."""
+    """What the metadata of a committed position says: everything produced since the map was last
+    appended to, by how many shards, and which generations of the source and of the target topic the
+    offsets belong to."""
 
     produce_tasks: int
     generation: int
@@ -161,20 +175,24 @@ def encode_written(
 ) -> str:
     """Write the metadata of a committed position.
 
-    Text, since Kafka's group metadata is a string of at most `offset.metadata.max.bytes` (4,096 by default):
-    `v2;<shard count>;<generation>;<target generation>;<source_first>,<target_first>,<count>;…`, all triples but the
-    first as differences to the one before.
+    Text, since Kafka's group metadata is a string of at most `offset.metadata.max.bytes` (4,096 by
+    default): `v2;<shard count>;<generation>;<target
+    generation>;<source_first>,<target_first>,<count>;…`, all triples but the first as differences
+    to the one before.
     """
     parts = ["v2", str(produce_tasks), str(generation), str(target_generation)]
     source = target = 0
     for part in written:
-        parts.append(f"{part.source_first - source},{part.target_first - target},{part.record_count}")
+        parts.append(
+            f"{part.source_first - source},{part.target_first - target},{part.record_count}"
+        )
         source, target = part.source_first, part.target_first
     return ";".join(parts)
 
 
 def decode_written(metadata: str) -> CommittedMetadata:
-    """Read what `encode_written` wrote, or version 1 of it, which had no target generation. Raises ValueError."""
+    """Read what `encode_written` wrote, or version 1 of it, which had no target generation. Raises
+    ValueError."""
     version, *parts = metadata.split(";")
     if version not in ("v1", "v2"):
         raise ValueError(f"metadata {metadata[:20]!r} is not of this version")
@@ -190,8 +208,11 @@ def decode_written(metadata: str) -> CommittedMetadata:
     return CommittedMetadata(int(shards), int(generation), int(target_generation), tuple(written))
 
 
-def trim_written(written: Sequence[Written], floor_target: int | None, floor_source: int) -> list[Written]:
-    """Drop what the map has already: everything below target offset `floor_target` (None: nothing is mapped yet)."""
+def trim_written(
+    written: Sequence[Written], floor_target: int | None, floor_source: int
+) -> list[Written]:
+    """Drop what the map has already: everything below target offset `floor_target` (None: nothing
+    is mapped yet)."""
     if floor_target is None:
         return list(written)
     kept: list[Written] = []
@@ -205,12 +226,15 @@ def trim_written(written: Sequence[Written], floor_target: int | None, floor_sou
     return kept
 
 
-def rebuild(offsets: Sequence[int] | np.ndarray, written: Sequence[Written]) -> tuple[list[Segment], list[Written]]:
-    """The segments of records whose map rows were lost: `offsets` from the stage, target offsets from the metadata.
+def rebuild(
+    offsets: Sequence[int] | np.ndarray, written: Sequence[Written]
+) -> tuple[list[Segment], list[Written]]:
+    """The segments of records whose map rows were lost: `offsets` from the stage, target offsets
+    from the metadata.
 
-    The k-th record behind a `Written`'s first source offset has the k-th target offset behind its first target offset.
-    Where the offsets are only the first of what was written, the rest is returned too, to go on with.
-    Raises ValueError when there are more offsets than were written.
+    The k-th record behind a `Written`'s first source offset has the k-th target offset behind its
+    first target offset. Where the offsets are only the first of what was written, the rest is
+    returned too, to go on with. Raises ValueError when there are more offsets than were written.
     """
     array = np.asarray(offsets, dtype=np.int64)
     segments: list[Segment] = []
@@ -224,7 +248,12 @@ def rebuild(offsets: Sequence[int] | np.ndarray, written: Sequence[Written]) -> 
         if len(part) < next_written.record_count:
             done = len(part)
             left.insert(
-                0, Written(int(part[-1]) + 1, next_written.target_first + done, next_written.record_count - done)
+                0,
+                Written(
+                    int(part[-1]) + 1,
+                    next_written.target_first + done,
+                    next_written.record_count - done,
+                ),
             )
     if start < len(array):
         raise ValueError(f"the stage holds {len(array)} records where the target took {start}")

@@ -1,9 +1,10 @@
-"""Which samples of a flow are worth a row: those that say something new. Pure: times are seconds that the caller gives.
+"""Which samples of a flow are worth a row: those that say something new. Pure: times are seconds
+that the caller gives.
 
-A sample holds until the next one of its partition, as long as the flow is sampled at all. So a partition at which
-nothing happens is written once an hour, which is how far readers look back, and once a minute while it lags, so that
-what is asked per minute finds it. Each turn writes the one written longest ago too: by it everybody sees that the flow
-is alive.
+A sample holds until the next one of its partition, as long as the flow is sampled at all. So a
+partition at which nothing happens is written once an hour, which is how far readers look back, and
+once a minute while it lags, so that what is asked per minute finds it. Each turn writes the one
+written longest ago too: by it everybody sees that the flow is alive.
 """
 
 from collections.abc import Collection, Hashable, Mapping
@@ -11,7 +12,8 @@ from typing import Generic, TypeVar
 
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: After so many seconds an unchanged sample is written again; `sql/views/replication_lag.sql` looks back 65 minutes.
+#: After so many seconds an unchanged sample is written again; `sql/views/replication_lag.sql` looks
+#: back 65 minutes.
 HELD_SECONDS = 3600.0
 #: The same for a partition that lags: with turns of ten seconds there is one in each minute.
 LAGGING_SECONDS = 45.0
@@ -20,8 +22,8 @@ Values = TypeVar("Values", bound=Hashable)
 
 
 class SampleLog(Generic[Values]):
-    """What was written last of each partition of one flow, by any process. `Values` is what a sample says, but for when
-    it was taken and what grows by itself. For one thread."""
+    """What was written last of each partition of one flow, by any process. `Values` is what a
+    sample says, but for when it was taken and what grows by itself. For one thread."""
 
     def __init__(self) -> None:
         self._written: dict[TopicAndPartition, tuple[float, Values | None]] = {}
@@ -31,22 +33,35 @@ class SampleLog(Generic[Values]):
         self._written.update((key, (at, values)) for key, values in written.items())
 
     def newest(self, key: TopicAndPartition) -> Values | None:
-        """What was written of a partition last; None if nothing was, or if it could not be sampled."""
+        """What was written of a partition last; None if nothing was, or if it could not be
+        sampled."""
         return self._written.get(key, (0.0, None))[1]
 
     def due(
-        self, at: float, samples: Mapping[TopicAndPartition, Values], lagging: Collection[TopicAndPartition]
+        self,
+        at: float,
+        samples: Mapping[TopicAndPartition, Values],
+        lagging: Collection[TopicAndPartition],
     ) -> list[TopicAndPartition]:
         """Of the samples taken now, those to be written; `lagging` are the partitions that lag."""
-        due_keys = [key for key, values in samples.items() if self._is_due(at, key, values, key in lagging)]
+        due_keys = [
+            key for key, values in samples.items() if self._is_due(at, key, values, key in lagging)
+        ]
         others = samples.keys() - set(due_keys)
         longest_ago = min(others, key=lambda key: (self._written[key][0], key), default=None)
         return due_keys if longest_ago is None else [*due_keys, longest_ago]
 
     def lost(self, samples: Collection[TopicAndPartition]) -> dict[TopicAndPartition, Values]:
-        """The partitions that were sampled before, and are not now: what was written of them last."""
-        return {key: values for key, (_, values) in self._written.items() if values is not None and key not in samples}
+        """The partitions that were sampled before, and are not now: what was written of them
+        last."""
+        return {
+            key: values
+            for key, (_, values) in self._written.items()
+            if values is not None and key not in samples
+        }
 
     def _is_due(self, at: float, key: TopicAndPartition, values: Values, lags: bool) -> bool:
         written_at, before = self._written.get(key, (0.0, None))
-        return before != values or not 0 <= at - written_at < (LAGGING_SECONDS if lags else HELD_SECONDS)
+        return before != values or not 0 <= at - written_at < (
+            LAGGING_SECONDS if lags else HELD_SECONDS
+        )

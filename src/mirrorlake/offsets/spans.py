@@ -1,7 +1,9 @@
-"""How many records a range of offsets of the stage has, by its index, and the count of those that a reader gives. Pure.
+"""How many records a range of offsets of the stage has, by its index, and the count of those that a
+reader gives. Pure.
 
-Offsets alone do not show that a record is missing: transaction markers, aborted records and compaction leave gaps. The
-index knows how many records each range of each file has, so it knows how many of a range's offsets are gaps.
+Offsets alone do not show that a record is missing: transaction markers, aborted records and
+compaction leave gaps. The index knows how many records each range of each file has, so it knows how
+many of a range's offsets are gaps.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,18 +28,20 @@ class Span(NamedTuple):
 
 
 class CountError(ValueError):
-    """Raised when a reader gave another number of records than there are; `first` and `last` are offsets, inclusive."""
+    """Raised when a reader gave another number of records than there are; `first` and `last` are
+    offsets, inclusive."""
 
     def __init__(self, span: Span, count: int) -> None:
         super().__init__(
-            f"offsets {span.first} to {span.last} have {_count_text(span)} records by the index of the stage, "
-            f"and {count} were read"
+            f"offsets {span.first} to {span.last} have {_count_text(span)} records by the index of "
+            f"the stage, and {count} were read"
         )
         self.first, self.last = span.first, span.last
 
 
 def spans_of(ranges: Iterable[FileRange], first: int, last: int) -> tuple[Span, ...]:
-    """The spans of ranges, in the order of their first offsets, as far as they lie within `first` to `last`.
+    """The spans of ranges, in the order of their first offsets, as far as they lie within `first`
+    to `last`.
 
     Ranges without gaps that follow one another are one span, and so are ranges that overlap.
     """
@@ -45,17 +49,30 @@ def spans_of(ranges: Iterable[FileRange], first: int, last: int) -> tuple[Span, 
     for file_range in ranges:
         before = joined[-1] if joined else None
         if before is not None and _are_one(before, file_range):
-            end, count = max(before.last, file_range.last), before.record_count + file_range.record_count
+            end, count = (
+                max(before.last, file_range.last),
+                before.record_count + file_range.record_count,
+            )
             joined[-1] = FileRange(
-                file_range.file, file_range.generation, before.first, end, count, before.exact and file_range.exact
+                file_range.file,
+                file_range.generation,
+                before.first,
+                end,
+                count,
+                before.exact and file_range.exact,
             )
         else:
             joined.append(file_range)
-    return tuple(_span(file_range, max(first, file_range.first), min(last, file_range.last)) for file_range in joined)
+    return tuple(
+        _span(file_range, max(first, file_range.first), min(last, file_range.last))
+        for file_range in joined
+    )
 
 
 def _are_one(before: FileRange, behind: FileRange) -> bool:
-    return behind.first <= before.last or (before.dense and behind.dense and behind.first == before.last + 1)
+    return behind.first <= before.last or (
+        before.dense and behind.dense and behind.first == before.last + 1
+    )
 
 
 def _span(file_range: FileRange, first: int, last: int) -> Span:
@@ -69,8 +86,9 @@ def _span(file_range: FileRange, first: int, last: int) -> Span:
 class Tally:
     """Counts the records of one partition as a reader gives them, against its spans.
 
-    What lies in `left_out` (deleted by predicate, parked, given up) may be there or not. A record that is missing is
-    noticed before any behind it is handed on, where its span has no gaps; else at the span's end at the latest.
+    What lies in `left_out` (deleted by predicate, parked, given up) may be there or not. A record
+    that is missing is noticed before any behind it is handed on, where its span has no gaps; else
+    at the span's end at the latest.
     """
 
     def __init__(self, spans: Sequence[Span], left_out: Ranges = ()) -> None:
@@ -139,4 +157,8 @@ def _size(ranges: Ranges, first: int, last: int) -> int:
 
 
 def _count_text(span: Span) -> str:
-    return str(span.min_count) if span.min_count == span.max_count else f"{span.min_count} to {span.max_count}"
+    return (
+        str(span.min_count)
+        if span.min_count == span.max_count
+        else f"{span.min_count} to {span.max_count}"
+    )

@@ -1,8 +1,9 @@
-"""The index of the stage: which offset ranges of a partition lie in which files. Pure, and small enough for a driver.
+"""The index of the stage: which offset ranges of a partition lie in which files. Pure, and small
+enough for a driver.
 
-It says what the stage holds above a flow's progress, whatever became of the table meanwhile: OPTIMIZE, VACUUM and a
-lost commit log change files, never offsets. It is kept in arrays, 40 bytes a range, so that a stage of a hundred
-thousand files costs some tens of megabytes.
+It says what the stage holds above a flow's progress, whatever became of the table meanwhile:
+OPTIMIZE, VACUUM and a lost commit log change files, never offsets. It is kept in arrays, 40 bytes a
+range, so that a stage of a hundred thousand files costs some tens of megabytes.
 """
 
 from array import array
@@ -30,8 +31,8 @@ class StagedRange(NamedTuple):
 
 @dataclass(frozen=True)
 class FileRange:
-    """A range as a batch is planned from it; `file` numbers the file, in the order in which files came to the stage.
-    `exact`: the count is no estimate."""
+    """A range as a batch is planned from it; `file` numbers the file, in the order in which files
+    came to the stage. `exact`: the count is no estimate."""
 
     file: int
     generation: int
@@ -64,14 +65,27 @@ class PartitionRanges:
         return len(self._firsts)
 
     def __getitem__(self, at: int) -> FileRange:
-        values = (self._files[at], self._generations[at], self._firsts[at], self._lasts[at], self._counts[at])
+        values = (
+            self._files[at],
+            self._generations[at],
+            self._firsts[at],
+            self._lasts[at],
+            self._counts[at],
+        )
         return FileRange(*values, at not in self._estimates)
 
     def add(self, file: int, staged_range: StagedRange) -> None:
         """Put a range in its place: mostly the last one."""
-        values = (staged_range.generation, staged_range.first, staged_range.last, staged_range.record_count, file)
+        values = (
+            staged_range.generation,
+            staged_range.first,
+            staged_range.last,
+            staged_range.record_count,
+            file,
+        )
         if not self._lasts or (
-            staged_range.generation == self._generations[-1] and staged_range.first > self._lasts[-1]
+            staged_range.generation == self._generations[-1]
+            and staged_range.first > self._lasts[-1]
         ):
             for column, value in zip(self.columns(), values, strict=True):
                 column.append(value)
@@ -87,7 +101,9 @@ class PartitionRanges:
     def without(self, files: Collection[int]) -> "PartitionRanges":
         """The same without the ranges of some files."""
         wanted = ~np.isin(np.frombuffer(self._files, np.int64), list(files))
-        return PartitionRanges.from_columns([np.frombuffer(column, np.int64)[wanted] for column in self.columns()])
+        return PartitionRanges.from_columns(
+            [np.frombuffer(column, np.int64)[wanted] for column in self.columns()]
+        )
 
     @classmethod
     def from_columns(cls, columns: Sequence[np.ndarray]) -> "PartitionRanges":
@@ -99,8 +115,9 @@ class PartitionRanges:
         return made
 
     def bounded(self, extents: Mapping[int, tuple[int, int]]) -> "PartitionRanges":
-        """The same within a range of offsets (inclusive) for each generation, and without generations that have none.
-        Counts of ranges that are cut are in proportion, and estimates where these have gaps."""
+        """The same within a range of offsets (inclusive) for each generation, and without
+        generations that have none. Counts of ranges that are cut are in proportion, and estimates
+        where these have gaps."""
         if not len(self) or not extents:
             return PartitionRanges()
         columns = [np.frombuffer(column, np.int64) for column in self.columns()]
@@ -113,12 +130,15 @@ class PartitionRanges:
             parts.append((of, starts, ends, shares, files))
             cut = (starts > firsts) | (ends < lasts)
             estimates.append(cut & (counts < lasts - firsts + 1))
-        made = PartitionRanges.from_columns([np.concatenate(column) for column in zip(*parts, strict=True)])
+        made = PartitionRanges.from_columns(
+            [np.concatenate(column) for column in zip(*parts, strict=True)]
+        )
         made._estimates = frozenset(np.flatnonzero(np.concatenate(estimates)).tolist())
         return made
 
     def above(self, generation: int, offset: int) -> Iterator[FileRange]:
-        """Ranges with something at or above an offset, of this generation or else of the next one that there is."""
+        """Ranges with something at or above an offset, of this generation or else of the next one
+        that there is."""
         low, high = self._of_generation(generation)
         at = low
         if self._rising:
@@ -160,14 +180,18 @@ class PartitionRanges:
             return len(self), len(self)
         if self._generations[0] == self._generations[-1] == generation:
             return 0, len(self)
-        return bisect_left(self._generations, generation), bisect_right(self._generations, generation)
+        return bisect_left(self._generations, generation), bisect_right(
+            self._generations, generation
+        )
 
     def columns(self) -> "tuple[array[int], ...]":
         """Generations, first and last offsets, counts and files, of the ranges in their order."""
         return self._generations, self._firsts, self._lasts, self._counts, self._files
 
     def _rises(self) -> bool:
-        generations, firsts, lasts = (np.frombuffer(column, np.int64) for column in self.columns()[:3])
+        generations, firsts, lasts = (
+            np.frombuffer(column, np.int64) for column in self.columns()[:3]
+        )
         return bool(np.all((generations[:-1] < generations[1:]) | (lasts[:-1] < firsts[1:])))
 
 
@@ -189,8 +213,14 @@ class StageIndex:
         """The path of a file by its number."""
         return self._paths[file]
 
-    def apply(self, added: Iterable[tuple[str, Sequence[StagedRange]]], removed: Collection[str], version: int) -> None:
-        """Follow the table: files that came, in their order, and files that went. To say it twice is no error."""
+    def apply(
+        self,
+        added: Iterable[tuple[str, Sequence[StagedRange]]],
+        removed: Collection[str],
+        version: int,
+    ) -> None:
+        """Follow the table: files that came, in their order, and files that went. To say it twice
+        is no error."""
         gone = {self._numbers.pop(path) for path in removed if path in self._numbers}
         if gone:
             self._drop(gone)
@@ -202,7 +232,9 @@ class StageIndex:
             for staged_range in ranges:
                 topics = self._partitions.setdefault(staged_range.source_cluster, {})
                 partitions = topics.setdefault(staged_range.topic, {})
-                partitions.setdefault(staged_range.partition, PartitionRanges()).add(self._next, staged_range)
+                partitions.setdefault(staged_range.partition, PartitionRanges()).add(
+                    self._next, staged_range
+                )
             self._next += 1
         self.version = version
 
@@ -211,8 +243,12 @@ class StageIndex:
             del self._paths[file]
         for topics in self._partitions.values():
             for topic, partitions in list(topics.items()):
-                left = {partition: ranges.without(files) for partition, ranges in partitions.items()}
-                topics[topic] = {partition: ranges for partition, ranges in left.items() if len(ranges)}
+                left = {
+                    partition: ranges.without(files) for partition, ranges in partitions.items()
+                }
+                topics[topic] = {
+                    partition: ranges for partition, ranges in left.items() if len(ranges)
+                }
                 if not topics[topic]:
                     del topics[topic]
 
@@ -221,22 +257,34 @@ class StageIndex:
         return self._partitions.get(cluster, {})
 
     def bounded(self, bounds: Iterable[StagedRange]) -> "StageIndex":
-        """What lies within some ranges, one for each generation of a partition, and nothing else. It is for as long as
-        this index is not changed."""
+        """What lies within some ranges, one for each generation of a partition, and nothing else.
+        It is for as long as this index is not changed."""
         extents: dict[tuple[str, str, int], dict[int, tuple[int, int]]] = {}
         for bound in bounds:
             key = (bound.source_cluster, bound.topic, bound.partition)
             extents.setdefault(key, {})[bound.generation] = (bound.first, bound.last)
         bounded_index = StageIndex()
-        bounded_index.version, bounded_index._numbers, bounded_index._paths = self.version, self._numbers, self._paths
+        bounded_index.version, bounded_index._numbers, bounded_index._paths = (
+            self.version,
+            self._numbers,
+            self._paths,
+        )
         for (cluster, topic, partition), wanted in extents.items():
-            inside = self.topics(cluster).get(topic, {}).get(partition, PartitionRanges()).bounded(wanted)
+            inside = (
+                self.topics(cluster)
+                .get(topic, {})
+                .get(partition, PartitionRanges())
+                .bounded(wanted)
+            )
             if len(inside):
-                bounded_index._partitions.setdefault(cluster, {}).setdefault(topic, {})[partition] = inside
+                bounded_index._partitions.setdefault(cluster, {}).setdefault(topic, {})[
+                    partition
+                ] = inside
         return bounded_index
 
     def ends(self, cluster: str) -> dict[TopicAndPartition, tuple[int, int]]:
-        """(newest generation, next offset) of each partition of a source cluster: where landing goes on."""
+        """(newest generation, next offset) of each partition of a source cluster: where landing
+        goes on."""
         return {
             (topic, partition): ranges.end()
             for topic, partitions in self.topics(cluster).items()
@@ -254,7 +302,9 @@ class StageIndex:
         """The number of each file, by its path."""
         return self._numbers
 
-    def restore(self, numbers: Mapping[str, int], parts: Iterable[tuple[str, str, int, PartitionRanges]]) -> None:
+    def restore(
+        self, numbers: Mapping[str, int], parts: Iterable[tuple[str, str, int, PartitionRanges]]
+    ) -> None:
         """Put a copy, as `numbers` and `parts` gave it, into an index that holds nothing."""
         self._numbers = dict(numbers)
         self._paths = {number: path for path, number in numbers.items()}
@@ -266,5 +316,10 @@ class StageIndex:
         """Every range with the path of its file."""
         for cluster, topic, partition, ranges in self.parts():
             for file_range in map(ranges.__getitem__, range(len(ranges))):
-                offsets = (file_range.generation, file_range.first, file_range.last, file_range.record_count)
+                offsets = (
+                    file_range.generation,
+                    file_range.first,
+                    file_range.last,
+                    file_range.record_count,
+                )
                 yield self._paths[file_range.file], StagedRange(cluster, topic, partition, *offsets)

@@ -1,7 +1,8 @@
 """From where on flows mirror what was there at their first start (`start`). Pure.
 
-A start is an offset of one generation of a partition. It was noted in the lake before the flow did anything, so that it
-stays what it was: what came later, a topic or a partition, is mirrored as a whole.
+A start is an offset of one generation of a partition. It was noted in the lake before the flow did
+anything, so that it stays what it was: what came later, a topic or a partition, is mirrored as a
+whole.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,8 +39,8 @@ def landing_begins(
     selects: Mapping[str, Callable[[str], bool]],
     generation: Callable[[TopicAndPartition], int],
 ) -> dict[TopicAndPartition, int]:
-    """Where landing begins in partitions of which nothing is staged: at the lowest start of the flows that mirror them.
-    Those that some flow mirrors as a whole are missing.
+    """Where landing begins in partitions of which nothing is staged: at the lowest start of the
+    flows that mirror them. Those that some flow mirrors as a whole are missing.
 
     Args:
         noted: the starts of each flow that has some.
@@ -51,7 +52,11 @@ def landing_begins(
     for place in places:
         key = (place.topic, place.partition)
         if place.generation == generation(key):
-            wanted = [noted.get(flow, {}).get(place, 0) for flow, selected in selects.items() if selected(place.topic)]
+            wanted = [
+                noted.get(flow, {}).get(place, 0)
+                for flow, selected in selects.items()
+                if selected(place.topic)
+            ]
             if min(wanted, default=0) > 0:
                 begins[key] = min(wanted)
     return begins

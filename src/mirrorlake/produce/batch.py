@@ -1,9 +1,11 @@
-"""Which staged offsets of a flow go to the target next, by whom, and whether the files hold them in order. Pure.
+"""Which staged offsets of a flow go to the target next, by whom, and whether the files hold them in
+order. Pure.
 
-The unit is a *batch*: ranges of offsets above the flow's progress, taken from the index of the stage in the order in
-which files came. It is cut into *shards*. A source partition belongs to the same shard for ever, and a shard writes
-with one `transactional.id`: so the task that initialises that id last is the only one who can write
-the partition, whatever older attempt is still alive somewhere.
+The unit is a *batch*: ranges of offsets above the flow's progress, taken from the index of the
+stage in the order in which files came. It is cut into *shards*. A source partition belongs to the
+same shard for ever, and a shard writes with one `transactional.id`: so the task that initialises
+that id last is the only one who can write the partition, whatever older attempt is still alive
+somewhere.
 """
 
 import heapq
@@ -26,9 +28,10 @@ from mirrorlake.offsets.stage_index import FileRange, PartitionRanges, StageInde
 class PartitionPlan:
     """What a batch holds of one source partition: offsets `first` to `last`, inclusive.
 
-    `floor` is where the map ends; between it and `first` there is nothing to produce. `unmapped` is what was produced
-    behind the floor and is still on its way into the map; it stays in the metadata of the committed position until it
-    has arrived there. `spans` say how many records there are; None where the index does not know what will be read.
+    `floor` is where the map ends; between it and `first` there is nothing to produce. `unmapped` is
+    what was produced behind the floor and is still on its way into the map; it stays in the
+    metadata of the committed position until it has arrived there. `spans` say how many records
+    there are; None where the index does not know what will be read.
     """
 
     topic: str
@@ -53,7 +56,8 @@ class PartitionPlan:
 
 @dataclass(frozen=True)
 class ShardPlan:
-    """The partitions that one transactional producer writes in this batch, and the files to read, in order."""
+    """The partitions that one transactional producer writes in this batch, and the files to read,
+    in order."""
 
     shard: int
     partitions: tuple[PartitionPlan, ...]
@@ -64,9 +68,9 @@ class ShardPlan:
 
 @dataclass(frozen=True)
 class BatchPlan:
-    """A whole batch. `ordered` says that reading each shard's files one after another yields every partition's offsets
-    in rising order; where it is false, the rows have to be sorted. `record_count` is exact unless a range was cut
-    within a range."""
+    """A whole batch. `ordered` says that reading each shard's files one after another yields every
+    partition's offsets in rising order; where it is false, the rows have to be sorted.
+    `record_count` is exact unless a range was cut within a range."""
 
     shards: tuple[ShardPlan, ...]
     ordered: bool
@@ -84,7 +88,8 @@ class BatchPlan:
 
 
 def shard_of(topic: str, partition: int, produce_tasks: int) -> int:
-    """The shard of a source partition: neighbouring partitions of a topic go to different shards."""
+    """The shard of a source partition: neighbouring partitions of a topic go to different
+    shards."""
     return (zlib.crc32(topic.encode()) + partition) % produce_tasks
 
 
@@ -107,8 +112,8 @@ def plan_batch(
         index: the stage.
         source_cluster: the flow's.
         floors: where the flow goes on, by source partition.
-        remote_topic: names of targets; None leaves a topic out: not selected, paused, or refused, which is reported
-            elsewhere.
+        remote_topic: names of targets; None leaves a topic out: not selected, paused, or refused,
+            which is reported elsewhere.
         produce_tasks: into how many shards the batch is dealt.
         max_records: about how many records.
         blocked: partitions that are left out.
@@ -141,7 +146,9 @@ def plan_batch(
     for shard in sorted(members):
         held = [take.held() for take in members[shard]]
         chains = [_chain(items) for items in held]
-        files = None if None in chains else _in_order([chain for chain in chains if chain is not None])
+        files = (
+            None if None in chains else _in_order([chain for chain in chains if chain is not None])
+        )
         ordered = ordered and files is not None
         shards.append(
             ShardPlan(
@@ -165,20 +172,26 @@ def _behind(floor: Floor, ranges: PartitionRanges, stopped: Container[int]) -> F
 
 
 class _PartitionTake:
-    """What a batch takes of one partition: from the next offset to read up to `last`, range by range."""
+    """What a batch takes of one partition: from the next offset to read up to `last`, range by
+    range."""
 
-    def __init__(self, topic: str, partition: int, target_topic: str, ranges: PartitionRanges, floor: Floor) -> None:
+    def __init__(
+        self, topic: str, partition: int, target_topic: str, ranges: PartitionRanges, floor: Floor
+    ) -> None:
         self.topic, self.partition, self.target_topic = topic, partition, target_topic
         self.record_count = 0
         self._ranges = ranges
         self._left: Iterator[FileRange] = ranges.above(floor.generation, floor.next)
         self.upcoming = next(self._left, None)
-        self.floor = floor if self.upcoming is None else floor.of_generation(self.upcoming.generation)
+        self.floor = (
+            floor if self.upcoming is None else floor.of_generation(self.upcoming.generation)
+        )
         self.first = self.floor.next
         self.last = -1
 
     def take_next(self, max_records: int, share: int) -> int:
-        """Take the upcoming range, or `share` records of it if it holds more than `max_records`; returns how many."""
+        """Take the upcoming range, or `share` records of it if it holds more than `max_records`;
+        returns how many."""
         file_range = self.upcoming
         assert file_range is not None
         first = max(file_range.first, self.first, self.last + 1)
@@ -199,7 +212,13 @@ class _PartitionTake:
     def plan(self, held: Sequence[FileRange]) -> PartitionPlan:
         spans = spans_of(held, self.first, self.last)
         return PartitionPlan(
-            self.topic, self.partition, self.target_topic, self.floor, self.first, self.last, spans=spans
+            self.topic,
+            self.partition,
+            self.target_topic,
+            self.floor,
+            self.first,
+            self.last,
+            spans=spans,
         )
 
 
@@ -211,8 +230,9 @@ def _chain(held: Sequence[FileRange]) -> list[int] | None:
 
 
 def _fill(takes: Sequence[_PartitionTake], produce_tasks: int, max_records: int) -> None:
-    """Take ranges in the order in which their files came, until the batch is full. Each partition gets its own in the
-    order of offsets; one that lies in few large files is taken in parts, so that others get their turn."""
+    """Take ranges in the order in which their files came, until the batch is full. Each partition
+    gets its own in the order of offsets; one that lies in few large files is taken in parts, so
+    that others get their turn."""
     share = max(1, max_records // max(1, min(len(takes), produce_tasks)))
     queue = [(take.upcoming.file, at) for at, take in enumerate(takes) if take.upcoming is not None]
     heapq.heapify(queue)
@@ -226,7 +246,8 @@ def _fill(takes: Sequence[_PartitionTake], produce_tasks: int, max_records: int)
 
 
 def _in_order(chains: Sequence[Sequence[int]]) -> list[int] | None:
-    """One order of files in which each partition's own order holds, older files first; None if there is none."""
+    """One order of files in which each partition's own order holds, older files first; None if
+    there is none."""
     sorter: TopologicalSorter[int] = TopologicalSorter()
     for chain in chains:
         for file in chain:

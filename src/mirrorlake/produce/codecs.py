@@ -1,8 +1,9 @@
 """With which codec the shards of a flow compress what they send.
 
-A broker measures a batch as it is sent, compressed (`max.message.bytes`). A flow's batches are its own: a record that
-the source took compressed by zstd may be too large by lz4, which costs less. So a shard whose target refuses a record
-for its size goes on with the densest codec, from that record on, unless the topology file names one.
+A broker measures a batch as it is sent, compressed (`max.message.bytes`). A flow's batches are its
+own: a record that the source took compressed by zstd may be too large by lz4, which costs less. So
+a shard whose target refuses a record for its size goes on with the densest codec, from that record
+on, unless the topology file names one.
 """
 
 from collections.abc import Iterable, Mapping
@@ -34,11 +35,13 @@ class Codecs:
 
     def codec_of(self, shard: int) -> str:
         """The codec of a shard."""
-        return DENSEST if shard in self._denser else self._given or str(PRODUCER_SETTINGS[COMPRESSION])
+        return (
+            DENSEST if shard in self._denser else self._given or str(PRODUCER_SETTINGS[COMPRESSION])
+        )
 
     def final(self, refused: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """The refusals of a batch that no other codec helps, of all (rows of `report.RESULT`); shards of the others
-        have another codec from now on, and are to try them again."""
+        """The refusals of a batch that no other codec helps, of all (rows of `report.RESULT`);
+        shards of the others have another codec from now on, and are to try them again."""
         rows = list(refused)
         if self._given is not None:
             return rows

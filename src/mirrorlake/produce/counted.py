@@ -1,5 +1,6 @@
-"""What a reader of the stage gives is counted against what was planned: a position moves behind records only that were
-read. A reader that ends early, or leaves something out, would else look like gaps that nothing is missing from."""
+"""What a reader of the stage gives is counted against what was planned: a position moves behind
+records only that were read. A reader that ends early, or leaves something out, would else look like
+gaps that nothing is missing from."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,10 +12,13 @@ from mirrorlake.produce.skipped import PlannedRows, Skipped
 
 
 def counted(rows: PlannedRows, plans: Sequence[PartitionPlan], skipped: Skipped) -> PlannedRows:
-    """Hand on rows, chunks whose offsets rise, of partitions as they are planned. Raises CountDiffers where there are
-    more or fewer of a partition than the plan says; what is `skipped` may be there or not."""
+    """Hand on rows, chunks whose offsets rise, of partitions as they are planned. Raises
+    CountDiffers where there are more or fewer of a partition than the plan says; what is `skipped`
+    may be there or not."""
     tallies = {
-        (plan.topic, plan.partition): Tally(plan.spans, skipped.get((plan.topic, plan.partition), ()))
+        (plan.topic, plan.partition): Tally(
+            plan.spans, skipped.get((plan.topic, plan.partition), ())
+        )
         for plan in plans
         if plan.spans is not None
     }
@@ -42,8 +46,9 @@ def _as_count_differs(plan: PartitionPlan) -> Iterator[None]:
         yield
     except CountError as error:
         raise CountDiffers(
-            f"{plan.topic}-{plan.partition} was not read as it was planned, from offset {plan.first} to {plan.last}: "
-            f"{error}; nothing behind them is taken for produced, and it is read again",
+            f"{plan.topic}-{plan.partition} was not read as it was planned, from offset "
+            f"{plan.first} to {plan.last}: {error}; nothing behind them is taken for produced, and "
+            "it is read again",
             topic=plan.topic,
             partition=plan.partition,
             first_offset=error.first,

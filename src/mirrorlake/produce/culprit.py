@@ -1,8 +1,9 @@
 """What a transaction was refused for: one record, a topic, or nothing that it holds.
 
-librdkafka fails a transaction with the first record, or partition, that is refused for good. Whatever comes after, in
-any partition, is refused for that alone: purged from the queue (`_PURGE_QUEUE`), not taken any more (`_STATE`), in one
-batch with the refused record (`_INVALID_DIFFERENT_RECORD`, KIP-467). So all results are looked at before any counts.
+librdkafka fails a transaction with the first record, or partition, that is refused for good.
+Whatever comes after, in any partition, is refused for that alone: purged from the queue
+(`_PURGE_QUEUE`), not taken any more (`_STATE`), in one batch with the refused record
+(`_INVALID_DIFFERENT_RECORD`, KIP-467). So all results are looked at before any counts.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,18 +17,20 @@ from mirrorlake.produce.record_producer import OffsetsUnknown
 
 
 class TopicDenied(Exception):
-    """The target takes nothing of a topic that a transaction writes to: `names` has its name there by that at the
-    source, or nothing where the target does not say which. `right` is the operation that lacks where `error` is one of
-    authorization."""
+    """The target takes nothing of a topic that a transaction writes to: `names` has its name there
+    by that at the source, or nothing where the target does not say which. `right` is the operation
+    that lacks where `error` is one of authorization."""
 
-    def __init__(self, error: KafkaError, right: str, names: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, error: KafkaError, right: str, names: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(str(error))
         self.error, self.right, self.names = error, right, dict(names or {})
 
 
 def check_refused(results: Sequence[Delivery], failure: Callable[[], KafkaError | None]) -> None:
-    """Raise why rows of a transaction were refused, if some were. `failure` says what failed the transaction, None if
-    it did not fail.
+    """Raise why rows of a transaction were refused, if some were. `failure` says what failed the
+    transaction, None if it did not fail.
 
     Raises TargetRefused for records, TopicDenied for a topic, OffsetsUnknown where a record was
     refused and it is not known which, KafkaException for what a fresh producer or time may help.
@@ -43,7 +46,9 @@ def check_refused(results: Sequence[Delivery], failure: Callable[[], KafkaError 
             plan = result.chunk.plan
             raise TopicDenied(refusal.error, "WRITE", {plan.topic: plan.target_topic})
     reason = failure() or refused[0][1].error
-    if class_of(reason) is ErrorClass.TOPIC:  # of a partition that was not even added to the transaction
+    if (
+        class_of(reason) is ErrorClass.TOPIC
+    ):  # of a partition that was not even added to the transaction
         raise TopicDenied(reason, "WRITE")
     kinds = [class_of(reason), *(refusal.kind for _, refusal in refused)]
     if ErrorClass.RECORD in kinds and not all(result.exact for result in results):
@@ -53,7 +58,9 @@ def check_refused(results: Sequence[Delivery], failure: Callable[[], KafkaError 
 
 def is_reason_known(results: Sequence[Delivery]) -> bool | None:
     """Whether it is known by now what is refused; None where nothing was."""
-    kinds = [refusal.kind for refusal in (result.refusal() for result in results) if refusal is not None]
+    kinds = [
+        refusal.kind for refusal in (result.refusal() for result in results) if refusal is not None
+    ]
     return any(kind in NAMED_CLASSES for kind in kinds) if kinds else None
 
 
@@ -65,4 +72,6 @@ def topic_denied(error: KafkaException, right: str) -> TopicDenied | None:
 
 def refused_again(error: Exception) -> bool:
     """Whether the producer has a hole where rows were refused: see `ShardWriter._write`."""
-    return isinstance(error, TargetRefused | TopicDenied) or (isinstance(error, OffsetsUnknown) and error.refused)
+    return isinstance(error, TargetRefused | TopicDenied) or (
+        isinstance(error, OffsetsUnknown) and error.refused
+    )

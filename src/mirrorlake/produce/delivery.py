@@ -1,4 +1,5 @@
-"""A chunk of records on its way to the target: handed to the producer, and mapped to the offsets that it got."""
+"""A chunk of records on its way to the target: handed to the producer, and mapped to the offsets
+that it got."""
 
 import time
 from collections.abc import Iterable, Sequence
@@ -20,8 +21,8 @@ from mirrorlake.produce.stage_files import disordered
 #: How long a producer may take to hear of a partition that was just added, seconds.
 NEW_PARTITION_SECONDS = 10.0
 _NOT_SEEN_YET = (KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
-#: The classes of errors that name what is refused. Rows that were refused for anything else only follow such a one, or
-#: the producer or the cluster has failed.
+#: The classes of errors that name what is refused. Rows that were refused for anything else only
+#: follow such a one, or the producer or the cluster has failed.
 NAMED_CLASSES = (ErrorClass.RECORD, ErrorClass.TOPIC)
 
 
@@ -59,8 +60,11 @@ def halves_of(chunks: list[Chunk]) -> tuple[list[Chunk], list[Chunk]]:
     return [_slice(chunk, 0, middle)], [_slice(chunk, middle, len(chunk.offsets))]
 
 
-def parts_of(chunks: Iterable[Chunk], first: int, last: int) -> tuple[list[Chunk], list[Chunk], list[Chunk]]:
-    """Chunks of a partition in front of some source offsets, those from `first` to `last`, and those behind."""
+def parts_of(
+    chunks: Iterable[Chunk], first: int, last: int
+) -> tuple[list[Chunk], list[Chunk], list[Chunk]]:
+    """Chunks of a partition in front of some source offsets, those from `first` to `last`, and
+    those behind."""
     parts: tuple[list[Chunk], list[Chunk], list[Chunk]] = ([], [], [])
     for chunk in chunks:
         start, end = (int(at) for at in np.searchsorted(chunk.offsets, [first, last + 1]))
@@ -81,15 +85,19 @@ class Delivery:
     def __init__(self, chunk: Chunk, provenance: Provenance | None, patience: Patience) -> None:
         self.chunk = chunk
         self._patience = patience
-        self._headers = (None, None) if provenance is None else (provenance.added, provenance.removed)
+        self._headers = (
+            (None, None) if provenance is None else (provenance.added, provenance.removed)
+        )
         self._shipment: Shipment | None = None
         self._not_taken: KafkaError | None = None
 
     def send(self, producer: RecordProducer) -> bool:
-        """Hand all rows to the producer; false where it does not take one (`refusal` says why). Raises
-        KafkaException."""
+        """Hand all rows to the producer; false where it does not take one (`refusal` says why).
+        Raises KafkaException."""
         plan, deadline = self.chunk.plan, time.monotonic() + NEW_PARTITION_SECONDS
-        self._shipment = producer.shipment(plan.target_topic, plan.partition, self.chunk.rows, *self._headers)
+        self._shipment = producer.shipment(
+            plan.target_topic, plan.partition, self.chunk.rows, *self._headers
+        )
         while True:
             try:
                 self._shipment.send()
@@ -113,15 +121,19 @@ class Delivery:
         return self._shipment is None or self._shipment.exact
 
     def refusal(self) -> Refusal | None:
-        """Why rows were refused, as far as is known by now, None where none was: for the record's own sake if there is
-        one of that kind, else for the topic's, else whatever came first."""
+        """Why rows were refused, as far as is known by now, None where none was: for the record's
+        own sake if there is one of that kind, else for the topic's, else whatever came first."""
         codes = self._codes()
         if codes is None:
             return None
         rows = np.flatnonzero(codes)
-        order = [int(code) for code in codes[rows[np.sort(np.unique(codes[rows], return_index=True)[1])]]]
+        order = [
+            int(code) for code in codes[rows[np.sort(np.unique(codes[rows], return_index=True)[1])]]
+        ]
         kinds = {code: class_of(self._error(code)) for code in order}
-        code = next((code for kind in NAMED_CLASSES for code in order if kinds[code] is kind), order[0])
+        code = next(
+            (code for kind in NAMED_CLASSES for code in order if kinds[code] is kind), order[0]
+        )
         rows = np.flatnonzero(codes == code)
         return Refusal(self._error(code), kinds[code], int(rows[0]), int(rows[-1]))
 
@@ -131,7 +143,9 @@ class Delivery:
             return None
         codes = self._shipment.refused()
         if self._not_taken is not None:
-            codes = np.zeros(len(self.chunk.offsets), dtype=np.int64) if codes is None else codes.copy()
+            codes = (
+                np.zeros(len(self.chunk.offsets), dtype=np.int64) if codes is None else codes.copy()
+            )
             codes[self._shipment.taken] = self._not_taken.code()
         return codes
 
@@ -140,8 +154,8 @@ class Delivery:
         return known if known is not None and known.code() == code else KafkaError(code)
 
     def segments(self) -> list[Segment]:
-        """The chunk's segments, where nothing was refused. Raises KafkaException when a record was not acknowledged,
-        OffsetsUnknown when the producer does not know where each is."""
+        """The chunk's segments, where nothing was refused. Raises KafkaException when a record was
+        not acknowledged, OffsetsUnknown when the producer does not know where each is."""
         assert self._shipment is not None
         targets, offsets = self._shipment.offsets(), self.chunk.offsets
         if bool(np.any(targets < 0)):
@@ -159,8 +173,9 @@ class Delivery:
         plan, error = self.chunk.plan, refusal.error
         first, last = int(self.chunk.offsets[refusal.first]), int(self.chunk.offsets[refusal.last])
         return TargetRefused(
-            f"the target refused records of {plan.topic}-{plan.partition} between offsets {first} and {last} for topic "
-            f"{plan.target_topic}: {error.str()}; change the target's limits or permissions, then run again",
+            f"the target refused records of {plan.topic}-{plan.partition} between offsets {first} "
+            f"and {last} for topic {plan.target_topic}: {error.str()}; change the target's limits "
+            "or permissions, then run again",
             topic=plan.topic,
             partition=plan.partition,
             first_offset=first,
@@ -172,18 +187,20 @@ class Delivery:
 def check_rising(chunk: Chunk, previous: int | None) -> None:
     """Raise LayoutError unless a chunk's offsets rise and lie above `previous`."""
     offsets = chunk.offsets
-    if (previous is not None and int(offsets[0]) <= previous) or bool(np.any(np.diff(offsets) <= 0)):
+    if (previous is not None and int(offsets[0]) <= previous) or bool(
+        np.any(np.diff(offsets) <= 0)
+    ):
         raise disordered(chunk.plan, int(offsets[0]))
 
 
 def check_target_rises(chunk: Chunk, segments: Sequence[Segment]) -> None:
-    """Raise TargetLost unless a chunk's target offsets lie behind all that the map has of the target topic.
-    Who hears of it asks whether the topic is another one."""
+    """Raise TargetLost unless a chunk's target offsets lie behind all that the map has of the
+    target topic. Who hears of it asks whether the topic is another one."""
     plan, first = chunk.plan, segments[0].target_first
     if plan.floor.target is not None and first < plan.floor.target:
         raise TargetLost(
-            f"{plan.target_topic}-{plan.partition} took a record at offset {first}, below {plan.floor.target}, where "
-            "the map ends: the target has lost what it had there",
+            f"{plan.target_topic}-{plan.partition} took a record at offset {first}, below "
+            f"{plan.floor.target}, where the map ends: the target has lost what it had there",
             target_offset=first,
             topic=plan.topic,
             partition=plan.partition,

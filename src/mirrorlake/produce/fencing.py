@@ -1,4 +1,5 @@
-"""Fencing tokens: a task that outlived its driver, and begins only now, must not write what is another's by now.
+"""Fencing tokens: a task that outlived its driver, and begins only now, must not write what is
+another's by now.
 
 While a partition keeps its transactional id, the task that initialises the id last is the only
 writer (KIP-98). That is not enough where partitions move between ids (another number of
@@ -7,8 +8,9 @@ would initialise its id behind everybody, and write. So the process that does su
 new token at the target first, and fences the ids then. A task that initialised its id before that
 is fenced, and one that does so later finds the newer token, since it asks behind it.
 
-The token is the committed offset of a group of its own in partition 0 of each target topic: Kafka keeps it with the
-topics that it is about, and forgets it with them. There is none where no such thing ever happened.
+The token is the committed offset of a group of its own in partition 0 of each target topic: Kafka
+keeps it with the topics that it is about, and forgets it with them. There is none where no such
+thing ever happened.
 """
 
 import logging
@@ -30,7 +32,8 @@ logger = logging.getLogger(__name__)
 
 
 def newest_token(target: Target, topics: Collection[str]) -> int:
-    """The newest token that is noted in some target topics; 0 where there is none. Raises KafkaException."""
+    """The newest token that is noted in some target topics; 0 where there is none. Raises
+    KafkaException."""
     if not topics:
         return 0
     wanted = [TopicPartition(topic, 0) for topic in sorted(topics)]
@@ -40,8 +43,9 @@ def newest_token(target: Target, topics: Collection[str]) -> int:
 
 
 def fence_all(shards: Sequence[Target], topics: Collection[str]) -> int:
-    """Let no task that was planned before this call write to some target topics any more, and end what producers of
-    the shards have open there. Returns the new token, of which tasks are to be told. Raises KafkaException."""
+    """Let no task that was planned before this call write to some target topics any more, and end
+    what producers of the shards have open there. Returns the new token, of which tasks are to be
+    told. Raises KafkaException."""
     token = newest_token(shards[0], topics) + 1
     _note(shards[0], topics, token)
     failpoints.reached("token-noted")
@@ -51,8 +55,9 @@ def fence_all(shards: Sequence[Target], topics: Collection[str]) -> int:
 
 
 def set_back(shards: Sequence[Target], places: Mapping[tuple[str, int], int]) -> None:
-    """Let the target's positions of the flow in some target partitions say nothing any more; values are generations of
-    their topics. Nothing of a task that was planned before is committed behind that. Raises KafkaException."""
+    """Let the target's positions of the flow in some target partitions say nothing any more; values
+    are generations of their topics. Nothing of a task that was planned before is committed behind
+    that. Raises KafkaException."""
     fence_all(shards, {topic for topic, _ in places})
     target = shards[0]
     wanted = [
@@ -64,14 +69,15 @@ def set_back(shards: Sequence[Target], places: Mapping[tuple[str, int], int]) ->
 
 
 def check_token(target: Target, topics: Collection[str]) -> None:
-    """Be sure that the caller's token is the newest one of its topics; it has initialised its transactional id before.
+    """Be sure that the caller's token is the newest one of its topics; it has initialised its
+    transactional id before.
 
     Raises PlanOutdated, KafkaException.
     """
     if newest_token(target, topics) > target.fencing_token:
         raise PlanOutdated(
-            f"{target.transactional_id} was planned before another process fenced it: it writes nothing; a flow that "
-            "runs restarts by itself"
+            f"{target.transactional_id} was planned before another process fenced it: it writes "
+            "nothing; a flow that runs restarts by itself"
         )
 
 
@@ -93,7 +99,9 @@ def _group(target: Target) -> AbstractContextManager[Consumer]:
 
 @contextmanager
 def _consumer(target: Target, name: str) -> Iterator[Consumer]:
-    consumer = Consumer({**target.client, "group.id": name, "enable.auto.commit": False, "logger": logger})
+    consumer = Consumer(
+        {**target.client, "group.id": name, "enable.auto.commit": False, "logger": logger}
+    )
     try:
         yield consumer
     finally:
@@ -101,7 +109,8 @@ def _consumer(target: Target, name: str) -> Iterator[Consumer]:
 
 
 def _answered(ask: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:
-    """What a call answers once the group has a coordinator: it is mostly a new group. Raises KafkaException."""
+    """What a call answers once the group has a coordinator: it is mostly a new group. Raises
+    KafkaException."""
     deadline, pause = time.monotonic() + CALL_SECONDS, threading.Event()
     while True:
         try:

@@ -1,9 +1,11 @@
-"""The driver's side of producing: one flow, batch after batch, with no state but the tables and the target's positions.
+"""The driver's side of producing: one flow, batch after batch, with no state but the tables and the
+target's positions.
 
-A batch is what the stage holds above the flow's progress (`produce/batch.py`), and progress is offsets: the ends of the
-map, and the positions that the target committed. The order of events is what makes it exactly once: transactions in
-Kafka, then the rows of `offset_map`, then those of `latency`. Whatever dies in between is found out from the tables
-(how far the map goes) and from the target (how far the flow goes), see `produce/task.py`.
+A batch is what the stage holds above the flow's progress (`produce/batch.py`), and progress is
+offsets: the ends of the map, and the positions that the target committed. The order of events is
+what makes it exactly once: transactions in Kafka, then the rows of `offset_map`, then those of
+`latency`. Whatever dies in between is found out from the tables (how far the map goes) and from the
+target (how far the flow goes), see `produce/task.py`.
 """
 
 import logging
@@ -41,9 +43,9 @@ _READER_FAILURES = (FilesUnreadable, LayoutError, FileNotFoundError)
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What a batch did. `reader` is `files`, or `rows` where Spark fed the workers; `way` says where it was produced.
-    `replication_ms` are p50, p95 and p99 of replication latency, each of the latest partition; None where no record was
-    acknowledged.
+    """What a batch did. `reader` is `files`, or `rows` where Spark fed the workers; `way` says
+    where it was produced. `replication_ms` are p50, p95 and p99 of replication latency, each of the
+    latest partition; None where no record was acknowledged.
     """
 
     batch_id: int
@@ -56,8 +58,8 @@ class BatchReport:
 
 
 class FlowProducer:
-    """Produces one flow. `ensure_targets` is called with the partition plans of a batch before its first record; topics
-    that `is_heartbeats` says are left out of a report's latency."""
+    """Produces one flow. `ensure_targets` is called with the partition plans of a batch before its
+    first record; topics that `is_heartbeats` says are left out of a report's latency."""
 
     def __init__(
         self,
@@ -76,10 +78,12 @@ class FlowProducer:
         self._owners: dict[int, str] = {}
         self._files_work = spec.reader != "rows" and workers.can_read_files()
         self._disordered: set[str] = set()  # files that were found to hold offsets out of order
-        self._produced_version: int | None = None  # the version of the stage above which nothing was left
+        self._produced_version: int | None = (
+            None  # the version of the stage above which nothing was left
+        )
         self._store = store
-        # Before the map is asked for its ends: they are those of the last append before. The clock only makes numbers
-        # easier to read: they rise from what the table knows.
+        # Before the map is asked for its ends: they are those of the last append before. The clock
+        # only makes numbers easier to read: they rise from what the table knows.
         started = store.take_over(time.time_ns() // 1_000_000)
         self._codecs = Codecs(spec.producer)
         self._refusals = RefusedRecords(store, self._codecs)
@@ -91,10 +95,12 @@ class FlowProducer:
         self._map_writer = MapWriter(store, spec.name)
 
     def _fence_other_shards(self, store: MapStore) -> int:
-        """Let no producer write any more that was one of another number of shards: partitions have moved between
-        transactional ids, and a task that outlived its driver would not be fenced by the one that has its partition.
+        """Let no producer write any more that was one of another number of shards: partitions have
+        moved between transactional ids, and a task that outlived its driver would not be fenced by
+        the one that has its partition.
 
-        Returns the flow's fencing token. Who dies in between does it again: the lake has the new number last.
+        Returns the flow's fencing token. Who dies in between does it again: the lake has the new
+        number last.
         """
         if not self.spec.transactional:
             return 0
@@ -102,13 +108,16 @@ class FlowProducer:
         if before in (None, count):
             token = newest_token(self._target(0), self.spec.targets)
         else:
-            token = fence_all([self._target(shard) for shard in range(max(before, count))], self.spec.targets)
+            token = fence_all(
+                [self._target(shard) for shard in range(max(before, count))], self.spec.targets
+            )
         if before != count:
             store.note_produce_tasks(count)
         return token
 
     def floors(self) -> dict[TopicAndPartition, Floor]:
-        """Where the flow goes on, of every source partition of which it has mapped or skipped something."""
+        """Where the flow goes on, of every source partition of which it has mapped or skipped
+        something."""
         return dict(self._floors)
 
     @property
@@ -143,7 +152,8 @@ class FlowProducer:
     def _produce(self, plan: BatchPlan, version: int) -> BatchReport:
         self._ensure_targets(plan.partitions)
         if any(self._begins_generation(partition) for partition in plan.partitions):
-            self._map_writer.drain()  # the metadata of a newer generation can no longer name an older one
+            # the metadata of a newer generation can no longer name an older one
+            self._map_writer.drain()
         failpoints.reached("planned")
         reader, way, result = self._run(plan)
         failpoints.reached("produced")
@@ -154,9 +164,18 @@ class FlowProducer:
             self.spec = replace(self.spec, blocked=self.spec.blocked | stopped)
         self._map_writer.add(result, self.batch_id, version, way)
         if not complete:
-            self._map_writer.drain()  # the metadata was full: it has room again when the map has what it names
+            # the metadata was full: it has room again when the map has what it names
+            self._map_writer.drain()
         count = int(pc.sum(result["record_count"]).as_py() or 0)
-        report = BatchReport(self.batch_id, version, count, reader, complete, _latest(result, self._is_heartbeats), way)
+        report = BatchReport(
+            self.batch_id,
+            version,
+            count,
+            reader,
+            complete,
+            _latest(result, self._is_heartbeats),
+            way,
+        )
         self.batch_id += 1
         return report
 
@@ -165,8 +184,9 @@ class FlowProducer:
         return plan.generation > known.generation
 
     def set_back(self, places: Mapping[TopicAndPartition, int]) -> None:
-        """Let the positions that the target has in some target partitions say nothing any more: what they stood for is
-        lost. Values are generations of the target topics. The next producer goes on from the end of the map."""
+        """Let the positions that the target has in some target partitions say nothing any more:
+        what they stood for is lost. Values are generations of the target topics. The next producer
+        goes on from the end of the map."""
         if self.spec.transactional:
             set_back([self._target(shard) for shard in range(self.spec.produce_tasks)], places)
 
@@ -175,8 +195,8 @@ class FlowProducer:
         self._map_writer.drain()
 
     def close(self) -> None:
-        """Drain, and end the map writer's thread. Raises Fenced where another process has taken over, whatever failed
-        before: it failed for that, and who began again would take it back."""
+        """Drain, and end the map writer's thread. Raises Fenced where another process has taken
+        over, whatever failed before: it failed for that, and who began again would take it back."""
         try:
             try:
                 self._map_writer.close()
@@ -188,8 +208,9 @@ class FlowProducer:
     def _run(self, plan: BatchPlan) -> tuple[str, BatchWay, pa.Table]:
         """Run a batch's tasks, and say who read the stage, and where they ran.
 
-        Whatever fails, shards may have been written by then: so no task goes on as before, and the next attempt of each
-        begins with a fresh producer, which fences all others and asks the target how far the flow is.
+        Whatever fails, shards may have been written by then: so no task goes on as before, and the
+        next attempt of each begins with a fresh producer, which fences all others and asks the
+        target how far the flow is.
         """
         try:
             if plan.ordered and self._files_work and not self._disordered & plan.files:
@@ -208,7 +229,8 @@ class FlowProducer:
         except BaseException as error:
             self._owners.clear()
             if isinstance(raised_by_task(error), CountDiffers):
-                self._stage.doubt()  # files may have been rewritten, or rows deleted, and the index not have followed
+                # files may have been rewritten, or rows deleted, and the index not have followed
+                self._stage.doubt()
             raise
 
     def _distrust(self, plan: BatchPlan, reason: BaseException) -> None:
@@ -219,7 +241,11 @@ class FlowProducer:
             self._disordered |= plan.files
         else:
             self._stage.forget()  # they were rewritten, and vacuumed, since the index saw them
-        logger.warning("flow %s: workers cannot read the stage's files; Spark reads them: %s", self.spec.name, reason)
+        logger.warning(
+            "flow %s: workers cannot read the stage's files; Spark reads them: %s",
+            self.spec.name,
+            reason,
+        )
 
     def _jobs(self, plan: BatchPlan) -> list[ShardJob]:
         return [
@@ -235,8 +261,8 @@ class FlowProducer:
         ]
 
     def _with_unmapped(self, shard: ShardPlan) -> ShardPlan:
-        """Tell the tasks what is not in the map yet, so that the target keeps it in its metadata; and how many records
-        they will read, where that is known."""
+        """Tell the tasks what is not in the map yet, so that the target keeps it in its metadata;
+        and how many records they will read, where that is known."""
         return replace(
             shard,
             partitions=tuple(
@@ -250,7 +276,8 @@ class FlowProducer:
         )
 
     def _foreign_from(self, shard: ShardPlan) -> dict[TopicAndPartition, int]:
-        """From which target offset on records may be the flow's own without being mapped, where that is known."""
+        """From which target offset on records may be the flow's own without being mapped, where
+        that is known."""
         starts: dict[TopicAndPartition, int] = {}
         for plan in shard.partitions:
             key = (plan.topic, plan.partition)
@@ -278,35 +305,54 @@ class FlowProducer:
         )
 
     def _advance(self, result: pa.Table) -> None:
-        columns = ["shard", "worker", "topic", "partition", "generation", "target_generation", "reached"]
+        columns = [
+            "shard",
+            "worker",
+            "topic",
+            "partition",
+            "generation",
+            "target_generation",
+            "reached",
+        ]
         for row in result.select(columns).to_pylist():
             self._owners[row["shard"]] = row["worker"]
             key = (row["topic"], row["partition"])
             known = self._floors.get(key, NOTHING_MAPPED).of_generation(row["generation"])
             self._floors[key] = replace(
-                known, target_generation=row["target_generation"], reached=max(known.reached, row["reached"])
+                known,
+                target_generation=row["target_generation"],
+                reached=max(known.reached, row["reached"]),
             )
         rows = map_rows(result)
-        by_partition = rows.group_by(["topic", "partition"], use_threads=False)  # too few rows for threads
+        by_partition = rows.group_by(
+            ["topic", "partition"], use_threads=False
+        )  # too few rows for threads
         ends = by_partition.aggregate([("source_last", "max"), ("target_last", "max")])
         for row in ends.to_pylist():
             key = (row["topic"], row["partition"])
             self._floors[key] = replace(
-                self._floors[key], source=row["source_last_max"] + 1, target=row["target_last_max"] + 1
+                self._floors[key],
+                source=row["source_last_max"] + 1,
+                target=row["target_last_max"] + 1,
             )
         for shard in set(result.filter(result["recovering"])["shard"].to_pylist()):
-            self._owners.pop(shard, None)  # the target has more than was rebuilt: the next task asks again
+            self._owners.pop(
+                shard, None
+            )  # the target has more than was rebuilt: the next task asks again
 
     def _skip_empty(self, plan: BatchPlan, result: pa.Table) -> None:
-        """Skip the ranges of shards that reported nothing: Spark runs no task where it finds no row, and there is none
-        (`_check_unread`)."""
+        """Skip the ranges of shards that reported nothing: Spark runs no task where it finds no
+        row, and there is none (`_check_unread`)."""
         reported = set(result["shard"].to_pylist())
         for partition in (
-            partition for shard in plan.shards if shard.shard not in reported for partition in shard.partitions
+            partition
+            for shard in plan.shards
+            if shard.shard not in reported
+            for partition in shard.partitions
         ):
-            floor = self._floors.get((partition.topic, partition.partition), partition.floor).of_generation(
-                partition.generation
-            )
+            floor = self._floors.get(
+                (partition.topic, partition.partition), partition.floor
+            ).of_generation(partition.generation)
             self._floors[partition.topic, partition.partition] = replace(
                 floor, reached=max(floor.reached, partition.last + 1)
             )
@@ -321,7 +367,12 @@ def _check_unread(jobs: Sequence[ShardJob], result: pa.Table) -> None:
 
 
 def _latest(result: pa.Table, is_heartbeats: Callable[[str], bool]) -> tuple[int, int, int] | None:
-    """The highest percentiles of a batch's partitions, without those of heartbeats, which may wait."""
-    result = result.filter(pa.array([not is_heartbeats(topic) for topic in result["topic"].to_pylist()], pa.bool_()))
-    percentiles = [pc.max(result[f"replication_{name}_ms"]).as_py() for name in ("p50", "p95", "p99")]
+    """The highest percentiles of a batch's partitions, without those of heartbeats, which may
+    wait."""
+    result = result.filter(
+        pa.array([not is_heartbeats(topic) for topic in result["topic"].to_pylist()], pa.bool_())
+    )
+    percentiles = [
+        pc.max(result[f"replication_{name}_ms"]).as_py() for name in ("p50", "p95", "p99")
+    ]
     return None if None in percentiles else (percentiles[0], percentiles[1], percentiles[2])

@@ -1,8 +1,10 @@
-"""Holes between the end of a flow's map and the stage: records that retention deleted before the flow got them, or that
-landing passed over, since the flows that were there began behind them (`start`). Pure.
+"""Holes between the end of a flow's map and the stage: records that retention deleted before the
+flow got them, or that landing passed over, since the flows that were there began behind them
+(`start`). Pure.
 
-Offsets alone do not show it: a compacted topic, or a transactional producer, leaves gaps that nothing is missing from.
-So what was deleted, or passed over, is noted, and the stage says whether it is gone.
+Offsets alone do not show it: a compacted topic, or a transactional producer, leaves gaps that
+nothing is missing from. So what was deleted, or passed over, is noted, and the stage says whether
+it is gone.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -22,7 +24,8 @@ _NONE = OffsetRanges()
 
 @dataclass(frozen=True)
 class Hole:
-    """Offsets of a generation of a partition, inclusive, within which the flow lacks all that there was."""
+    """Offsets of a generation of a partition, inclusive, within which the flow lacks all that there
+    was."""
 
     topic: str
     partition: int
@@ -38,21 +41,33 @@ def lacking(
     targets: Mapping[str, TargetGeneration],
     stopped: Collection[PartitionGeneration] = frozenset(),
 ) -> dict[TopicAndPartition, list[Removal]]:
-    """What a flow lacks of what the stage ever lost, or passed over, if that is not there; by partition, in order.
+    """What a flow lacks of what the stage ever lost, or passed over, if that is not there; by
+    partition, in order.
 
-    A target topic that was made again gets what the stage holds, as the operator was told: nothing is lacking there as
-    long as nothing is mapped. Nor is anything of generations that an operator has `stopped`.
+    A target topic that was made again gets what the stage holds, as the operator was told: nothing
+    is lacking there as long as nothing is mapped. Nor is anything of generations that an operator
+    has `stopped`.
     """
     by_partition: dict[TopicAndPartition, list[Removal]] = {}
     for removal in removals:
         key = (removal.topic, removal.partition)
         name = remote_topic(removal.topic)
-        if name is None or removal.place in stopped or (key not in floors and targets.get(name, FIRST).number > 0):
+        if (
+            name is None
+            or removal.place in stopped
+            or (key not in floors and targets.get(name, FIRST).number > 0)
+        ):
             continue
         floor = floors.get(key, NOTHING_MAPPED)
-        if removal.generation >= floor.generation and removal.below > floor.of_generation(removal.generation).next:
+        if (
+            removal.generation >= floor.generation
+            and removal.below > floor.of_generation(removal.generation).next
+        ):
             by_partition.setdefault(key, []).append(removal)
-    return {key: sorted(items, key=lambda removal: removal.generation) for key, items in by_partition.items()}
+    return {
+        key: sorted(items, key=lambda removal: removal.generation)
+        for key, items in by_partition.items()
+    }
 
 
 def find_holes(
@@ -70,16 +85,24 @@ def find_holes(
         for removal in items:
             staged = next(ranges.above(removal.generation, 0), None) if ranges is not None else None
             if staged is None and removal.place not in forgotten:
-                continue  # nothing was landed yet: landing begins where the flows that are there then want it
+                # nothing was landed yet: landing begins where the flows that are there then want it
+                continue
             hole = _hole(removal, floors.get(key, NOTHING_MAPPED), staged)
-            if hole is not None and not accepted.get(removal.place, _NONE).covers(hole.first, hole.last):
+            if hole is not None and not accepted.get(removal.place, _NONE).covers(
+                hole.first, hole.last
+            ):
                 yield hole
                 break
 
 
 def _hole(removal: Removal, floor: Floor, staged: FileRange | None) -> Hole | None:
     first = max(floor.of_generation(removal.generation).next, removal.first_offset)
-    # What was noted may not have been deleted yet, or only in part; or it was read from the source again.
+    # What was noted may not have been deleted yet, or only in part; or it was read from the source
+    # again.
     here = staged is not None and staged.generation == removal.generation
     last = (min(removal.below, staged.first) if here and staged is not None else removal.below) - 1
-    return Hole(removal.topic, removal.partition, removal.generation, first, last) if first <= last else None
+    return (
+        Hole(removal.topic, removal.partition, removal.generation, first, last)
+        if first <= last
+        else None
+    )

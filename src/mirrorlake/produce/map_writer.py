@@ -1,8 +1,9 @@
 """What was produced, on its way into `offset_map` and `latency`, beside the next batch.
 
-A Delta commit takes longer than a small batch, so the rows of finished batches are appended by a thread of their own,
-as many at once as have come together. Until they are there, `unmapped` is part of the metadata that the target commits
-with every position: a crash loses the queue, and the next start rebuilds the rows from the target and the stage.
+A Delta commit takes longer than a small batch, so the rows of finished batches are appended by a
+thread of their own, as many at once as have come together. Until they are there, `unmapped` is part
+of the metadata that the target commits with every position: a crash loses the queue, and the next
+start rebuilds the rows from the target and the stage.
 """
 
 import threading
@@ -46,10 +47,13 @@ class MapWriter:
         self._running: Future[None] | None = None
         #: Whether rows of a batch have come into the map.
         self.has_mapped = False
-        self._active = False  # guarded by the lock: whether the running append will check the queue again
+        self._active = (
+            False  # guarded by the lock: whether the running append will check the queue again
+        )
 
     def add(self, result: pa.Table, batch_id: int, stage_version: int, way: BatchWay) -> None:
-        """Take over what the tasks of a batch reported, and where they ran. Raises what the last append raised."""
+        """Take over what the tasks of a batch reported, and where they ran. Raises what the last
+        append raised."""
         now = datetime.now(timezone.utc)
         common = {"flow": self._flow, "batch_id": batch_id, "produced_at": now}
         rows = _with(map_rows(result), {**common, "stage_version": stage_version})
@@ -73,13 +77,14 @@ class MapWriter:
             joined: list[Written] = []
             for _, written in items:
                 joined = add_written(
-                    joined, [Segment(written.source_first, 1, written.target_first, written.record_count)]
+                    joined,
+                    [Segment(written.source_first, 1, written.target_first, written.record_count)],
                 )
             return tuple(joined)
 
     def check(self) -> None:
-        """Raise what the last append raised: where no further batch comes, nothing else would say that its rows are
-        not in the map."""
+        """Raise what the last append raised: where no further batch comes, nothing else would say
+        that its rows are not in the map."""
         running = self._running
         if running is not None and running.done():
             running.result()
@@ -125,10 +130,18 @@ class MapWriter:
 
 
 def map_rows(result: pa.Table) -> pa.Table:
-    """The rows of `offset_map` that tasks reported, without the columns that are the same for all."""
+    """The rows of `offset_map` that tasks reported, without the columns that are the same for
+    all."""
     runs = pc.list_flatten(result["runs"])
     parents = pc.list_parent_indices(result["runs"])
-    of_run = ("source_first", "source_last", "target_first", "target_last", "record_count", "segments")
+    of_run = (
+        "source_first",
+        "source_last",
+        "target_first",
+        "target_last",
+        "record_count",
+        "segments",
+    )
     of_parent = {
         name: pc.take(result[name], parents)
         for name in ("topic", "partition", "generation", "target_topic", "target_generation")
@@ -146,6 +159,10 @@ def latency_rows(result: pa.Table) -> pa.Table:
 
 def _with(table: pa.Table, constants: Mapping[str, object]) -> pa.Table:
     for name, value in constants.items():
-        scalar = pa.scalar(value, pa.timestamp("us", tz="UTC")) if isinstance(value, datetime) else pa.scalar(value)
+        scalar = (
+            pa.scalar(value, pa.timestamp("us", tz="UTC"))
+            if isinstance(value, datetime)
+            else pa.scalar(value)
+        )
         table = table.append_column(name, pa.repeat(scalar, table.num_rows))
     return table

@@ -1,7 +1,8 @@
-"""How large a transaction may be: as much as the target takes in some seconds, found out from the ones before. Pure."""
+"""How large a transaction may be: as much as the target takes in some seconds, found out from the
+ones before. Pure."""
 
-#: How long a transaction should last at most, seconds: many times what its end costs, and a small part of the time
-#: after which a broker ends it.
+#: How long a transaction should last at most, seconds: many times what its end costs, and a small
+#: part of the time after which a broker ends it.
 AIM_SECONDS = 5.0
 #: Bounds of a transaction's size, and what a first one may have, bytes.
 SMALLEST, FIRST, LARGEST = 256 << 10, 16 << 20, 128 << 20
@@ -10,8 +11,9 @@ SMALLEST, FIRST, LARGEST = 256 << 10, 16 << 20, 128 << 20
 class Pace:
     """The size of one producer's next transaction, `limit` bytes.
 
-    It at most doubles with each transaction that used it, so that a target's first burst, before its quota takes hold,
-    is not taken for its speed; it falls at once to what the last transaction says would last AIM_SECONDS.
+    It at most doubles with each transaction that used it, so that a target's first burst, before
+    its quota takes hold, is not taken for its speed; it falls at once to what the last transaction
+    says would last AIM_SECONDS.
     """
 
     def __init__(self) -> None:
@@ -20,17 +22,22 @@ class Pace:
     def measured(self, size: int, seconds: float) -> None:
         """Take in a transaction that committed `size` bytes within `seconds`.
 
-        One that was short for its size says nothing about how much a target takes: only a long one, or one that used
-        most of the limit, changes it.
+        One that was short for its size says nothing about how much a target takes: only a long one,
+        or one that used most of the limit, changes it.
         """
-        within_aim = LARGEST if seconds * LARGEST <= size * AIM_SECONDS else int(size * AIM_SECONDS / seconds)
+        within_aim = (
+            LARGEST
+            if seconds * LARGEST <= size * AIM_SECONDS
+            else int(size * AIM_SECONDS / seconds)
+        )
         if seconds > AIM_SECONDS:
             self._set(min(self.limit, within_aim))
         elif 2 * size >= self.limit:
             self._set(min(2 * self.limit, within_aim))
 
     def failed(self, size: int, seconds: float) -> None:
-        """Take in a transaction that was given up after `seconds`, when the target had `size` bytes of it."""
+        """Take in a transaction that was given up after `seconds`, when the target had `size` bytes
+        of it."""
         self._set(self.limit // 2)
         self.measured(size, seconds)
 

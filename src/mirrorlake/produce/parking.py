@@ -1,9 +1,10 @@
 """Records that a target refuses, and that a flow goes on behind (`on_refused: park`).
 
-What is refused is noted before anything behind it is written, so a batch gets as far as its first refused record. Where
-thousands are, a batch for each would be slow: so once one was refused, others of the same batch that look like it are
-tried one by one, each in a transaction that is aborted, and all that the target refused are noted at once. How a record
-looks only says what is worth trying: what is parked was refused.
+What is refused is noted before anything behind it is written, so a batch gets as far as its first
+refused record. Where thousands are, a batch for each would be slow: so once one was refused, others
+of the same batch that look like it are tried one by one, each in a transaction that is aborted, and
+all that the target refused are noted at once. How a record looks only says what is worth trying:
+what is parked was refused.
 """
 
 import time
@@ -28,7 +29,8 @@ _CODEC = pa.Codec("lz4_raw")
 
 @dataclass(frozen=True)
 class RefusedRecord:
-    """A record that the target refused: `reason` is Kafka's name of it, `byte_count` is that of key and value."""
+    """A record that the target refused: `reason` is Kafka's name of it, `byte_count` is that of key
+    and value."""
 
     offset: int
     reason: str
@@ -37,10 +39,12 @@ class RefusedRecord:
 
 @dataclass
 class Search:
-    """Looks for more of what a target refused, in the rows of one partition behind the first refused one.
+    """Looks for more of what a target refused, in the rows of one partition behind the first
+    refused one.
 
-    `rank` orders records by how likely they are to be refused, for the same reason; those that rank below `bound` are
-    not tried. A record that the target takes raises the bound: so a search that guesses wrong ends soon.
+    `rank` orders records by how likely they are to be refused, for the same reason; those that rank
+    below `bound` are not tried. A record that the target takes raises the bound: so a search that
+    guesses wrong ends soon.
     """
 
     reason: str
@@ -51,13 +55,18 @@ class Search:
 
     @classmethod
     def like(cls, reason: str, record: pa.RecordBatch) -> "Search":
-        """A search for records like one that was refused for a reason of RECORD_REFUSALS; `record` is its row."""
+        """A search for records like one that was refused for a reason of RECORD_REFUSALS; `record`
+        is its row."""
         if reason in SIZE_REFUSALS:
             return cls(reason, _compressed, int(_compressed(record)[0]))
         if reason == "INVALID_TIMESTAMP":
             now = time.time_ns() // 1_000_000
             sign = -1 if _times(record)[0] < now else 1
-            return cls(reason, lambda rows: sign * (_times(rows) - now), int(sign * (_times(record)[0] - now)))
+            return cls(
+                reason,
+                lambda rows: sign * (_times(rows) - now),
+                int(sign * (_times(record)[0] - now)),
+            )
         return cls(reason, _without_key, int(_without_key(record)[0]) or 2)
 
     def suspects(self, rows: pa.RecordBatch) -> Iterator[int]:
@@ -90,12 +99,13 @@ def size_of_rows(rows: pa.RecordBatch) -> np.ndarray:
 
 
 def _compressed(rows: pa.RecordBatch) -> np.ndarray:
-    """About how large each row is when it is sent, which brokers compare with their limit: compressed, or as it is
-    where that is no smaller."""
+    """About how large each row is when it is sent, which brokers compare with their limit:
+    compressed, or as it is where that is no smaller."""
     pairs = zip(rows.column("key"), rows.column("value"), strict=True)
     both = ((key.as_py() or b"") + (value.as_py() or b"") for key, value in pairs)
     return np.array(
-        [min(len(record), _CODEC.compress(record).size) if record else 0 for record in both], dtype=np.int64
+        [min(len(record), _CODEC.compress(record).size) if record else 0 for record in both],
+        dtype=np.int64,
     )
 
 

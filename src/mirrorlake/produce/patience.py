@@ -1,22 +1,25 @@
-"""How long a target is waited for: one that is slow is distinguished from one that is gone by its acknowledgements."""
+"""How long a target is waited for: one that is slow is distinguished from one that is gone by its
+acknowledgements."""
 
 import time
 
 from confluent_kafka import KafkaError, KafkaException, ThrottleEvent
 
-#: How long the target may be silent, not acknowledge a single record, before the task gives up and is tried again,
-#: seconds. Tasks that wait for a target that is gone hold the cores that other flows need.
+#: How long the target may be silent, not acknowledge a single record, before the task gives up and
+#: is tried again, seconds. Tasks that wait for a target that is gone hold the cores that other
+#: flows need.
 CALL_SECONDS = 20.0
-#: How long the group's coordinator may take for positions, seconds: where it was lost, librdkafka waits for longer than
-#: it was given (`produce/deadline.py`), and another attempt is what helps.
+#: How long the group's coordinator may take for positions, seconds: where it was lost, librdkafka
+#: waits for longer than it was given (`produce/deadline.py`), and another attempt is what helps.
 OFFSETS_SECONDS = 10.0
 
 
 class Patience:
-    """Distinguishes a target that is slow from one that is gone: as long as acknowledgements come in, it is waited for.
+    """Distinguishes a target that is slow from one that is gone: as long as acknowledgements come
+    in, it is waited for.
 
-    It is also the producer's `throttle_cb`: a broker that holds a client to a quota says for how long it will not read
-    from it, and is not gone meanwhile.
+    It is also the producer's `throttle_cb`: a broker that holds a client to a quota says for how
+    long it will not read from it, and is not gone meanwhile.
     """
 
     def __init__(self) -> None:

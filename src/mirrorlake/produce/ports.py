@@ -1,7 +1,8 @@
-"""What producing a flow needs of the world around it: the stage, the tables of the map, and workers.
+"""What producing a flow needs of the world around it: the stage, the tables of the map, and
+workers.
 
-Spark, Delta and their files are behind these (`lake/stage_index.py`, `lake/map_store.py`, `produce/workers.py`); the
-simulation in tests/simulation puts memory there.
+Spark, Delta and their files are behind these (`lake/stage_index.py`, `lake/map_store.py`,
+`produce/workers.py`); the simulation in tests/simulation puts memory there.
 """
 
 from collections.abc import Sequence
@@ -24,27 +25,31 @@ class Stage(Protocol):
     """The stage, as the driver plans from it."""
 
     def reading(self) -> AbstractContextManager[StageIndex]:
-        """The index as of the newest commit, for the time of the block: nothing else changes it meanwhile."""
+        """The index as of the newest commit, for the time of the block: nothing else changes it
+        meanwhile."""
 
     def forget(self) -> None:
         """Build the index again from the table: files that it names were found gone."""
 
     def doubt(self) -> None:
-        """The same, unless the index follows each commit exactly: another number of records was read than it names."""
+        """The same, unless the index follows each commit exactly: another number of records was
+        read than it names."""
 
 
 class MapStore(Protocol):
     """The tables that hold what a flow produced."""
 
     def take_over(self, least: int) -> int:
-        """See to it that no append of a process before is taken any more: what it has on its way to the map is rebuilt
-        by this one. Returns the number, `least` or more, behind which the batches of this one begin."""
+        """See to it that no append of a process before is taken any more: what it has on its way to
+        the map is rebuilt by this one. Returns the number, `least` or more, behind which the
+        batches of this one begin."""
 
     def check_owner(self) -> None:
         """Raise Fenced if another process has taken over since."""
 
     def produce_tasks(self) -> int | None:
-        """Into how many shards the flow was dealt by the process that produced it last; None if it was not noted."""
+        """Into how many shards the flow was dealt by the process that produced it last; None if it
+        was not noted."""
 
     def note_produce_tasks(self, count: int) -> None:
         """Note it, before the first record is produced by so many."""
@@ -53,7 +58,8 @@ class MapStore(Protocol):
         """The ends of the flow's map, and the number of its newest batch (-1: none)."""
 
     def append_map(self, rows: pa.Table, batch_id: int) -> None:
-        """Append rows of `offset_map`, once, however often it is called for batches up to `batch_id`. Raises Fenced."""
+        """Append rows of `offset_map`, once, however often it is called for batches up to
+        `batch_id`. Raises Fenced."""
 
     def append_latency(self, rows: pa.Table, batch_id: int) -> None:
         """Append rows of `latency`, once. Raises Fenced."""
@@ -66,7 +72,8 @@ class MapStore(Protocol):
 
 
 class Workers(Protocol):
-    """Where the shards of a batch are written: one task a shard, each returns rows of `report.RESULT`."""
+    """Where the shards of a batch are written: one task a shard, each returns rows of
+    `report.RESULT`."""
 
     def can_read_files(self) -> bool:
         """Whether workers may open the stage's files themselves."""

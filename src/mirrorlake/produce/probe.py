@@ -1,7 +1,8 @@
-"""Whether workers can open the stage's files, found out in a process of its own: some schemes end theirs from C++.
+"""Whether workers can open the stage's files, found out in a process of its own: some schemes end
+theirs from C++.
 
-It is asked once per place (scheme and host, as `abfss://container@account`) and driver, where the workers run: what
-they may reach, and with which credentials, is not what the driver may.
+It is asked once per place (scheme and host, as `abfss://container@account`) and driver, where the
+workers run: what they may reach, and with which credentials, is not what the driver may.
 """
 
 import logging
@@ -23,7 +24,8 @@ logger = logging.getLogger(__name__)
 
 #: How long opening one file may take, seconds.
 PROBE_SECONDS = 30.0
-#: How the process ends where the file is gone; Python itself ends with 1 or 2, a signal with a negative number.
+#: How the process ends where the file is gone; Python itself ends with 1 or 2, a signal with a
+#: negative number.
 _GONE = 3
 _OPEN = f"""
 import sys
@@ -38,7 +40,8 @@ _lock = Lock()
 
 
 def files_readable(spark: "SparkSession", uri: str) -> bool:
-    """Whether the session's workers can open a file of the stage, and so its others. Says in the log why they cannot.
+    """Whether the session's workers can open a file of the stage, and so its others. Says in the
+    log why they cannot.
 
     A local path is not tried: opening it can fail, but kills no process.
     """
@@ -52,7 +55,11 @@ def files_readable(spark: "SparkSession", uri: str) -> bool:
             reason = answer["reason"][0].as_py()
             _known[place] = reason is None
             if reason is not None:
-                logger.warning("workers cannot open the stage's files in %s (%s): Spark reads them", place, reason)
+                logger.warning(
+                    "workers cannot open the stage's files in %s (%s): Spark reads them",
+                    place,
+                    reason,
+                )
         return _known[place]
 
 
@@ -74,7 +81,12 @@ def why_unreadable(uri: str, seconds: float = PROBE_SECONDS) -> str | None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     try:
         done = subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=seconds,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return f"no answer within {seconds:.0f} s"

@@ -1,4 +1,5 @@
-"""Who takes records to the target: the native producer, or, where it cannot be used, confluent-kafka's own."""
+"""Who takes records to the target: the native producer, or, where it cannot be used,
+confluent-kafka's own."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -18,7 +19,8 @@ logger = logging.getLogger(__name__)
 def new_producer(
     settings: Mapping[str, Any], throttle: Callable[[ThrottleEvent], None], group: Consumer
 ) -> RecordProducer:
-    """A producer with librdkafka's settings; `group` is a client of the group whose positions it commits."""
+    """A producer with librdkafka's settings; `group` is a client of the group whose positions it
+    commits."""
     why_not = problem()
     if why_not is None:
         return Producer(settings, throttle, logger)
@@ -28,4 +30,6 @@ def new_producer(
 
 @cache
 def _say(why_not: str) -> None:
-    logger.warning("records are produced one by one in Python, which is slower, because %s", why_not)
+    logger.warning(
+        "records are produced one by one in Python, which is slower, because %s", why_not
+    )

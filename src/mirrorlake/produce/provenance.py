@@ -1,7 +1,9 @@
-"""Provenance: a header for every hop that names the cluster a record came from, so that it is never mirrored in a loop.
+"""Provenance: a header for every hop that names the cluster a record came from, so that it is never
+mirrored in a loop.
 
-With identity names a topic's name does not say where its records come from, and MirrorMaker 2 has no protection there
-at all (docs/mm2.md, "Which topics are mirrored"). The header holds the *cluster id*, since an alias may change.
+With identity names a topic's name does not say where its records come from, and MirrorMaker 2 has
+no protection there at all (docs/mm2.md, "Which topics are mirrored"). The header holds the *cluster
+id*, since an alias may change.
 """
 
 from collections.abc import Iterator
@@ -17,7 +19,8 @@ HEADER = "mirrorlake-provenance"
 
 @dataclass(frozen=True)
 class Provenance:
-    """The cluster ids of a flow's ends. With `strip` the headers are taken off instead of added: the last hop."""
+    """The cluster ids of a flow's ends. With `strip` the headers are taken off instead of added:
+    the last hop."""
 
     source_id: str
     target_id: str
@@ -53,7 +56,10 @@ def _has_been_on(headers: pa.Array, cluster_id: str) -> pa.Array:
     pairs = pc.list_flatten(headers)
     matches = pc.and_(
         pc.equal(pc.struct_field(pairs, "key"), HEADER),
-        pc.fill_null(pc.equal(pc.struct_field(pairs, "value"), pa.scalar(cluster_id.encode(), pa.binary())), False),
+        pc.fill_null(
+            pc.equal(pc.struct_field(pairs, "value"), pa.scalar(cluster_id.encode(), pa.binary())),
+            False,
+        ),
     )
     marked_rows = pc.unique(pc.filter(pc.list_parent_indices(headers), matches))
     return pc.is_in(pa.array(range(len(headers)), marked_rows.type), value_set=marked_rows)
@@ -64,7 +70,8 @@ def may_be_of(
     provenance: Provenance | None,
     mark: tuple[str, bytes] | None = None,
 ) -> bool:
-    """Whether a record at the target may have been written by a flow with this provenance, and this mark."""
+    """Whether a record at the target may have been written by a flow with this provenance, and this
+    mark."""
     if mark is not None and mark not in (headers or []):
         return False
     if provenance is None or provenance.strip:

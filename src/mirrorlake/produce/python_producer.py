@@ -1,7 +1,9 @@
-"""`record_producer.RecordProducer` by confluent-kafka: records become Python's objects, handed over by a loop in C.
+"""`record_producer.RecordProducer` by confluent-kafka: records become Python's objects, handed over
+by a loop in C.
 
-Its target offsets follow from few acknowledgements: those of rows that were sent together are consecutive unless
-another producer writes into the partition, so the first and the last one give them all.
+Its target offsets follow from few acknowledgements: those of rows that were sent together are
+consecutive unless another producer writes into the partition, so the first and the last one give
+them all.
 """
 
 import logging
@@ -13,7 +15,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, ThrottleEvent, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    Message,
+    Producer,
+    ThrottleEvent,
+    TopicPartition,
+)
 
 from mirrorlake.native.exact import headers_of, times_to_send
 from mirrorlake.native.producer import failure_of
@@ -26,7 +36,8 @@ Headers = list[tuple[str | bytes, bytes | None]]
 
 
 class PythonProducer:
-    """See `record_producer.RecordProducer`. `group` is a client of the group whose positions are committed."""
+    """See `record_producer.RecordProducer`. `group` is a client of the group whose positions are
+    committed."""
 
     def __init__(
         self,
@@ -37,7 +48,8 @@ class PythonProducer:
     ) -> None:
         self._producer = Producer({**settings, "logger": lines, "throttle_cb": throttle})
         self._group = group
-        #: Whether each row's acknowledgement is asked for: without transactions nothing can be sent once more.
+        #: Whether each row's acknowledgement is asked for: without transactions nothing can be sent
+        #: once more.
         self.ask_each = "transactional.id" not in settings
         self._ask_each_for_now = False
         self.init_transactions = self._producer.init_transactions
@@ -50,7 +62,9 @@ class PythonProducer:
     ) -> None:
         """Commit positions of the group, with their metadata, with the transaction."""
         places = [TopicPartition(*place, *position) for place, position in offsets.items()]
-        self._producer.send_offsets_to_transaction(places, self._group.consumer_group_metadata(), seconds)
+        self._producer.send_offsets_to_transaction(
+            places, self._group.consumer_group_metadata(), seconds
+        )
 
     def commit_transaction(self, seconds: float) -> None:
         """Commit."""
@@ -68,7 +82,12 @@ class PythonProducer:
             self.ask_each = self._ask_each_for_now = True
 
     def shipment(
-        self, topic: str, partition: int, rows: pa.RecordBatch, added: tuple[str, bytes] | None, removed: str | None
+        self,
+        topic: str,
+        partition: int,
+        rows: pa.RecordBatch,
+        added: tuple[str, bytes] | None,
+        removed: str | None,
     ) -> "PythonShipment":
         """Rows made ready to be sent."""
         return PythonShipment(self, self._producer, topic, partition, rows, added, removed)
@@ -106,7 +125,9 @@ class PythonShipment:
             _objects(rows.column("key")),
             repeat(partition),
             self._callbacks(self._count),
-            repeat(None),  # on_delivery by position: the argument before, its deprecated name, is what counts
+            repeat(
+                None
+            ),  # on_delivery by position: the argument before, its deprecated name, is what counts
             times_to_send(rows).to_pylist(),
             _headers(headers_of(rows), added, removed),
         ]
@@ -118,23 +139,28 @@ class PythonShipment:
         return int(self._count - len(self._values))
 
     def send(self) -> None:
-        """Hand over the rows that were not taken yet: where most of a worker's time goes, so the loop is one in C."""
+        """Hand over the rows that were not taken yet: where most of a worker's time goes, so the
+        loop is one in C."""
         left = iter(self._values)
         try:
             deque(map(self._produce, repeat(self._topic), left, *self._columns), maxlen=0)
         except (BufferError, KafkaException):
             at = len(self._values) - length_hint(left) - 1  # the record that was not taken
             self._values = self._values[at:]
-            self._columns = [column[at:] if isinstance(column, list) else column for column in self._columns]
+            self._columns = [
+                column[at:] if isinstance(column, list) else column for column in self._columns
+            ]
             raise
         self._values, self._columns = [], []
 
     def refused(self) -> np.ndarray | None:
-        """The code of the error of each row that is known to be refused, 0 for the others; None where none is."""
+        """The code of the error of each row that is known to be refused, 0 for the others; None
+        where none is."""
         return self._codes
 
     def offsets(self) -> np.ndarray:
-        """The offset of each row. Raises OffsetsUnknown where they are not consecutive, and were not all asked for."""
+        """The offset of each row. Raises OffsetsUnknown where they are not consecutive, and were
+        not all asked for."""
         if self._ask_each or bool(np.any(self._targets < 0)):
             return self._targets
         first, last = self._targets.tolist()
@@ -178,6 +204,8 @@ def _headers(
         return repeat(None)
     more = [] if added is None else [added]
     return [
-        [(header["key"], header["value"]) for header in row or () if header["key"] != removed] + more or None
+        [(header["key"], header["value"]) for header in row or () if header["key"] != removed]
+        + more
+        or None
         for row in column.to_pylist()
     ]

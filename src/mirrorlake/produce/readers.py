@@ -1,4 +1,5 @@
-"""The two readers as Spark calls them (mapInArrow), by files and by rows: each hands a shard's rows to its task.
+"""The two readers as Spark calls them (mapInArrow), by files and by rows: each hands a shard's rows
+to its task.
 
 See DESIGN.md, "Two ways, two readers".
 """
@@ -27,7 +28,8 @@ class ReadFiles:
 
 
 class ReadRows:
-    """mapInArrow over the rows themselves, sorted by (shard, topic, partition, offset): Spark reads the stage."""
+    """mapInArrow over the rows themselves, sorted by (shard, topic, partition, offset): Spark reads
+    the stage."""
 
     def __init__(self, jobs: Sequence[ShardJob]) -> None:
         self._jobs = {job.plan.shard: job for job in jobs}
@@ -37,13 +39,18 @@ class ReadRows:
         while (shard := pending.shard()) is not None:
             job = self._jobs[shard]
             plans = {(plan.topic, plan.partition): plan for plan in job.plan.partitions}
-            rows = (piece for batch in pending.of_shard(shard) for piece in split_by_partition(batch, plans))
+            rows = (
+                piece
+                for batch in pending.of_shard(shard)
+                for piece in split_by_partition(batch, plans)
+            )
             yield produce_shard(job, rows)
             deque(rows, maxlen=0)  # what it left is not the beginning of another shard
 
 
 class _Pushback:
-    """An iterator of record batches that can be taken shard by shard; a batch may hold the rows of several."""
+    """An iterator of record batches that can be taken shard by shard; a batch may hold the rows of
+    several."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches

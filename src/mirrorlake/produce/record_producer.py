@@ -1,6 +1,8 @@
-"""What writing a shard needs of a producer: rows in, Kafka transactions out, and the target offset of every row.
+"""What writing a shard needs of a producer: rows in, Kafka transactions out, and the target offset
+of every row.
 
-`native/producer.py` and `produce/python_producer.py` are such; `produce/producers.py` says which one is taken.
+`native/producer.py` and `produce/python_producer.py` are such; `produce/producers.py` says which
+one is taken.
 """
 
 from collections.abc import Mapping
@@ -14,8 +16,8 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 
 class OffsetsUnknown(Exception):
-    """What was sent must not be committed: what became of some of it is not known. Sent again, it will be. `refused`
-    says whether rows were refused."""
+    """What was sent must not be committed: what became of some of it is not known. Sent again, it
+    will be. `refused` says whether rows were refused."""
 
     def __init__(self, refused: bool = False) -> None:
         super().__init__()
@@ -23,8 +25,9 @@ class OffsetsUnknown(Exception):
 
 
 class Shipment(Protocol):
-    """Rows of one partition on their way to it. `taken` is how many were handed over: the first ones. What was refused
-    is `exact` where each refused row is known; else another attempt knows (`RecordProducer.look_closer`)."""
+    """Rows of one partition on their way to it. `taken` is how many were handed over: the first
+    ones. What was refused is `exact` where each refused row is known; else another attempt knows
+    (`RecordProducer.look_closer`)."""
 
     @property
     def taken(self) -> int: ...
@@ -35,19 +38,22 @@ class Shipment(Protocol):
     def send(self) -> None:
         """Hand over the rows that were not taken yet.
 
-        Raises BufferError where the producer's queue is full, else KafkaException for the row that it does not take;
-        another call goes on with it.
+        Raises BufferError where the producer's queue is full, else KafkaException for the row that
+        it does not take; another call goes on with it.
         """
 
     def refused(self) -> np.ndarray | None:
-        """The code of the error of each row that was refused, 0 for the others; None where none was."""
+        """The code of the error of each row that was refused, 0 for the others; None where none
+        was."""
 
     def offsets(self) -> np.ndarray:
-        """The target's offset of each row, below 0 where it is not acknowledged. Raises OffsetsUnknown."""
+        """The target's offset of each row, below 0 where it is not acknowledged. Raises
+        OffsetsUnknown."""
 
 
 class RecordProducer(Protocol):
-    """A producer of rows; what `confluent_kafka.Producer` has too it has under that name, with those errors."""
+    """A producer of rows; what `confluent_kafka.Producer` has too it has under that name, with
+    those errors."""
 
     def init_transactions(self, seconds: float) -> None:
         """Fence the producer that had this `transactional.id`, and end what they left open."""
@@ -67,15 +73,23 @@ class RecordProducer(Protocol):
         """Abort."""
 
     def failure(self) -> KafkaError | None:
-        """The first error after which the open transaction can only be aborted; None where there was none."""
+        """The first error after which the open transaction can only be aborted; None where there
+        was none."""
 
     def look_closer(self) -> None:
-        """Ask for what becomes of each row until a transaction is committed: shipments are `exact` then."""
+        """Ask for what becomes of each row until a transaction is committed: shipments are `exact`
+        then."""
 
     def shipment(
-        self, topic: str, partition: int, rows: pa.RecordBatch, added: tuple[str, bytes] | None, removed: str | None
+        self,
+        topic: str,
+        partition: int,
+        rows: pa.RecordBatch,
+        added: tuple[str, bytes] | None,
+        removed: str | None,
     ) -> Shipment:
-        """Rows made ready to be sent: `added` is a header that each gets, `removed` the name of those that go."""
+        """Rows made ready to be sent: `added` is a header that each gets, `removed` the name of
+        those that go."""
 
     def flush(self, seconds: float) -> int:
         """Wait until all rows are acknowledged; returns how many are not when the time is over."""
@@ -84,7 +98,8 @@ class RecordProducer(Protocol):
         """Serve acknowledgements."""
 
     def refresh(self, topic: str | None, seconds: float) -> None:
-        """Ask a broker how a topic is now, or anything at all. Raises KafkaException when none answers."""
+        """Ask a broker how a topic is now, or anything at all. Raises KafkaException when none
+        answers."""
 
     def __len__(self) -> int:
         """How many rows are not acknowledged."""

@@ -1,6 +1,7 @@
 """What the driver makes of records that a target refused: parked, or told of.
 
-What is parked is noted before anything behind it is produced. Who dies in between finds it refused once more, or noted.
+What is parked is noted before anything behind it is produced. Who dies in between finds it refused
+once more, or noted.
 """
 
 import logging
@@ -38,22 +39,30 @@ class RefusedRecords:
         self._parked = ParkedOffsets(store.parked())
 
     def skipped(self, plans: Iterable[PartitionPlan], spec: FlowSpec) -> Skipped:
-        """What a batch leaves out of partitions: what an operator gave up, what is parked and what was forgotten."""
+        """What a batch leaves out of partitions: what an operator gave up, what is parked and what
+        was forgotten."""
         skipped = {}
         for plan in plans:
             place = (*plan.place, plan.target_topic, plan.floor.target_generation)
-            given_up, forgotten = spec.skipped.get(plan.place, _NONE), spec.forgotten.get(plan.place, _NONE)
+            given_up, forgotten = (
+                spec.skipped.get(plan.place, _NONE),
+                spec.forgotten.get(plan.place, _NONE),
+            )
             if ranges := tuple(
                 extent
-                for known in (given_up.within, partial(self._parked.within, place), forgotten.within)
+                for known in (
+                    given_up.within,
+                    partial(self._parked.within, place),
+                    forgotten.within,
+                )
                 for extent in known(plan.first, plan.last)
             ):
                 skipped[plan.place.topic_partition] = ranges
         return skipped
 
     def take(self, result: pa.Table, spec: FlowSpec) -> frozenset[TopicAndPartition]:
-        """Park what was refused, where that is wanted; the partitions of all else are to be left alone from now on,
-        except those that another codec may help, which are to be tried again.
+        """Park what was refused, where that is wanted; the partitions of all else are to be left
+        alone from now on, except those that another codec may help, which are to be tried again.
 
         Raises what was refused where no operator is to be told of it.
         """
@@ -64,7 +73,9 @@ class RefusedRecords:
         parking = [row for row in rows if row["refused_records"] and _parks(spec, row)]
         if parking:
             self._park(parking, spec)
-        stopped = [_refusal(row, self._codecs.codec_of(row["shard"])) for row in rows if row not in parking]
+        stopped = [
+            _refusal(row, self._codecs.codec_of(row["shard"])) for row in rows if row not in parking
+        ]
         if stopped:
             if spec.on_refused is None:
                 raise stopped[0]
@@ -73,25 +84,39 @@ class RefusedRecords:
 
     def _park(self, rows: Iterable[Mapping[str, Any]], spec: FlowSpec) -> None:
         parked = [
-            Parked(**{name: row[name] for name in _PLACE}, **one) for row in rows for one in row["refused_records"]
+            Parked(**{name: row[name] for name in _PLACE}, **one)
+            for row in rows
+            for one in row["refused_records"]
         ]
         self._store.park(parked)
         failpoints.reached("parked")
         self._parked.add(parked)
         for row in rows:
             records = row["refused_records"]
-            where = f"{row['topic']}-{row['partition']}, offsets {records[0]['offset']} to {records[-1]['offset']}"
-            logger.warning("flow %s parks %d records of %s: %s", spec.name, len(records), where, records[0]["reason"])
+            where = (
+                f"{row['topic']}-{row['partition']}, offsets {records[0]['offset']} to "
+                f"{records[-1]['offset']}"
+            )
+            logger.warning(
+                "flow %s parks %d records of %s: %s",
+                spec.name,
+                len(records),
+                where,
+                records[0]["reason"],
+            )
         if spec.on_parked is not None:
             spec.on_parked([PartitionGeneration.from_row(row) for row in rows])
 
 
 def _parks(spec: FlowSpec, row: Mapping[str, Any]) -> bool:
-    return spec.parks or row["refused_first"] in spec.park_at.get(PartitionGeneration.from_row(row), _NONE)
+    return spec.parks or row["refused_first"] in spec.park_at.get(
+        PartitionGeneration.from_row(row), _NONE
+    )
 
 
 def _refusal(row: Mapping[str, Any], codec: str) -> TargetRefused:
-    """What a partition stopped for, as an error; `codec` is the one by which its records were compressed."""
+    """What a partition stopped for, as an error; `codec` is the one by which its records were
+    compressed."""
     place = {name: row[name] for name in ("topic", "partition", "generation", "target_generation")}
     place |= {"first_offset": row["refused_first"], "last_offset": row["refused_last"]}
     if row["refused_target"] is not None:
@@ -99,7 +124,7 @@ def _refusal(row: Mapping[str, Any], codec: str) -> TargetRefused:
     text = row["refused_reason"]
     if of_size(row):
         text += (
-            f" (it was sent compressed by {codec}, and brokers measure what they get: the source may have taken it "
-            "compressed by another codec, which the flow's compression can name)"
+            f" (it was sent compressed by {codec}, and brokers measure what they get: the source "
+            "may have taken it compressed by another codec, which the flow's compression can name)"
         )
     return _REFUSALS[row["refused_kind"]](text, **place)

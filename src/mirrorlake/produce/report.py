@@ -1,4 +1,5 @@
-"""What a produce task knows of its partitions while it writes, and the table that it reports at the end."""
+"""What a produce task knows of its partitions while it writes, and the table that it reports at the
+end."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +31,9 @@ RUN = pa.struct(
         ("segments", pa.list_(SEGMENT)),
     ]
 )
-REFUSED_RECORD = pa.struct([("offset", pa.int64()), ("reason", pa.string()), ("byte_count", pa.int64())])
+REFUSED_RECORD = pa.struct(
+    [("offset", pa.int64()), ("reason", pa.string()), ("byte_count", pa.int64())]
+)
 #: Latency columns of one kind, in milliseconds.
 LATENCY = ("min", "avg", "p50", "p95", "p99", "max")
 RESULT = pa.schema(
@@ -65,8 +68,9 @@ RESULT = pa.schema(
 
 @dataclass(frozen=True)
 class Refused:
-    """Source offsets (inclusive) at which a partition stopped, why, and the kind of incident that it is; nothing behind
-    `first` was written. `target` is the target offset from which on the target has lost records."""
+    """Source offsets (inclusive) at which a partition stopped, why, and the kind of incident that
+    it is; nothing behind `first` was written. `target` is the target offset from which on the
+    target has lost records."""
 
     first: int
     last: int
@@ -87,10 +91,11 @@ class Refused:
 
 @dataclass
 class Progress:
-    """What a task knows of one partition: the position that the target has, what was written since the map was last
-    appended to, which of that was lost with a process and is rebuilt here, and what is written now. `refused_records`
-    were refused by themselves: the first one, and, where the flow parks, what `search` found behind it. `landing` and
-    `replication` are how late each record was landed and acknowledged, microseconds."""
+    """What a task knows of one partition: the position that the target has, what was written since
+    the map was last appended to, which of that was lost with a process and is rebuilt here, and
+    what is written now. `refused_records` were refused by themselves: the first one, and, where the
+    flow parks, what `search` found behind it. `landing` and `replication` are how late each record
+    was landed and acknowledged, microseconds."""
 
     plan: PartitionPlan
     position: int
@@ -110,25 +115,36 @@ class Progress:
 
 def measure(state: Progress, rows: pa.RecordBatch, acknowledged_ms: int) -> None:
     """Count rows that the target acknowledged, and how late they were landed and acknowledged."""
-    # In microseconds, as the stage has them: nothing is converted. A time that the stage has beside is none of a clock.
-    sent, landed = (rows.column(name).cast(pa.timestamp("us")).cast(pa.int64()) for name in ("timestamp", "landed_at"))
+    # In microseconds, as the stage has them: nothing is converted. A time that the stage has beside
+    # is none of a clock.
+    sent, landed = (
+        rows.column(name).cast(pa.timestamp("us")).cast(pa.int64())
+        for name in ("timestamp", "landed_at")
+    )
     if sent.null_count:
         landed, sent = landed.filter(sent.is_valid()), sent.drop_null()
     if len(sent):
         state.landing.append(pc.subtract(landed, sent).to_numpy(zero_copy_only=False))
-        state.replication.append(pc.subtract(acknowledged_ms * 1_000, sent).to_numpy(zero_copy_only=False))
+        state.replication.append(
+            pc.subtract(acknowledged_ms * 1_000, sent).to_numpy(zero_copy_only=False)
+        )
     for name in ("key", "value"):
         state.byte_count += pc.sum(pc.binary_length(rows.column(name))).as_py() or 0
 
 
-def result_of(shard: int, worker: str, states: Iterable[Progress], complete: bool) -> pa.RecordBatch:
-    """One row of RESULT per partition. `complete` is false when rows of the shard were left for the next batch.
+def result_of(
+    shard: int, worker: str, states: Iterable[Progress], complete: bool
+) -> pa.RecordBatch:
+    """One row of RESULT per partition. `complete` is false when rows of the shard were left for the
+    next batch.
 
-    `reached` is the next source offset to read: all below it is at the target, or was left out on purpose.
-    `recovering` says that the target has more than was rebuilt: the next batch has to ask for positions again.
+    `reached` is the next source offset to read: all below it is at the target, or was left out on
+    purpose. `recovering` says that the target has more than was rebuilt: the next batch has to ask
+    for positions again.
     """
     rows = [
-        {"shard": shard, "worker": worker, "complete": complete, **_partition_row(state, complete)} for state in states
+        {"shard": shard, "worker": worker, "complete": complete, **_partition_row(state, complete)}
+        for state in states
     ]
     return pa.RecordBatch.from_pylist(rows, schema=RESULT)
 
@@ -168,7 +184,8 @@ def _partition_row(state: Progress, complete: bool) -> dict[str, object]:
 def _reached(state: Progress, segments: Sequence[Segment], recovering: bool, complete: bool) -> int:
     """The next source offset to read of a partition."""
     if complete and state.refused is None:
-        # What lies below the target's position without leaving anything to rebuild was left out on purpose.
+        # What lies below the target's position without leaving anything to rebuild was left out on
+        # purpose.
         return state.plan.last + 1 if recovering else max(state.plan.last + 1, state.position)
     return segments[-1].source_last + 1 if segments else state.plan.first
 
@@ -184,8 +201,9 @@ def _rebuilt_segments(state: Progress, complete: bool) -> tuple[list[Segment], l
             raise ValueError(f"the stage lacks {missing} records that the target took")
     except ValueError as error:
         raise MapError(
-            f"the map of {plan.topic}-{plan.partition} cannot be rebuilt from offset {plan.floor.source} to "
-            f"{state.position}: {error}; another mirrorlake may be writing this flow",
+            f"the map of {plan.topic}-{plan.partition} cannot be rebuilt from offset "
+            f"{plan.floor.source} to {state.position}: {error}; another mirrorlake may be writing "
+            "this flow",
             topic=plan.topic,
             partition=plan.partition,
             first_offset=plan.floor.source,

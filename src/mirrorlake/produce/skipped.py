@@ -1,5 +1,5 @@
-"""Records that are left out, because the target refuses them: an operator gave them up (`mirrorlake resolve --choice
-skip`), or they are parked (`produce/parking.py`)."""
+"""Records that are left out, because the target refuses them: an operator gave them up (`mirrorlake
+resolve --choice skip`), or they are parked (`produce/parking.py`)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -13,24 +13,26 @@ from mirrorlake.produce.provenance import Provenance
 
 
 def name_at_target(lake: Lake, flow: str) -> str:
-    """What a flow is called on its target: the group of its positions, and what its transactional ids begin with."""
+    """What a flow is called on its target: the group of its positions, and what its transactional
+    ids begin with."""
     return f"mirrorlake-{lake.lake_id}-{flow}"
 
 
 @dataclass(frozen=True)
 class FlowSpec:
-    """One flow. `client` and `producer` are rendered librdkafka settings with secrets; `name_at_target` is the group of
-    its positions, and what its transactional ids begin with.
+    """One flow. `client` and `producer` are rendered librdkafka settings with secrets;
+    `name_at_target` is the group of its positions, and what its transactional ids begin with.
 
-    `remote_topic` gives None for a topic that is not to be produced (not selected, paused, refused by its name).
-    `blocked` are partitions that wait for an operator, `stopped` generations of partitions that one has stopped, and
-    `skipped` offsets that one gave up. One said of those in `known_foreign` that what lies in the target behind the
-    map's end is not the flow's, when the flow went on at this source offset. `targets` are the living generations of
-    target topics. `mark` is a header that each of its records has when it comes from the stage: what is without it at
-    the target is another's. With `parks`, and in the offsets of `park_at`, it goes on behind single records that
-    the target refuses; `on_parked` is told in which partitions. `forgotten` are offsets that `forget` noted.
-    `starts` are the first offsets that it mirrors of what was there before it. `counted`: the workers read all that the
-    stage holds of a range, and not a selection.
+    `remote_topic` gives None for a topic that is not to be produced (not selected, paused, refused
+    by its name). `blocked` are partitions that wait for an operator, `stopped` generations of
+    partitions that one has stopped, and `skipped` offsets that one gave up. One said of those in
+    `known_foreign` that what lies in the target behind the map's end is not the flow's, when the
+    flow went on at this source offset. `targets` are the living generations of target topics.
+    `mark` is a header that each of its records has when it comes from the stage: what is without it
+    at the target is another's. With `parks`, and in the offsets of `park_at`, it goes on behind
+    single records that the target refuses; `on_parked` is told in which partitions. `forgotten` are
+    offsets that `forget` noted. `starts` are the first offsets that it mirrors of what was there
+    before it. `counted`: the workers read all that the stage holds of a range, and not a selection.
     """
 
     name: str

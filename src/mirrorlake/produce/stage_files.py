@@ -1,7 +1,8 @@
-"""Reading the stage's own Parquet files, in a Python worker, in order and without a detour through JVM rows.
+"""Reading the stage's own Parquet files, in a Python worker, in order and without a detour through
+JVM rows.
 
-Sound only for files of a committed snapshot of a table without deletion vectors and column mapping; the driver asserts
-that before it chooses this reader (`produce/flow.py`).
+Sound only for files of a committed snapshot of a table without deletion vectors and column mapping;
+the driver asserts that before it chooses this reader (`produce/flow.py`).
 """
 
 from collections import deque
@@ -20,21 +21,34 @@ from mirrorlake.produce.counted import counted
 from mirrorlake.produce.skipped import PlannedRows, Skipped
 
 COORDINATES = ["source_cluster", "topic", "partition", "generation", "offset"]
-COLUMNS = [*COORDINATES, "timestamp", "key", "value", "headers", "landed_at", "timestamp_ms", "header_names"]
+COLUMNS = [
+    *COORDINATES,
+    "timestamp",
+    "key",
+    "value",
+    "headers",
+    "landed_at",
+    "timestamp_ms",
+    "header_names",
+]
 #: Texts that are the same in many rows.
 _CODED = ("source_cluster", "topic")
-#: Rows that are decoded at a time, at most, and about how many bytes; a bound on memory, not on transactions. Measured
-#: on records of 120 B: 3 % less of a worker's CPU than with twice as many rows; on such of 1 KB: a sixth less of what
-#: reading takes than with 16 MB, which Arrow moves to another place again and again while it gathers them.
+#: Rows that are decoded at a time, at most, and about how many bytes; a bound on memory, not on
+#: transactions. Measured on records of 120 B: 3 % less of a worker's CPU than with twice as many
+#: rows; on such of 1 KB: a sixth less of what reading takes than with 16 MB, which Arrow moves to
+#: another place again and again while it gathers them.
 _BATCH_ROWS, _BATCH_BYTES = 16_384, 4 << 20
 
 
-def read_shard(shard: ShardPlan, skipped: Skipped) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
-    """Yield chunks of rows of the shard's partitions, file by file, in the order in which the files hold them.
+def read_shard(
+    shard: ShardPlan, skipped: Skipped
+) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
+    """Yield chunks of rows of the shard's partitions, file by file, in the order in which the files
+    hold them.
 
-    Raises LayoutError before the first one where offsets do not rise, and CountDiffers where there are not as many as
-    were planned, `skipped` ones aside: later, when some are at the target, would be too late. That costs a reading of
-    the coordinates, a few bytes a record.
+    Raises LayoutError before the first one where offsets do not rise, and CountDiffers where there
+    are not as many as were planned, `skipped` ones aside: later, when some are at the target, would
+    be too late. That costs a reading of the coordinates, a few bytes a record.
     """
     rows = _rising(_chunks(shard, COORDINATES))
     try:
@@ -46,7 +60,8 @@ def read_shard(shard: ShardPlan, skipped: Skipped) -> Iterator[tuple[PartitionPl
 
 
 def _rising(rows: PlannedRows) -> PlannedRows:
-    """The same rows. Raises LayoutError where a partition's chunk does not begin behind the one before it."""
+    """The same rows. Raises LayoutError where a partition's chunk does not begin behind the one
+    before it."""
     reached: dict[TopicAndPartition, int] = {}
     for plan, chunk in rows:
         offsets = chunk.column("offset")
@@ -60,8 +75,8 @@ def _rising(rows: PlannedRows) -> PlannedRows:
 def disordered(plan: PartitionPlan, offset: int) -> LayoutError:
     """What is said of files that do not hold a partition's offsets in rising order."""
     return LayoutError(
-        f"the stage does not hold {plan.topic}-{plan.partition} in rising order near offset {offset}; reading it "
-        "sorted",
+        f"the stage does not hold {plan.topic}-{plan.partition} in rising order near offset "
+        f"{offset}; reading it sorted",
         topic=plan.topic,
         partition=plan.partition,
     )
@@ -76,7 +91,9 @@ def _chunks(shard: ShardPlan, columns: list[str]) -> Iterator[tuple[PartitionPla
                 continue
             rows = batch_rows(file, groups) if "value" in columns else _BATCH_ROWS
             there = columns_of(file, groups, columns)
-            for batch in file.iter_batches(rows, row_groups=groups, columns=there, use_threads=False):
+            for batch in file.iter_batches(
+                rows, row_groups=groups, columns=there, use_threads=False
+            ):
                 yield from split_by_partition(_of_cluster(batch, shard.source_cluster), plans)
 
 
@@ -85,7 +102,9 @@ def columns_of(file: pq.ParquetFile, groups: Sequence[int], columns: Sequence[st
     if RARE.keys().isdisjoint(columns):
         return list(columns)
     row_groups = [file.metadata.row_group(index) for index in groups]
-    empty = {name for name, path in RARE.items() if all(_is_null(group, path) for group in row_groups)}
+    empty = {
+        name for name, path in RARE.items() if all(_is_null(group, path) for group in row_groups)
+    }
     return [name for name in columns if name not in empty]
 
 
@@ -94,25 +113,35 @@ def _is_null(group: pq.RowGroupMetaData, path: str) -> bool:
         column = group.column(index)
         if column.path_in_schema == path:
             statistics = column.statistics
-            return statistics is not None and statistics.has_null_count and statistics.null_count == column.num_values
+            return (
+                statistics is not None
+                and statistics.has_null_count
+                and statistics.null_count == column.num_values
+            )
     return False
 
 
 def batch_rows(file: pq.ParquetFile, groups: Sequence[int]) -> int:
     """How many whole rows of some row groups are decoded at a time."""
     row_groups = [file.metadata.row_group(index) for index in groups]
-    size, rows = sum(group.total_byte_size for group in row_groups), sum(group.num_rows for group in row_groups)
+    size, rows = (
+        sum(group.total_byte_size for group in row_groups),
+        sum(group.num_rows for group in row_groups),
+    )
     return int(min(_BATCH_ROWS, max(1, _BATCH_BYTES * rows // max(1, size))))
 
 
 def open_file(uri: str) -> pq.ParquetFile:
-    """Open a file of the stage. Raises FilesUnreadable; FileNotFoundError when it is only this one that is gone."""
+    """Open a file of the stage. Raises FilesUnreadable; FileNotFoundError when it is only this one
+    that is gone."""
     try:
         return open_parquet(uri, _CODED)
     except FileNotFoundError:
         raise
     except (OSError, ValueError, pa.ArrowException) as error:
-        raise FilesUnreadable(f"a worker cannot open {uri}: {error}; Spark has to read it") from error
+        raise FilesUnreadable(
+            f"a worker cannot open {uri}: {error}; Spark has to read it"
+        ) from error
 
 
 def _of_cluster(batch: pa.RecordBatch, source_cluster: str) -> pa.RecordBatch:
@@ -124,18 +153,26 @@ def _of_cluster(batch: pa.RecordBatch, source_cluster: str) -> pa.RecordBatch:
 
 
 def _coded(column: pa.Array) -> pa.DictionaryArray:
-    """A column of texts as numbers and a dictionary; it is that already where a file of the stage was read."""
+    """A column of texts as numbers and a dictionary; it is that already where a file of the stage
+    was read."""
     return column if pa.types.is_dictionary(column.type) else pc.dictionary_encode(column)
 
 
-def may_hold(file: pq.ParquetFile, group: int, plans: Mapping[TopicAndPartition, PartitionPlan]) -> bool:
-    """Whether a row group's statistics allow one of the wanted partitions within its range of offsets."""
+def may_hold(
+    file: pq.ParquetFile, group: int, plans: Mapping[TopicAndPartition, PartitionPlan]
+) -> bool:
+    """Whether a row group's statistics allow one of the wanted partitions within its range of
+    offsets."""
     metadata = file.metadata.row_group(group)
     bounds: dict[str, tuple[object, object]] = {}
     for index in range(metadata.num_columns):
         column = metadata.column(index)
         statistics = column.statistics
-        if column.path_in_schema in ("topic", "partition", "offset") and statistics and statistics.has_min_max:
+        if (
+            column.path_in_schema in ("topic", "partition", "offset")
+            and statistics
+            and statistics.has_min_max
+        ):
             bounds[column.path_in_schema] = (statistics.min, statistics.max)
 
     def within(name: str, first: object, last: object) -> bool:
@@ -153,8 +190,8 @@ def may_hold(file: pq.ParquetFile, group: int, plans: Mapping[TopicAndPartition,
 def split_by_partition(
     batch: pa.RecordBatch, plans: Mapping[TopicAndPartition, PartitionPlan]
 ) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
-    """Cut rows where topic, partition or generation changes, and keep the chunks that are wanted, as far as they lie
-    in their range of offsets. Raises LayoutError where offsets do not rise."""
+    """Cut rows where topic, partition or generation changes, and keep the chunks that are wanted,
+    as far as they lie in their range of offsets. Raises LayoutError where offsets do not rise."""
     if batch.num_rows == 0:
         return
     topics = _coded(batch.column("topic"))
@@ -175,8 +212,8 @@ def split_by_partition(
 
 
 def _in_range(plan: PartitionPlan, chunk: pa.RecordBatch) -> pa.RecordBatch:
-    """The rows within a plan's range of offsets. Raises LayoutError where offsets do not rise: a search in them would
-    lose some."""
+    """The rows within a plan's range of offsets. Raises LayoutError where offsets do not rise: a
+    search in them would lose some."""
     offsets = chunk.column("offset").to_numpy(zero_copy_only=False)
     if bool(np.any(np.diff(offsets) <= 0)):
         raise disordered(plan, int(offsets[0]))

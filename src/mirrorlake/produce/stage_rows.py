@@ -19,8 +19,8 @@ def generation() -> Column:
 
 
 def inside_range() -> Column:
-    """Whether a row of `records` lies in a range of `range_topic`, `range_partition` and `range_generation`, from
-    `range_first` to `range_last`, both inclusive."""
+    """Whether a row of `records` lies in a range of `range_topic`, `range_partition` and
+    `range_generation`, from `range_first` to `range_last`, both inclusive."""
     return (
         (F.col("topic") == F.col("range_topic"))
         & (F.col("partition") == F.col("range_partition"))
@@ -36,11 +36,11 @@ def sorted_rows(
     produce_tasks: int,
     selection: Selection | None = None,
 ) -> DataFrame:
-    """The rows of some ranges of offsets, each shard's in one task, by topic, partition and offset; with a `selection`
-    only some of them.
+    """The rows of some ranges of offsets, each shard's in one task, by topic, partition and offset;
+    with a `selection` only some of them.
 
-    Reads the newest version by offsets, wherever its files have them. This is the plan with a payload shuffle: for
-    files that are not in order, and for workers that cannot open files.
+    Reads the newest version by offsets, wherever its files have them. This is the plan with a
+    payload shuffle: for files that are not in order, and for workers that cannot open files.
     """
     wanted = list(plans)
     if not wanted:
@@ -57,14 +57,18 @@ def sorted_rows(
             )
             for plan in wanted
         ],
-        "range_topic string, range_partition int, range_generation int, range_first bigint, range_last bigint,"
-        " shard int",
+        "range_topic string, range_partition int, range_generation int, range_first bigint, "
+        "range_last bigint, shard int",
     )
     rows = (
         lake.table("records")
         .where(F.col("source_cluster") == source_cluster)
         # Literal bounds too: they let Delta skip files by their statistics.
-        .where(F.col("offset").between(min(plan.first for plan in wanted), max(plan.last for plan in wanted)))
+        .where(
+            F.col("offset").between(
+                min(plan.first for plan in wanted), max(plan.last for plan in wanted)
+            )
+        )
     )
     return (
         (rows if selection is None else selection(rows))

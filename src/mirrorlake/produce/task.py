@@ -1,8 +1,10 @@
-"""What one Spark task does: bring one shard's rows to the target, and report runs and latency per partition.
+"""What one Spark task does: bring one shard's rows to the target, and report runs and latency per
+partition.
 
-A task may be tried again at any point, by Spark, after a crash, or while an older attempt still lives. So it starts by
-making sure that it is the only writer (`init_transactions`) and by asking the target how far the flow is; what is there
-already is not written again, and its map rows are rebuilt from the committed metadata and the stage.
+A task may be tried again at any point, by Spark, after a crash, or while an older attempt still
+lives. So it starts by making sure that it is the only writer (`init_transactions`) and by asking
+the target how far the flow is; what is there already is not written again, and its map rows are
+rebuilt from the committed metadata and the stage.
 """
 
 import time
@@ -32,16 +34,18 @@ from mirrorlake.produce.report import Progress, Refused, measure, result_of
 from mirrorlake.produce.skipped import Skipped, without_skipped
 from mirrorlake.produce.writer import MetadataFull, ShardWriter, Target, TooSlow, add_written
 
-#: A transaction ends when it holds this many records, or the bytes (Arrow's size of the rows) that the target takes in
-#: some seconds (`produce/pace.py`). A worker waits at each end, so few of them are quicker; for records of more than
-#: 200 B it is the bytes that count.
+#: A transaction ends when it holds this many records, or the bytes (Arrow's size of the rows) that
+#: the target takes in some seconds (`produce/pace.py`). A worker waits at each end, so few of them
+#: are quicker; for records of more than 200 B it is the bytes that count.
 TRANSACTION_RECORDS = 600_000
-#: How long a task writes, seconds, before it leaves the rest to the next batch: the map shows how far a slow target is,
-#: and a run that is told to stop does not have to wait for millions of records.
+#: How long a task writes, seconds, before it leaves the rest to the next batch: the map shows how
+#: far a slow target is, and a run that is told to stop does not have to wait for millions of
+#: records.
 TASK_SECONDS = 30.0
 #: This worker process, so that the driver knows in which one a shard's producer lives.
 WORKER = uuid.uuid4().hex
-#: Its producers, by transactional id: of flows, and of replays, which never come again. Each ends with its last user.
+#: Its producers, by transactional id: of flows, and of replays, which never come again. Each ends
+#: with its last user.
 _writers: ClientPool[ShardWriter] = ClientPool()
 #: What is known of each target's speed, by transactional id: it outlives producers.
 _paces: ClientPool[Pace] = ClientPool(idle_seconds=6 * IDLE_SECONDS)
@@ -49,11 +53,13 @@ _paces: ClientPool[Pace] = ClientPool(idle_seconds=6 * IDLE_SECONDS)
 
 @dataclass(frozen=True)
 class ShardJob:
-    """What a task is told. `owner` is the worker whose producer wrote this shard last, and so may simply go on.
+    """What a task is told. `owner` is the worker whose producer wrote this shard last, and so may
+    simply go on.
 
-    `foreign_from` has, by source partition, the target offset from which on no record can be the flow's own unless it
-    is behind the map; it is asked for where the target knows no position of the flow. `parks`: the flow goes on behind
-    records that the target refuses, so more of them are looked for.
+    `foreign_from` has, by source partition, the target offset from which on no record can be the
+    flow's own unless it is behind the map; it is asked for where the target knows no position of
+    the flow. `parks`: the flow goes on behind records that the target refuses, so more of them are
+    looked for.
     """
 
     plan: ShardPlan
@@ -64,19 +70,24 @@ class ShardJob:
     parks: bool = False
 
 
-def produce_shard(job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBatch]]) -> pa.RecordBatch:
+def produce_shard(
+    job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBatch]]
+) -> pa.RecordBatch:
     """Write the rows of one shard and return one row of RESULT per partition."""
     try:
         writer = _writer(job)
         progress = _progress(job, writer)
-        new_rows = without_echoes(counted(rows, job.plan.partitions, job.skipped), job.target.provenance)
+        new_rows = without_echoes(
+            counted(rows, job.plan.partitions, job.skipped), job.target.provenance
+        )
         complete = _write_all(writer, progress, without_skipped(new_rows, job.skipped))
         if complete and job.target.transactional:
             _skip_left_out(writer, progress.values())
         if writer.over:
             _writers.take(job.target.transactional_id)
     except BaseException:
-        # Whatever it was, this producer's state is not known any more; the next attempt starts a fresh one.
+        # Whatever it was, this producer's state is not known any more; the next attempt starts a
+        # fresh one.
         _writers.take(job.target.transactional_id)
         raise
     return result_of(job.plan.shard, WORKER, progress.values(), complete)
@@ -89,7 +100,8 @@ def forget_writers(names: Iterable[str]) -> None:
 
 
 def _writer(job: ShardJob) -> ShardWriter:
-    """The shard's producer: the one that wrote it last, or a new one, which has fenced all others."""
+    """The shard's producer: the one that wrote it last, or a new one, which has fenced all
+    others."""
     known = _writers.get(job.target.transactional_id)
     if known is not None and job.owner == WORKER and known.target == job.target:
         return known
@@ -102,8 +114,8 @@ def _writer(job: ShardJob) -> ShardWriter:
 
 
 def _progress(job: ShardJob, writer: ShardWriter) -> dict[TopicAndPartition, Progress]:
-    """Where each partition stands. A producer asks once for each, when it first has it in a batch, which need not be
-    its first batch: no other process writes while it lives."""
+    """Where each partition stands. A producer asks once for each, when it first has it in a batch,
+    which need not be its first batch: no other process writes while it lives."""
     committed: Mapping[TopicAndPartition, tuple[int, str]] = {}
     keys = [(plan.target_topic, plan.partition) for plan in job.plan.partitions]
     unasked = [key for key in keys if key not in writer.asked] if job.target.transactional else []
@@ -123,10 +135,14 @@ def _progress(job: ShardJob, writer: ShardWriter) -> dict[TopicAndPartition, Pro
 
 
 def _go_on_from(state: Progress, position: int, metadata: CommittedMetadata) -> None:
-    """Take over the position that the target has. One of another generation of either topic says nothing about these
-    offsets: the map had all that was written before, when the first record of a newer generation was."""
+    """Take over the position that the target has. One of another generation of either topic says
+    nothing about these offsets: the map had all that was written before, when the first record of a
+    newer generation was."""
     plan = state.plan
-    same = (metadata.generation, metadata.target_generation) == (plan.generation, plan.floor.target_generation)
+    same = (metadata.generation, metadata.target_generation) == (
+        plan.generation,
+        plan.floor.target_generation,
+    )
     if same and position > plan.floor.source:
         state.position = max(position, plan.first)
         state.lost = trim_written(metadata.written, plan.floor.target, plan.floor.source)
@@ -134,15 +150,19 @@ def _go_on_from(state: Progress, position: int, metadata: CommittedMetadata) -> 
 
 
 def _refuse_unknown(job: ShardJob, writer: ShardWriter, state: Progress) -> None:
-    """Stop a partition of which the target forgot the position while it holds records that may be the flow's own."""
+    """Stop a partition of which the target forgot the position while it holds records that may be
+    the flow's own."""
     plan = state.plan
     start = job.foreign_from.get((plan.topic, plan.partition))
-    foreign = None if start is None else writer.first_record(plan.target_topic, plan.partition, start)
+    foreign = (
+        None if start is None else writer.first_record(plan.target_topic, plan.partition, start)
+    )
     if foreign is not None:
         lost = PositionLost(
-            f"the target knows no position of the flow in {plan.target_topic}-{plan.partition} any more, and holds "
-            f"records from offset {foreign} on that are not in the map: whether they are the flow's own "
-            "cannot be known, so nothing is written; decide with mirrorlake resolve",
+            f"the target knows no position of the flow in {plan.target_topic}-{plan.partition} any "
+            f"more, and holds records from offset {foreign} on that are not in the map: whether "
+            "they are the flow's own cannot be known, so nothing is written; decide with "
+            "mirrorlake resolve",
             topic=plan.topic,
             partition=plan.partition,
             generation=plan.generation,
@@ -156,8 +176,8 @@ def _decoded(plan: PartitionPlan, metadata: str) -> CommittedMetadata:
         return decode_written(metadata)
     except ValueError as error:
         raise MapError(
-            f"the target's position of {plan.target_topic}-{plan.partition} carries metadata that this version cannot "
-            f"read ({error}); upgrade mirrorlake",
+            f"the target's position of {plan.target_topic}-{plan.partition} carries metadata that "
+            f"this version cannot read ({error}); upgrade mirrorlake",
             topic=plan.topic,
             partition=plan.partition,
         ) from error
@@ -168,7 +188,8 @@ def _write_all(
     progress: Mapping[TopicAndPartition, Progress],
     rows: Iterator[tuple[PartitionPlan, pa.RecordBatch]],
 ) -> bool:
-    """Write in transactions of bounded size. False when rows are left: the metadata is full, or the time is over."""
+    """Write in transactions of bounded size. False when rows are left: the metadata is full, or the
+    time is over."""
     end = time.monotonic() + TASK_SECONDS
     pending: list[Chunk] = []
     records = size = 0
@@ -186,15 +207,17 @@ def _write_all(
 
 
 def _skip_left_out(writer: ShardWriter, states: Iterable[Progress]) -> None:
-    """Move the committed positions behind what was left out on purpose (records that were on the target already, or
-    that an operator gave up): it has no row in the map, and would be read again at every start."""
+    """Move the committed positions behind what was left out on purpose (records that were on the
+    target already, or that an operator gave up): it has no row in the map, and would be read again
+    at every start."""
     ends = []
     for state in states:
         end = state.plan.last + 1
         position = state.segments[-1].source_last + 1 if state.segments else state.position
         if state.refused is None and end > position:
             ends.append((state.plan, end, state.written))
-    # Else they move with a later batch, when the map has what is unmapped now, or without the topic.
+    # Else they move with a later batch, when the map has what is unmapped now, or without the
+    # topic.
     with suppress(MetadataFull, TopicDenied):
         if ends:
             writer.commit_positions(ends)
@@ -214,11 +237,13 @@ def _new_rows(state: Progress, batch: pa.RecordBatch) -> Iterator[Chunk]:
         yield Chunk(state.plan, batch.slice(known), offsets[known:])
 
 
-def _commit(writer: ShardWriter, progress: Mapping[TopicAndPartition, Progress], chunks: list[Chunk]) -> bool:
+def _commit(
+    writer: ShardWriter, progress: Mapping[TopicAndPartition, Progress], chunks: list[Chunk]
+) -> bool:
     """Write chunks, in more transactions if one would not do. False when the metadata is full.
 
-    A partition with a refused record stops in front of it, and what is behind is only searched for more of its kind;
-    the others go on.
+    A partition with a refused record stops in front of it, and what is behind is only searched for
+    more of its kind; the others go on.
     """
     open_chunks = []
     for chunk in chunks:
@@ -231,7 +256,10 @@ def _commit(writer: ShardWriter, progress: Mapping[TopicAndPartition, Progress],
         return True
     if writer.over:
         return False
-    if size_of(open_chunks) > 2 * writer.pace.limit and sum(len(chunk.offsets) for chunk in open_chunks) > 1:
+    if (
+        size_of(open_chunks) > 2 * writer.pace.limit
+        and sum(len(chunk.offsets) for chunk in open_chunks) > 1
+    ):
         return all(_commit(writer, progress, part) for part in halves_of(open_chunks))
     written = {key: state.written for key, state in progress.items()}
     try:
@@ -256,9 +284,13 @@ def _commit(writer: ShardWriter, progress: Mapping[TopicAndPartition, Progress],
 
 
 def _write_around(
-    writer: ShardWriter, progress: Mapping[TopicAndPartition, Progress], chunks: list[Chunk], refusal: TargetRefused
+    writer: ShardWriter,
+    progress: Mapping[TopicAndPartition, Progress],
+    chunks: list[Chunk],
+    refusal: TargetRefused,
 ) -> bool:
-    """Write what the target does take: the other partitions, and of this one all in front of the refused record."""
+    """Write what the target does take: the other partitions, and of this one all in front of the
+    refused record."""
     key = refusal.topic_partition
     mine = [chunk for chunk in chunks if (chunk.plan.topic, chunk.plan.partition) == key]
     others = [chunk for chunk in chunks if (chunk.plan.topic, chunk.plan.partition) != key]
@@ -274,12 +306,16 @@ def _write_around(
     if good and not _commit(writer, progress, good):
         return False
     if sum(len(chunk.offsets) for chunk in mine) > 1:
-        # What went in one batch with a refused record is refused with it, of other files of the stage too: only one
-        # that is refused alone is meant.
-        parts = halves_of(refused) if sum(len(chunk.offsets) for chunk in refused) > 1 else (refused,)
+        # What went in one batch with a refused record is refused with it, of other files of the
+        # stage too: only one that is refused alone is meant.
+        parts = (
+            halves_of(refused) if sum(len(chunk.offsets) for chunk in refused) > 1 else (refused,)
+        )
         return all(_commit(writer, progress, part) for part in (*parts, behind) if part)
     (one,) = refused
-    state.refused = Refused(int(one.offsets[0]), int(one.offsets[0]), refusal.message, refusal.incident_kind)
+    state.refused = Refused(
+        int(one.offsets[0]), int(one.offsets[0]), refusal.message, refusal.incident_kind
+    )
     state.refused_records.append(_record(one, str(refusal.reason)))
     if state.parks and writer.target.transactional:
         state.search = Search.like(str(refusal.reason), one.rows)
@@ -287,10 +323,13 @@ def _write_around(
 
 
 def _write_without_topic(
-    writer: ShardWriter, progress: Mapping[TopicAndPartition, Progress], chunks: list[Chunk], denied: TopicDenied
+    writer: ShardWriter,
+    progress: Mapping[TopicAndPartition, Progress],
+    chunks: list[Chunk],
+    denied: TopicDenied,
 ) -> bool:
-    """Write what is of other topics than those that the target does not take. Where it does not say which these are, it
-    is asked for the rights on all."""
+    """Write what is of other topics than those that the target does not take. Where it does not say
+    which these are, it is asked for the rights on all."""
     refused = {topic: _why(writer, denied, name) for topic, name in denied.names.items()}
     if not refused:
         sources = {chunk.plan.target_topic: chunk.plan.topic for chunk in chunks}
@@ -301,8 +340,12 @@ def _write_without_topic(
     for state in progress.values():
         if state.plan.topic in refused and state.refused is None:
             first = state.segments[-1].source_last + 1 if state.segments else state.plan.first
-            text = f"the target takes nothing of topic {state.plan.topic}: {refused[state.plan.topic]}"
-            state.refused = Refused(first, max(first, state.plan.last), text, TopicRefused.incident_kind)
+            text = (
+                f"the target takes nothing of topic {state.plan.topic}: {refused[state.plan.topic]}"
+            )
+            state.refused = Refused(
+                first, max(first, state.plan.last), text, TopicRefused.incident_kind
+            )
     others = [chunk for chunk in chunks if chunk.plan.topic not in refused]
     return not others or _commit(writer, progress, others)
 

@@ -1,4 +1,5 @@
-"""Finding what the stage has not of what a flow has not produced: retention took it, or landing began behind it."""
+"""Finding what the stage has not of what a flow has not produced: retention took it, or landing
+began behind it."""
 
 from mirrorlake.errors import StageTrimmed
 from mirrorlake.lake.lake import Lake
@@ -12,7 +13,8 @@ from mirrorlake.produce.holes import Accepted, find_holes, lacking
 def holes_before(
     lake: Lake, stage: StageFiles, producer: FlowProducer, accepted: Accepted
 ) -> dict[TopicAndPartition, StageTrimmed]:
-    """The partitions of which a flow lacks what the stage has no more, each with what an operator is told."""
+    """The partitions of which a flow lacks what the stage has no more, each with what an operator
+    is told."""
     spec, floors = producer.spec, producer.floors()
     removals = removals_from(lake, spec.source_cluster)
     candidates = lacking(removals, floors, spec.remote_topic, spec.targets, spec.stopped)
@@ -20,12 +22,15 @@ def holes_before(
         return {}
     stage.doubt()  # where the index follows no deletions, it has them yet
     with stage.reading() as index:
-        holes = list(find_holes(candidates, floors, index, spec.source_cluster, accepted, spec.forgotten))
+        holes = list(
+            find_holes(candidates, floors, index, spec.source_cluster, accepted, spec.forgotten)
+        )
     return {
         (hole.topic, hole.partition): StageTrimmed(
-            f"flow {spec.name} has not produced offsets {hole.first} to {hole.last} of {hole.topic}-{hole.partition}, "
-            "and the stage does not hold them: `maintain` has deleted them, or landing began behind them, where other "
-            "flows start; decide with `mirrorlake resolve`",
+            f"flow {spec.name} has not produced offsets {hole.first} to {hole.last} of "
+            f"{hole.topic}-{hole.partition}, and the stage does not hold them: `maintain` has "
+            "deleted them, or landing began behind them, where other flows start; decide with "
+            "`mirrorlake resolve`",
             topic=hole.topic,
             partition=hole.partition,
             generation=hole.generation,

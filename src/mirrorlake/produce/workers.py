@@ -24,22 +24,27 @@ if TYPE_CHECKING:  # small batches of a lake in a folder need no session
 
     from mirrorlake.produce.stage_rows import Selection
 
-#: What a small batch may hold of rows that Spark hands over, and what a record is taken for before there were some, B.
+#: What a small batch may hold of rows that Spark hands over, and what a record is taken for before
+#: there were some, B.
 SMALL_BYTES = 16 << 20
 UNKNOWN_RECORD_BYTES = 2_000
 
 
 class SparkWorkers:
-    """Workers of the session that a lake is open in. `source_cluster` is the flow's. With a `selection` only some of
-    the rows that Spark reads are written.
+    """Workers of the session that a lake is open in. `source_cluster` is the flow's. With a
+    `selection` only some of the rows that Spark reads are written.
 
-    Batches of up to `small_batch_records` records, and of SMALL_BYTES by the size of the records before them, are
-    written by this process itself: tasks cost more than they do. In a catalog, whose files this process may not be able
-    to open, Spark reads them for it.
+    Batches of up to `small_batch_records` records, and of SMALL_BYTES by the size of the records
+    before them, are written by this process itself: tasks cost more than they do. In a catalog,
+    whose files this process may not be able to open, Spark reads them for it.
     """
 
     def __init__(
-        self, lake: Lake, source_cluster: str, small_batch_records: int = 0, selection: "Selection | None" = None
+        self,
+        lake: Lake,
+        source_cluster: str,
+        small_batch_records: int = 0,
+        selection: "Selection | None" = None,
     ) -> None:
         self._lake = lake
         self._source_cluster = source_cluster
@@ -54,7 +59,8 @@ class SparkWorkers:
         return readable_by_files(self._lake)
 
     def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, pa.Table]:
-        """Run jobs that read the stage's files themselves. Raises FilesUnreadable where workers must not try."""
+        """Run jobs that read the stage's files themselves. Raises FilesUnreadable where workers
+        must not try."""
         if self._opens_files and sum(job.plan.record_count for job in jobs) <= self._small:
             return "short", self._here(jobs)
         paths = sorted({path for job in jobs for path in job.plan.files})
@@ -82,9 +88,14 @@ class SparkWorkers:
 
         frame = sorted_rows(self._lake, self._source_cluster, plans, produce_tasks, self._selection)
         way: BatchWay = "long"
-        if sum(job.plan.record_count for job in jobs) <= min(self._small, SMALL_BYTES // self._record_bytes):
+        if sum(job.plan.record_count for job in jobs) <= min(
+            self._small, SMALL_BYTES // self._record_bytes
+        ):
             self._note(jobs)
-            way, result = "short", pa.Table.from_batches(ReadRows(jobs)(frame.toArrow().to_batches()), RESULT)
+            way, result = (
+                "short",
+                pa.Table.from_batches(ReadRows(jobs)(frame.toArrow().to_batches()), RESULT),
+            )
         else:
             result = _by_tasks(frame, ReadRows(jobs))
         if records := pc.sum(result["record_count"]).as_py():

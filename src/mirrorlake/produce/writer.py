@@ -1,8 +1,10 @@
-"""One shard's producer: records in, Kafka transactions out, and the exact target offset of every record.
+"""One shard's producer: records in, Kafka transactions out, and the exact target offset of every
+record.
 
-For each transaction (DESIGN.md, "Exactly once, in order"): the records, and with `send_offsets_to_transaction` the
-flow's position on the *target* partition, with metadata that names what was written since the map was last appended to
-(`offsets.runs.Written`). Kafka commits both or neither.
+For each transaction (DESIGN.md, "Exactly once, in order"): the records, and with
+`send_offsets_to_transaction` the flow's position on the *target* partition, with metadata that
+names what was written since the map was last appended to (`offsets.runs.Written`). Kafka commits
+both or neither.
 """
 
 import logging
@@ -22,7 +24,13 @@ from mirrorlake.kafka.error_classes import ErrorClass, class_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import Segment, Written, encode_written
 from mirrorlake.produce.batch import PartitionPlan
-from mirrorlake.produce.culprit import TopicDenied, check_refused, is_reason_known, refused_again, topic_denied
+from mirrorlake.produce.culprit import (
+    TopicDenied,
+    check_refused,
+    is_reason_known,
+    refused_again,
+    topic_denied,
+)
 from mirrorlake.produce.deadline import within
 from mirrorlake.produce.delivery import Chunk, Delivery, check_target_rises, size_of
 from mirrorlake.produce.pace import Pace
@@ -37,13 +45,15 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
 #: The same once something was refused: what was refused first is known within moments.
 REFUSED_LOOK_SECONDS = 0.2
-#: How long a call waits for the end of an aborted transaction before another one goes on with it, seconds.
+#: How long a call waits for the end of an aborted transaction before another one goes on with it,
+#: seconds.
 ABORT_SECONDS = 2.0
 #: How long a fresh producer waits for the target's first answer, seconds.
 ANSWER_SECONDS = 5.0
 #: Kafka's default for `offset.metadata.max.bytes`, less some room.
 METADATA_BYTES = 4_000
-#: Ours where librdkafka's defaults are made for small producers; a cluster's `producer` block overrides them.
+#: Ours where librdkafka's defaults are made for small producers; a cluster's `producer` block
+#: overrides them.
 PRODUCER_SETTINGS: Mapping[str, str | int | bool] = {
     "acks": "all",
     "enable.idempotence": True,
@@ -53,7 +63,8 @@ PRODUCER_SETTINGS: Mapping[str, str | int | bool] = {
     "batch.num.messages": 100_000,
     "queue.buffering.max.messages": 1_000_000,
     "queue.buffering.max.kbytes": 1_048_576,
-    "message.max.bytes": 1_000_000_000,  # the most that librdkafka takes: the broker decides what is too large
+    # the most that librdkafka takes: the broker decides what is too large
+    "message.max.bytes": 1_000_000_000,
     "transaction.timeout.ms": 60_000,
 }
 
@@ -73,8 +84,9 @@ Positions = Mapping[TopicAndPartition, tuple[int, str]]
 
 @dataclass(frozen=True)
 class Target:
-    """How a shard reaches its target: rendered librdkafka settings and the names it goes by there. `mark` is a header
-    that each of the flow's records has, `fencing_token` the newest one when the task was planned."""
+    """How a shard reaches its target: rendered librdkafka settings and the names it goes by there.
+    `mark` is a header that each of the flow's records has, `fencing_token` the newest one when the
+    task was planned."""
 
     client: Mapping[str, str | int | bool]
     producer: Mapping[str, str | int | bool]
@@ -88,15 +100,18 @@ class Target:
 
 
 class MetadataFull(Exception):
-    """What was written since the map was last appended to does not fit into the group's metadata any more."""
+    """What was written since the map was last appended to does not fit into the group's metadata
+    any more."""
 
 
 class TooSlow(Exception):
-    """The target does not take a transaction within the time that one may be open: smaller ones have to do."""
+    """The target does not take a transaction within the time that one may be open: smaller ones
+    have to do."""
 
 
 class ShardWriter:
-    """A producer with one `transactional.id`. Not thread safe; kept in a Python worker between batches.
+    """A producer with one `transactional.id`. Not thread safe; kept in a Python worker between
+    batches.
 
     `pace` is how large its transactions may be; it outlives the producer.
     """
@@ -105,7 +120,8 @@ class ShardWriter:
         self.target = target
         self.pace = pace or Pace()
         self._patience = Patience()
-        #: Whether nothing can be written by it any more: the next one fences it, and asks how far the flow is.
+        #: Whether nothing can be written by it any more: the next one fences it, and asks how far
+        #: the flow is.
         self.over = False
         #: The target partitions of which this producer has asked for the position.
         self.asked: set[TopicAndPartition] = set()
@@ -115,26 +131,35 @@ class ShardWriter:
         else:
             # Records may wait in the producer's queue for as long as others are acknowledged.
             settings.setdefault("message.timeout.ms", 0)
-        # Half of the time after which the broker ends a transaction: the other half is for the calls at its end.
+        # Half of the time after which the broker ends a transaction: the other half is for the
+        # calls at its end.
         self._open_seconds = int(settings["transaction.timeout.ms"]) / 2_000
-        # read_committed makes it wait for positions of transactions that are still being committed (KIP-447).
+        # read_committed makes it wait for positions of transactions that are still being committed
+        # (KIP-447).
         group = {"group.id": target.group_id, "isolation.level": "read_committed", "logger": logger}
         self._group = Consumer({**target.client, **group})
         self._producer = new_producer(settings, self._patience, self._group)
         self._refused_before = False
         if target.transactional:
-            # So that a task that is tried again does not hold a core for long where no broker answers.
+            # So that a task that is tried again does not hold a core for long where no broker
+            # answers.
             self._producer.refresh(None, ANSWER_SECONDS)
-            # Fences the producer that had this id before, and ends the transaction that they left open.
+            # Fences the producer that had this id before, and ends the transaction that they left
+            # open.
             self._producer.init_transactions(CALL_SECONDS)
 
-    def positions(self, keys: Sequence[TopicAndPartition]) -> dict[TopicAndPartition, tuple[int, str]]:
-        """The flow's committed (position, metadata) of (target topic, partition) keys; those without are left out.
+    def positions(
+        self, keys: Sequence[TopicAndPartition]
+    ) -> dict[TopicAndPartition, tuple[int, str]]:
+        """The flow's committed (position, metadata) of (target topic, partition) keys; those
+        without are left out.
 
-        Asked of the consumer: an AdminClient's `list_consumer_group_offsets` (librdkafka 2.16) crashes the process when
-        the group's coordinator is not there yet.
+        Asked of the consumer: an AdminClient's `list_consumer_group_offsets` (librdkafka 2.16)
+        crashes the process when the group's coordinator is not there yet.
         """
-        committed = self._group.committed([TopicPartition(topic, partition) for topic, partition in keys], CALL_SECONDS)
+        committed = self._group.committed(
+            [TopicPartition(topic, partition) for topic, partition in keys], CALL_SECONDS
+        )
         for partition in committed:
             if partition.error is not None:
                 raise KafkaException(partition.error)
@@ -146,12 +171,15 @@ class ShardWriter:
         }
 
     def first_record(self, topic: str, partition: int, start: int) -> int | None:
-        """The offset of the first committed record at or behind `start` that may be this flow's; None where there is
-        none. With provenance headers, or a mark, a record without the flow's own is another's."""
+        """The offset of the first committed record at or behind `start` that may be this flow's;
+        None where there is none. With provenance headers, or a mark, a record without the flow's
+        own is another's."""
         _, high = self._group.get_watermark_offsets(TopicPartition(topic, partition), CALL_SECONDS)
         if answered_offset(high) <= start:
             return None
-        reader = Consumer({**self.target.client, **_READER, "group.id": self.target.group_id, "logger": logger})
+        reader = Consumer(
+            {**self.target.client, **_READER, "group.id": self.target.group_id, "logger": logger}
+        )
         try:
             reader.assign([TopicPartition(topic, partition, start)])
             heard = time.monotonic()
@@ -161,7 +189,9 @@ class ShardWriter:
                 if messages:
                     heard = time.monotonic()
                 elif time.monotonic() - heard > CALL_SECONDS:
-                    raise KafkaException(KafkaError(KafkaError._TIMED_OUT, f"{topic}-{partition} could not be read"))
+                    raise KafkaException(
+                        KafkaError(KafkaError._TIMED_OUT, f"{topic}-{partition} could not be read")
+                    )
                 for message in messages:
                     error = message.error()
                     if error is not None and error.code() == KafkaError._PARTITION_EOF:
@@ -177,8 +207,11 @@ class ShardWriter:
         finally:
             reader.close()
 
-    def commit_positions(self, ends: Sequence[tuple[PartitionPlan, int, Sequence[Written]]]) -> None:
-        """Commit positions (next source offsets) without writing a record, each with what the map does not have yet.
+    def commit_positions(
+        self, ends: Sequence[tuple[PartitionPlan, int, Sequence[Written]]]
+    ) -> None:
+        """Commit positions (next source offsets) without writing a record, each with what the map
+        does not have yet.
 
         Raises MetadataFull, TopicDenied (nothing was committed), KafkaException.
         """
@@ -209,7 +242,9 @@ class ShardWriter:
 
     def _metadata(self, plan: PartitionPlan, written: Sequence[Written]) -> str:
         """The metadata of a position. Raises MetadataFull."""
-        text = encode_written(written, self.target.produce_tasks, plan.generation, plan.floor.target_generation)
+        text = encode_written(
+            written, self.target.produce_tasks, plan.generation, plan.floor.target_generation
+        )
         if len(text) > METADATA_BYTES:
             raise MetadataFull
         return text
@@ -217,17 +252,20 @@ class ShardWriter:
     def write(
         self, chunks: Sequence[Chunk], written: Mapping[TopicAndPartition, Sequence[Written]]
     ) -> list[tuple[Chunk, list[Segment]]]:
-        """Write chunks in one transaction; `written` is what each (source topic, partition) has in its metadata.
+        """Write chunks in one transaction; `written` is what each (source topic, partition) has in
+        its metadata.
 
-        Returns each chunk with its segments. Raises MetadataFull or TooSlow (nothing was written, fewer records may
-        be), TargetRefused, TopicDenied, KafkaException.
+        Returns each chunk with its segments. Raises MetadataFull or TooSlow (nothing was written,
+        fewer records may be), TargetRefused, TopicDenied, KafkaException.
         """
         return self._write(chunks, written)
 
     def refusal_of(self, chunk: Chunk) -> TargetRefused | None:
-        """Why the target refuses a chunk, None where it would take it: tried in a transaction that is aborted.
+        """Why the target refuses a chunk, None where it would take it: tried in a transaction that
+        is aborted.
 
-        Raises TopicDenied, KafkaException. Not for a target that is written to without transactions.
+        Raises TopicDenied, KafkaException. Not for a target that is written to without
+        transactions.
         """
         try:
             self._write([chunk], None)
@@ -262,8 +300,9 @@ class ShardWriter:
             except KafkaException:
                 if not (self._refused_before and self.target.transactional):
                     raise
-                # Refused records leave a hole in the producer's sequence. librdkafka (2.16) finds that out with the
-                # next transaction, fails it, and takes a new epoch when it is aborted; who is fenced is refused that.
+                # Refused records leave a hole in the producer's sequence. librdkafka (2.16) finds
+                # that out with the next transaction, fails it, and takes a new epoch when it is
+                # aborted; who is fenced is refused that.
                 self._refused_before = False
                 self._abort()
 
@@ -280,7 +319,9 @@ class ShardWriter:
                 break
         failpoints.reached("mid-transaction")
         self._wait(results, begun)
-        check_refused(results, self._producer.failure if self.target.transactional else lambda: None)
+        check_refused(
+            results, self._producer.failure if self.target.transactional else lambda: None
+        )
         done = [(result.chunk, result.segments()) for result in results]
         if written is None:
             self._abort()
@@ -297,8 +338,9 @@ class ShardWriter:
     def _abort(self) -> None:
         """Abort the transaction. Raises KafkaException.
 
-        librdkafka (2.16) purges what waits, and puts back behind that what was in flight and came back unwritten: then
-        the call waits for records that no producer sends. Another call goes on where that one was, and purges again.
+        librdkafka (2.16) purges what waits, and puts back behind that what was in flight and came
+        back unwritten: then the call waits for records that no producer sends. Another call goes on
+        where that one was, and purges again.
         """
         end = time.monotonic() + self._patience.call_seconds()
         while True:
@@ -310,8 +352,8 @@ class ShardWriter:
                     raise
 
     def _abort_denied(self) -> None:
-        """Abort a transaction to which a partition was not added. Where none was, the coordinator knows of none to end,
-        and librdkafka (2.16) cannot come out of it: the producer is over."""
+        """Abort a transaction to which a partition was not added. Where none was, the coordinator
+        knows of none to end, and librdkafka (2.16) cannot come out of it: the producer is over."""
         try:
             if self.target.transactional:
                 self._abort()
@@ -331,9 +373,9 @@ class ShardWriter:
         }
 
     def _wait(self, results: Sequence[Delivery], begun: float) -> None:
-        """Wait for all acknowledgements. Where rows were refused, only until it is known why, or no more come in:
-        librdkafka sends nothing more in a transaction that failed. Raises KafkaException when none come in, TooSlow
-        when too few do."""
+        """Wait for all acknowledgements. Where rows were refused, only until it is known why, or no
+        more come in: librdkafka sends nothing more in a transaction that failed. Raises
+        KafkaException when none come in, TooSlow when too few do."""
         chunks = [result.chunk for result in results]
         count, look, before = sum(len(chunk.offsets) for chunk in chunks), LOOK_SECONDS, 0
         while left := self._producer.flush(look):
@@ -348,13 +390,21 @@ class ShardWriter:
                 self.pace.failed(size_of(chunks) * max(0, count - left) // count, seconds)
             self._patience.check(left)
             if slow:
-                logger.info("the target took %d of %d records in %.0f s: fewer at a time", count - left, count, seconds)
+                logger.info(
+                    "the target took %d of %d records in %.0f s: fewer at a time",
+                    count - left,
+                    count,
+                    seconds,
+                )
                 raise TooSlow
 
     def _offsets(
-        self, done: Sequence[tuple[Chunk, list[Segment]]], written: Mapping[TopicAndPartition, Sequence[Written]]
+        self,
+        done: Sequence[tuple[Chunk, list[Segment]]],
+        written: Mapping[TopicAndPartition, Sequence[Written]],
     ) -> Positions:
-        """The positions to commit: offset = next source offset, metadata = what the map does not have yet."""
+        """The positions to commit: offset = next source offset, metadata = what the map does not
+        have yet."""
         ends: dict[TopicAndPartition, tuple[Chunk, list[Written]]] = {}
         for chunk, segments in done:
             key = (chunk.plan.topic, chunk.plan.partition)
@@ -375,7 +425,9 @@ def add_written(written: list[Written], segments: Sequence[Segment]) -> list[Wri
     for segment in segments:
         last = items[-1] if items else None
         if last is not None and last.target_first + last.record_count == segment.target_first:
-            items[-1] = Written(last.source_first, last.target_first, last.record_count + segment.record_count)
+            items[-1] = Written(
+                last.source_first, last.target_first, last.record_count + segment.record_count
+            )
         else:
             items.append(Written(segment.source_first, segment.target_first, segment.record_count))
     return items

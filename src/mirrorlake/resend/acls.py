@@ -1,4 +1,5 @@
-"""ACLs of restored topics: those that applied to their topics at the source, as the lake has them, and no wider."""
+"""ACLs of restored topics: those that applied to their topics at the source, as the lake has them,
+and no wider."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -31,8 +32,8 @@ def plan_acls(
 ) -> AclsPlanned:
     """What is to be made; asks the target, and changes nothing. Raises ClusterUnreachable.
 
-    An ACL on a prefix stays one where nothing but restored topics lies below it at the target, and is written out for
-    each of them elsewhere; so is one on all topics.
+    An ACL on a prefix stays one where nothing but restored topics lies below it at the target, and
+    is written out for each of them elsewhere; so is one on all topics.
 
     Args:
         states: how the restored topics were at the source.
@@ -60,8 +61,8 @@ def plan_acls(
     )
     implied = implied_acls(stated, mirrors, writable=True)
     left += [
-        f"{acl.permission} {acl.operation} for {acl.principal} on {acl.pattern} {acl.name} is not restored: it would "
-        "have to be written out for too many topics; grant it by hand"
+        f"{acl.permission} {acl.operation} for {acl.principal} on {acl.pattern} {acl.name} is not "
+        "restored: it would have to be written out for too many topics; grant it by hand"
         for acl in implied.withheld
     ]
     return AclsPlanned(tuple(sorted(implied.acls - there)), tuple(left))

@@ -1,7 +1,9 @@
-"""What compaction would leave of some ranges of the stage: the last value of each key of a partition, by Spark.
+"""What compaction would leave of some ranges of the stage: the last value of each key of a
+partition, by Spark.
 
-Which records these are depends on the ranges alone, so it is the same whenever it is asked. As finding it takes a pass
-over all keys, and batches are many, the coordinates are written down once in each process.
+Which records these are depends on the ranges alone, so it is the same whenever it is asked. As
+finding it takes a pass over all keys, and batches are many, the coordinates are written down once
+in each process.
 """
 
 import shutil
@@ -16,22 +18,29 @@ from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.stage_index import StagedRange
 from mirrorlake.produce.stage_rows import generation, inside_range
 
-_RANGES = "range_topic string, range_partition int, range_generation int, range_first bigint, range_last bigint"
+_RANGES = (
+    "range_topic string, range_partition int, range_generation int, range_first bigint, "
+    "range_last bigint"
+)
 _PLACE = ("topic", "partition", "generation", "offset")
 
 
 class Compaction:
-    """The records that are left of some ranges of one source cluster. Of a key whose last value is none (a tombstone)
-    none is; records without a key are all left."""
+    """The records that are left of some ranges of one source cluster. Of a key whose last value is
+    none (a tombstone) none is; records without a key are all left."""
 
     def __init__(self, lake: Lake, ranges: Sequence[StagedRange], folder: Path) -> None:
-        """`folder` is where the coordinates are written down: one that the workers of the session reach."""
+        """`folder` is where the coordinates are written down: one that the workers of the session
+        reach."""
         self._lake, self._ranges, self._folder = lake, ranges, folder
 
     def counts(self) -> dict[PartitionGeneration, int]:
         """How many are left of each generation of a partition."""
         rows = self._left().groupBy("topic", "partition", "generation").count().collect()
-        return {PartitionGeneration(row["topic"], row["partition"], row["generation"]): row["count"] for row in rows}
+        return {
+            PartitionGeneration(row["topic"], row["partition"], row["generation"]): row["count"]
+            for row in rows
+        }
 
     def write(self) -> None:
         """Write their coordinates down, for `select`."""
@@ -52,13 +61,20 @@ class Compaction:
 
     def _left(self) -> DataFrame:
         """Their coordinates."""
-        ranges = self._lake.spark.createDataFrame([tuple(staged_range[1:6]) for staged_range in self._ranges], _RANGES)
+        ranges = self._lake.spark.createDataFrame(
+            [tuple(staged_range[1:6]) for staged_range in self._ranges], _RANGES
+        )
         rows = (
             self._lake.table("records")
             .where(F.col("source_cluster") == self._ranges[0].source_cluster)
             .join(F.broadcast(ranges), inside_range())
             .select(
-                "topic", "partition", generation().alias("generation"), "offset", "key", F.isnull("value").alias("dead")
+                "topic",
+                "partition",
+                generation().alias("generation"),
+                "offset",
+                "key",
+                F.isnull("value").alias("dead"),
             )
         )
         last = (

@@ -1,4 +1,5 @@
-"""Configs of restored topics: what was set on them at the source, but for what would delete restored records. Pure."""
+"""Configs of restored topics: what was set on them at the source, but for what would delete
+restored records. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,13 +9,16 @@ from mirrorlake.kafka.values import ConfigValue, TopicConfigs
 from mirrorlake.lake.topic_states import TopicState
 
 #: Configs that name brokers of the source.
-_RULES = ConfigRules(("follower\\.replication\\.throttled\\.replicas", "leader\\.replication\\.throttled\\.replicas"))
+_RULES = ConfigRules(
+    ("follower\\.replication\\.throttled\\.replicas", "leader\\.replication\\.throttled\\.replicas")
+)
 RETENTION_MS, RETENTION_BYTES = "retention.ms", "retention.bytes"
 
 
 @dataclass(frozen=True)
 class ConfigsPlanned:
-    """What a restore does about configs: changes, refused ones too, and sentences about what it does not."""
+    """What a restore does about configs: changes, refused ones too, and sentences about what it
+    does not."""
 
     changes: tuple[ConfigChange, ...]
     left: tuple[str, ...]
@@ -22,7 +26,8 @@ class ConfigsPlanned:
 
 @dataclass(frozen=True)
 class Restored:
-    """A restored topic, as its cluster describes it, and the time of its oldest record, ms (None: it has none)."""
+    """A restored topic, as its cluster describes it, and the time of its oldest record, ms (None:
+    it has none)."""
 
     target_topic: str
     configs: TopicConfigs
@@ -30,7 +35,9 @@ class Restored:
     oldest_ms: int | None
 
 
-def plan_restored(states: Mapping[str, TopicState], topics: Mapping[str, Restored], now_ms: int) -> ConfigsPlanned:
+def plan_restored(
+    states: Mapping[str, TopicState], topics: Mapping[str, Restored], now_ms: int
+) -> ConfigsPlanned:
     """What is to be set on restored topics, by source topic, and is not yet."""
     changes: list[ConfigChange] = []
     left: list[str] = []
@@ -40,22 +47,27 @@ def plan_restored(states: Mapping[str, TopicState], topics: Mapping[str, Restore
             continue
         own = states[topic].configs
         kept = [
-            key for key in (RETENTION_MS, RETENTION_BYTES) if _deletes(key, own.get(key), restored.oldest_ms, now_ms)
+            key
+            for key in (RETENTION_MS, RETENTION_BYTES)
+            if _deletes(key, own.get(key), restored.oldest_ms, now_ms)
         ]
         left += [
-            f"topic {restored.target_topic} keeps {key}=-1, since its cluster would delete restored records; it was "
-            f"{own.get(key, 'the default')}: set it when they are not needed any more"
+            f"topic {restored.target_topic} keeps {key}=-1, since its cluster would delete "
+            f"restored records; it was {own.get(key, 'the default')}: set it when they are not "
+            "needed any more"
             for key in kept
         ]
         source = {key: ConfigValue(value, "topic") for key, value in own.items() if key not in kept}
         changes += plan_configs(
-            _RULES, ConfigPair(topic, restored.target_topic, source, restored.configs, restored.factor)
+            _RULES,
+            ConfigPair(topic, restored.target_topic, source, restored.configs, restored.factor),
         )
     return ConfigsPlanned(tuple(changes), tuple(left))
 
 
 def _deletes(key: str, value: str | None, oldest_ms: int | None, now_ms: int) -> bool:
-    """Whether a topic's retention may delete what was restored. What is not set on the topic is its cluster's."""
+    """Whether a topic's retention may delete what was restored. What is not set on the topic is its
+    cluster's."""
     if oldest_ms is None or value == "-1" or (value is None and key == RETENTION_BYTES):
         return False
     return key == RETENTION_BYTES or value is None or oldest_ms < now_ms - int(value)

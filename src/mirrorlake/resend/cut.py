@@ -1,8 +1,8 @@
 """Up to where topics are restored, and which ranges of the stage that is. Pure.
 
-A topic that was deleted and made again is restored as it was last: of its newest generation that has records below the
-cut. A partition whose log went back, and so began a generation by itself, has the records of the one before up to where
-it did.
+A topic that was deleted and made again is restored as it was last: of its newest generation that
+has records below the cut. A partition whose log went back, and so began a generation by itself, has
+the records of the one before up to where it did.
 """
 
 from collections import defaultdict
@@ -27,8 +27,11 @@ class _Generations:
     own: dict[int, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
 
 
-def ends_of(staged: Staged, begun: Iterable[Begun], below: Mapping[TopicAndPartition, int] | None = None) -> Ends:
-    """The ends of all that is staged, or `below` some offsets; a partition that is not named there is taken whole.
+def ends_of(
+    staged: Staged, begun: Iterable[Begun], below: Mapping[TopicAndPartition, int] | None = None
+) -> Ends:
+    """The ends of all that is staged, or `below` some offsets; a partition that is not named there
+    is taken whole.
 
     Raises InputError for a partition of which nothing is staged.
     """
@@ -43,7 +46,9 @@ def ends_of(staged: Staged, begun: Iterable[Begun], below: Mapping[TopicAndParti
         for generation, end in ranges.ends().items()
     }
     for beginning in begun:  # one that has nothing staged yet has ended the one before all the same
-        if beginning.partition is not None and beginning.partition in staged.get(beginning.topic, {}):
+        if beginning.partition is not None and beginning.partition in staged.get(
+            beginning.topic, {}
+        ):
             ends.setdefault(
                 PartitionGeneration(beginning.topic, beginning.partition, beginning.generation),
                 beginning.first_offset or 0,
@@ -52,8 +57,9 @@ def ends_of(staged: Staged, begun: Iterable[Begun], below: Mapping[TopicAndParti
 
 
 def ends_as_of(staged: Staged, held: Mapping[TopicAndPartition, tuple[int, int]]) -> Ends:
-    """The ends as of a time at which each partition had come to a generation, and to an end in that; one that is not
-    named had nothing yet. What lies in generations before that one is there as a whole."""
+    """The ends as of a time at which each partition had come to a generation, and to an end in
+    that; one that is not named had nothing yet. What lies in generations before that one is there
+    as a whole."""
     ends = {}
     for topic, partitions in staged.items():
         for partition, ranges in partitions.items():
@@ -94,15 +100,19 @@ class RestoredGenerations:
         return self._up_to[restored].living(PartitionGeneration(*key, generation), offset)
 
 
-def ranges_below(source: str, staged: Staged, begun: Iterable[Begun], ends: Ends) -> dict[str, list[StagedRange]]:
-    """What of each staged topic is restored, with counts of what is in these ranges, which are estimates where one
-    ends within what a file holds."""
+def ranges_below(
+    source: str, staged: Staged, begun: Iterable[Begun], ends: Ends
+) -> dict[str, list[StagedRange]]:
+    """What of each staged topic is restored, with counts of what is in these ranges, which are
+    estimates where one ends within what a file holds."""
     generations: dict[str, _Generations] = defaultdict(_Generations)
     for beginning in begun:
         if beginning.partition is None:
             generations[beginning.topic].whole.add(beginning.generation)
         else:
-            generations[beginning.topic].own[beginning.partition][beginning.generation] = beginning.first_offset or 0
+            generations[beginning.topic].own[beginning.partition][beginning.generation] = (
+                beginning.first_offset or 0
+            )
     by_partition: dict[TopicAndPartition, dict[int, int]] = defaultdict(dict)
     for (topic, number, generation), end in ends.items():
         by_partition[topic, number][generation] = end
@@ -120,13 +130,16 @@ def ranges_below(source: str, staged: Staged, begun: Iterable[Begun], ends: Ends
         by_topic[topic] = [
             StagedRange(source, topic, number, *extent)
             for number, ranges in sorted(partitions.items())
-            for extent in _of_partition(ranges, base, _cut_by_next(by_partition[topic, number], known.own[number]))
+            for extent in _of_partition(
+                ranges, base, _cut_by_next(by_partition[topic, number], known.own[number])
+            )
         ]
     return by_topic
 
 
 def _cut_by_next(ends: Mapping[int, int], own: Mapping[int, int]) -> dict[int, int]:
-    """The end of each generation of a partition, none behind where the next one of its own began."""
+    """The end of each generation of a partition, none behind where the next one of its own
+    began."""
     cut_ends = dict(ends)
     for generation in own.keys() & ends.keys():
         for before in [older for older in cut_ends if older < generation]:
@@ -134,10 +147,17 @@ def _cut_by_next(ends: Mapping[int, int], own: Mapping[int, int]) -> dict[int, i
     return cut_ends
 
 
-def _of_partition(ranges: PartitionRanges, base: int, ends: Mapping[int, int]) -> list[tuple[int, int, int, int]]:
-    """(generation, first, last, record count) of what a partition has since a generation, below its ends."""
+def _of_partition(
+    ranges: PartitionRanges, base: int, ends: Mapping[int, int]
+) -> list[tuple[int, int, int, int]]:
+    """(generation, first, last, record count) of what a partition has since a generation, below its
+    ends."""
     inside = ranges.bounded(
-        {generation: (0, end - 1) for generation, end in ends.items() if generation >= base and end > 0}
+        {
+            generation: (0, end - 1)
+            for generation, end in ends.items()
+            if generation >= base and end > 0
+        }
     )
     by_generation: dict[int, tuple[int, int, int, int]] = {}
     for one in map(inside.__getitem__, range(len(inside))):

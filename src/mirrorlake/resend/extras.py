@@ -1,7 +1,9 @@
-"""What belongs to restored topics beside their records: configs, ACLs, and positions of consumer groups.
+"""What belongs to restored topics beside their records: configs, ACLs, and positions of consumer
+groups.
 
-Each is done by difference, so that a restore that is called again does what is left. Every change, refused ones too, is
-a row of `changes`. The source is asked for nothing: `states` and `checkpoints` have it.
+Each is done by difference, so that a restore that is called again does what is left. Every change,
+refused ones too, is a row of `changes`. The source is asked for nothing: `states` and `checkpoints`
+have it.
 """
 
 import time
@@ -39,8 +41,8 @@ ALL = (CONFIGS, ACLS, GROUPS)
 
 @dataclass
 class ExtrasDone:
-    """What was done, or with a dry run would be: rows as commands show them; sentences about what is left as it is; and
-    whether that is all that was asked for."""
+    """What was done, or with a dry run would be: rows as commands show them; sentences about what
+    is left as it is; and whether that is all that was asked for."""
 
     configs: list[dict[str, Any]] = field(default_factory=list)
     acls: list[dict[str, Any]] = field(default_factory=list)
@@ -61,24 +63,31 @@ class Extras:
         what: Collection[str],
         until_ms: int,
     ) -> None:
-        """`naming` says from where to where and how topics are named; `what` is some of ALL, as of `until_ms`."""
+        """`naming` says from where to where and how topics are named; `what` is some of ALL, as of
+        `until_ms`."""
         self._lake, self._event_log = lake, event_log
         self._naming, self._what, self._until_ms = naming, frozenset(what), until_ms
         self._admin = connections.admin(naming.target)
         self._groups = connections.groups(naming.target)
 
-    def plan(self, resend: Resend, begun: Collection[Begun], oldest: Mapping[str, int]) -> ExtrasDone:
-        """What would be done once the records are there; changes nothing. Raises ClusterUnreachable.
+    def plan(
+        self, resend: Resend, begun: Collection[Begun], oldest: Mapping[str, int]
+    ) -> ExtrasDone:
+        """What would be done once the records are there; changes nothing. Raises
+        ClusterUnreachable.
 
         Args:
             resend: the restore.
             begun: the generations of the source's topics.
-            oldest: the time of the oldest restored record by source topic, ms; missing where there is none.
+            oldest: the time of the oldest restored record by source topic, ms; missing where there
+                is none.
         """
         done = ExtrasDone()
         if CONFIGS in self._what:
             configs = self._configs(resend, oldest)
-            done.configs = [_config(change.row(change.refusal or None)) for change in configs.changes]
+            done.configs = [
+                _config(change.row(change.refusal or None)) for change in configs.changes
+            ]
             done.warnings += configs.left
         if ACLS in self._what:
             planned = self._acls(resend)
@@ -88,13 +97,23 @@ class Extras:
             positions, left = self._positions(resend, begun)
             done.warnings += left
             done.groups = [
-                {"group": group, "topic": topic, "partition": partition, "position": position.offset,
-                 "to_topic": resend.names[topic], "to_position": None, "done": "would move", "detail": None}
+                {
+                    "group": group,
+                    "topic": topic,
+                    "partition": partition,
+                    "position": position.offset,
+                    "to_topic": resend.names[topic],
+                    "to_position": None,
+                    "done": "would move",
+                    "detail": None,
+                }
                 for (group, topic, partition), position in sorted(positions.items())
-            ]  # fmt: skip
+            ]
         return done
 
-    def carry_out(self, resend: Resend, begun: Collection[Begun], oldest: Mapping[str, int]) -> ExtrasDone:
+    def carry_out(
+        self, resend: Resend, begun: Collection[Begun], oldest: Mapping[str, int]
+    ) -> ExtrasDone:
         """Do it; the records are there. Raises ClusterUnreachable."""
         done = ExtrasDone()
         if CONFIGS in self._what:
@@ -105,7 +124,10 @@ class Extras:
             planned = self._acls(resend)
             done.warnings += planned.left
             rows = self._noted(resend, make_acls(self._admin, planned.create))
-            done.acls = [{**vars(acl), "error": row.error} for acl, row in zip(planned.create, rows, strict=True)]
+            done.acls = [
+                {**vars(acl), "error": row.error}
+                for acl, row in zip(planned.create, rows, strict=True)
+            ]
         if GROUPS in self._what:
             positions, left = self._positions(resend, begun)
             done.warnings += left
@@ -125,10 +147,15 @@ class Extras:
         """Of a topic that is not there yet, by what it will be made with."""
         there, states = self._admin.topics(), self._states(resend)
         made = {key: ConfigValue(value, "topic") for key, value in KEPT.items()}
-        configs = describe_topic_configs(self._admin, there.keys() & set(resend.names.values())).configs
+        configs = describe_topic_configs(
+            self._admin, there.keys() & set(resend.names.values())
+        ).configs
         topics = {
             topic: Restored(
-                name, configs.get(name, made), self._factor(there.get(name), states.get(topic)), oldest.get(topic)
+                name,
+                configs.get(name, made),
+                self._factor(there.get(name), states.get(topic)),
+                oldest.get(topic),
             )
             for topic, name in resend.names.items()
         }
@@ -139,13 +166,23 @@ class Extras:
 
     def _set(self, planned: ConfigsPlanned) -> list[Change]:
         refused = {change: change.refusal for change in planned.changes if change.refusal}
-        errors = alter_topic_configs(self._admin, [change for change in planned.changes if change not in refused])
+        errors = alter_topic_configs(
+            self._admin, [change for change in planned.changes if change not in refused]
+        )
         return [change.row(refused.get(change, errors.get(change))) for change in planned.changes]
 
     def _acls(self, resend: Resend) -> AclsPlanned:
-        return plan_acls(self._states(resend), resend.names, self._naming.policy, self._naming.source, self._admin)
+        return plan_acls(
+            self._states(resend),
+            resend.names,
+            self._naming.policy,
+            self._naming.source,
+            self._admin,
+        )
 
-    def _positions(self, resend: Resend, begun: Collection[Begun]) -> tuple[dict[GroupPartition, Committed], list[str]]:
+    def _positions(
+        self, resend: Resend, begun: Collection[Begun]
+    ) -> tuple[dict[GroupPartition, Committed], list[str]]:
         """Positions in restored topics; and what is said of those that mean nothing there."""
         committed = positions_as_of(self._lake.reader, self._naming.source, self._until_ms)
         restored = RestoredGenerations(resend.ranges, begun)
@@ -159,19 +196,30 @@ class Extras:
             else:
                 positions[key] = position._replace(offset=offset)
         warnings = [
-            f"positions of groups in {place} are not restored: it was made again at the source, or its log went back, "
-            "since; they are of what is there now"
+            f"positions of groups in {place} are not restored: it was made again at the source, or "
+            "its log went back, since; they are of what is there now"
             for place in sorted(left)
         ]
         return positions, warnings
 
-    def _move(self, resend: Resend, positions: Mapping[GroupPartition, Committed]) -> list[dict[str, Any]]:
-        asked = {(topic, partition, position.offset) for (_, topic, partition), position in positions.items()}
+    def _move(
+        self, resend: Resend, positions: Mapping[GroupPartition, Committed]
+    ) -> list[dict[str, Any]]:
+        asked = {
+            (topic, partition, position.offset)
+            for (_, topic, partition), position in positions.items()
+        }
         translated = translate_all(self._lake.now, resend.name, asked)
         there = self._admin.topics()
-        places = [(name, number) for name in resend.names.values() for number in range(there[name].partitions)]
+        places = [
+            (name, number)
+            for name in resend.names.values()
+            for number in range(there[name].partitions)
+        ]
         moved = moved_before(self._event_log.history(resend.name, GROUP))
-        standing = standings(positions, resend.names, translated, self._admin.end_offsets(places), moved)
+        standing = standings(
+            positions, resend.names, translated, self._admin.end_offsets(places), moved
+        )
         done = []
         for step in move_groups(self._groups, plan_groups(self._groups, standing)):
             self._noted(resend, [result.change() for result in step if result.done != "there"])

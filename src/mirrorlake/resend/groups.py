@@ -1,8 +1,10 @@
-"""Consumer groups of restored topics: they read on exactly behind what they had committed, by the restore's own map.
+"""Consumer groups of restored topics: they read on exactly behind what they had committed, by the
+restore's own map.
 
-Nothing asks the source. A position behind the last restored record goes to the end of its partition, one in front of
-the first to its start. No group with members is touched, and none is moved backwards: what a restore moved is noted, so
-that one that is called again leaves a group alone that has read on since.
+Nothing asks the source. A position behind the last restored record goes to the end of its
+partition, one in front of the first to its start. No group with members is touched, and none is
+moved backwards: what a restore moved is noted, so that one that is called again leaves a group
+alone that has read on since.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +45,8 @@ def standings(
         positions: of the source; those of other topics are left out.
         names: restored topics by source topic.
         translated: positions by the restore's map.
-        ends: ends of the restored topics' logs, where groups are of whose partition nothing was restored.
+        ends: ends of the restored topics' logs, where groups are of whose partition nothing was
+            restored.
         moved: the positions that this restore set before, by what `changes` calls them.
     """
     standings_of_groups = []
@@ -53,7 +56,9 @@ def standings(
             continue
         there = translated.get((topic, partition, position.offset))
         offset = ends[target] if there is None or there.end == 0 else there.offset
-        checkpoint = Checkpoint(group, topic, partition, position.offset, *(target[0], offset), position.metadata)
+        checkpoint = Checkpoint(
+            group, topic, partition, position.offset, *(target[0], offset), position.metadata
+        )
         before = moved.get(f"{group} {target[0]}-{partition}") == str(offset)
         standings_of_groups.append(Standing(replace(checkpoint, synced=before), True, 0))
     return standings_of_groups
@@ -61,22 +66,32 @@ def standings(
 
 def moved_before(history: Sequence[Change]) -> dict[str, str]:
     """The positions that were set, by what `changes` calls them, from its rows about groups."""
-    return {change.resource: change.after for change in history if change.outcome == "done" and change.after}
+    return {
+        change.resource: change.after
+        for change in history
+        if change.outcome == "done" and change.after
+    }
 
 
 def plan_groups(admin: GroupAdmin, standings: Sequence[Standing]) -> GroupsPlanned:
-    """What is to be done about each position; asks the target, and changes nothing. Raises ClusterUnreachable."""
+    """What is to be done about each position; asks the target, and changes nothing. Raises
+    ClusterUnreachable."""
     goals, errors = target_groups(admin, {standing.checkpoint.group_id for standing in standings})
     return GroupsPlanned(tuple(plan_moves(standings, goals, errors, force=False)), goals)
 
 
 def move_groups(admin: GroupAdmin, planned: GroupsPlanned) -> Iterator[list[MoveResult]]:
-    """Set what is to be set, some groups at a time, and read it back; yields what became of it, step by step."""
+    """Set what is to be set, some groups at a time, and read it back; yields what became of it,
+    step by step."""
     moving = {
-        result.standing.checkpoint.group_partition: result for result in planned.results if result.done == "would move"
+        result.standing.checkpoint.group_partition: result
+        for result in planned.results
+        if result.done == "would move"
     }
     yield [result for result in planned.results if result.done != "would move"]
-    for step in move_in_steps(admin, planned.goals, [result.standing.checkpoint for result in moving.values()]):
+    for step in move_in_steps(
+        admin, planned.goals, [result.standing.checkpoint for result in moving.values()]
+    ):
         now = _read_back(admin, {sent.checkpoint.group_id for sent in step})
         done = []
         for sent in step:

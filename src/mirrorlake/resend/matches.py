@@ -1,4 +1,5 @@
-"""What of the stage a predicate picks, by Spark: how many, where, and as the records that are sent."""
+"""What of the stage a predicate picks, by Spark: how many, where, and as the records that are
+sent."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -16,14 +17,18 @@ from mirrorlake.resend.note import first_of
 from mirrorlake.spark.causes import cause_of
 from mirrorlake.spark.failures import SPARK_FAILURES
 
-#: Names of the headers that a replayed record gets behind its own: the replay's id, and where it was at the source.
+#: Names of the headers that a replayed record gets behind its own: the replay's id, and where it
+#: was at the source.
 REPLAY_HEADER = "mirrorlake-replay"
 SOURCE_HEADER = "mirrorlake-source"
 #: How much of a key and of a value a dry run shows, bytes.
 SHOWN_BYTES = 80
 _GENERATION = "coalesce(generation, 0)"
 _NO_HEADERS = "CAST(array() AS ARRAY<STRUCT<key: STRING, value: BINARY>>)"
-_PLACE = "named_struct('cluster', source_cluster, 'topic', topic, 'partition', partition, 'offset', offset)"
+_PLACE = (
+    "named_struct('cluster', source_cluster, 'topic', topic, 'partition', partition, "
+    "'offset', offset)"
+)
 
 
 class Matches:
@@ -31,7 +36,9 @@ class Matches:
 
     def __init__(self, lake: Lake, cluster: str, topic: str, where: str) -> None:
         self._cluster, self._topic = cluster, topic
-        rows = lake.table("records").where((F.col("source_cluster") == cluster) & (F.col("topic") == topic))
+        rows = lake.table("records").where(
+            (F.col("source_cluster") == cluster) & (F.col("topic") == topic)
+        )
         try:
             self._rows = rows.where(where)
             self._rows.schema  # noqa: B018 - with Spark Connect a condition is looked into when this is asked
@@ -39,16 +46,22 @@ class Matches:
             raise InputError(f"the predicate cannot be used: {first_line(error)}") from error
 
     def ranges(self) -> list[StagedRange]:
-        """Where they lie in each generation of each partition, and how many; as of one version of the table."""
+        """Where they lie in each generation of each partition, and how many; as of one version of
+        the table."""
         grouped = (
             self._rows.groupBy("partition", F.expr(_GENERATION).alias("generation"))
-            .agg(F.min("offset").alias("first"), F.max("offset").alias("last"), F.count("*").alias("records"))
+            .agg(
+                F.min("offset").alias("first"),
+                F.max("offset").alias("last"),
+                F.count("*").alias("records"),
+            )
             .orderBy("partition", "generation")
         )
         return [StagedRange(self._cluster, self._topic, *row) for row in _collected(grouped)]
 
     def first(self, ranges: Sequence[StagedRange], max_records: int) -> list[StagedRange]:
-        """The ranges that hold the first `max_records` of them, in the order of partition, generation and offset."""
+        """The ranges that hold the first `max_records` of them, in the order of partition,
+        generation and offset."""
         kept, part = first_of(ranges, max_records)
         if part is not None:
             inside = self._rows.where(
@@ -61,17 +74,23 @@ class Matches:
         return kept
 
     def examples(self, count: int) -> list[dict[str, Any]]:
-        """The first ones: partition, offset, timestamp (ms), and the beginnings of key and value."""
+        """The first ones: partition, offset, timestamp (ms), and the beginnings of key and
+        value."""
         begins = (F.expr(f"substring({name}, 1, {SHOWN_BYTES})") for name in ("key", "value"))
         stamped = F.coalesce("timestamp_ms", F.unix_millis("timestamp"))
         columns = (F.col("partition"), F.col("offset"), stamped, *begins)
-        records = self._rows.orderBy("partition", F.expr(_GENERATION), "offset").limit(count).select(*columns)
+        records = (
+            self._rows.orderBy("partition", F.expr(_GENERATION), "offset")
+            .limit(count)
+            .select(*columns)
+        )
         names = ("partition", "offset", "timestamp", "key", "value")
         return [dict(zip(names, row, strict=True)) for row in _collected(records)]
 
 
 def _collected(rows: DataFrame) -> list[Row]:
-    """Rows, few of them. Raises InputError where the predicate fails for a record, as a cast may."""
+    """Rows, few of them. Raises InputError where the predicate fails for a record, as a cast
+    may."""
     try:
         return rows.collect()
     except SPARK_FAILURES as error:
@@ -79,21 +98,28 @@ def _collected(rows: DataFrame) -> list[Row]:
 
 
 def of_replay(topic: str, where: str, replay: str) -> Selection:
-    """The records of a topic that a predicate picks, each with the headers of a replay behind its own."""
+    """The records of a topic that a predicate picks, each with the headers of a replay behind its
+    own."""
     # Records of other topics are not shown to the predicate, which may fail for them.
     return lambda rows: _with_headers(rows.where(F.col("topic") == topic).where(where), replay)
 
 
-def of_picked(spark: SparkSession, picked: Sequence[tuple[str, int, int, int]], replay: str) -> Selection:
-    """Records by their places (topic, partition, generation, offset), each with the headers of a replay behind its
-    own."""
-    schema = "picked_topic string, picked_partition int, picked_generation int, picked_offset bigint"
+def of_picked(
+    spark: SparkSession, picked: Sequence[tuple[str, int, int, int]], replay: str
+) -> Selection:
+    """Records by their places (topic, partition, generation, offset), each with the headers of a
+    replay behind its own."""
+    schema = (
+        "picked_topic string, picked_partition int, picked_generation int, picked_offset bigint"
+    )
     places = spark.createDataFrame(list(picked), schema)
     same = [F.col(name) == F.col(f"picked_{name}") for name in ("topic", "partition", "offset")]
     generation = F.expr(_GENERATION) == F.col("picked_generation")
 
     def select(rows: DataFrame) -> DataFrame:
-        return _with_headers(rows.join(F.broadcast(places), [*same, generation], "left_semi"), replay)
+        return _with_headers(
+            rows.join(F.broadcast(places), [*same, generation], "left_semi"), replay
+        )
 
     return select
 
@@ -103,7 +129,9 @@ def _with_headers(rows: DataFrame, replay: str) -> DataFrame:
         f"named_struct('key', '{name}', 'value', CAST({value} AS BINARY))"
         for name, value in ((REPLAY_HEADER, f"'{replay}'"), (SOURCE_HEADER, f"to_json({_PLACE})"))
     )
-    return rows.withColumn("headers", F.expr(f"concat(coalesce(headers, {_NO_HEADERS}), array({mine}))"))
+    return rows.withColumn(
+        "headers", F.expr(f"concat(coalesce(headers, {_NO_HEADERS}), array({mine}))")
+    )
 
 
 def builtin_functions(spark: SparkSession) -> Callable[[str], bool]:

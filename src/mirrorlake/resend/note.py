@@ -1,8 +1,10 @@
-"""What a resend is, as `changes` has it before its first record: another call goes on by that. Pure.
+"""What a resend is, as `changes` has it before its first record: another call goes on by that.
+Pure.
 
-A resend is produced as a flow is, under a name that no flow of a topology file can have: `replay:<id>:east->west`. What
-is behind the arrow is the cluster that it writes to, as with flows, so queries about a target find it; what is in front
-is no cluster, so none takes it for a flow that mirrors one.
+A resend is produced as a flow is, under a name that no flow of a topology file can have:
+`replay:<id>:east->west`. What is behind the arrow is the cluster that it writes to, as with flows,
+so queries about a target find it; what is in front is no cluster, so none takes it for a flow that
+mirrors one.
 """
 
 import json
@@ -26,9 +28,10 @@ Picked = tuple[int, int, int]
 class Part:
     """What is sent of one source topic, to which target topic.
 
-    `ranges` are the offsets (inclusive) within which it lies, one for each generation of a partition; their counts are
-    of the records that are sent. `began` are the log ends of the target's partitions before the first record. `picked`
-    are the records one by one, where they are few and nothing else tells which they are.
+    `ranges` are the offsets (inclusive) within which it lies, one for each generation of a
+    partition; their counts are of the records that are sent. `began` are the log ends of the
+    target's partitions before the first record. `picked` are the records one by one, where they are
+    few and nothing else tells which they are.
     """
 
     topic: str
@@ -45,7 +48,8 @@ class Part:
 
 @dataclass(frozen=True)
 class Resend:
-    """One resend: what was asked for, from which cluster's stage, to which cluster, by its alias and its own id.
+    """One resend: what was asked for, from which cluster's stage, to which cluster, by its alias
+    and its own id.
 
     `time_zone` is that of the session in which texts of the predicate were read as times.
     """
@@ -61,7 +65,8 @@ class Resend:
 
     @property
     def name(self) -> str:
-        """What it is called where flows are: in the map, in `changes`, and by its group at the target."""
+        """What it is called where flows are: in the map, in `changes`, and by its group at the
+        target."""
         return f"{self.kind}:{self.id}:{self.source}->{self.target}"
 
     @property
@@ -81,16 +86,29 @@ class Resend:
 
     def began(self) -> list[Change]:
         """Rows of `changes` that say all of it, one a part."""
-        common = {"request": dict(self.request), "target_id": self.target_id, "time_zone": self.time_zone}
+        common = {
+            "request": dict(self.request),
+            "target_id": self.target_id,
+            "time_zone": self.time_zone,
+        }
         return [
-            Change(self.kind, part.target_topic, None, json.dumps({**common, **_part_document(part)}), "begun")
+            Change(
+                self.kind,
+                part.target_topic,
+                None,
+                json.dumps({**common, **_part_document(part)}),
+                "begun",
+            )
             for part in self.parts
         ]
 
     def ended(self, records: Mapping[str, int]) -> list[Change]:
-        """Rows of `changes` that say that it is over; `records` are those at the target, by target topic."""
+        """Rows of `changes` that say that it is over; `records` are those at the target, by target
+        topic."""
         return [
-            Change(self.kind, part.target_topic, None, f"records={records.get(part.target_topic, 0)}")
+            Change(
+                self.kind, part.target_topic, None, f"records={records.get(part.target_topic, 0)}"
+            )
             for part in self.parts
         ]
 
@@ -125,7 +143,8 @@ def _part_document(part: Part) -> dict[str, Any]:
 
 
 def read_notes(rows: Iterable[Mapping[str, Any]]) -> list[Resend]:
-    """Resends from their rows of `changes`: `flow`, `resource` and `after`. Raises LakeError for what says none."""
+    """Resends from their rows of `changes`: `flow`, `resource` and `after`. Raises LakeError for
+    what says none."""
     parts: dict[str, list[tuple[Part, Mapping[str, Any]]]] = defaultdict(list)
     for row in rows:
         try:
@@ -136,7 +155,8 @@ def read_notes(rows: Iterable[Mapping[str, Any]]) -> list[Resend]:
             part = Part(note["topic"], row["resource"], ranges, tuple(note["began"]), picked)
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise LakeError(
-                f"what `changes` says of {row['flow']} cannot be read ({error}); a newer mirrorlake may have written it"
+                f"what `changes` says of {row['flow']} cannot be read ({error}); a newer "
+                "mirrorlake may have written it"
             ) from error
         parts[row["flow"]].append((part, note))
     return [_resend(name, items) for name, items in parts.items()]
@@ -155,15 +175,20 @@ def _resend(name: str, items: Sequence[tuple[Part, Mapping[str, Any]]]) -> Resen
     )
 
 
-def first_of(ranges: Iterable[StagedRange], max_records: int) -> tuple[list[StagedRange], StagedRange | None]:
-    """The ranges that hold the first `most` of their records, in the order of partition, generation and offset.
+def first_of(
+    ranges: Iterable[StagedRange], max_records: int
+) -> tuple[list[StagedRange], StagedRange | None]:
+    """The ranges that hold the first `most` of their records, in the order of partition, generation
+    and offset.
 
-    The second is the last of them where only a part of it belongs there: its count says how many records, and where the
-    last of these is has to be looked up.
+    The second is the last of them where only a part of it belongs there: its count says how many
+    records, and where the last of these is has to be looked up.
     """
     kept: list[StagedRange] = []
     left = max_records
-    for staged_range in sorted(ranges, key=lambda staged_range: (staged_range.partition, staged_range.generation)):
+    for staged_range in sorted(
+        ranges, key=lambda staged_range: (staged_range.partition, staged_range.generation)
+    ):
         if staged_range.record_count > left:
             return kept, staged_range._replace(record_count=left) if left else None
         kept.append(staged_range)
@@ -171,12 +196,24 @@ def first_of(ranges: Iterable[StagedRange], max_records: int) -> tuple[list[Stag
     return kept, None
 
 
-def same_request(resends: Iterable[Resend], source: str, target: str, request: Mapping[str, Any]) -> Resend | None:
-    """The one of some that was asked for in the same words, between the same clusters; None where there is none."""
+def same_request(
+    resends: Iterable[Resend], source: str, target: str, request: Mapping[str, Any]
+) -> Resend | None:
+    """The one of some that was asked for in the same words, between the same clusters; None where
+    there is none."""
     wanted = (source, target, dict(request))
-    return next((resend for resend in resends if (resend.source, resend.target, dict(resend.request)) == wanted), None)
+    return next(
+        (
+            resend
+            for resend in resends
+            if (resend.source, resend.target, dict(resend.request)) == wanted
+        ),
+        None,
+    )
 
 
 def with_began(resend: Resend, ends: Mapping[str, tuple[int, ...]]) -> Resend:
     """The same with the log ends of target topics."""
-    return replace(resend, parts=tuple(replace(part, began=ends[part.target_topic]) for part in resend.parts))
+    return replace(
+        resend, parts=tuple(replace(part, began=ends[part.target_topic]) for part in resend.parts)
+    )

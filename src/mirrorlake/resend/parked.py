@@ -1,5 +1,6 @@
-"""A replay of what is parked: records that a target refused once, sent to the flow's own topics when its limits were
-raised. They come out of order: what was behind them in their partitions is at the target already."""
+"""A replay of what is parked: records that a target refused once, sent to the flow's own topics
+when its limits were raised. They come out of order: what was behind them in their partitions is at
+the target already."""
 
 import threading
 from collections import defaultdict
@@ -33,9 +34,11 @@ _SENT = (
 
 @dataclass(frozen=True)
 class ParkedReplayRequest:
-    """What of a flow is asked for: parked records of one topic, named as at the source, or of all (None).
+    """What of a flow is asked for: parked records of one topic, named as at the source, or of all
+    (None).
 
-    One that has begun goes on first, whatever its topic: two at a time would both send what neither has noted yet.
+    One that has begun goes on first, whatever its topic: two at a time would both send what neither
+    has noted yet.
     """
 
     flow: ResolvedFlow
@@ -51,7 +54,9 @@ class ParkedReplayRequest:
 class ParkedReplay:
     """One replay of parked records over a lake that was opened by its topology file."""
 
-    def __init__(self, lake: Lake, connections: Connections, stage: StageFiles, asked: ParkedReplayRequest) -> None:
+    def __init__(
+        self, lake: Lake, connections: Connections, stage: StageFiles, asked: ParkedReplayRequest
+    ) -> None:
         self._lake, self._connections, self._asked = lake, connections, asked
         self._steps = Steps(lake, connections, stage, asked.flow.target)
 
@@ -63,22 +68,27 @@ class ParkedReplay:
             steps.check_can_go_on(known)
             return Planned(known, continued=True)
         rows = self._lake.ask("parked_waiting", flow=flow.name)
-        parts = parts_of(flow.source, [row for row in rows if self._asked.topic in (None, row["topic"])])
+        parts = parts_of(
+            flow.source, [row for row in rows if self._asked.topic in (None, row["topic"])]
+        )
         there = steps.admin.topics()
         for part in parts:
             if part.target_topic not in there:
                 raise InputError(
-                    f"topic {part.target_topic} of cluster {flow.target} is not there; let the flow make it"
+                    f"topic {part.target_topic} of cluster {flow.target} is not there; let the "
+                    "flow make it"
                 )
         number, target_id = new_id(datetime.now(timezone.utc)), steps.admin.cluster_id()
-        resend = Resend("replay", number, flow.source, flow.target, target_id, self._asked.request, parts)
+        resend = Resend(
+            "replay", number, flow.source, flow.target, target_id, self._asked.request, parts
+        )
         return Planned(resend, (), False, known)
 
     def run(
         self, stop: threading.Event, rate: int | None, report: Callable[[BatchReport], None]
     ) -> tuple[Planned, Outcome]:
-        """Send what the target takes now; what it refuses again stays parked. Goes on where the same replay was ended
-        by a kill. Raises InputError, LeaseTaken, ReplicationError."""
+        """Send what the target takes now; what it refuses again stays parked. Goes on where the
+        same replay was ended by a kill. Raises InputError, LeaseTaken, ReplicationError."""
         flow = self._asked.flow
         lease = Lease(self._lake, f"replay of what flow {flow.name} has parked")
         lease.take()
@@ -106,7 +116,9 @@ class ParkedReplay:
         """Say in `parked` which ones were sent; twice changes nothing."""
         rows = sent_of(resend, self._lake.ask("resent_segments", flow=resend.name))
         if rows:
-            self._lake.change("note_parked_sent", {"sent": Frame(_SENT, rows)}, flow=self._asked.flow.name)
+            self._lake.change(
+                "note_parked_sent", {"sent": Frame(_SENT, rows)}, flow=self._asked.flow.name
+            )
         return ExtrasDone()
 
 
@@ -114,7 +126,9 @@ def parts_of(source: str, rows: Iterable[dict[str, Any]]) -> tuple[Part, ...]:
     """Rows of `parked`, in the order of offsets, as parts of a resend."""
     places: dict[tuple[str, str], list[Picked]] = defaultdict(list)
     for row in rows:
-        places[row["topic"], row["target_topic"]].append((row["partition"], row["generation"], row["offset"]))
+        places[row["topic"], row["target_topic"]].append(
+            (row["partition"], row["generation"], row["offset"])
+        )
     return tuple(
         Part(topic, target, _ranges(source, topic, picked), picked=tuple(picked))
         for (topic, target), picked in sorted(places.items())
@@ -125,14 +139,24 @@ def _ranges(source: str, topic: str, picked: Sequence[Picked]) -> tuple[StagedRa
     offsets: dict[tuple[int, int], list[int]] = defaultdict(list)
     for partition, generation, offset in picked:
         offsets[partition, generation].append(offset)
-    return tuple(StagedRange(source, topic, *key, min(of), max(of), len(of)) for key, of in sorted(offsets.items()))
+    return tuple(
+        StagedRange(source, topic, *key, min(of), max(of), len(of))
+        for key, of in sorted(offsets.items())
+    )
 
 
-def sent_of(resend: Resend, segments: Iterable[dict[str, Any]]) -> list[tuple[str, int, int, int, str]]:
-    """Of the records of a resend that are in its map: topic, partition, generation, offset and target topic."""
+def sent_of(
+    resend: Resend, segments: Iterable[dict[str, Any]]
+) -> list[tuple[str, int, int, int, str]]:
+    """Of the records of a resend that are in its map: topic, partition, generation, offset and
+    target topic."""
     mapped: dict[PartitionGeneration, set[int]] = defaultdict(set)
     for row in segments:
-        offsets = range(row["source_first"], row["source_first"] + row["record_count"] * row["stride"], row["stride"])
+        offsets = range(
+            row["source_first"],
+            row["source_first"] + row["record_count"] * row["stride"],
+            row["stride"],
+        )
         mapped[PartitionGeneration.from_row(row)].update(offsets)
     return [
         (part.topic, partition, generation, offset, part.target_topic)

@@ -1,7 +1,8 @@
 """Whether a predicate picks the same records however often it is asked. Pure.
 
-A replay that is killed asks it again, and what is at the target already is told by offsets: another answer would write
-a record twice, or leave one out. So whatever may answer otherwise is refused, by name.
+A replay that is killed asks it again, and what is at the target already is told by offsets: another
+answer would write a record twice, or leave one out. So whatever may answer otherwise is refused, by
+name.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,11 +18,35 @@ from mirrorlake.errors import InputError, first_line
 CHANGING = frozenset(
     {
         *("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle"),
-        *("now", "current_timestamp", "current_date", "curdate", "current_time", "localtimestamp", "getdate"),
+        *(
+            "now",
+            "current_timestamp",
+            "current_date",
+            "curdate",
+            "current_time",
+            "localtimestamp",
+            "getdate",
+        ),
         *("current_timezone", "monotonically_increasing_id", "spark_partition_id", "_metadata"),
         *("input_file_name", "input_file_block_start", "input_file_block_length"),
-        *("current_user", "user", "session_user", "current_catalog", "current_database", "current_schema", "version"),
-        *("java_method", "reflect", "try_reflect", "is_account_group_member", "is_member", "secret", "try_secret"),
+        *(
+            "current_user",
+            "user",
+            "session_user",
+            "current_catalog",
+            "current_database",
+            "current_schema",
+            "version",
+        ),
+        *(
+            "java_method",
+            "reflect",
+            "try_reflect",
+            "is_account_group_member",
+            "is_member",
+            "secret",
+            "try_secret",
+        ),
     }
 )
 #: Functions that are about now only where they have no argument.
@@ -40,15 +65,25 @@ def check_predicate(where: str, is_known: Callable[[str], bool]) -> None:
     """
     tree = _parsed(where)
     if changing := next(_changing(where), None):
-        raise InputError(f"the predicate: {changing} does not give the same answer each time; name the value instead")
-    for kind, what in ((exp.Query, "a query"), (exp.AggFunc, "an aggregate"), (exp.Window, "a window")):
+        raise InputError(
+            f"the predicate: {changing} does not give the same answer each time; name the value "
+            "instead"
+        )
+    for kind, what in (
+        (exp.Query, "a query"),
+        (exp.AggFunc, "an aggregate"),
+        (exp.Window, "a window"),
+    ):
         if (node := tree.find(kind)) is not None:
-            raise InputError(f"the predicate: {_text(node)} is {what}; it may only look at the columns of one record")
+            raise InputError(
+                f"the predicate: {_text(node)} is {what}; it may only look at the columns of one "
+                "record"
+            )
     for call in tree.find_all(exp.Anonymous):
         if call.name.lower().startswith("ai_") or not is_known(call.name.lower()):
             raise InputError(
-                f"the predicate: {call.name} is no function of Spark's own, or asks another service, so whether it "
-                "gives the same answer each time is not known"
+                f"the predicate: {call.name} is no function of Spark's own, or asks another "
+                "service, so whether it gives the same answer each time is not known"
             )
 
 
@@ -59,17 +94,31 @@ def _parsed(where: str) -> exp.Expr:
         raise InputError(f"the predicate cannot be read: {first_line(error)}") from error
     tree = statements[0] if len(statements) == 1 else None
     others = [] if tree is None else [key for key, value in tree.args.items() if value]
-    if not isinstance(tree, exp.Select) or set(others) - {"expressions", "from_", "from", "where", "kind"}:
-        raise InputError("the predicate: give a condition as it stands behind WHERE, and nothing more")
+    if not isinstance(tree, exp.Select) or set(others) - {
+        "expressions",
+        "from_",
+        "from",
+        "where",
+        "kind",
+    }:
+        raise InputError(
+            "the predicate: give a condition as it stands behind WHERE, and nothing more"
+        )
     predicate: exp.Expr = tree.args["where"].this
     return predicate
 
 
 def _changing(where: str) -> Iterator[str]:
-    """What may answer otherwise the next time. By words: however a function is called, its name is one."""
-    tokens = [token for token in Databricks().tokenize(where) if token.token_type is not TokenType.BREAK]
+    """What may answer otherwise the next time. By words: however a function is called, its name is
+    one."""
+    tokens = [
+        token for token in Databricks().tokenize(where) if token.token_type is not TokenType.BREAK
+    ]
     for at, token in enumerate(tokens):
-        word, following = token.text.lower(), [follower.text for follower in tokens[at + 1 : at + 3]]
+        word, following = (
+            token.text.lower(),
+            [follower.text for follower in tokens[at + 1 : at + 3]],
+        )
         if token.token_type is TokenType.STRING:
             before = tokens[at - 1].text.lower() if at else ""
             if before in _LITERALS and word.strip() in _WORDS_OF_NOW:

@@ -1,7 +1,9 @@
-"""Predicates of private replays, which are in no table: what picks a person's records may be the person's own data.
+"""Predicates of private replays, which are in no table: what picks a person's records may be the
+person's own data.
 
-While such a replay has not ended, a file beside the lake's checkpoints has the SHA-256 of its predicate, so that the
-same command goes on with it and another one does not; the file goes when the replay ends.
+While such a replay has not ended, a file beside the lake's checkpoints has the SHA-256 of its
+predicate, so that the same command goes on with it and another one does not; the file goes when the
+replay ends.
 """
 
 import hashlib
@@ -37,8 +39,9 @@ class PrivateWords:
                 if start_over:
                     return resend
                 raise InputError(
-                    f"{resend.name} has not ended, and whether it was asked for with this predicate is not known any "
-                    f"more, since {self._folder / resend.id} is gone: start over with --start-over"
+                    f"{resend.name} has not ended, and whether it was asked for with this "
+                    f"predicate is not known any more, since {self._folder / resend.id} is gone: "
+                    "start over with --start-over"
                 ) from error
             if known == _digest(where):
                 return resend

@@ -1,4 +1,5 @@
-"""A replay: staged records of a topic that a predicate picks, sent to another topic, or once more to the same."""
+"""A replay: staged records of a topic that a predicate picks, sent to another topic, or once more
+to the same."""
 
 import threading
 from collections.abc import Callable
@@ -27,11 +28,11 @@ EXAMPLES = 5
 
 @dataclass(frozen=True)
 class ReplayRequest:
-    """What a replay is asked for: records of `topic`, as staged from the cluster `source`, that `where` picks, or the
-    first `max_records` of them, to the topic `to` of the cluster `target`.
+    """What a replay is asked for: records of `topic`, as staged from the cluster `source`, that
+    `where` picks, or the first `max_records` of them, to the topic `to` of the cluster `target`.
 
-    `into_mirror` lets `to` be a topic that a flow writes to; `start_over` begins a new replay though one that was asked
-    for in the same words has not ended.
+    `into_mirror` lets `to` be a topic that a flow writes to; `start_over` begins a new replay
+    though one that was asked for in the same words has not ended.
     """
 
     source: str
@@ -46,7 +47,8 @@ class ReplayRequest:
 
     @property
     def request(self) -> dict[str, Any]:
-        """What the same replay is known by, as it is noted. Of private ones `PrivateWords` knows the predicates."""
+        """What the same replay is known by, as it is noted. Of private ones `PrivateWords` knows
+        the predicates."""
         where = None if self.private else self.where
         return {"topic": self.topic, "where": where, "to": self.to, "max_records": self.max_records}
 
@@ -54,13 +56,16 @@ class ReplayRequest:
 class Replay:
     """One replay over a lake that was opened by its topology file."""
 
-    def __init__(self, lake: Lake, connections: Connections, stage: StageFiles, asked: ReplayRequest) -> None:
+    def __init__(
+        self, lake: Lake, connections: Connections, stage: StageFiles, asked: ReplayRequest
+    ) -> None:
         self._lake, self._connections, self._asked = lake, connections, asked
         self._steps = Steps(lake, connections, stage, asked.target)
         self._words = PrivateWords(lake.checkpoints)
 
     def plan(self, examples: int = 0) -> Planned:
-        """What would be sent, with the first records as examples. Raises InputError for what is not to be done."""
+        """What would be sent, with the first records as examples. Raises InputError for what is not
+        to be done."""
         asked, steps = self._asked, self._steps
         topics.check_name(asked.to)
         check_predicate(asked.where, builtin_functions(self._lake.spark))
@@ -71,34 +76,48 @@ class Replay:
         known = self._known()
         if known is not None and not asked.start_over:
             steps.check_can_go_on(known, zone)
-            return Planned(known, makes, True, examples=matches.examples(examples) if examples else [])
+            return Planned(
+                known, makes, True, examples=matches.examples(examples) if examples else []
+            )
         ranges = matches.ranges()
         if asked.max_records is not None:
             ranges = matches.first(ranges, asked.max_records)
-        number, parts = new_id(datetime.now(timezone.utc)), (Part(asked.topic, asked.to, tuple(ranges)),)
-        resend = Resend("replay", number, asked.source, asked.target, target_id, asked.request, parts, zone)
+        number, parts = (
+            new_id(datetime.now(timezone.utc)),
+            (Part(asked.topic, asked.to, tuple(ranges)),),
+        )
+        resend = Resend(
+            "replay", number, asked.source, asked.target, target_id, asked.request, parts, zone
+        )
         shown = min(examples, resend.records)
         return Planned(resend, makes, False, known, matches.examples(shown) if shown else [])
 
     def _known(self) -> Resend | None:
-        """The same replay, where it has begun and not ended. Raises InputError where that cannot be known."""
+        """The same replay, where it has begun and not ended. Raises InputError where that cannot be
+        known."""
         begun = self._steps.find_all("replay", self._asked.source, self._asked.request)
         if self._asked.private:
             return self._words.same(begun, self._asked.where, self._asked.start_over)
         return begun[0] if begun else None
 
     def _target(self) -> tuple[TopicInfo, ...]:
-        """The target topic, where it is to be made. Raises InputError where it is not to be written to."""
+        """The target topic, where it is to be made. Raises InputError where it is not to be written
+        to."""
         asked, steps = self._asked, self._steps
         with steps.stage.reading() as index:
             partitions = index.topics(asked.source).get(asked.topic, {}).keys()
         if not partitions:
-            raise InputError(f"the lake has no records of topic {asked.topic} of cluster {asked.source}")
-        written = topics.written_by_flows(self._connections.topology, asked.target, steps.staged_topics())
+            raise InputError(
+                f"the lake has no records of topic {asked.topic} of cluster {asked.source}"
+            )
+        written = topics.written_by_flows(
+            self._connections.topology, asked.target, steps.staged_topics()
+        )
         if asked.to in written and not asked.into_mirror:
             raise InputError(
-                f"flow {written[asked.to]} writes to topic {asked.to} of cluster {asked.target}, where replayed "
-                "records would come out of order, and twice; name another topic, or say --into-mirror"
+                f"flow {written[asked.to]} writes to topic {asked.to} of cluster {asked.target}, "
+                "where replayed records would come out of order, and twice; name another topic, "
+                "or say --into-mirror"
             )
         state = steps.event_log.states.newest(asked.source).get(asked.topic)
         made = topics.Stated(steps.admin).topic(asked.to, state, max(partitions) + 1, {})
@@ -109,7 +128,8 @@ class Replay:
     def run(
         self, stop: threading.Event, rate: int | None, report: Callable[[BatchReport], None]
     ) -> tuple[Planned, Outcome]:
-        """Send; goes on where the same replay was ended by a kill. Raises InputError, LeaseTaken, ReplicationError."""
+        """Send; goes on where the same replay was ended by a kill. Raises InputError, LeaseTaken,
+        ReplicationError."""
         asked = self._asked
         lease = Lease(self._lake, f"replay of {asked.topic} to {asked.to} on {asked.target}")
         lease.take()
@@ -119,12 +139,17 @@ class Replay:
             if not planned.resend.records:
                 return planned, Outcome(complete=True)
             sending = Sending(
-                of_replay(asked.topic, asked.where, number), (REPLAY_HEADER, number.encode()), rate, report
+                of_replay(asked.topic, asked.where, number),
+                (REPLAY_HEADER, number.encode()),
+                rate,
+                report,
             )
             if asked.private and not planned.continued:
                 self._words.note(number, asked.where)
             planned, outcome = self._steps.carry_out(planned, sending, stop)
-            self._words.delete_except({resend.id for resend in read_notes(self._lake.ask("resends", kind="replay"))})
+            self._words.delete_except(
+                {resend.id for resend in read_notes(self._lake.ask("resends", kind="replay"))}
+            )
             return planned, outcome
         finally:
             lease.release()

@@ -1,4 +1,5 @@
-"""A restore: topics as the stage has them, or had them below a cut, on a cluster that has nothing in them."""
+"""A restore: topics as the stage has them, or had them below a cut, on a cluster that has nothing
+in them."""
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -46,8 +47,9 @@ NEEDED = ("max.message.bytes",)
 
 @dataclass(frozen=True)
 class Moment:
-    """A time of the source: up to where each topic had come, and how it was. `unproven` are topics of which nobody
-    noted what it takes to say that no transaction of the source is restored in part."""
+    """A time of the source: up to where each topic had come, and how it was. `unproven` are topics
+    of which nobody noted what it takes to say that no transaction of the source is restored in
+    part."""
 
     ends: Ends
     states: Mapping[str, TopicState]
@@ -56,12 +58,13 @@ class Moment:
 
 @dataclass(frozen=True)
 class RestoreRequest:
-    """What a restore is asked for: the topics of the cluster `source` that one of the patterns matches, named by a
-    policy (as in a flow), to the cluster `target`, which may be the same one.
+    """What a restore is asked for: the topics of the cluster `source` that one of the patterns
+    matches, named by a policy (as in a flow), to the cluster `target`, which may be the same one.
 
-    `words` tell one cut from another, so that the same restore is known when it is asked for again; `start_over` begins
-    a new one all the same. `compacted` restores the last value of each key only. `extras` are some of `extras.ALL`, and
-    `until_ms` is the time as of which they are, None for now; neither tells one restore from another.
+    `words` tell one cut from another, so that the same restore is known when it is asked for again;
+    `start_over` begins a new one all the same. `compacted` restores the last value of each key
+    only. `extras` are some of `extras.ALL`, and `until_ms` is the time as of which they are, None
+    for now; neither tells one restore from another.
     """
 
     source: str
@@ -77,13 +80,21 @@ class RestoreRequest:
     @property
     def request(self) -> dict[str, Any]:
         """What the same restore is known by."""
-        return {"topics": list(self.topics), "rename": self.rename, "compacted": self.compacted, **self.words}
+        return {
+            "topics": list(self.topics),
+            "rename": self.rename,
+            "compacted": self.compacted,
+            **self.words,
+        }
 
 
 class Restore:
-    """One restore over a lake that was opened by its topology file. The source is not asked for anything."""
+    """One restore over a lake that was opened by its topology file. The source is not asked for
+    anything."""
 
-    def __init__(self, lake: Lake, connections: Connections, stage: StageFiles, asked: RestoreRequest) -> None:
+    def __init__(
+        self, lake: Lake, connections: Connections, stage: StageFiles, asked: RestoreRequest
+    ) -> None:
         self._lake, self._connections, self._asked = lake, connections, asked
         self._steps = Steps(lake, connections, stage, asked.target)
         settings = Flow(policy=asked.rename)
@@ -108,13 +119,14 @@ class Restore:
         return Moment(ends, self._steps.event_log.states.newest(self._asked.source, fresh=True))
 
     def as_of(self, until_ms: int) -> Moment:
-        """What the lake had of the source at a time, and of what came later what is stamped with a time up to it. A
-        transaction of the source is there as a whole or not at all."""
+        """What the lake had of the source at a time, and of what came later what is stamped with a
+        time up to it. A transaction of the source is there as a whole or not at all."""
         source, reader = self._asked.source, self._lake.now
         held = staged_as_of(reader, source, until_ms)
         with self._steps.stage.reading() as index:
             ends = ends_as_of(
-                index.topics(source), {key: (staged_end.generation, staged_end.end) for key, staged_end in held.items()}
+                index.topics(source),
+                {key: (staged_end.generation, staged_end.end) for key, staged_end in held.items()},
             )
         unproven = frozenset(key[0] for key, staged_end in held.items() if not staged_end.whole)
         staged = {key[0] for key, staged_end in held.items() if staged_end.newest_ms is not None}
@@ -136,27 +148,39 @@ class Restore:
             staged = index.topics(asked.source)
             ranges = ranges_below(asked.source, staged, self.begun, moment.ends)
             heartbeats = self._heartbeats({*staged, *moment.states}, staged)
-        ranges = {topic: items for topic, items in ranges.items() if items or topic in moment.states}
-        ranges = self._counted({topic: items for topic, items in ranges.items() if self._wants(topic, heartbeats)})
-        empty = [topic for topic in moment.states if self._wants(topic, heartbeats) and topic not in ranges]
+        ranges = {
+            topic: items for topic, items in ranges.items() if items or topic in moment.states
+        }
+        ranges = self._counted(
+            {topic: items for topic, items in ranges.items() if self._wants(topic, heartbeats)}
+        )
+        empty = [
+            topic
+            for topic in moment.states
+            if self._wants(topic, heartbeats) and topic not in ranges
+        ]
         parts = tuple(
             Part(topic, self._naming.target_topic(topic), tuple(ranges.get(topic, ())))
             for topic in sorted([*ranges, *empty])
         )
         if not parts:
             raise InputError(
-                f"the lake has no topic of cluster {asked.source} that {' or '.join(asked.topics)} matches"
+                f"the lake has no topic of cluster {asked.source} that {' or '.join(asked.topics)} "
+                "matches"
             )
         makes = self._check(parts, moment.states)
         number, target_id = new_id(datetime.now(timezone.utc)), steps.admin.cluster_id()
-        resend = Resend("restore", number, asked.source, asked.target, target_id, asked.request, parts)
+        resend = Resend(
+            "restore", number, asked.source, asked.target, target_id, asked.request, parts
+        )
         unproven = sorted(topic for topic in moment.unproven if topic in resend.names)
         return Planned(resend, makes, False, known, warnings=tuple(map(_unproven, unproven)))
 
     def _heartbeats(
         self, topics: Collection[str], staged: Mapping[str, Mapping[int, PartitionRanges]]
     ) -> frozenset[str]:
-        """Those of some topics that hold heartbeats, by the first record that is staged of each of their partitions."""
+        """Those of some topics that hold heartbeats, by the first record that is staged of each of
+        their partitions."""
         named = {name for name in topics if may_be_heartbeats(name)}
         firsts = [
             (name, partition, first.first, first.generation)
@@ -168,11 +192,16 @@ class Restore:
         frames, alias = {"offsets": Frame(_OFFSETS, firsts)}, self._asked.source
         for row in self._lake.ask("staged_rows", frames, source_cluster=alias) if firsts else ():
             records_by_topic[row["topic"]].append((row["key"], row["value"]))
-        return frozenset(name for name, records in records_by_topic.items() if are_heartbeats(records, name))
+        return frozenset(
+            name for name, records in records_by_topic.items() if are_heartbeats(records, name)
+        )
 
     def _wants(self, topic: str, heartbeats: Collection[str]) -> bool:
-        """Whether a topic is asked for, and is one of people's: ours and Kafka's own are made by who needs them."""
-        own = topic in heartbeats or is_internal(topic, self._naming.settings.replication_policy_separator)
+        """Whether a topic is asked for, and is one of people's: ours and Kafka's own are made by
+        who needs them."""
+        own = topic in heartbeats or is_internal(
+            topic, self._naming.settings.replication_policy_separator
+        )
         return not own and matches_any(self._asked.topics, topic)
 
     def _counted(self, ranges: Mapping[str, list[StagedRange]]) -> dict[str, list[StagedRange]]:
@@ -183,10 +212,15 @@ class Restore:
         if self._asked.compacted:
             counts = self._compaction(asked).counts()
         else:
-            counts = {PartitionGeneration.from_row(row): row["record_count"] for row in self._staged(asked)}
+            counts = {
+                PartitionGeneration.from_row(row): row["record_count"]
+                for row in self._staged(asked)
+            }
         return {
             topic: [
-                staged_range._replace(record_count=counts.get(PartitionGeneration(*staged_range[1:4]), 0))
+                staged_range._replace(
+                    record_count=counts.get(PartitionGeneration(*staged_range[1:4]), 0)
+                )
                 for staged_range in items
             ]
             for topic, items in ranges.items()
@@ -194,23 +228,33 @@ class Restore:
 
     def _staged(self, ranges: Sequence[StagedRange]) -> Sequence[Mapping[str, Any]]:
         """What the stage holds within ranges."""
-        asked = [(*staged_range[1:4], staged_range.first, staged_range.last) for staged_range in ranges]
-        return self._lake.ask("staged_within", {"ranges": Frame(_RANGES, asked)}, cluster=self._asked.source)
+        asked = [
+            (*staged_range[1:4], staged_range.first, staged_range.last) for staged_range in ranges
+        ]
+        return self._lake.ask(
+            "staged_within", {"ranges": Frame(_RANGES, asked)}, cluster=self._asked.source
+        )
 
     def reached(self, resend: Resend) -> list[dict[str, Any]]:
-        """Up to where each partition is restored: the offset at the source behind its last record, and between which
-        times its records lie, ms."""
+        """Up to where each partition is restored: the offset at the source behind its last record,
+        and between which times its records lie, ms."""
         rows = self._staged(resend.ranges) if resend.ranges else ()
         by_partition: dict[TopicAndPartition, dict[str, Any]] = {}
-        for row in sorted(rows, key=lambda row: (row["topic"], row["partition"], row["generation"])):
+        for row in sorted(
+            rows, key=lambda row: (row["topic"], row["partition"], row["generation"])
+        ):
             key = row["topic"], row["partition"]
-            oldest = min(row["oldest_ms"], by_partition[key]["oldest_ms"] if key in by_partition else row["oldest_ms"])
+            oldest = min(
+                row["oldest_ms"],
+                by_partition[key]["oldest_ms"] if key in by_partition else row["oldest_ms"],
+            )
             by_partition[key] = {
                 **dict(zip(("topic", "partition"), key, strict=True)),
                 "end": row["last_offset"] + 1,
                 "oldest_ms": oldest,
                 "newest_ms": max(
-                    row["newest_ms"], by_partition[key]["newest_ms"] if key in by_partition else row["newest_ms"]
+                    row["newest_ms"],
+                    by_partition[key]["newest_ms"] if key in by_partition else row["newest_ms"],
                 ),
             }
         return list(by_partition.values())
@@ -220,13 +264,19 @@ class Restore:
         return self._extras.plan(resend, self.begun, self._oldest(resend))
 
     def _carry_out_extras(self, resend: Resend) -> ExtrasDone:
-        return self._extras.carry_out(resend, self.begun, self._oldest(resend)) if self._asked.extras else ExtrasDone()
+        return (
+            self._extras.carry_out(resend, self.begun, self._oldest(resend))
+            if self._asked.extras
+            else ExtrasDone()
+        )
 
     @property
     def _extras(self) -> Extras:
         until_ms = ALWAYS if self._asked.until_ms is None else self._asked.until_ms
         event_log = self._steps.event_log
-        return Extras(self._lake, self._connections, event_log, self._naming, self._asked.extras, until_ms)
+        return Extras(
+            self._lake, self._connections, event_log, self._naming, self._asked.extras, until_ms
+        )
 
     def _oldest(self, resend: Resend) -> dict[str, int]:
         oldest: dict[str, int] = {}
@@ -238,10 +288,15 @@ class Restore:
         folder = self._lake.checkpoints / "restore" / f"{self._asked.source}-{self._asked.target}"
         return Compaction(self._lake, ranges, folder)
 
-    def _check(self, parts: tuple[Part, ...], states: Mapping[str, TopicState]) -> tuple[TopicInfo, ...]:
-        """The target topics that are to be made. Raises InputError where one cannot be, or is not empty."""
+    def _check(
+        self, parts: tuple[Part, ...], states: Mapping[str, TopicState]
+    ) -> tuple[TopicInfo, ...]:
+        """The target topics that are to be made. Raises InputError where one cannot be, or is not
+        empty."""
         there = self._steps.admin.topics()
-        written = topics.written_by_flows(self._connections.topology, self._asked.target, self._steps.staged_topics())
+        written = topics.written_by_flows(
+            self._connections.topology, self._asked.target, self._steps.staged_topics()
+        )
         stated = topics.Stated(self._steps.admin)
         makes, present, names = [], {}, set()
         for part in parts:
@@ -252,11 +307,15 @@ class Restore:
             names.add(name)
             if name in written:
                 raise InputError(
-                    f"flow {written[name]} writes to topic {name}: it brings there what is staged by itself"
+                    f"flow {written[name]} writes to topic {name}: it brings there what is staged "
+                    "by itself"
                 )
             state = states.get(part.topic)
             needed = max((staged_range.partition + 1 for staged_range in part.ranges), default=1)
-            configs = {**topics.KEPT, **{key: state.configs[key] for key in NEEDED if state and key in state.configs}}
+            configs = {
+                **topics.KEPT,
+                **{key: state.configs[key] for key in NEEDED if state and key in state.configs},
+            }
             made = stated.topic(name, state, needed, configs)
             topics.check_partitions(there.get(name), made.partitions, part.topic)
             if name in there:
@@ -267,25 +326,36 @@ class Restore:
         return tuple(makes)
 
     def _check_empty(self, present: Mapping[str, int]) -> None:
-        places = [(name, partition) for name, count in present.items() for partition in range(count)]
-        starts, ends = self._steps.admin.start_offsets(places), self._steps.admin.end_offsets(places, committed=False)
+        places = [
+            (name, partition) for name, count in present.items() for partition in range(count)
+        ]
+        starts, ends = (
+            self._steps.admin.start_offsets(places),
+            self._steps.admin.end_offsets(places, committed=False),
+        )
         for name, partition in places:
             if ends[name, partition] > starts[name, partition]:
                 raise InputError(
-                    f"topic {name} of cluster {self._asked.target} holds records; delete it, or name the restored ones "
-                    "otherwise with --rename"
+                    f"topic {name} of cluster {self._asked.target} holds records; delete it, or "
+                    "name the restored ones otherwise with --rename"
                 )
 
     def run(
-        self, cut: Callable[[], Moment], stop: threading.Event, report: Callable[[BatchReport], None]
+        self,
+        cut: Callable[[], Moment],
+        stop: threading.Event,
+        report: Callable[[BatchReport], None],
     ) -> tuple[Planned, Outcome]:
-        """Send; goes on where the same restore was ended by a kill. Raises InputError, LeaseTaken, ReplicationError."""
+        """Send; goes on where the same restore was ended by a kill. Raises InputError, LeaseTaken,
+        ReplicationError."""
         lease = Lease(self._lake, f"restore to {self._asked.target}")
         lease.take()
         try:
             planned = self.plan(cut)
             if not (self._asked.compacted and planned.resend.ranges):
-                return self._steps.carry_out(planned, Sending(report=report), stop, self._carry_out_extras)
+                return self._steps.carry_out(
+                    planned, Sending(report=report), stop, self._carry_out_extras
+                )
             compaction = self._compaction(planned.resend.ranges)
             compaction.write()
             try:
@@ -299,6 +369,6 @@ class Restore:
 
 def _unproven(topic: str) -> str:
     return (
-        f"{topic}: a transaction of its cluster may be restored in part, since it is not known which were open then "
-        "(docs/restore.md)"
+        f"{topic}: a transaction of its cluster may be restored in part, since it is not known "
+        "which were open then (docs/restore.md)"
     )

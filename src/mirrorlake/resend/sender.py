@@ -1,7 +1,9 @@
-"""Sends what a resend is of, as a flow is produced: exactly once, in order, mapped, whenever the process is killed.
+"""Sends what a resend is of, as a flow is produced: exactly once, in order, mapped, whenever the
+process is killed.
 
-All of that is `produce/flow.py`'s. What is its own: the stage has bounds, so there is an end; only some records may be
-selected; and no row goes to `latency`, which is about records on their way from a source.
+All of that is `produce/flow.py`'s. What is its own: the stage has bounds, so there is an end; only
+some records may be selected; and no row goes to `latency`, which is about records on their way from
+a source.
 """
 
 import logging
@@ -49,8 +51,9 @@ BATCH_RECORDS = 2_000_000
 class ResendMap(LakeMap):
     """A flow's part of the map, without rows in `latency`.
 
-    What the target refuses of a parked replay is noted in `parked` under the replay's own name, before anything behind
-    it is sent: the process that goes on after a kill leaves out the same records.
+    What the target refuses of a parked replay is noted in `parked` under the replay's own name,
+    before anything behind it is sent: the process that goes on after a kill leaves out the same
+    records.
     """
 
     def append_latency(self, rows: pa.Table, batch_id: int) -> None:
@@ -59,8 +62,8 @@ class ResendMap(LakeMap):
 
 @dataclass
 class Outcome:
-    """What became of it: `records` at each target topic, of this call and those before; whether all were sent; what the
-    target refused; what was done beside them."""
+    """What became of it: `records` at each target topic, of this call and those before; whether all
+    were sent; what the target refused; what was done beside them."""
 
     records: dict[str, int] = field(default_factory=dict)
     complete: bool = False
@@ -70,9 +73,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Sending:
-    """How it is sent. `selection` picks records of the ranges, and `mark` is a header that it gives each; `rate` is how
-    many records are sent in a second at most, on average; `report` is told of each batch. With `goes_on` single records
-    that the target refuses are left out. `provenance` is what a flow writes into headers."""
+    """How it is sent. `selection` picks records of the ranges, and `mark` is a header that it gives
+    each; `rate` is how many records are sent in a second at most, on average; `report` is told of
+    each batch. With `goes_on` single records that the target refuses are left out. `provenance` is
+    what a flow writes into headers."""
 
     selection: Selection | None = None
     mark: tuple[str, bytes] | None = None
@@ -86,16 +90,27 @@ class Sender:
     """Sends one resend, up to the end or until it is told to stop. Who calls it has its lease."""
 
     def __init__(
-        self, lake: Lake, connections: Connections, stage: StageFiles, resend: Resend, sending: Sending
+        self,
+        lake: Lake,
+        connections: Connections,
+        stage: StageFiles,
+        resend: Resend,
+        sending: Sending,
     ) -> None:
-        self._lake, self._connections, self._resend, self._sending = lake, connections, resend, sending
+        self._lake, self._connections, self._resend, self._sending = (
+            lake,
+            connections,
+            resend,
+            sending,
+        )
         self._stage = BoundedStage(stage, resend.ranges)
         self._outcome = Outcome()
         retry = Retry(self._ends, self._report_failure)
         self._worker = Worker(resend.name, self._turn, retry, in_words=as_mirrorlake_error)
 
     def send(self, stop: threading.Event) -> Outcome:
-        """Send; what was sent by calls before is not sent again. Raises MirrorlakeError for what ended it."""
+        """Send; what was sent by calls before is not sent again. Raises MirrorlakeError for what
+        ended it."""
         self._worker.start()
         while not self._worker.join(LOOK_SECONDS):
             if stop.is_set():
@@ -109,7 +124,9 @@ class Sender:
     def _ends(self, error: BaseException, problem: MirrorlakeError, attempt: int) -> bool:
         """Whether a failure ends it: a broker, a disk or a task that is away comes back."""
         final = isinstance(problem, MapError) or isinstance(error, MirrorlakeError)
-        comes_back = isinstance(error, (ClusterUnusable, PlanOutdated)) or isinstance(problem, CountDiffers)
+        comes_back = isinstance(error, (ClusterUnusable, PlanOutdated)) or isinstance(
+            problem, CountDiffers
+        )
         return not (comes_back or not final) or attempt >= len(PAUSES)
 
     def _report_failure(self, failure: Failure) -> None:
@@ -119,7 +136,9 @@ class Sender:
     def _turn(self) -> float | None:
         """All of it, by one producer."""
         self._outcome.refused.clear()
-        workers = SparkWorkers(self._lake, self._resend.source, self._small_batch(), self._sending.selection)
+        workers = SparkWorkers(
+            self._lake, self._resend.source, self._small_batch(), self._sending.selection
+        )
         store = ResendMap(self._lake, self._resend.name)
         producer = FlowProducer(self._stage, store, workers, self._spec(), lambda _plans: None)
         try:
@@ -158,7 +177,9 @@ class Sender:
             transactional=True,
             max_records=BATCH_RECORDS if rate is None else batch_size(rate, resend),
             reader="auto" if self._sending.selection is None else "rows",
-            targets={part.target_topic: TargetGeneration(began=part.began) for part in resend.parts},
+            targets={
+                part.target_topic: TargetGeneration(began=part.began) for part in resend.parts
+            },
             on_refused=self._refused,
             parks=self._sending.goes_on,
             provenance=self._sending.provenance,
@@ -177,8 +198,9 @@ class Sender:
     def _refused(self, errors: Sequence[TargetRefused]) -> None:
         self._outcome.refused += [
             PositionLost(
-                f"{error.topic}-{error.partition}: the target does not know any more how far {self._resend.name} is, "
-                "and holds records that may be of it; start over, into another topic",
+                f"{error.topic}-{error.partition}: the target does not know any more how far "
+                f"{self._resend.name} is, and holds records that may be of it; start over, into "
+                "another topic",
                 topic=error.topic,
                 partition=error.partition,
             )
@@ -189,6 +211,7 @@ class Sender:
 
 
 def batch_size(rate: int, resend: Resend) -> int:
-    """About how many staged records hold what may be sent in a second, where the selected ones lie evenly."""
+    """About how many staged records hold what may be sent in a second, where the selected ones lie
+    evenly."""
     staged = sum(staged_range.last - staged_range.first + 1 for staged_range in resend.ranges)
     return min(BATCH_RECORDS, max(rate, rate * staged // max(1, resend.records)))

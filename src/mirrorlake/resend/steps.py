@@ -20,9 +20,9 @@ from mirrorlake.resend.sender import Outcome, Sender, Sending
 
 @dataclass(frozen=True)
 class Planned:
-    """A resend before its first record. `makes` are the target topics that are missing, `continued` says that it has
-    begun before, and `replaces` is one that is given up for it. `examples` are its first records, for a dry run;
-    `warnings` are what is to be known of it."""
+    """A resend before its first record. `makes` are the target topics that are missing, `continued`
+    says that it has begun before, and `replaces` is one that is given up for it. `examples` are its
+    first records, for a dry run; `warnings` are what is to be known of it."""
 
     resend: Resend
     makes: tuple[TopicInfo, ...] = ()
@@ -35,19 +35,24 @@ class Planned:
 class Steps:
     """The steps of resends to one cluster. Who takes them has the lease of it."""
 
-    def __init__(self, lake: Lake, connections: Connections, stage: StageFiles, target: str) -> None:
+    def __init__(
+        self, lake: Lake, connections: Connections, stage: StageFiles, target: str
+    ) -> None:
         self.lake, self.stage, self.connections = lake, stage, connections
         self.event_log = EventLog(lake)
         self.admin = connections.admin(target)
 
     def find(self, kind: Kind, source: str, request: Mapping[str, Any]) -> Resend | None:
-        """One that was asked for in the same words, has begun and not ended; None where there is none."""
+        """One that was asked for in the same words, has begun and not ended; None where there is
+        none."""
         return next(iter(self.find_all(kind, source, request)), None)
 
     def find_all(self, kind: Kind, source: str, request: Mapping[str, Any]) -> list[Resend]:
         """All of these, oldest first."""
         begun = read_notes(self.lake.ask("resends", kind=kind))
-        return [resend for resend in begun if same_request([resend], source, self.admin.alias, request)]
+        return [
+            resend for resend in begun if same_request([resend], source, self.admin.alias, request)
+        ]
 
     def check_can_go_on(self, known: Resend, time_zone: str | None = None) -> None:
         """Raise InputError where a resend began under conditions that have changed since."""
@@ -56,14 +61,17 @@ class Steps:
         for was, now, what in comparisons:
             if was != now:
                 raise InputError(
-                    f"{known.name} began with {what} {was}, and now it is {now}: it cannot go on; start over with "
-                    "--start-over"
+                    f"{known.name} began with {what} {was}, and now it is {now}: it cannot go on; "
+                    "start over with --start-over"
                 )
 
     def staged_topics(self) -> dict[str, set[str]]:
         """The topics that the stage has of each cluster of the file."""
         with self.stage.reading() as index:
-            return {cluster: set(index.topics(cluster)) for cluster in self.connections.topology.clusters}
+            return {
+                cluster: set(index.topics(cluster))
+                for cluster in self.connections.topology.clusters
+            }
 
     def carry_out(
         self,
@@ -72,7 +80,8 @@ class Steps:
         stop: threading.Event,
         rest: Callable[[Resend], ExtrasDone] = lambda _resend: ExtrasDone(),
     ) -> tuple[Planned, Outcome]:
-        """Make topics, note what is sent, send, do the rest, note the end: each once, also if the process is killed."""
+        """Make topics, note what is sent, send, do the rest, note the end: each once, also if the
+        process is killed."""
         resend = planned.resend if planned.continued else self._begin(planned)
         outcome = Sender(self.lake, self.connections, self.stage, resend, sending).send(stop)
         if outcome.complete:
@@ -92,7 +101,9 @@ class Steps:
             topics.make_topics(self.admin, self.event_log, resend.name, planned.makes)
         made = {topic.name: (0,) * topic.partitions for topic in planned.makes}
         there = self.admin.topics() if len(made) < len(resend.parts) else {}
-        present = {name: there[name].partitions for name in resend.names.values() if name not in made}
+        present = {
+            name: there[name].partitions for name in resend.names.values() if name not in made
+        }
         resend = with_began(resend, {**made, **topics.log_ends(self.admin, present)})
         self.event_log.record(resend.name, resend.began())
         failpoints.reached("resend-begun")

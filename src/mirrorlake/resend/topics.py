@@ -1,4 +1,5 @@
-"""The target topics of a resend: looked at before anything is done, and made where they are missing."""
+"""The target topics of a resend: looked at before anything is done, and made where they are
+missing."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -12,8 +13,8 @@ from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.naming.policy import check_topic_name
 
-#: What a restored topic is made with, so that its cluster does not delete what is older than it keeps others, and does
-#: not write its own time over the timestamps of records.
+#: What a restored topic is made with, so that its cluster does not delete what is older than it
+#: keeps others, and does not write its own time over the timestamps of records.
 KEPT: Mapping[str, str] = {"retention.ms": "-1", "retention.bytes": "-1", **ALWAYS}
 
 
@@ -24,17 +25,20 @@ def check_name(topic: str) -> None:
 
 
 def check_partitions(there: TopicInfo | None, needed: int, topic: str) -> None:
-    """Raise InputError where a target topic has fewer partitions than the source's: records stay in theirs."""
+    """Raise InputError where a target topic has fewer partitions than the source's: records stay in
+    theirs."""
     if there is not None and there.partitions < needed:
         raise InputError(
-            f"topic {there.name} has {there.partitions} partitions and {topic} has {needed}; records keep their "
-            "partition, so add partitions, or name another topic"
+            f"topic {there.name} has {there.partitions} partitions and {topic} has {needed}; "
+            "records keep their partition, so add partitions, or name another topic"
         )
 
 
-def written_by_flows(topology: Topology, cluster: str, staged: Mapping[str, Collection[str]]) -> dict[str, str]:
-    """The topics of a cluster that flows of the file write to, enabled or not, each with one of its flows. `staged` are
-    the topics that the lake has of each source cluster."""
+def written_by_flows(
+    topology: Topology, cluster: str, staged: Mapping[str, Collection[str]]
+) -> dict[str, str]:
+    """The topics of a cluster that flows of the file write to, enabled or not, each with one of its
+    flows. `staged` are the topics that the lake has of each source cluster."""
     flows = (topology.flow(name) for name in topology.flows)
     return {
         flow.target_topic(topic): flow.name
@@ -46,24 +50,32 @@ def written_by_flows(topology: Topology, cluster: str, staged: Mapping[str, Coll
 
 
 class Stated:
-    """How topics are made that the lake knows by their states, on a cluster that is asked for its brokers once."""
+    """How topics are made that the lake knows by their states, on a cluster that is asked for its
+    brokers once."""
 
     def __init__(self, admin: ClusterAdmin) -> None:
         self._admin = admin
         self._factors: dict[int, int] = {}
 
-    def topic(self, name: str, state: TopicState | None, partitions: int, configs: Mapping[str, str]) -> TopicInfo:
-        """A topic with the partitions and replicas that it had: at least so many partitions as are needed, and no more
-        replicas than the cluster has brokers."""
+    def topic(
+        self, name: str, state: TopicState | None, partitions: int, configs: Mapping[str, str]
+    ) -> TopicInfo:
+        """A topic with the partitions and replicas that it had: at least so many partitions as are
+        needed, and no more replicas than the cluster has brokers."""
         if state is None:
             return TopicInfo(name, partitions, -1, configs)
         if state.factor not in self._factors:
             self._factors[state.factor] = self._admin.registered_brokers(name, state.factor)
-        return TopicInfo(name, max(partitions, state.partitions), self._factors[state.factor], configs)
+        return TopicInfo(
+            name, max(partitions, state.partitions), self._factors[state.factor], configs
+        )
 
 
-def make_topics(admin: ClusterAdmin, event_log: EventLog, name: str, wanted: Sequence[TopicInfo]) -> None:
-    """Make topics for a resend, and note it. Raises TargetRefused for the first one that is not made."""
+def make_topics(
+    admin: ClusterAdmin, event_log: EventLog, name: str, wanted: Sequence[TopicInfo]
+) -> None:
+    """Make topics for a resend, and note it. Raises TargetRefused for the first one that is not
+    made."""
     refused = {error.topic: error for error in admin.try_create_topics(wanted)}
     event_log.record(name, [_row(topic, refused.get(topic.name)) for topic in wanted])
     for error in refused.values():
@@ -80,4 +92,7 @@ def log_ends(admin: ClusterAdmin, topics: Mapping[str, int]) -> dict[str, tuple[
     """The log ends of some topics, by their numbers of partitions."""
     places = [(topic, partition) for topic, count in topics.items() for partition in range(count)]
     ends = admin.end_offsets(places, committed=False)
-    return {topic: tuple(ends[topic, partition] for partition in range(count)) for topic, count in topics.items()}
+    return {
+        topic: tuple(ends[topic, partition] for partition in range(count))
+        for topic, count in topics.items()
+    }

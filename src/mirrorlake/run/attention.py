@@ -1,4 +1,5 @@
-"""What of a status a person looks at first: how each flow stands in a word, and what needs attention. Pure."""
+"""What of a status a person looks at first: how each flow stands in a word, and what needs
+attention. Pure."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -20,9 +21,9 @@ _URGENCY = (
 
 
 def standing(flow: Row, quiet_seconds: float = 60.0) -> str:
-    """How a flow stands, by its row of `flow_status` with `enabled` and `paused`: disabled, paused, never run, waiting
-    for you, stopped since a time (in UTC), running, or caught up; where two are true, both. After `quiet_seconds`
-    without a sample no process runs it."""
+    """How a flow stands, by its row of `flow_status` with `enabled` and `paused`: disabled, paused,
+    never run, waiting for you, stopped since a time (in UTC), running, or caught up; where two are
+    true, both. After `quiet_seconds` without a sample no process runs it."""
     if flow.get("enabled") is False:
         return "disabled"
     if flow.get("paused"):
@@ -41,7 +42,9 @@ def standing(flow: Row, quiet_seconds: float = 60.0) -> str:
 def attention(incidents: Sequence[Row], alerts: Sequence[Row]) -> list[str]:
     """A sentence for each thing that needs attention, what is decided first in front."""
     sentences = [*(_incident(row) for row in sorted(incidents, key=lambda row: row["at"]))]
-    return sentences + [_alert(row) for row in sorted(alerts, key=_urgency) if row["alert"] != "incident"]
+    return sentences + [
+        _alert(row) for row in sorted(alerts, key=_urgency) if row["alert"] != "incident"
+    ]
 
 
 def _incident(row: Row) -> str:
@@ -55,7 +58,10 @@ def _incident(row: Row) -> str:
 def _alert(row: Row) -> str:
     place = _place(row)
     of = f" of {place}" if place else ""
-    return f"{row['flow']}: {row['alert']}{of} ({row['value']:g} > {row['threshold']:g}): {row['detail']}"
+    return (
+        f"{row['flow']}: {row['alert']}{of} ({row['value']:g} > {row['threshold']:g}): "
+        f"{row['detail']}"
+    )
 
 
 def _urgency(row: Row) -> tuple[int, str, str]:

@@ -1,4 +1,5 @@
-"""What operators learn of the control tasks of a flow: an incident per task, open as long as it fails."""
+"""What operators learn of the control tasks of a flow: an incident per task, open as long as it
+fails."""
 
 import logging
 import time
@@ -10,17 +11,20 @@ from mirrorlake.spark.causes import cause_of
 
 logger = logging.getLogger(__name__)
 
-#: How old what is known of open incidents may be, seconds: a process that died, or works beside this one, may have told
-#: of a task that comes through here.
+#: How old what is known of open incidents may be, seconds: a process that died, or works beside
+#: this one, may have told of a task that comes through here.
 KNOWN_SECONDS = 60.0
 _PREFIX = "control_"
 
 
 class ControlIncidents:
-    """Reports tasks that failed twice in a row, and closes what is over, by the lake's open incidents and not by what
-    this process has seen. For one thread at a time; `clock` gives seconds."""
+    """Reports tasks that failed twice in a row, and closes what is over, by the lake's open
+    incidents and not by what this process has seen. For one thread at a time; `clock` gives
+    seconds."""
 
-    def __init__(self, flow: str, event_log: EventLog, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, flow: str, event_log: EventLog, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._flow = flow
         self._incidents = event_log.incidents
         self._clock = clock
@@ -33,13 +37,15 @@ class ControlIncidents:
         return task in self._failing
 
     def failed(self, task: str, error: BaseException) -> ReplicationError | None:
-        """A turn failed. Returns what an operator knows by now: nothing of the first failure, since the next turn may
-        go well."""
+        """A turn failed. Returns what an operator knows by now: nothing of the first failure, since
+        the next turn may go well."""
         logger.warning("flow %s: control of %s: %s", self._flow, task, cause_of(error))
         if task not in self._failing:
             self._failing.add(task)
             return None
-        problem = ReplicationError(f"control of {task} of flow {self._flow} fails: {cause_of(error)}")
+        problem = ReplicationError(
+            f"control of {task} of flow {self._flow} fails: {cause_of(error)}"
+        )
         self._quietly(lambda: self._incidents.tell(self._flow, kind_of(task), problem), task)
         self._checked = float("-inf")
         return problem
@@ -50,9 +56,13 @@ class ControlIncidents:
         self._quietly(lambda: self._close({kind_of(task)}), task)
 
     def not_done(self, tasks: Iterable[str]) -> None:
-        """Close incidents of tasks that the flow does not have any more: of these alone it has others."""
+        """Close incidents of tasks that the flow does not have any more: of these alone it has
+        others."""
         done = {kind_of(task) for task in tasks}
-        self._quietly(lambda: self._close({kind for kind in self._known() if kind not in done}), "tasks that are off")
+        self._quietly(
+            lambda: self._close({kind for kind in self._known() if kind not in done}),
+            "tasks that are off",
+        )
 
     def _close(self, kinds: set[str]) -> None:
         over = kinds & self._known()
@@ -63,17 +73,25 @@ class ControlIncidents:
     def _known(self) -> frozenset[str]:
         """Kinds of open incidents about this flow's control."""
         if self._clock() - self._checked >= KNOWN_SECONDS:
-            self._open = frozenset(kind for kind in self._incidents.open_kinds(self._flow) if kind.startswith(_PREFIX))
+            self._open = frozenset(
+                kind for kind in self._incidents.open_kinds(self._flow) if kind.startswith(_PREFIX)
+            )
             self._checked = self._clock()
         return self._open
 
     def _quietly(self, work: Callable[[], None], task: str) -> None:
-        """Control goes on where the lake takes no news just now: the next turn reports them again."""
+        """Control goes on where the lake takes no news just now: the next turn reports them
+        again."""
         try:
             work()
         except Exception as error:  # noqa: BLE001 - of whatever kind: the task itself may be well
             self._checked = float("-inf")
-            logger.error("flow %s: news of control of %s were not written: %s", self._flow, task, cause_of(error))
+            logger.error(
+                "flow %s: news of control of %s were not written: %s",
+                self._flow,
+                task,
+                cause_of(error),
+            )
 
 
 def kind_of(task: str) -> str:

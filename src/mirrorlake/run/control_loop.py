@@ -1,7 +1,8 @@
 """Control: what keeps the two sides of a flow alike beside records, each task at its own interval.
 
-A thread per flow, so that a slow cluster never holds up records. A task that fails is tried again at its next turn, or
-after RETRY_SECONDS if that is later; the failure is an incident until it comes through. A run with an end tries twice.
+A thread per flow, so that a slow cluster never holds up records. A task that fails is tried again
+at its next turn, or after RETRY_SECONDS if that is later; the failure is an incident until it comes
+through. A run with an end tries twice.
 """
 
 import time
@@ -32,13 +33,15 @@ HEARTBEATS, SAMPLES, TURN = "heartbeats", "samples", "turn"
 CHECK_SECONDS = 10.0
 #: How often a source is asked for configs and ACLs that the flow does not keep alike, seconds.
 NOTES_SECONDS = 60.0
-#: How long a task that failed waits at least, seconds: heartbeats would otherwise complain every second.
+#: How long a task that failed waits at least, seconds: heartbeats would otherwise complain every
+#: second.
 RETRY_SECONDS = 10.0
 
 
 @dataclass
 class Task:
-    """Something to do every `seconds`; `due` is when next, by the monotonic clock. Not `once`: only while it runs."""
+    """Something to do every `seconds`; `due` is when next, by the monotonic clock. Not `once`: only
+    while it runs."""
 
     name: str
     seconds: float
@@ -48,7 +51,8 @@ class Task:
 
 
 class ControlLoop:
-    """The control tasks of one flow. `run_once` does each one time, `thread` all of them until it is told to stop.
+    """The control tasks of one flow. `run_once` does each one time, `thread` all of them until it
+    is told to stop.
 
     `errors` is what a run with an end could not do; incidents have it too.
     """
@@ -69,10 +73,20 @@ class ControlLoop:
         self._flow_worker = worker
         published = CheckpointTopic(flow, connections, event_log)
         self._groups = Checkpoints(flow, lake, connections, worker, published, event_log)
-        source, settings = connections.admin(flow.source), partial(connections.client, flow.source, "consumer")
-        self._heartbeats = HeartbeatTopics(flow.name, lake, source, settings, flow.selection.selects)
+        source, settings = (
+            connections.admin(flow.source),
+            partial(connections.client, flow.source, "consumer"),
+        )
+        self._heartbeats = HeartbeatTopics(
+            flow.name, lake, source, settings, flow.selection.selects
+        )
         self._sampler = Sampler(
-            lake, connections, flow, worker.targets, worker.begin_anew, self._heartbeats.__contains__
+            lake,
+            connections,
+            flow,
+            worker.targets,
+            worker.begin_anew,
+            self._heartbeats.__contains__,
         )
         self._sampled = sampled or (lambda flow, lag: None)
         self.errors: list[ReplicationError] = []
@@ -81,13 +95,16 @@ class ControlLoop:
         self._tasks = self._made()
         self._begun: list[Task] | None = None  # those of the thread
         retry = Retry(report=lambda failure: self._incidents.failed(TURN, failure.error))
-        self.thread = Worker(f"control of flow {flow.name}", self._turn, retry, in_words=as_mirrorlake_error)
+        self.thread = Worker(
+            f"control of flow {flow.name}", self._turn, retry, in_words=as_mirrorlake_error
+        )
 
     def _made(self) -> list[Task]:
         settings, flow = self.flow.settings, self.flow
         targets = self._flow_worker.targets
         tasks = []
-        # New topics are made with theirs (`TargetTopics.refresh`): these are about what changes later.
+        # New topics are made with theirs (`TargetTopics.refresh`): these are about what changes
+        # later.
         if settings.sync_topic_acls_enabled:
             tasks.append(Task("acls", settings.sync_topic_acls_interval_seconds, self._sync_acls))
         if not (settings.sync_topic_acls_enabled and settings.sync_topic_configs_enabled):
@@ -97,32 +114,62 @@ class ControlLoop:
         if settings.refresh_topics_enabled:
             tasks.append(Task("topics", refresh, self._flow_worker.refresh_topics))
         if not settings.refresh_topics_enabled or refresh > CHECK_SECONDS:
-            tasks.append(Task("target topics", CHECK_SECONDS, self._flow_worker.check_targets, once=False))
+            tasks.append(
+                Task("target topics", CHECK_SECONDS, self._flow_worker.check_targets, once=False)
+            )
         if settings.sync_topic_configs_enabled:
-            tasks.append(Task("configs", settings.sync_topic_configs_interval_seconds, targets.sync_configs))
+            tasks.append(
+                Task("configs", settings.sync_topic_configs_interval_seconds, targets.sync_configs)
+            )
         if settings.emit_checkpoints_enabled:
-            tasks.append(Task("checkpoints", settings.emit_checkpoints_interval_seconds, self._groups.checkpoint))
+            tasks.append(
+                Task(
+                    "checkpoints",
+                    settings.emit_checkpoints_interval_seconds,
+                    self._groups.checkpoint,
+                )
+            )
             if settings.sync_group_offsets_enabled:
-                tasks.append(Task("group offsets", settings.sync_group_offsets_interval_seconds, self._groups.sync))
+                tasks.append(
+                    Task(
+                        "group offsets",
+                        settings.sync_group_offsets_interval_seconds,
+                        self._groups.sync,
+                    )
+                )
         tasks.append(Task("heartbeats topics", max(refresh, CHECK_SECONDS), self._heartbeats.look))
         if settings.emit_offset_syncs_enabled:
             topic = OffsetSyncTopic(flow, self._connections, self._event_log)
-            syncs = OffsetSyncs(flow.name, self._lake, topic, targets.remote_topic, targets.target_generation)
-            tasks.append(Task("offset syncs", settings.emit_checkpoints_interval_seconds, syncs.emit))
+            syncs = OffsetSyncs(
+                flow.name, self._lake, topic, targets.remote_topic, targets.target_generation
+            )
+            tasks.append(
+                Task("offset syncs", settings.emit_checkpoints_interval_seconds, syncs.emit)
+            )
         if settings.emit_heartbeats_enabled:
             heartbeats = Heartbeats(flow, self._connections, self._event_log)
-            tasks.append(Task(HEARTBEATS, settings.emit_heartbeats_interval_seconds, heartbeats.beat, once=False))
+            tasks.append(
+                Task(
+                    HEARTBEATS,
+                    settings.emit_heartbeats_interval_seconds,
+                    heartbeats.beat,
+                    once=False,
+                )
+            )
         tasks.append(Task("refused records", CHECK_SECONDS, self._flow_worker.check_refused))
         return tasks
 
     def _sync_acls(self) -> None:
-        """Keep ACLs alike; what was made under another policy waits for an operator, who is told when it changes."""
+        """Keep ACLs alike; what was made under another policy waits for an operator, who is told
+        when it changes."""
         self._flow_worker.targets.sync_acls()
         acls = self._flow_worker.targets.acls
         if acls.left == self._acls_left:
             return
         if acls.left:
-            self._event_log.incidents.tell(self.flow.name, LEFT, left_acls(self.flow.name, acls.left))
+            self._event_log.incidents.tell(
+                self.flow.name, LEFT, left_acls(self.flow.name, acls.left)
+            )
         else:
             self._event_log.incidents.came_through([self.flow.name], [LEFT])
         self._acls_left = acls.left
@@ -134,8 +181,8 @@ class ControlLoop:
         self._do_all([task for task in self._tasks if task.once])
 
     def sample(self) -> None:
-        """Write one sample of where every partition is; none of a flow that ended with an error, or it would look as
-        if it ran."""
+        """Write one sample of where every partition is; none of a flow that ended with an error, or
+        it would look as if it ran."""
         if self._flow_worker.thread.error is not None and not self.thread.stopping.is_set():
             return
         lag = self._sampler.sample(self._flow_worker.snapshot)
@@ -176,7 +223,8 @@ class ControlLoop:
         self.errors += [problem for problem in problems if problem is not None]
 
     def _do(self, task: Task) -> ReplicationError | None:
-        """Give a task its turn; returns what an operator has to know of it, if it failed before too."""
+        """Give a task its turn; returns what an operator has to know of it, if it failed before
+        too."""
         try:
             task.work()
         except Exception as error:  # noqa: BLE001 - the other tasks go on, and an operator is told
@@ -185,11 +233,17 @@ class ControlLoop:
         return None
 
 
-def beat_once(flow: ResolvedFlow, connections: Connections, event_log: EventLog) -> ReplicationError | None:
-    """One heartbeat of a flow for a run with an end, by two attempts; returns what an operator has to know."""
+def beat_once(
+    flow: ResolvedFlow, connections: Connections, event_log: EventLog
+) -> ReplicationError | None:
+    """One heartbeat of a flow for a run with an end, by two attempts; returns what an operator has
+    to know."""
     if not flow.settings.emit_heartbeats_enabled:
         return None
-    news, heartbeats = ControlIncidents(flow.name, event_log), Heartbeats(flow, connections, event_log)
+    news, heartbeats = (
+        ControlIncidents(flow.name, event_log),
+        Heartbeats(flow, connections, event_log),
+    )
     for _attempt in range(2):
         try:
             heartbeats.beat()

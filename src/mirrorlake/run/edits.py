@@ -1,4 +1,5 @@
-"""Edits of the topology file of a running replicator: taken over, or reported with why they are not in force."""
+"""Edits of the topology file of a running replicator: taken over, or reported with why they are not
+in force."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -21,8 +22,8 @@ EDIT = "topology_edit"
 
 
 class Edits:
-    """Follows the file that `watch` watches. `chosen` are the flows that `--flow` named, None for all; `apply` makes
-    what runs what a preflight wants."""
+    """Follows the file that `watch` watches. `chosen` are the flows that `--flow` named, None for
+    all; `apply` makes what runs what a preflight wants."""
 
     def __init__(
         self,
@@ -40,8 +41,9 @@ class Edits:
         self._untold: tuple[Sequence[ResolvedFlow], ReplicationError] | None = None
 
     def take_over(self, connections: Connections, flows: Sequence[ResolvedFlow]) -> None:
-        """Take over an edit, if there is one, where these run. An invalid one is reported, one that cannot be in force
-        yet (a cluster does not answer, a secret is missing) waits; meanwhile the old one stays in force.
+        """Take over an edit, if there is one, where these run. An invalid one is reported, one that
+        cannot be in force yet (a cluster does not answer, a secret is missing) waits; meanwhile the
+        old one stays in force.
 
         Raises what reading the file, or telling of it, raises: the next call does that again.
         """
@@ -56,20 +58,30 @@ class Edits:
             waiting = topology
             preflight = judge(self._lake, connections.renewed(topology), wanted)
             self._apply(preflight)
-            in_force(self._event_log, preflight.connections, preflight.flows, [flow.name for flow in flows])
+            in_force(
+                self._event_log,
+                preflight.connections,
+                preflight.flows,
+                [flow.name for flow in flows],
+            )
             self._note(preflight.flows, "done", None)
         except Exception as error:
             if waiting is not None:
                 self._watch.wait(waiting)
             elif not isinstance(error, TopologyError):
                 raise  # the file could not be read, which says nothing about an edit
-            self._not_in_force(flows, error, "" if waiting is None else "; it is tried again until it succeeds")
+            self._not_in_force(
+                flows, error, "" if waiting is None else "; it is tried again until it succeeds"
+            )
             return
         logger.warning("the edited %s is in force", self._watch.path)
         self._watch.done()
 
-    def _not_in_force(self, flows: Sequence[ResolvedFlow], error: BaseException, later: str) -> None:
-        """Say that what runs is not what the file says: in the log once, and as an incident while that is so."""
+    def _not_in_force(
+        self, flows: Sequence[ResolvedFlow], error: BaseException, later: str
+    ) -> None:
+        """Say that what runs is not what the file says: in the log once, and as an incident while
+        that is so."""
         path = self._watch.path
         problem = as_mirrorlake_error(error, f"the edit of {path}")
         if not self._watch.again:
@@ -84,14 +96,19 @@ class Edits:
         self._event_log.incidents.report(Incident(flow.name, EDIT, problem) for flow in flows)
         self._untold = None
 
-    def _note(self, flows: Sequence[ResolvedFlow], outcome: ChangeOutcome, error: str | None) -> None:
+    def _note(
+        self, flows: Sequence[ResolvedFlow], outcome: ChangeOutcome, error: str | None
+    ) -> None:
         change = Change("topology", str(self._watch.path), None, None, outcome, error)
         for flow in flows:
             self._event_log.record(flow.name, [change])
 
 
-def wanted_flows(topology: Topology, before: Topology, chosen: tuple[str, ...] | None) -> list[ResolvedFlow]:
-    """The flows that are to run by an edit. Raises TopologyError for what only a start may change."""
+def wanted_flows(
+    topology: Topology, before: Topology, chosen: tuple[str, ...] | None
+) -> list[ResolvedFlow]:
+    """The flows that are to run by an edit. Raises TopologyError for what only a start may
+    change."""
     if topology.lake != before.lake:
         raise TopologyError("lake cannot be changed while running: stop and start again")
     flows = [flow for flow in topology.active_flows() if chosen is None or flow.name in chosen]
@@ -99,17 +116,22 @@ def wanted_flows(topology: Topology, before: Topology, chosen: tuple[str, ...] |
     for flow in flows:
         if flow.policy_file not in {None, *known}:
             raise TopologyError(
-                f"policy {flow.settings.policy} of flow {flow.name} is code that this run did not begin with, and "
-                "an edit lets in none: stop and start again"
+                f"policy {flow.settings.policy} of flow {flow.name} is code that this run did not "
+                "begin with, and an edit lets in none: stop and start again"
             )
     return flows
 
 
 def in_force(
-    event_log: EventLog, connections: Connections, flows: Iterable[ResolvedFlow], before: Iterable[str] = ()
+    event_log: EventLog,
+    connections: Connections,
+    flows: Iterable[ResolvedFlow],
+    before: Iterable[str] = (),
 ) -> None:
-    """What the file says is in force: over is whatever said that it is not, of these flows, of those that ran `before`
-    or of those that are gone."""
+    """What the file says is in force: over is whatever said that it is not, of these flows, of
+    those that ran `before` or of those that are gone."""
     here = {*before, *(flow.name for flow in flows)}
     known = connections.topology.flows
-    event_log.incidents.close(lambda key: key.kind == EDIT and (key.flow in here or key.flow not in known))
+    event_log.incidents.close(
+        lambda key: key.kind == EDIT and (key.flow in here or key.flow not in known)
+    )

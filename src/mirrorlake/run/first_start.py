@@ -1,4 +1,5 @@
-"""The first start of a flow: from where on it mirrors what is there then (`start`), noted before anything is read."""
+"""The first start of a flow: from where on it mirrors what is there then (`start`), noted before
+anything is read."""
 
 import logging
 from collections.abc import Iterable
@@ -17,11 +18,11 @@ logger = logging.getLogger(__name__)
 
 
 def note_first_starts(lake: Lake, connections: Connections, flows: Iterable[ResolvedFlow]) -> None:
-    """Note, for each flow that never ran, where it begins in each partition that is there now. What was noted before
-    stays, whatever `start` says by now.
+    """Note, for each flow that never ran, where it begins in each partition that is there now. What
+    was noted before stays, whatever `start` says by now.
 
-    Raises ClusterUnusable, or ReplicationError where a partition's leader does not answer: who begins without knowing
-    where would bring what was not asked for, or lose what comes meanwhile.
+    Raises ClusterUnusable, or ReplicationError where a partition's leader does not answer: who
+    begins without knowing where would bring what was not asked for, or lose what comes meanwhile.
     """
     for flow in flows:
         if has_started(lake, flow.name):
@@ -31,22 +32,29 @@ def note_first_starts(lake: Lake, connections: Connections, flows: Iterable[Reso
         if asked != "earliest":
             generations = generations_of(lake, flow.source)
             firsts = _firsts(connections.admin(flow.source), flow)
-            starts = {PartitionGeneration(*key, generations.generation(key)): first for key, first in firsts.items()}
+            starts = {
+                PartitionGeneration(*key, generations.generation(key)): first
+                for key, first in firsts.items()
+            }
             logger.info("flow %s begins at %s in %d partitions", flow.name, asked, len(starts))
         note_start(lake, flow.name, asked, starts)
 
 
 def _firsts(source: ClusterAdmin, flow: ResolvedFlow) -> dict[TopicAndPartition, int]:
-    """The first offset to mirror of each partition that the flow selects: the last stable one for `latest`, so that
-    what a transaction in flight has written is mirrored when it ends."""
-    selected = {name: topic for name, topic in source.topics().items() if flow.selection.selects(name)}
-    keys = [(name, number) for name, topic in selected.items() for number in range(topic.partitions)]
+    """The first offset to mirror of each partition that the flow selects: the last stable one for
+    `latest`, so that what a transaction in flight has written is mirrored when it ends."""
+    selected = {
+        name: topic for name, topic in source.topics().items() if flow.selection.selects(name)
+    }
+    keys = [
+        (name, number) for name, topic in selected.items() for number in range(topic.partitions)
+    ]
     ends = source.end_offsets(keys, skip_silent=True)
     silent = [f"{topic}-{partition}" for topic, partition in keys if (topic, partition) not in ends]
     if silent:
         raise ReplicationError(
-            f"flow {flow.name} cannot begin at {flow.settings.start}: cluster {flow.source} does not say where "
-            f"{', '.join(silent[:8])} is; start it when each partition has a leader"
+            f"flow {flow.name} cannot begin at {flow.settings.start}: cluster {flow.source} does "
+            f"not say where {', '.join(silent[:8])} is; start it when each partition has a leader"
         )
     at_ms = time_of_start(flow.settings.start)
     return ends if at_ms is None else {**ends, **source.offsets_at(ends.keys(), at_ms)}

@@ -1,4 +1,5 @@
-"""What a flow's producer is given when it begins: settings, names, what waits or was given up, provenance."""
+"""What a flow's producer is given when it begins: settings, names, what waits or was given up,
+provenance."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -91,7 +92,8 @@ def provenance_of(flow: ResolvedFlow, lake: Lake, connections: Connections) -> P
 
 
 def _cluster_ids(flow: ResolvedFlow, lake: Lake, connections: Connections) -> dict[str, str]:
-    """Ids of both clusters by alias; of a source that cannot be asked the one that the lake knows it by."""
+    """Ids of both clusters by alias; of a source that cannot be asked the one that the lake knows
+    it by."""
     source, target = flow.source, flow.target
     try:
         return connections.identify([target, source])

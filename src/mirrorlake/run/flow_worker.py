@@ -1,6 +1,7 @@
 """Producing one flow: keeps its producer going, around partitions that wait for an operator.
 
-One thread per flow, so that a slow or unreachable target holds up no other; one process at a time, by a lease.
+One thread per flow, so that a slow or unreachable target holds up no other; one process at a time,
+by a lease.
 """
 
 import logging
@@ -43,7 +44,8 @@ logger = logging.getLogger(__name__)
 
 #: How often a flow looks for new commits, seconds.
 LOOK_SECONDS = 0.05
-#: After how many failures in a row an operator is told: the first ones mostly pass within some seconds.
+#: After how many failures in a row an operator is told: the first ones mostly pass within some
+#: seconds.
 QUIET_FAILURES = 2
 #: How often in a row what is read of the stage is compared with its index before the flow ends.
 COUNT_TRIES = 3
@@ -54,7 +56,8 @@ TRANSIENT_KINDS = ("flow_stopped", "fenced", "flow_waits", "cluster_unreachable"
 
 
 class FlowWorker:
-    """Produces a flow until `thread` is told to stop, or until the landing has ended and all is produced.
+    """Produces a flow until `thread` is told to stop, or until the landing has ended and all is
+    produced.
 
     To the flow's consumer groups it is their `groups.running_flow.RunningFlow`.
     """
@@ -74,7 +77,9 @@ class FlowWorker:
     ) -> None:
         self.flow = flow
         retry = Retry(self._ends, self._report_failure)
-        self.thread = Worker(f"flow {flow.name}", self._turn, retry, self._note_closed, as_mirrorlake_error)
+        self.thread = Worker(
+            f"flow {flow.name}", self._turn, retry, self._note_closed, as_mirrorlake_error
+        )
         self.targets = TargetTopics(flow, lake, connections, event_log, left_out)
         self._lake = lake
         self._stage = stage
@@ -96,12 +101,18 @@ class FlowWorker:
 
     @property
     def error(self) -> MirrorlakeError | None:
-        """What an operator has to know: what ended the flow, or the first thing that waits for a decision."""
+        """What an operator has to know: what ended the flow, or the first thing that waits for a
+        decision."""
         return self.thread.error or self._stopped.error
 
     def snapshot(self) -> Snapshot | None:
-        """Where the flow is after its next poll, or at its end; None if it does not come to one in time."""
-        return self._snapshots.last if self.thread.ended.is_set() else self._snapshots.next(SNAPSHOT_SECONDS)
+        """Where the flow is after its next poll, or at its end; None if it does not come to one in
+        time."""
+        return (
+            self._snapshots.last
+            if self.thread.ended.is_set()
+            else self._snapshots.next(SNAPSHOT_SECONDS)
+        )
 
     def reached(self, keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, Reached] | None:
         """How far the flow is in partitions; None when it does not come to a poll in time."""
@@ -121,7 +132,8 @@ class FlowWorker:
         }
 
     def mirrors(self, topic: str) -> bool:
-        """Whether the flow selects a topic of its source; it may be paused, or refused, all the same."""
+        """Whether the flow selects a topic of its source; it may be paused, or refused, all the
+        same."""
         return self.targets.selection.selects(topic)
 
     def refuses(self, topic: str) -> bool:
@@ -137,11 +149,13 @@ class FlowWorker:
 
     def _note_closed(self) -> None:
         """At the end, a topic that gets nothing for now is what an operator has to know."""
-        self._stopped.note(next((why for why in self.targets.closed().values() if why is not None), None))
+        self._stopped.note(
+            next((why for why in self.targets.closed().values() if why is not None), None)
+        )
 
     def _ends(self, error: BaseException, problem: MirrorlakeError, attempt: int) -> bool:
-        """Whether a failure ends the flow: what only an operator can fix does. What can pass by itself is tried for
-        ever by a continuous run, and some times by `--once`."""
+        """Whether a failure ends the flow: what only an operator can fix does. What can pass by
+        itself is tried for ever by a continuous run, and some times by `--once`."""
         if isinstance(problem, CountDiffers):
             self._miscounts += 1
             return self._miscounts >= COUNT_TRIES
@@ -153,7 +167,9 @@ class FlowWorker:
         problem, incidents = failure.problem, self._event_log.incidents
         if failure.ends:
             logger.error("%s", problem)
-            if not isinstance(failure.error, LeaseTaken):  # the flow is healthy: another process does it
+            if not isinstance(
+                failure.error, LeaseTaken
+            ):  # the flow is healthy: another process does it
                 incidents.tell(self.flow.name, problem.incident_kind, problem)
             return
         logger.warning("flow %s: %s; trying again", self.flow.name, message_of(failure.error))
@@ -171,8 +187,8 @@ class FlowWorker:
             self._lease.release()
 
     def _refresh(self) -> None:
-        """Make the target's topics, and those alike that are there. What is staged is produced even while
-        the source does not answer."""
+        """Make the target's topics, and those alike that are there. What is staged is produced even
+        while the source does not answer."""
         try:
             self.targets.refresh()
             self.targets.sync_acls_and_configs()
@@ -201,8 +217,9 @@ class FlowWorker:
             while True:
                 ended = self._landing.thread.ended.is_set()
                 wanted = self._snapshots.wanted
-                # Asked for before the poll: what was landed by then is produced once the poll finds nothing. And before
-                # it the generations: what an older one covered must not be taken for what a newer one did.
+                # Asked for before the poll: what was landed by then is produced once the poll finds
+                # nothing. And before it the generations: what an older one covered must not be
+                # taken for what a newer one did.
                 generations = self._landing.generations()
                 covered = self._landing.covered() if wanted or ended else {}
                 try:
@@ -212,14 +229,22 @@ class FlowWorker:
                 if report is not None:
                     self._miscounts = 0
                     self._report_batch(self.flow.name, report)
-                if producer.has_mapped:  # a batch whose rows do not come into the map would be made again for ever
+                if (
+                    producer.has_mapped
+                ):  # a batch whose rows do not come into the map would be made again for ever
                     self.thread.came_through()
-                if not reported:  # it came through a poll, which does not need to have anything to produce
+                if (
+                    not reported
+                ):  # it came through a poll, which does not need to have anything to produce
                     self._event_log.incidents.came_through([self.flow.name], TRANSIENT_KINDS)
                     reported = True
                 last = self.thread.stopping.is_set() or (ended and report is None)
                 if wanted or last:
-                    self._snapshots.take(snapshot_of(producer, covered, report is None, generations, self._written_to))
+                    self._snapshots.take(
+                        snapshot_of(
+                            producer, covered, report is None, generations, self._written_to
+                        )
+                    )
                 if last:
                     producer.drain()
                     return True
@@ -230,8 +255,12 @@ class FlowWorker:
         finally:
             producer.close()
 
-    def _target_ends(self, places: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
-        return self._connections.admin(self.flow.target).end_offsets(places, committed=False, skip_silent=True)
+    def _target_ends(
+        self, places: Collection[TopicAndPartition]
+    ) -> Mapping[TopicAndPartition, int]:
+        return self._connections.admin(self.flow.target).end_offsets(
+            places, committed=False, skip_silent=True
+        )
 
     def _limits(self, topics: Collection[str]) -> Mapping[str, Hashable]:
         return limits_of(self._connections.admin(self.flow.target), topics)
@@ -241,19 +270,23 @@ class FlowWorker:
         return self._connections.topology.clusters[self.flow.source].landing.small_batch_records
 
     def refresh_topics(self) -> None:
-        """Follow the source's topics; produce those that the target makes only now from where the map ends."""
+        """Follow the source's topics; produce those that the target makes only now from where the
+        map ends."""
         self.targets.refresh(begins=False)
         self._begin_anew_if_different()
 
     def check_targets(self) -> None:
-        """Notice target topics that are gone, or were made again, and what was decided about them."""
+        """Notice target topics that are gone, or were made again, and what was decided about
+        them."""
         self.targets.check()
         self._begin_anew_if_different()
 
     def _begin_anew_if_different(self) -> None:
-        """Restart the flow if it leaves out other topics than those that must not be produced now, or if an
-        operator has decided how some go on."""
-        if self._closed is not None and (self._closed != self.targets.closed().keys() or self.targets.decided()):
+        """Restart the flow if it leaves out other topics than those that must not be produced now,
+        or if an operator has decided how some go on."""
+        if self._closed is not None and (
+            self._closed != self.targets.closed().keys() or self.targets.decided()
+        ):
             self._again.set()
 
     def begin_anew(self) -> None:
@@ -261,17 +294,20 @@ class FlowWorker:
         self._again.set()
 
     def target_generation(self, topic: str) -> int | None:
-        """Which generation of its target topic a source topic is produced to; None where it is over, and no other one
-        has begun."""
+        """Which generation of its target topic a source topic is produced to; None where it is
+        over, and no other one has begun."""
         return self.targets.target_generation(topic)
 
     def check_refused(self) -> None:
-        """Close incidents of refused records that were taken since, and go on where an operator said so."""
+        """Close incidents of refused records that were taken since, and go on where an operator
+        said so."""
         self._stopped.check(self._snapshots.last)
 
     def _spec(self, decided: Decided, clients: tuple[Settings, Settings]) -> FlowSpec:
         provenance = provenance_of(self.flow, self._lake, self._connections)
-        self._written_to = {name: living.number for name, living in self.targets.generations.living.items()}
+        self._written_to = {
+            name: living.number for name, living in self.targets.generations.living.items()
+        }
         self._closed = closed = frozenset(self.targets.closed())
         return flow_spec(
             self.flow,

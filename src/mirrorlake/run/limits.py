@@ -1,4 +1,5 @@
-"""How large a record may be in each topic of a flow, as both clusters say it: for `mirrorlake.checks.sizes`."""
+"""How large a record may be in each topic of a flow, as both clusters say it: for
+`mirrorlake.checks.sizes`."""
 
 import time
 from collections.abc import Collection, Hashable, Iterator, Mapping
@@ -16,14 +17,18 @@ from mirrorlake.run.flow_spec import producer_settings
 
 #: Bytes of a record from which on the brokers' limit of a request, 100 MiB by default, may matter.
 _NEAR = 50_000_000
-#: How often what was refused is tried again where the target does not report the topic's configs, seconds.
+#: How often what was refused is tried again where the target does not report the topic's configs,
+#: seconds.
 UNTOLD_SECONDS = 600.0
 _OF_TOPIC, _OF_BROKER = "max.message.bytes", "message.max.bytes"
 
 
-def limit_problems(connections: Connections, flow: ResolvedFlow, plan: Mapping[str, Any]) -> list[Problem]:
-    """What is worth knowing about sizes before the first record of a flow. `plan` is its document in that of
-    `run.plan.make_plan`: what would become of its topics and their configs. Raises ClusterUnreachable."""
+def limit_problems(
+    connections: Connections, flow: ResolvedFlow, plan: Mapping[str, Any]
+) -> list[Problem]:
+    """What is worth knowing about sizes before the first record of a flow. `plan` is its document
+    in that of `run.plan.make_plan`: what would become of its topics and their configs. Raises
+    ClusterUnreachable."""
     topics = [topic for topic in plan["topics"] if topic["action"] != "refuse"]
     if not topics:
         return []
@@ -32,7 +37,11 @@ def limit_problems(connections: Connections, flow: ResolvedFlow, plan: Mapping[s
     sizes = int(settings["batch.size"]), int(settings["message.max.bytes"])
     limits = list(_limits(connections, flow, topics, plan["configs"]))
     requests = _request_bytes(connections, flow, limits)
-    return list(size_problems(flow.name, (flow.source, flow.target), limits, *sizes, requests, named_codec(given)))
+    return list(
+        size_problems(
+            flow.name, (flow.source, flow.target), limits, *sizes, requests, named_codec(given)
+        )
+    )
 
 
 def limits_of(admin: ClusterAdmin, topics: Collection[str]) -> dict[str, Hashable]:
@@ -50,8 +59,11 @@ def limits_of(admin: ClusterAdmin, topics: Collection[str]) -> dict[str, Hashabl
     }
 
 
-def _request_bytes(connections: Connections, flow: ResolvedFlow, limits: list[SizeLimit]) -> int | None:
-    """How large a request the target's brokers take, asked only where records come near to what Kafka's default is."""
+def _request_bytes(
+    connections: Connections, flow: ResolvedFlow, limits: list[SizeLimit]
+) -> int | None:
+    """How large a request the target's brokers take, asked only where records come near to what
+    Kafka's default is."""
     if all(limit.source < _NEAR for limit in limits):
         return None
     value = broker_config(connections.admin(flow.target), "socket.request.max.bytes")
@@ -59,10 +71,15 @@ def _request_bytes(connections: Connections, flow: ResolvedFlow, limits: list[Si
 
 
 def _limits(
-    connections: Connections, flow: ResolvedFlow, topics: list[dict[str, Any]], changes: list[dict[str, Any]]
+    connections: Connections,
+    flow: ResolvedFlow,
+    topics: list[dict[str, Any]],
+    changes: list[dict[str, Any]],
 ) -> Iterator[SizeLimit]:
     target = connections.admin(flow.target)
-    at_source = describe_topic_configs(connections.admin(flow.source), [topic["topic"] for topic in topics]).configs
+    at_source = describe_topic_configs(
+        connections.admin(flow.source), [topic["topic"] for topic in topics]
+    ).configs
     there = [topic["target_topic"] for topic in topics if topic["action"] != "create"]
     at_target = describe_topic_configs(target, there).configs
     of_brokers = broker_config(target, _OF_BROKER) if len(there) < len(topics) or changes else None
@@ -80,4 +97,6 @@ def _limits(
         if source is not None and source.value and target_limit:
             codec = at_source[topic["topic"]].get("compression.type")
             known = codec.value if codec is not None and codec.value != "producer" else None
-            yield SizeLimit(topic["topic"], topic["target_topic"], int(source.value), int(target_limit), known)
+            yield SizeLimit(
+                topic["topic"], topic["target_topic"], int(source.value), int(target_limit), known
+            )

@@ -1,8 +1,9 @@
 """Offset syncs for MirrorMaker 2's readers, from the map: a task of a flow's control loop.
 
-Of what was mapped since the turn before, each partition gives its first and its last pair of offsets. MirrorMaker 2
-writes a pair every `offset.lag.max` records and, since KAFKA-15906, whatever is newest at each flush; its readers keep
-few of them, which lie denser near the end. The map has the rest.
+Of what was mapped since the turn before, each partition gives its first and its last pair of
+offsets. MirrorMaker 2 writes a pair every `offset.lag.max` records and, since KAFKA-15906, whatever
+is newest at each flush; its readers keep few of them, which lie denser near the end. The map has
+the rest.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,8 +18,8 @@ from mirrorlake.offsets.positions import TopicAndPartition
 class OffsetSyncs:
     """Those of one flow; for one thread.
 
-    `remote_topic` gives the target topic of a source topic, None for one that is not mirrored, and `target_generation`
-    which generation of it is produced to, None where it is over.
+    `remote_topic` gives the target topic of a source topic, None for one that is not mirrored, and
+    `target_generation` which generation of it is produced to, None where it is over.
     """
 
     def __init__(
@@ -36,9 +37,9 @@ class OffsetSyncs:
     def emit(self) -> int:
         """Write what is new; returns how many syncs that was. Raises as `OffsetSyncTopic.publish`.
 
-        The first turn of a process writes the newest pair of each partition, whether or not another process did; into a
-        topic that it has just made it writes the first one too. A pair that is older than what a reader has makes the
-        reader forget all.
+        The first turn of a process writes the newest pair of each partition, whether or not another
+        process did; into a topic that it has just made it writes the first one too. A pair that is
+        older than what a reader has makes the reader forget all.
         """
         made = self._topic.ensure()
         since = -1 if self._since is None else self._since
@@ -59,7 +60,8 @@ class OffsetSyncs:
 
 
 def syncs_of(rows: Iterable[Mapping[str, Any]], firsts: bool) -> list[OffsetSync]:
-    """The pairs of the newest generation of each partition, in order; with `firsts` also the first ones."""
+    """The pairs of the newest generation of each partition, in order; with `firsts` also the first
+    ones."""
     newest: dict[TopicAndPartition, Mapping[str, Any]] = {}
     for row in rows:
         key = (row["topic"], row["partition"])

@@ -13,10 +13,12 @@ LOOK_SECONDS = 2.0
 
 
 def run_by_other_process(lake: Lake, flows: Sequence[str]) -> str | None:
-    """The first of some flows that a process runs now, which is not this one; None if no process runs any.
+    """The first of some flows that a process runs now, which is not this one; None if no process
+    runs any.
 
-    To be asked before this process runs them. Takes no time for flows that ended in order, that `run --once` ran, or
-    that no process has run of late; else as long as it takes to see whether samples go on coming.
+    To be asked before this process runs them. Takes no time for flows that ended in order, that
+    `run --once` ran, or that no process has run of late; else as long as it takes to see whether
+    samples go on coming.
     """
     modes = {row["flow"]: row["mode"] for row in lake.ask_table("objectives")}
     newest = _newest(lake)

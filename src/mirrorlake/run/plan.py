@@ -1,4 +1,5 @@
-"""Everything that would be done, as one document: what `mirrorlake plan` shows. Changes nothing, and needs no lake."""
+"""Everything that would be done, as one document: what `mirrorlake plan` shows. Changes nothing,
+and needs no lake."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -31,20 +32,21 @@ def make_plan(
     lake: Reader | None = None,
     staged: Staged | None = None,
 ) -> dict[str, Any]:
-    """Compare both sides of each flow; `log` says what earlier runs made, `lake` which target topics are ours, and
-    `staged` what waits in the stage.
+    """Compare both sides of each flow; `log` says what earlier runs made, `lake` which target
+    topics are ours, and `staged` what waits in the stage.
 
-    Returns {"clusters": {alias: cluster id}, "problems": [{rule, severity, flows, subject, sentence, fix, topic}],
-    "flows": [{flow, source, target, policy, policy_sha256, delivery, compression, provenance, paused,
-    topics: [{topic, target_topic, partitions, factor, configs, action, reason, note, holder, held_records}],
-    configs: [{topic, target_topic, key, before, after, refusal}],
-    acls: [{action, pattern, name, principal, host, operation, permission}], acls_withheld: [those of the source that
-    would have to be written out for too many topics], acls_left: [{..., policy} of those that stay, since they were
-    made under another policy], heartbeats: [{cluster, topic, partitions, factor} of the topics that would be made],
-    totals: {attributes of run.totals.Totals}}], "totals": {the same of all flows, and conflicts: how many refusals are
-    among the problems}}.
-    `holder` of a topic that is there says whose the `held_records` (offsets) in it are: nobody, ours, MirrorMaker 2 or
-    foreign. A flow that must not start, or has an end that cannot be asked, has no topics. Raises TopologyError,
+    Returns {"clusters": {alias: cluster id}, "problems": [{rule, severity, flows, subject,
+    sentence, fix, topic}], "flows": [{flow, source, target, policy, policy_sha256, delivery,
+    compression, provenance, paused, topics: [{topic, target_topic, partitions, factor, configs,
+    action, reason, note, holder, held_records}], configs: [{topic, target_topic, key, before,
+    after, refusal}], acls: [{action, pattern, name, principal, host, operation, permission}],
+    acls_withheld: [those of the source that would have to be written out for too many topics],
+    acls_left: [{..., policy} of those that stay, since they were made under another policy],
+    heartbeats: [{cluster, topic, partitions, factor} of the topics that would be made], totals:
+    {attributes of run.totals.Totals}}], "totals": {the same of all flows, and conflicts: how many
+    refusals are among the problems}}. `holder` of a topic that is there says whose the
+    `held_records` (offsets) in it are: nobody, ours, MirrorMaker 2 or foreign. A flow that must not
+    start, or has an end that cannot be asked, has no topics. Raises TopologyError,
     ClusterUnreachable, AuthenticationFailed.
     """
     preflight = check(None, connections, flows)
@@ -53,7 +55,10 @@ def make_plan(
         *preflight.problems,
         *(problem for holdings_of_flow in held.values() for problem in holdings_of_flow.problems),
     ]
-    planned = [_flow(preflight, flow, log or MemoryLog(), held[flow.name], staged or NothingStaged()) for flow in flows]
+    planned = [
+        _flow(preflight, flow, log or MemoryLog(), held[flow.name], staged or NothingStaged())
+        for flow in flows
+    ]
     for flow, document in zip(flows, planned, strict=True):
         problems += limit_problems(preflight.connections, flow, document)
     totals = added(Totals(**flow_plan["totals"]) for flow_plan in planned)
@@ -67,8 +72,8 @@ def make_plan(
 
 
 class _Held(NamedTuple):
-    """What the target topics of a flow hold already, by source topic, what is wrong with that, and the target topics
-    that the flow has written to."""
+    """What the target topics of a flow hold already, by source topic, what is wrong with that, and
+    the target topics that the flow has written to."""
 
     topics: Mapping[str, Holding] = {}
     problems: Sequence[Problem] = ()
@@ -76,17 +81,26 @@ class _Held(NamedTuple):
 
 
 def _held(preflight: Preflight, flow: ResolvedFlow, lake: Reader | None) -> _Held:
-    if flow.name in refused_flows(preflight.problems) or not {flow.source, flow.target} <= preflight.ids.keys():
+    if (
+        flow.name in refused_flows(preflight.problems)
+        or not {flow.source, flow.target} <= preflight.ids.keys()
+    ):
         return _Held()
     known = {} if lake is None else living_targets(lake, flow.name)
     maker = other_maker(preflight.connections, flow)
     ours = {target.target_topic for target in known.values() if target.lives}
     held = holdings(preflight.connections, flow, ours, maker)
     mirrored = frozenset(target.target_topic for target in known.values())
-    return _Held({holding.topic: holding for holding in held}, list(holding_problems(flow, held, maker)), mirrored)
+    return _Held(
+        {holding.topic: holding for holding in held},
+        list(holding_problems(flow, held, maker)),
+        mirrored,
+    )
 
 
-def _flow(preflight: Preflight, flow: ResolvedFlow, log: ChangeLog, held: _Held, staged: Staged) -> dict[str, Any]:
+def _flow(
+    preflight: Preflight, flow: ResolvedFlow, log: ChangeLog, held: _Held, staged: Staged
+) -> dict[str, Any]:
     settings = flow.settings
     codecs = Codecs(producer_settings(flow, preflight.connections.client(flow.target, "producer")))
     document: dict[str, Any] = {
@@ -107,7 +121,10 @@ def _flow(preflight: Preflight, flow: ResolvedFlow, log: ChangeLog, held: _Held,
         "heartbeats": [],
         "totals": vars(Totals()),
     }
-    if flow.name not in refused_flows(preflight.problems) and {flow.source, flow.target} <= preflight.ids.keys():
+    if (
+        flow.name not in refused_flows(preflight.problems)
+        and {flow.source, flow.target} <= preflight.ids.keys()
+    ):
         document.update(_differences(preflight, flow, log, held, staged))
     return document
 
@@ -122,16 +139,24 @@ def _differences(
     configs = ConfigSync(flow, connections, MemoryLog(), names.get)
     created = {plan.topic: plan.factor for plan in plans if plan.action == "create"}
     given = (
-        configs.creation(created) if created and settings.sync_topic_configs_enabled else dict.fromkeys(created, ALWAYS)
+        configs.creation(created)
+        if created and settings.sync_topic_configs_enabled
+        else dict.fromkeys(created, ALWAYS)
     )
     acls = AclSync(flow, connections, log, names.get, lambda: held.mirrored)
     wanted = acls.compare() if settings.sync_topic_acls_enabled else AclPlan([], (), {})
     return {
         "topics": [
-            {**vars(plan), "configs": given.get(plan.topic, {}), **_holder(held.topics.get(plan.topic))}
+            {
+                **vars(plan),
+                "configs": given.get(plan.topic, {}),
+                **_holder(held.topics.get(plan.topic)),
+            }
             for plan in plans
         ],
-        "configs": [vars(change) for change in configs.plan()] if settings.sync_topic_configs_enabled else [],
+        "configs": [vars(change) for change in configs.plan()]
+        if settings.sync_topic_configs_enabled
+        else [],
         "acls": [{"action": change.action, **vars(change.acl)} for change in wanted.changes],
         "acls_withheld": [vars(acl) for acl in wanted.withheld],
         "acls_left": [{**vars(acl), "policy": policy} for acl, policy in wanted.left.items()],
@@ -148,6 +173,11 @@ def _holder(held: Holding | None) -> dict[str, Any]:
 def _heartbeats(preflight: Preflight, flow: ResolvedFlow) -> list[dict[str, Any]]:
     missing = Heartbeats(flow, preflight.connections, MemoryLog()).missing()
     return [
-        {"cluster": alias, "topic": topic.name, "partitions": topic.partitions, "factor": topic.factor}
+        {
+            "cluster": alias,
+            "topic": topic.name,
+            "partitions": topic.partitions,
+            "factor": topic.factor,
+        }
         for alias, topic in missing
     ]

@@ -17,8 +17,11 @@ class Staged(Protocol):
     def ends(self, alias: str) -> Mapping[TopicAndPartition, int] | None:
         """Where landing of each partition of a source cluster goes on."""
 
-    def waiting(self, flow: str, alias: str, topics: Collection[str]) -> tuple[int | None, int | None]:
-        """Records of topics that are staged and that the flow has not brought to its target, and their bytes."""
+    def waiting(
+        self, flow: str, alias: str, topics: Collection[str]
+    ) -> tuple[int | None, int | None]:
+        """Records of topics that are staged and that the flow has not brought to its target, and
+        their bytes."""
 
 
 class NothingStaged:
@@ -52,7 +55,8 @@ def flow_totals(
 ) -> Totals:
     """What a flow's plan comes to, by asking both clusters and the lake."""
     counts = topic_totals(
-        plans, {name: info.partitions for name, info in connections.admin(flow.target).topics().items()}
+        plans,
+        {name: info.partitions for name, info in connections.admin(flow.target).topics().items()},
     )
     going = {plan.topic: plan.partitions for plan in plans if plan.action != "refuse"}
     records, size = staged.waiting(flow.name, flow.source, going)
@@ -75,5 +79,7 @@ def _at_source(
     source = connections.admin(flow.source)
     places = [(topic, partition) for topic, count in topics.items() for partition in range(count)]
     return not_landed(
-        source.start_offsets(places, skip_silent=True), source.end_offsets(places, skip_silent=True), staged
+        source.start_offsets(places, skip_silent=True),
+        source.end_offsets(places, skip_silent=True),
+        staged,
     )

@@ -1,24 +1,30 @@
 """Whether some process runs a flow, by the samples that it writes. Pure.
 
-A lock shows that only where all processes see the same locks: volumes, object stores and mounts of two hosts may have
-none, or each its own. Samples are in the lake, which all of them share.
+A lock shows that only where all processes see the same locks: volumes, object stores and mounts of
+two hosts may have none, or each its own. Samples are in the lake, which all of them share.
 """
 
 from datetime import datetime
 
-#: How long no new sample may come until no process runs the flow: so many seconds, or intervals of its samples.
+#: How long no new sample may come until no process runs the flow: so many seconds, or intervals of
+#: its samples.
 QUIET_SECONDS, QUIET_INTERVALS = 30.0, 3
-#: How old the newest sample may be, by the clocks of two hosts, until it is not worth waiting for another: so many
-#: times as long.
+#: How old the newest sample may be, by the clocks of two hosts, until it is not worth waiting for
+#: another: so many times as long.
 RECENT = 3
 
 
 class Presence:
-    """Watches one flow from `at` on, seconds of any clock; `mode` and `newest` are what the lake says of it then, and
-    `interval` how often its samples come, seconds."""
+    """Watches one flow from `at` on, seconds of any clock; `mode` and `newest` are what the lake
+    says of it then, and `interval` how often its samples come, seconds."""
 
     def __init__(
-        self, mode: str | None, newest: datetime | None, now: datetime, at: float, interval: float = 10.0
+        self,
+        mode: str | None,
+        newest: datetime | None,
+        now: datetime,
+        at: float,
+        interval: float = 10.0,
     ) -> None:
         self._quiet = max(QUIET_SECONDS, QUIET_INTERVALS * interval)
         self._newest = newest
@@ -27,7 +33,8 @@ class Presence:
         self._may_run = mode == "continuous" and recent
 
     def runs(self, newest: datetime | None, at: float) -> bool | None:
-        """Whether a process runs the flow, by the newest sample now; None while that is not known yet."""
+        """Whether a process runs the flow, by the newest sample now; None while that is not known
+        yet."""
         if not self._may_run:
             return False
         if newest != self._newest:

@@ -1,4 +1,5 @@
-"""The replicator: a landing worker per source cluster, a worker and a control loop per flow, and live configuration."""
+"""The replicator: a landing worker per source cluster, a worker and a control loop per flow, and
+live configuration."""
 
 import logging
 import threading
@@ -41,8 +42,8 @@ Report = Callable[[str, BatchReport], None]
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How `run` was asked to go. `reader` is auto, files or rows (see `produce/flow.py`); `config` is the topology file
-    to watch, and `chosen` the flows that `--flow` named."""
+    """How `run` was asked to go. `reader` is auto, files or rows (see `produce/flow.py`); `config`
+    is the topology file to watch, and `chosen` the flows that `--flow` named."""
 
     once: bool = False
     reader: str = "auto"
@@ -60,7 +61,8 @@ class _Running:
 
 
 class Replicator:
-    """Runs flows of one topology over one lake. `run` blocks until `stop` is set or, `once`, all is done."""
+    """Runs flows of one topology over one lake. `run` blocks until `stop` is set or, `once`, all is
+    done."""
 
     def __init__(
         self,
@@ -88,7 +90,9 @@ class Replicator:
         self._landings: dict[str, LandingWorker] = {}
         self._running: dict[str, _Running] = {}
         self._errors: list[MirrorlakeError] = []
-        self._control_errors: list[ReplicationError] = []  # of a run with an end; reported after those about records
+        self._control_errors: list[
+            ReplicationError
+        ] = []  # of a run with an end; reported after those about records
         self._complaints: list[ReplicationError] = []
 
     def stop(self) -> None:
@@ -101,7 +105,8 @@ class Replicator:
         Raises:
             TopologyError: flows must not run; nothing was done.
             LakeError: the lake was opened to be read; nothing was done.
-            MirrorlakeError: the first thing that an operator has to know about, after all else has ended.
+            MirrorlakeError: the first thing that an operator has to know about, after all else has
+                ended.
         """
         edits = self._edits(self._connections.topology)
         try:
@@ -126,8 +131,8 @@ class Replicator:
             self._upkeep.thread.start()
 
     def _watch(self, edits: Edits | None) -> None:
-        """Until the end, or until there is nothing left to do, follow the topology file. Raises ReplicationError where
-        only another process can go on."""
+        """Until the end, or until there is nothing left to do, follow the topology file. Raises
+        ReplicationError where only another process can go on."""
         checked_at = time.monotonic()
         while not self._stop.wait(LOOK_SECONDS) and not self._all_ended():
             if time.monotonic() - checked_at < WATCH_SECONDS:
@@ -138,7 +143,10 @@ class Replicator:
                 try:
                     edits.take_over(self._connections, self._flows)
                 except Exception as error:  # noqa: BLE001 - what runs goes on; the next look tells what this could not
-                    logger.error("%s; it is tried again", as_mirrorlake_error(error, "following the topology file"))
+                    logger.error(
+                        "%s; it is tried again",
+                        as_mirrorlake_error(error, "following the topology file"),
+                    )
 
     def _edits(self, begun_with: Topology) -> Edits | None:
         """Who follows the topology file; None where there is none to follow."""
@@ -149,21 +157,23 @@ class Replicator:
         return Edits(watch, self.lake, self.event_log, self._options.chosen, self._apply)
 
     def _check_alone(self) -> None:
-        """Raise LeaseTaken where leases are no locks, and another process runs one of the flows: both would write,
-        and fence each other for ever."""
+        """Raise LeaseTaken where leases are no locks, and another process runs one of the flows:
+        both would write, and fence each other for ever."""
         if locks_work(self.lake):
             return
         flow = run_by_other_process(self.lake, [chosen.name for chosen in self._flows])
         if flow is not None:
             raise LeaseTaken(
-                f"flow {flow} is run by another process: its samples go on coming; stop that process, or let it do the "
-                "work"
+                f"flow {flow} is run by another process: its samples go on coming; stop that "
+                "process, or let it do the work"
             )
 
     def _all_ended(self) -> bool:
         """Whether there is nothing left to do. Paused flows wait in a continuous run."""
         if not self._running:
-            return self._options.once and all(landing.thread.ended.is_set() for landing in self._landings.values())
+            return self._options.once and all(
+                landing.thread.ended.is_set() for landing in self._landings.values()
+            )
         return all(running.worker.thread.ended.is_set() for running in self._running.values())
 
     def _apply(self, preflight: Preflight) -> None:
@@ -184,12 +194,13 @@ class Replicator:
         for name, flow in wanted.items():
             if name not in self._running:
                 self._start_flow(flow, preflight)
-        # After the start of all that takes its time to start: in a new lake this takes as long as the first batch.
+        # After the start of all that takes its time to start: in a new lake this takes as long as
+        # the first batch.
         self._note(list(wanted), "once" if self._options.once else "continuous", gone=before)
 
     def _note(self, flows: Sequence[str], mode: Mode, gone: Sequence[str] = ()) -> None:
-        """Tell the lake the objectives of the flows, and how these of them run: `alerts` go by it. Records go on where
-        that fails; the run's end reports it."""
+        """Tell the lake the objectives of the flows, and how these of them run: `alerts` go by it.
+        Records go on where that fails; the run's end reports it."""
         try:
             note_objectives(self.lake, self._connections.topology, dict.fromkeys(flows, mode), gone)
         except Exception as error:  # noqa: BLE001 - of whatever kind: records go on
@@ -198,13 +209,15 @@ class Replicator:
             self._errors.append(problem)
 
     def _beat(self, flows: Sequence[ResolvedFlow]) -> None:
-        """One heartbeat a flow for a run with an end, before landing asks for the ends: this run then mirrors it."""
+        """One heartbeat a flow for a run with an end, before landing asks for the ends: this run
+        then mirrors it."""
         problems = [beat_once(flow, self._connections, self.event_log) for flow in flows]
         self._control_errors += [problem for problem in problems if problem is not None]
 
     def _apply_landings(self, preflight: Preflight) -> None:
         readers: dict[str, list[ResolvedFlow]] = {}
-        # All flows of the file, not only those chosen: another process may produce the others from this stage.
+        # All flows of the file, not only those chosen: another process may produce the others from
+        # this stage.
         for source, flows in preflight.connections.topology.sources().items():
             if any(flow.source == source for flow in preflight.flows):
                 readers[source] = flows
@@ -216,7 +229,12 @@ class Replicator:
             fresh = source not in self._landings
             if fresh:
                 self._landings[source] = LandingWorker(
-                    source, self.lake, self._stage, self._connections, self.event_log, self._options.once
+                    source,
+                    self.lake,
+                    self._stage,
+                    self._connections,
+                    self.event_log,
+                    self._options.once,
                 )
             self._landings[source].set_flows(flows, self._connections)
             if fresh:
@@ -235,7 +253,9 @@ class Replicator:
             self._options.reader,
             preflight.left_out.get(flow.name),
         )
-        control = ControlLoop(flow, self.lake, self._connections, self.event_log, worker, self._sampled)
+        control = ControlLoop(
+            flow, self.lake, self._connections, self.event_log, worker, self._sampled
+        )
         self._running[flow.name] = _Running(worker, control, _made_of(flow, preflight))
         worker.thread.start()
         if not self._options.once:
@@ -247,11 +267,15 @@ class Replicator:
         running.worker.thread.stop()
         running.worker.thread.join()
         running.control.thread.join()
-        self._errors += [error for error in (running.worker.error, running.control.thread.error) if error is not None]
+        self._errors += [
+            error
+            for error in (running.worker.error, running.control.thread.error)
+            if error is not None
+        ]
 
     def _end(self) -> None:
-        """End everything; in a run that came to its end, sample where it is. What did not end in order is an error of
-        the run."""
+        """End everything; in a run that came to its end, sample where it is. What did not end in
+        order is an error of the run."""
         threads = [landing.thread for landing in self._landings.values()]
         threads += [running.control.thread for running in self._running.values()]
         if self._upkeep is not None:
@@ -277,7 +301,9 @@ class Replicator:
             errors.append(self._upkeep.thread.error)
         self._errors += [error for error in errors if error is not None]
         if self._options.once:
-            self._control_errors += [error for running in self._running.values() for error in running.control.errors]
+            self._control_errors += [
+                error for running in self._running.values() for error in running.control.errors
+            ]
         if self._stop.is_set() and not self._options.once:
             self._note(list(self._running), "stopped")
 

@@ -1,4 +1,5 @@
-"""Decisions of an operator about incidents: what can be chosen, and doing it. A running replicator notices."""
+"""Decisions of an operator about incidents: what can be chosen, and doing it. A running replicator
+notices."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,51 +12,81 @@ from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.incidents import ACCEPT, PARK, PRODUCE_AGAIN, READ_AGAIN, Incidents, key_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
-from mirrorlake.landing.generations import begin_branches, begin_generations, decisions_of, generations_of
+from mirrorlake.landing.generations import (
+    begin_branches,
+    begin_generations,
+    decisions_of,
+    generations_of,
+)
 from mirrorlake.landing.source_comparison import Branch, TopicGeneration, blocked
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: What can be chosen for each kind of incident, and what it means. Any other kind can only be acknowledged.
+#: What can be chosen for each kind of incident, and what it means. Any other kind can only be
+#: acknowledged.
 CHOICES: Mapping[str, Mapping[str, str]] = {
     "topic_recreated": {
         "new-generation": "mirror the new topic from its start, behind the records of the old one",
         "stop": "stop mirroring the topic",
     },
     "source_truncated": {
-        "continue": "accept that the records are lost and go on at what is there, whatever is lost until then",
+        "continue": (
+            "accept that the records are lost and go on at what is there, whatever is lost "
+            "until then"
+        ),
         "stop": "stop mirroring the partition",
     },
     "source_rewound": {
-        "new-generation": "go on with what the source has now, from where it differs, behind the records staged before",
+        "new-generation": (
+            "go on with what the source has now, from where it differs, behind the "
+            "records staged before"
+        ),
         "stop": "stop mirroring the partition",
     },
     "target_refused": {
         "retry": "try the records again: the target was changed",
         "skip": "give up the refused records and go on behind them",
-        PARK: "go on behind the refused records, which wait in `parked` until `mirrorlake replay --parked` sends them",
+        PARK: (
+            "go on behind the refused records, which wait in `parked` until `mirrorlake replay "
+            "--parked` sends them"
+        ),
         "stop": "stop mirroring the partition",
     },
     "target_lost": {
-        PRODUCE_AGAIN: "produce the lost records from the stage once more, behind what the target has",
+        PRODUCE_AGAIN: (
+            "produce the lost records from the stage once more, behind what the target has"
+        ),
         ACCEPT: "accept that the target lacks them and go on behind them",
         "stop": "stop mirroring the partition",
     },
     "position_lost": {
-        "continue": "what lies in the target behind the end of the map is not of this flow: produce on behind it",
+        "continue": (
+            "what lies in the target behind the end of the map is not of this flow: "
+            "produce on behind it"
+        ),
         "stop": "stop mirroring the partition",
     },
     "stage_trimmed": {
         READ_AGAIN: "read them from the source once more, as far as it still has them",
-        "continue": "accept that the flow never gets these records and go on at what the stage holds",
+        "continue": (
+            "accept that the flow never gets these records and go on at what the stage holds"
+        ),
         "stop": "stop mirroring the partition",
     },
     "target_recreated": {
-        "again": "produce all that the stage holds once more, into the new topic; it is made if it is missing",
-        "continue": "go on in the new topic with what the old one never got; it is made if it is missing",
+        "again": (
+            "produce all that the stage holds once more, into the new topic; it is made if it "
+            "is missing"
+        ),
+        "continue": (
+            "go on in the new topic with what the old one never got; it is made if it is missing"
+        ),
         "stop": "stop mirroring the topic",
     },
     LEFT: {
-        "revoke": "take away the ACLs that the flow made under another policy: who reads those mirrors loses access",
+        "revoke": (
+            "take away the ACLs that the flow made under another policy: who reads those "
+            "mirrors loses access"
+        ),
         "keep": "they stay, and the flow no longer owns them",
     },
 }
@@ -77,7 +108,8 @@ class Wanted:
         """Whether an incident is one of them."""
         asked = {"topic": self.topic, "partition": self.partition, "kind": self.kind}
         same_flow = self.flow in (None, incident["flow"]) or (
-            incident["kind"] in _OF_SOURCE and source_of(str(self.flow)) == source_of(incident["flow"])
+            incident["kind"] in _OF_SOURCE
+            and source_of(str(self.flow)) == source_of(incident["flow"])
         )
         return same_flow and all(value in (None, incident[name]) for name, value in asked.items())
 
@@ -98,12 +130,15 @@ def open_incidents(lake: Reader, wanted: Wanted) -> list[dict[str, Any]]:
     return [{**row, "choices": dict(choices_of(row["kind"]))} for row in rows if wanted.meets(row)]
 
 
-def resolve(lake: Lake, connections: Connections, wanted: Wanted, choice: str) -> list[dict[str, Any]]:
+def resolve(
+    lake: Lake, connections: Connections, wanted: Wanted, choice: str
+) -> list[dict[str, Any]]:
     """Decide all incidents meant that offer a choice; returns them.
 
     Raises:
         InputError: there is none, or nothing to read again.
-        ClusterUnreachable: a new generation cannot be looked up, ACLs not be changed, or records not be read.
+        ClusterUnreachable: a new generation cannot be looked up, ACLs not be changed, or records
+            not be read.
         ReplicationError: the target does not let us.
     """
     open_now = open_incidents(lake.now, wanted)
@@ -114,7 +149,10 @@ def resolve(lake: Lake, connections: Connections, wanted: Wanted, choice: str) -
     for alias in sorted({source_of(incident["flow"]) for incident in anew}):
         here = [incident for incident in anew if source_of(incident["flow"]) == alias]
         _begin(
-            lake, connections, alias, sorted({incident["topic"] for incident in here if incident["partition"] is None})
+            lake,
+            connections,
+            alias,
+            sorted({incident["topic"] for incident in here if incident["partition"] is None}),
         )
         _branch(lake, alias, [incident for incident in here if incident["partition"] is not None])
     incidents = Incidents(lake)
@@ -124,7 +162,10 @@ def resolve(lake: Lake, connections: Connections, wanted: Wanted, choice: str) -
     for incident in deciding:  # each is closed when it is done
         if incident["kind"] == LEFT:
             _settle_acls(lake, connections, incident["flow"], choice == "revoke")
-        incidents.settle_all([key_of(incident)], _read(lake, connections, incident) if choice == READ_AGAIN else choice)
+        incidents.settle_all(
+            [key_of(incident)],
+            _read(lake, connections, incident) if choice == READ_AGAIN else choice,
+        )
     return deciding
 
 
@@ -135,7 +176,9 @@ def _begin(lake: Lake, connections: Connections, alias: str, topics: Sequence[st
     current, ids = generations_of(lake, alias), connections.admin(alias).topic_ids(topics)
     for topic in topics:
         if topic not in ids:
-            raise InputError(f"topic {topic} is not at cluster {alias} now; decide when it is there again")
+            raise InputError(
+                f"topic {topic} is not at cluster {alias} now; decide when it is there again"
+            )
     # A decision that was noted before, and died before the incident was closed, is not noted twice.
     begin_generations(
         lake,
@@ -149,9 +192,11 @@ def _begin(lake: Lake, connections: Connections, alias: str, topics: Sequence[st
 
 
 def _read(lake: Lake, connections: Connections, incident: Mapping[str, Any]) -> str:
-    """Stage again what the source still has. Where it has trimmed a part as well, the flow stops before that, and
-    tells of it."""
-    from mirrorlake.landing.read_again import read_again  # it lands by Spark, which listing does without
+    """Stage again what the source still has. Where it has trimmed a part as well, the flow stops
+    before that, and tells of it."""
+    from mirrorlake.landing.read_again import (
+        read_again,
+    )  # it lands by Spark, which listing does without
 
     start = read_again(lake, connections, source_of(incident["flow"]), incident)
     return READ_AGAIN if start == incident["first_offset"] else f"{READ_AGAIN} from {start}"
@@ -164,26 +209,38 @@ def _settle_acls(lake: Lake, connections: Connections, name: str, revoke: bool) 
 
 
 def _branch(lake: Lake, alias: str, incidents: Sequence[Mapping[str, Any]]) -> None:
-    """Let partitions whose log went back begin a generation of their own, from where they differ."""
+    """Let partitions whose log went back begin a generation of their own, from where they
+    differ."""
     if not incidents:
         return
     current = generations_of(lake, alias)
-    # One that has begun, by a decision that died before the incident was closed, or with its whole topic, is not known
-    # as open any more.
+    # One that has begun, by a decision that died before the incident was closed, or with its whole
+    # topic, is not known as open any more.
     waiting = blocked(
-        decision for decision in decisions_of(lake, alias) if decision.open and decision.kind == "source_rewound"
+        decision
+        for decision in decisions_of(lake, alias)
+        if decision.open and decision.kind == "source_rewound"
     )[1]
     first: dict[TopicAndPartition, int] = {
-        (incident["topic"], incident["partition"]): incident["first_offset"] for incident in incidents
+        (incident["topic"], incident["partition"]): incident["first_offset"]
+        for incident in incidents
     }
-    begun = {key: Branch(current.generation(key) + 1, offset) for key, offset in first.items() if key in waiting}
+    begun = {
+        key: Branch(current.generation(key) + 1, offset)
+        for key, offset in first.items()
+        if key in waiting
+    }
     begin_branches(lake, alias, begun, current)
 
 
 def _nothing(incidents: Sequence[Mapping[str, Any]], choice: str) -> str:
     if not incidents:
-        return "no open incident is meant by these options; `mirrorlake resolve` without --choice lists them all"
+        return (
+            "no open incident is meant by these options; `mirrorlake resolve` without --choice "
+            "lists them all"
+        )
     offered = sorted({name for incident in incidents for name in incident["choices"]})
     return (
-        f"none of the {len(incidents)} open incidents meant offers the choice {choice}; they offer {', '.join(offered)}"
+        f"none of the {len(incidents)} open incidents meant offers the choice {choice}; they "
+        f"offer {', '.join(offered)}"
     )

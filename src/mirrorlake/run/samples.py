@@ -1,4 +1,5 @@
-"""Samples of where every partition of a flow is: rows of `positions`, those that say something new."""
+"""Samples of where every partition of a flow is: rows of `positions`, those that say something
+new."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -44,8 +45,8 @@ _STANDING = (
 
 @dataclass(frozen=True)
 class FlowLag:
-    """How late a flow was at one sample, without its heartbeats: records of all its partitions together, seconds of the
-    latest one."""
+    """How late a flow was at one sample, without its heartbeats: records of all its partitions
+    together, seconds of the latest one."""
 
     records: int
     seconds: float
@@ -53,7 +54,8 @@ class FlowLag:
 
 @dataclass(frozen=True)
 class _TargetEnds:
-    """A flow's partitions, what their topics are called at the target, and the ends there (of those that are made)."""
+    """A flow's partitions, what their topics are called at the target, and the ends there (of those
+    that are made)."""
 
     keys: Sequence[TopicAndPartition]
     names: Mapping[str, str]
@@ -67,7 +69,8 @@ class _TargetEnds:
 def reached(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartition) -> tuple[int, int]:
     """How far a partition is landed and how far it is produced, as of a poll.
 
-    What a poll found nothing behind has been produced: the flow is behind the transaction markers there too.
+    What a poll found nothing behind has been produced: the flow is behind the transaction markers
+    there too.
     """
     floor = snapshot.floors.get(key, 0)
     covered = max(floor, snapshot.covered.get(key, floor))
@@ -76,12 +79,17 @@ def reached(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartition) -
 
 def _nothing_left(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartition) -> bool:
     """Whether a poll found that all of a partition has been produced."""
-    waits = key in snapshot.blocked or key[0] in snapshot.left_out or targets.produced_topic(key[0]) is None
+    waits = (
+        key in snapshot.blocked
+        or key[0] in snapshot.left_out
+        or targets.produced_topic(key[0]) is None
+    )
     return snapshot.caught_up and not waits
 
 
 class Sampler:
-    """Samples one flow, and remembers for how long its partitions lag, and what was written. For one thread."""
+    """Samples one flow, and remembers for how long its partitions lag, and what was written. For
+    one thread."""
 
     def __init__(
         self,
@@ -92,7 +100,8 @@ class Sampler:
         on_loss: Callable[[], None] = lambda: None,
         is_heartbeats: Callable[[str], bool] = called_heartbeats,
     ) -> None:
-        """`on_loss` is called where the target has less than the flow had written to it at the sample before."""
+        """`on_loss` is called where the target has less than the flow had written to it at the
+        sample before."""
         self.flow = flow
         self._on_loss = on_loss
         self._is_heartbeats = is_heartbeats
@@ -105,11 +114,12 @@ class Sampler:
         self._log: SampleLog[tuple[object, ...]] | None = None
 
     def sample(self, poll: Callable[[], Snapshot | None]) -> FlowLag | None:
-        """Take a sample of each partition of the flow, as of a poll of its producer, and append those that are due.
+        """Take a sample of each partition of the flow, as of a poll of its producer, and append
+        those that are due.
 
-        `poll` gives where the flow is now, or None when it does not come to a poll in time: then nothing is sampled.
-        A partition whose leader at the source does not answer has no sample; as one that is gone, it gets a row once
-        that says so.
+        `poll` gives where the flow is now, or None when it does not come to a poll in time: then
+        nothing is sampled. A partition whose leader at the source does not answer has no sample; as
+        one that is gone, it gets a row once that says so.
         """
         target_ends = (
             self._target_ends()
@@ -146,11 +156,14 @@ class Sampler:
             for (topic, _), row in rows.items()
             if not self._is_heartbeats(topic)
         ]
-        return FlowLag(sum(records for records, _ in lags), max((seconds for _, seconds in lags), default=0.0))
+        return FlowLag(
+            sum(records for records, _ in lags), max((seconds for _, seconds in lags), default=0.0)
+        )
 
     def _look_for_losses(self, ends: _TargetEnds) -> None:
-        """Compare the target's ends with what was written there by the sample before. Transactions that are open hold
-        the end of what is committed back, so where that is low the log's own end is asked for."""
+        """Compare the target's ends with what was written there by the sample before. Transactions
+        that are open hold the end of what is committed back, so where that is low the log's own end
+        is asked for."""
         before, written = self._before, {} if self._before is None else self._before.written
         low = {
             (ends.names[key[0]], key[1]): written[key]
@@ -159,7 +172,9 @@ class Sampler:
             if (end := ends.target_end(key)) is not None and end < written[key]
         }
         there = (
-            self._connections.admin(self.flow.target).end_offsets(low.keys(), committed=False, skip_silent=True)
+            self._connections.admin(self.flow.target).end_offsets(
+                low.keys(), committed=False, skip_silent=True
+            )
             if low
             else {}
         )
@@ -167,11 +182,16 @@ class Sampler:
             self._on_loss()
 
     def _look_for_transactions(
-        self, now: datetime, ends: Mapping[TopicAndPartition, int], marks: Mapping[TopicAndPartition, int]
+        self,
+        now: datetime,
+        ends: Mapping[TopicAndPartition, int],
+        marks: Mapping[TopicAndPartition, int],
     ) -> None:
-        """Note where the source's log goes on behind its last stable offset; and of what stands still
-        there, whose it is."""
-        self._open.observe(now.timestamp(), {key: end for key, end in ends.items() if marks.get(key, 0) > end})
+        """Note where the source's log goes on behind its last stable offset; and of what stands
+        still there, whose it is."""
+        self._open.observe(
+            now.timestamp(), {key: end for key, end in ends.items() if marks.get(key, 0) > end}
+        )
         transactions = self._connections.open_transactions(self.flow.source, self._open.unknown())
         for key, transaction in transactions.items():
             self._open.name(key, transaction.producer_id, transaction.written_ms / 1000)
@@ -186,22 +206,44 @@ class Sampler:
             "transaction_producer_id": producer,
         }
 
-    def _write(self, log: SampleLog[tuple[object, ...]], rows: Mapping[TopicAndPartition, Row], now: datetime) -> None:
+    def _write(
+        self,
+        log: SampleLog[tuple[object, ...]],
+        rows: Mapping[TopicAndPartition, Row],
+        now: datetime,
+    ) -> None:
         recorded = {key: _recorded_values(row) for key, row in rows.items()}
-        due = log.due(now.timestamp(), recorded, {key for key, row in rows.items() if row["lag_records"]})
+        due = log.due(
+            now.timestamp(), recorded, {key for key, row in rows.items() if row["lag_records"]}
+        )
         lost = log.lost(rows)
         written = [rows[key] for key in due]
-        written += [{**self._named(key, now), **_names_at_target(values)} for key, values in lost.items()]
+        written += [
+            {**self._named(key, now), **_names_at_target(values)} for key, values in lost.items()
+        ]
         self._lake.append("positions", rows_of("positions", written))
         log.note(now.timestamp(), {**{key: recorded[key] for key in due}, **dict.fromkeys(lost)})
 
     def _target_ends(self) -> _TargetEnds:
-        source, target = self._connections.admin(self.flow.source), self._connections.admin(self.flow.target)
-        topics = {name: info for name, info in source.topics().items() if self._targets.selection.selects(name)}
-        keys = [(name, partition) for name, info in topics.items() for partition in range(info.partitions)]
+        source, target = (
+            self._connections.admin(self.flow.source),
+            self._connections.admin(self.flow.target),
+        )
+        topics = {
+            name: info
+            for name, info in source.topics().items()
+            if self._targets.selection.selects(name)
+        }
+        keys = [
+            (name, partition)
+            for name, info in topics.items()
+            for partition in range(info.partitions)
+        ]
         names = {name: self._targets.remote_topic(name) or "" for name in topics}
         there = target.topics()
-        remote = [(names[t], p) for t, p in keys if names[t] in there and p < there[names[t]].partitions]
+        remote = [
+            (names[t], p) for t, p in keys if names[t] in there and p < there[names[t]].partitions
+        ]
         return _TargetEnds(keys, names, target.end_offsets(remote, skip_silent=True))
 
     def _row(
@@ -227,8 +269,11 @@ class Sampler:
             "lag_records": max(0, end - max(produced, start)),
             "target_topic": target_ends.names[topic] or None,
             "mapped_end": snapshot.mapped.get(key, 0),
-            "target_passed_end": target_end if _nothing_left(snapshot, self._targets, key) else None,
-            # Of the producer that the poll was at: what it had produced is nothing to a generation that began since.
+            "target_passed_end": target_end
+            if _nothing_left(snapshot, self._targets, key)
+            else None,
+            # Of the producer that the poll was at: what it had produced is nothing to a generation
+            # that began since.
             "target_generation": snapshot.target_generations.get(target_ends.names[topic], 0),
             "generation": snapshot.generations.generation(key),
         }
@@ -245,7 +290,9 @@ class Sampler:
             produced, start = int(str(row["produced_end"])), int(str(row["source_start"]))
             end = int(str(row["source_end"]))
             place = PartitionGeneration(*key, int(str(row["generation"])))
-            row["lag_seconds"] = self._history.observe(place, now.timestamp(), max(produced, start), end)
+            row["lag_seconds"] = self._history.observe(
+                place, now.timestamp(), max(produced, start), end
+            )
 
     def _seeded(self) -> SampleLog[tuple[object, ...]]:
         """What an earlier process wrote last: it holds, and lag goes on from there."""
@@ -258,8 +305,12 @@ class Sampler:
             log.note(row["at"], {key: _recorded_values(row)})
             if (row["source_high_watermark"] or 0) > row["source_end"]:
                 since = row["transaction_since"]
-                seen_at = row["at"] if since is None else since.replace(tzinfo=timezone.utc).timestamp()
-                self._open.seed(key, Held(row["source_end"], seen_at, row["transaction_producer_id"]))
+                seen_at = (
+                    row["at"] if since is None else since.replace(tzinfo=timezone.utc).timestamp()
+                )
+                self._open.seed(
+                    key, Held(row["source_end"], seen_at, row["transaction_producer_id"])
+                )
             produced, end = max(row["produced_end"], row["source_start"] or 0), row["source_end"]
             late = row["lag_seconds"] + row["held_at"] - row["at"] if end > produced else 0.0
             place = PartitionGeneration(*key, row["generation"] or 0)
@@ -268,8 +319,8 @@ class Sampler:
 
 
 def _keep_known(row: Row, written: tuple[object, ...] | None) -> None:
-    """What was known of a partition stays known while nothing happens to it: a poll that did not find the flow at its
-    end everywhere knows less of each."""
+    """What was known of a partition stays known while nothing happens to it: a poll that did not
+    find the flow at its end everywhere knows less of each."""
     before = dict(zip(_VALUES, written or (), strict=False))
     if before and all(row[name] == before[name] for name in _STANDING):
         row["produced_end"] = max(int(str(row["produced_end"])), int(str(before["produced_end"])))

@@ -11,11 +11,12 @@ from mirrorlake.produce.flow import FlowProducer
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Where a flow was after one poll: what was landed before it, whether that was all produced, where it goes on,
-    where the map of what it has produced ends (rows of it may still be on their way), the partitions that wait for an
-    operator or were stopped by one, the topics that were left out at that poll, and the generations of target topics
-    that it produced to. `written` is up to where it has written to target partitions, by source partition. Source
-    offsets are of `generations`: a partition that the flow has yet to bring to its newest one has none."""
+    """Where a flow was after one poll: what was landed before it, whether that was all produced,
+    where it goes on, where the map of what it has produced ends (rows of it may still be on their
+    way), the partitions that wait for an operator or were stopped by one, the topics that were left
+    out at that poll, and the generations of target topics that it produced to. `written` is up to
+    where it has written to target partitions, by source partition. Source offsets are of
+    `generations`: a partition that the flow has yet to bring to its newest one has none."""
 
     covered: dict[TopicAndPartition, int]
     caught_up: bool
@@ -28,9 +29,13 @@ class Snapshot:
     generations: CurrentGenerations = field(default_factory=CurrentGenerations)
 
     def is_behind(self, place: PartitionGeneration, offset: int) -> bool:
-        """Whether the flow has gone on behind an offset: further, or to a newer generation of the partition."""
+        """Whether the flow has gone on behind an offset: further, or to a newer generation of the
+        partition."""
         key = place.topic_partition
-        return key in self.floors and (self.generations.generation(key), self.floors[key]) > (place.generation, offset)
+        return key in self.floors and (self.generations.generation(key), self.floors[key]) > (
+            place.generation,
+            offset,
+        )
 
 
 def snapshot_of(
@@ -40,20 +45,39 @@ def snapshot_of(
     generations: CurrentGenerations,
     target_generations: Mapping[str, int],
 ) -> Snapshot:
-    """Where a producer is now; `covered` was landed before its last poll, in `generations` or later ones."""
-    living = {key: floor for key, floor in producer.floors().items() if floor.generation == generations.generation(key)}
+    """Where a producer is now; `covered` was landed before its last poll, in `generations` or later
+    ones."""
+    living = {
+        key: floor
+        for key, floor in producer.floors().items()
+        if floor.generation == generations.generation(key)
+    }
     floors = {key: floor.next for key, floor in living.items()}
-    # Of a target topic that was made again the map has nothing yet, however far the one before it went.
+    # Of a target topic that was made again the map has nothing yet, however far the one before it
+    # went.
     mapped = {key: floor.source for key, floor in living.items() if floor.target is not None}
     spec, left_out = producer.spec, frozenset(producer.spec.left_out)
-    stopped = {place.topic_partition for place in spec.stopped if place == generations.place(place.topic_partition)}
+    stopped = {
+        place.topic_partition
+        for place in spec.stopped
+        if place == generations.place(place.topic_partition)
+    }
     written = {
         key: floor.target
         for key, floor in producer.floors().items()
         if floor.target is not None and spec.remote_topic(key[0]) is not None
     }
     return Snapshot(
-        *(covered, caught_up, floors, mapped, spec.blocked | stopped, left_out, target_generations, written),
+        *(
+            covered,
+            caught_up,
+            floors,
+            mapped,
+            spec.blocked | stopped,
+            left_out,
+            target_generations,
+            written,
+        ),
         generations,
     )
 

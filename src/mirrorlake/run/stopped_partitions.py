@@ -1,4 +1,5 @@
-"""Partitions of a flow that wait for an operator: what was refused, lost or contradicted, reported and followed up."""
+"""Partitions of a flow that wait for an operator: what was refused, lost or contradicted, reported
+and followed up."""
 
 import logging
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
@@ -19,10 +20,12 @@ logger = logging.getLogger(__name__)
 
 
 class StoppedPartitions:
-    """The stopped partitions of one flow. The flow's thread finds them, the control's asks what was decided.
+    """The stopped partitions of one flow. The flow's thread finds them, the control's asks what was
+    decided.
 
-    `error` is the first of them that is not decided yet, or None. `begin_anew` restarts the flow, which then tries
-    again what was refused; `limits` says what decides which records target topics take.
+    `error` is the first of them that is not decided yet, or None. `begin_anew` restarts the flow,
+    which then tries again what was refused; `limits` says what decides which records target topics
+    take.
     """
 
     def __init__(
@@ -45,14 +48,18 @@ class StoppedPartitions:
         self._tried_with: dict[TopicAndPartition, Hashable] = {}
         self._here: set[TopicAndPartition] = set()
         self._producer: FlowProducer | None = None
-        self._before = True  # others were stopped by an earlier process, as far as is known until it was checked
+        # others were stopped by an earlier process, as far as is known until it was checked
+        self._before = True
 
     def note(self, error: MirrorlakeError | None) -> None:
         """Something stands; the first of such is what the flow ends with."""
         self.error = self.error or error
 
-    def stop_before_holes(self, producer: FlowProducer, stage: StageFiles, decided: Decided) -> None:
-        """Leave out partitions of which the stage has lost what this flow lacks, until an operator has decided."""
+    def stop_before_holes(
+        self, producer: FlowProducer, stage: StageFiles, decided: Decided
+    ) -> None:
+        """Leave out partitions of which the stage has lost what this flow lacks, until an operator
+        has decided."""
         holes = holes_before(self._lake, stage, producer, decided.trimmed)
         if holes:
             problem = next(iter(holes.values()))
@@ -63,8 +70,8 @@ class StoppedPartitions:
             producer.spec = replace(producer.spec, blocked=producer.spec.blocked | holes.keys())
 
     def refused(self, refusals: Sequence[TargetRefused]) -> None:
-        """Partitions stop, the others go on; a row of each in `incidents` says what and which offsets (DESIGN.md,
-        "Nothing silently")."""
+        """Partitions stop, the others go on; a row of each in `incidents` says what and which
+        offsets (DESIGN.md, "Nothing silently")."""
         for refusal in refusals:
             logger.error("%s", refusal)
         self._targets.check()
@@ -76,27 +83,37 @@ class StoppedPartitions:
         if denied := [refusal for refusal in fresh if isinstance(refusal, TopicRefused)]:
             self._targets.deny(denied)
             self._begin_anew()
-        others = [refusal for refusal in fresh if not isinstance(refusal, TargetLost | TopicRefused)]
+        others = [
+            refusal for refusal in fresh if not isinstance(refusal, TargetLost | TopicRefused)
+        ]
         self._report(others)
         if lost:
             self._lost_under_way(lost)
 
     def parked(self, places: Sequence[PartitionGeneration]) -> None:
-        """Partitions go on behind refused records: what was told of them before, if anything, is decided."""
+        """Partitions go on behind refused records: what was told of them before, if anything, is
+        decided."""
         kind = TargetRefused.incident_kind
-        open_ones = {refusal.place for refusal in self._incidents.refused(self._flow) if refusal.kind == kind}
+        open_ones = {
+            refusal.place for refusal in self._incidents.refused(self._flow) if refusal.kind == kind
+        }
         keys = [IncidentKey(self._flow, kind, *place) for place in open_ones.intersection(places)]
         self._incidents.settle_all(keys, PARK)
 
     def stop_where_lost(self, producer: FlowProducer, ends: Ends, decided: Decided) -> bool:
-        """Leave out partitions of which the target has lost records that it had acknowledged, until an operator has
-        decided. Returns whether the map was changed for it, so that the flow has to begin anew."""
+        """Leave out partitions of which the target has lost records that it had acknowledged, until
+        an operator has decided. Returns whether the map was changed for it, so that the flow has to
+        begin anew."""
         self._producer = producer
         losses = log_ends_below(producer, ends)
         if losses.keys() - decided.lost.keys():
             self._targets.check()  # a topic that was made again has an incident of its own
         closed = self._targets.closed()
-        news = {key: loss for key, loss in losses.items() if key not in decided.lost and key[0] not in closed}
+        news = {
+            key: loss
+            for key, loss in losses.items()
+            if key not in decided.lost and key[0] not in closed
+        }
         problems = [one for key, loss in news.items() for one in self._loss_errors(key, loss)]
         for problem in problems:
             logger.error("%s", problem)
@@ -108,13 +125,15 @@ class StoppedPartitions:
         producer.spec = replace(producer.spec, blocked=producer.spec.blocked | lost.keys())
         return take_out(self._lake, producer, lost)
 
-    def _loss_errors(self, key: TopicAndPartition, lost: Lost, last: tuple[int, int] | None = None) -> list[TargetLost]:
+    def _loss_errors(
+        self, key: TopicAndPartition, lost: Lost, last: tuple[int, int] | None = None
+    ) -> list[TargetLost]:
         name = self._targets.remote_topic(key[0]) or key[0]
         return loss_errors(self._lake, self._flow, name, key, lost, last)
 
     def _lost_under_way(self, refusals: Sequence[TargetLost]) -> None:
-        """Records got offsets below the map's end, in topics that were noted: the flow begins anew, and takes what is
-        lost out of the map."""
+        """Records got offsets below the map's end, in topics that were noted: the flow begins anew,
+        and takes what is lost out of the map."""
         producer = self._producer
         assert producer is not None
         try:
@@ -131,13 +150,16 @@ class StoppedPartitions:
 
     def _report(self, problems: Sequence[TargetRefused]) -> None:
         self.note(problems[0] if problems else None)
-        self._incidents.report(Incident(self._flow, problem.incident_kind, problem) for problem in problems)
-        # Not before: a check beside this one would take what has no incident yet for decided, and look no more.
+        self._incidents.report(
+            Incident(self._flow, problem.incident_kind, problem) for problem in problems
+        )
+        # Not before: a check beside this one would take what has no incident yet for decided, and
+        # look no more.
         self._here |= {problem.topic_partition for problem in problems}
 
     def check(self, snapshot: Snapshot | None) -> None:
-        """Close incidents of refused records that were taken since, as of a poll, and go on where an operator said
-        so."""
+        """Close incidents of refused records that were taken since, as of a poll, and go on where
+        an operator said so."""
         if not (self._here or self._before):
             return  # nothing else records them
         waiting = self._incidents.refused(self._flow)
@@ -150,24 +172,39 @@ class StoppedPartitions:
             and snapshot.is_behind(refusal.place, refusal.last_offset)
         ]
         self._incidents.settle_all(taken, WENT_ON)
-        waiting = [refusal for refusal in waiting if IncidentKey(self._flow, refusal.kind, *refusal.place) not in taken]
+        waiting = [
+            refusal
+            for refusal in waiting
+            if IncidentKey(self._flow, refusal.kind, *refusal.place) not in taken
+        ]
         if self._here - {(refusal.topic, refusal.partition) for refusal in waiting}:
             self._here.clear()
             self.error = None
             self._begin_anew()
             return
         self._try_again(
-            {(refusal.topic, refusal.partition) for refusal in waiting if refusal.kind == TargetRefused.incident_kind}
+            {
+                (refusal.topic, refusal.partition)
+                for refusal in waiting
+                if refusal.kind == TargetRefused.incident_kind
+            }
             & self._here
         )
 
     def _try_again(self, refused: Collection[TopicAndPartition]) -> None:
-        """Let the flow try refused records again where the limits of their target topics have changed since they were
-        known last: before the try that was refused, or not at all yet. They may have changed beside that try."""
-        names = {key: name for key in refused if (name := self._targets.remote_topic(key[0])) is not None}
+        """Let the flow try refused records again where the limits of their target topics have
+        changed since they were known last: before the try that was refused, or not at all yet. They
+        may have changed beside that try."""
+        names = {
+            key: name for key in refused if (name := self._targets.remote_topic(key[0])) is not None
+        }
         limits = self._limits(set(names.values())) if names else {}
         now = {key: limits[name] for key, name in names.items() if name in limits}
-        changed = [key for key, limit in now.items() if key not in self._tried_with or self._tried_with[key] != limit]
+        changed = [
+            key
+            for key, limit in now.items()
+            if key not in self._tried_with or self._tried_with[key] != limit
+        ]
         self._tried_with = now
         if changed:
             some = ", ".join(f"{topic}-{partition}" for topic, partition in sorted(changed)[:8])

@@ -1,9 +1,9 @@
-"""Records that a target has lost although it had acknowledged them, while the topic is the same one: a
-leader that lacks them was elected, or a disk was restored from an older copy.
+"""Records that a target has lost although it had acknowledged them, while the topic is the same
+one: a leader that lacks them was elected, or a disk was restored from an older copy.
 
-What is lost is told, and taken out of the map: no choice makes it true again. The positions that the
-flow has in its group stood for it too, so they are set back. Once an operator has said how, the flow
-goes on from the end of the map.
+What is lost is told, and taken out of the map: no choice makes it true again. The positions that
+the flow has in its group stood for it too, so they are set back. Once an operator has said how, the
+flow goes on from the end of the map.
 """
 
 import logging
@@ -27,11 +27,13 @@ SURE_SECONDS = 3.0
 #: The verdict of `verify` on records that are not at the target (docs/trust.md).
 _MISSING = "missing_at_target"
 Ends = Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, int]]
-"""Gives the log ends of target partitions, uncommitted records included, as far as leaders answer."""
+"""Gives the log ends of target partitions, uncommitted records included, as far as leaders
+answer."""
 
 
 def log_ends_below(producer: FlowProducer, ends: Ends) -> dict[TopicAndPartition, Lost]:
-    """Source partitions whose map goes on behind the end of the log of the target, and what is lost of each."""
+    """Source partitions whose map goes on behind the end of the log of the target, and what is lost
+    of each."""
     below = _below(producer, producer.floors(), ends)
     if below:
         threading.Event().wait(SURE_SECONDS)
@@ -56,32 +58,50 @@ def _below(
 
 
 def loss_errors(
-    lake: Lake, flow: str, name: str, key: TopicAndPartition, lost: Lost, written: tuple[int, int] | None = None
+    lake: Lake,
+    flow: str,
+    name: str,
+    key: TopicAndPartition,
+    lost: Lost,
+    written: tuple[int, int] | None = None,
 ) -> list[TargetLost]:
-    """What operators hear of a loss in the target topic `name`: of each generation of the source topic
-    that had records there, oldest first. `written` is the generation and the source offset of the last
-    record that was written, where the map may not have it yet."""
-    parts: dict[int, dict[str, Any]] = {row["generation"]: dict(row) for row in _in_map(lake, flow, name, key, lost)}
+    """What operators hear of a loss in the target topic `name`: of each generation of the source
+    topic that had records there, oldest first. `written` is the generation and the source offset of
+    the last record that was written, where the map may not have it yet."""
+    parts: dict[int, dict[str, Any]] = {
+        row["generation"]: dict(row) for row in _in_map(lake, flow, name, key, lost)
+    }
     if written is not None:
         generation, last = written
-        part = parts.setdefault(generation, {"first_offset": last, "last_offset": last, "record_count": 0})
+        part = parts.setdefault(
+            generation, {"first_offset": last, "last_offset": last, "record_count": 0}
+        )
         part["last_offset"] = max(part["last_offset"], last)
-    nothing: dict[int, dict[str, Any]] = {0: dict.fromkeys(("first_offset", "last_offset")) | {"record_count": 0}}
+    nothing: dict[int, dict[str, Any]] = {
+        0: dict.fromkeys(("first_offset", "last_offset")) | {"record_count": 0}
+    }
     return [
-        _loss_error(flow, name, key, lost, generation, part) for generation, part in sorted((parts or nothing).items())
+        _loss_error(flow, name, key, lost, generation, part)
+        for generation, part in sorted((parts or nothing).items())
     ]
 
 
 def _loss_error(
-    flow: str, name: str, key: TopicAndPartition, lost: Lost, generation: int, part: Mapping[str, Any]
+    flow: str,
+    name: str,
+    key: TopicAndPartition,
+    lost: Lost,
+    generation: int,
+    part: Mapping[str, Any],
 ) -> TargetLost:
     topic, partition = key
     where = f"source offsets {part['first_offset']} to {part['last_offset']}"
     return TargetLost(
-        f"{name}-{partition} has lost records that it had acknowledged: all from offset {lost.target_offset} on, which "
-        f"are {part['record_count']} records of {topic}-{partition} ({where}), though the topic is the same one; the "
-        f"partition waits until you decide: mirrorlake resolve --flow '{flow}' --topic '{topic}' "
-        "--choice produce-again (or accept, or stop)",
+        f"{name}-{partition} has lost records that it had acknowledged: all from offset "
+        f"{lost.target_offset} on, which are {part['record_count']} records of {topic}-{partition} "
+        f"({where}), though the topic is the same one; the partition waits until you decide: "
+        f"mirrorlake resolve --flow '{flow}' --topic '{topic}' --choice produce-again (or accept, "
+        "or stop)",
         target_offset=lost.target_offset,
         topic=topic,
         partition=partition,
@@ -93,17 +113,25 @@ def _loss_error(
 
 
 def take_out(lake: Lake, producer: FlowProducer, lost: Mapping[TopicAndPartition, Lost]) -> bool:
-    """Let the map, the target's positions and what was proven say nothing of lost records any more; returns
-    whether they did, and the flow has to begin anew. Who dies in between does it again."""
+    """Let the map, the target's positions and what was proven say nothing of lost records any more;
+    returns whether they did, and the flow has to begin anew. Who dies in between does it again."""
     floors, spec = producer.floors(), producer.spec
     names = {key: name for key in lost if (name := spec.remote_topic(key[0])) is not None}
-    due = {key: loss for key, loss in lost.items() if key in names and _is_mapped(floors.get(key), loss)}
+    due = {
+        key: loss
+        for key, loss in lost.items()
+        if key in names and _is_mapped(floors.get(key), loss)
+    }
     if due:
-        producer.set_back({(names[key], key[1]): loss.target_generation for key, loss in due.items()})
+        producer.set_back(
+            {(names[key], key[1]): loss.target_generation for key, loss in due.items()}
+        )
     for key, loss in due.items():
         _take_out_proofs(lake, spec.name, names[key], key, loss)
         lake.change("cut_map", None, flow=spec.name, **_place(names[key], key, loss))
-        logger.warning("flow %s: the map of %s-%d ends where the target's log does", spec.name, *key)
+        logger.warning(
+            "flow %s: the map of %s-%d ends where the target's log does", spec.name, *key
+        )
     return bool(due)
 
 
@@ -120,7 +148,9 @@ def _place(name: str, key: TopicAndPartition, lost: Lost) -> dict[str, object]:
     return {"topic": key[0], "partition": key[1], "target_topic": name, **lost._asdict()}
 
 
-def _in_map(lake: Lake, flow: str, name: str, key: TopicAndPartition, lost: Lost) -> list[dict[str, int]]:
+def _in_map(
+    lake: Lake, flow: str, name: str, key: TopicAndPartition, lost: Lost
+) -> list[dict[str, int]]:
     """What the map has of lost records, by generation of the source topic."""
     return list(lake.ask("lost_of_map", None, flow=flow, **_place(name, key, lost)))
 
@@ -128,17 +158,31 @@ def _in_map(lake: Lake, flow: str, name: str, key: TopicAndPartition, lost: Lost
 def _take_out_proofs(lake: Lake, flow: str, name: str, key: TopicAndPartition, lost: Lost) -> None:
     """What was proven of lost records is not there any more."""
     gone = {
-        row["generation"]: (row["first_offset"], row["last_offset"]) for row in _in_map(lake, flow, name, key, lost)
+        row["generation"]: (row["first_offset"], row["last_offset"])
+        for row in _in_map(lake, flow, name, key, lost)
     }
     rows = []
     for row in lake.ask("proven_ranges", flow=flow):
         first, last = gone.get(row["generation"], (0, -1))
         low, high = max(first, row["first_offset"]), min(last, row["last_offset"])
-        same = (row["topic"], row["partition"], row["target_generation"]) == (*key, lost.target_generation)
+        same = (row["topic"], row["partition"], row["target_generation"]) == (
+            *key,
+            lost.target_generation,
+        )
         if same and row["proven"] and low <= high:
-            place = {"topic": key[0], "partition": key[1], "generation": row["generation"], "target_topic": name}
+            place = {
+                "topic": key[0],
+                "partition": key[1],
+                "generation": row["generation"],
+                "target_topic": name,
+            }
             place["target_generation"] = lost.target_generation
             verdict = {"verdict": _MISSING, "audited_at": datetime.now(timezone.utc)}
-            counts = {"first_offset": low, "last_offset": high, "stage_count": high - low + 1, "target_count": 0}
+            counts = {
+                "first_offset": low,
+                "last_offset": high,
+                "stage_count": high - low + 1,
+                "target_count": 0,
+            }
             rows.append({"flow": flow, **place, **counts, **verdict})
     lake.append("audits", rows_of("audits", rows))

@@ -1,4 +1,5 @@
-"""What a plan comes to: topics and partitions by what becomes of them, what waits for them, and conflicts. Pure."""
+"""What a plan comes to: topics and partitions by what becomes of them, what waits for them, and
+conflicts. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -11,9 +12,10 @@ from mirrorlake.offsets.stage_index import PartitionRanges
 
 @dataclass(frozen=True)
 class Totals:
-    """The sums of one flow, or of several. Partitions are those of the source's topics; of a topic that is refused none
-    is mirrored. `offsets_at_source` is how many offsets there are not landed yet, which is at most as many records;
-    `records_staged` and `bytes_staged` (keys and values) are landed, and not at the target yet. None is not known."""
+    """The sums of one flow, or of several. Partitions are those of the source's topics; of a topic
+    that is refused none is mirrored. `offsets_at_source` is how many offsets there are not landed
+    yet, which is at most as many records; `records_staged` and `bytes_staged` (keys and values) are
+    landed, and not at the target yet. None is not known."""
 
     topics: int = 0
     topics_to_create: int = 0
@@ -47,21 +49,28 @@ def not_landed(
     ends: Mapping[TopicAndPartition, int],
     staged: Mapping[TopicAndPartition, int],
 ) -> int:
-    """How many offsets of the source lie behind what is staged of each partition, as far as it still has them."""
-    return sum(max(0, end - max(starts.get(key, 0), staged.get(key, 0))) for key, end in ends.items())
+    """How many offsets of the source lie behind what is staged of each partition, as far as it
+    still has them."""
+    return sum(
+        max(0, end - max(starts.get(key, 0), staged.get(key, 0))) for key, end in ends.items()
+    )
 
 
 def added(totals: Iterable[Totals]) -> Totals:
     """The sum; what is not known of one is not known of all."""
     parts = list(totals)
-    columns = {count.name: [getattr(each, count.name) for each in parts] for count in fields(Totals)}
-    sums: dict[str, Any] = {name: None if None in values else sum(values) for name, values in columns.items()}
+    columns = {
+        count.name: [getattr(each, count.name) for each in parts] for count in fields(Totals)
+    }
+    sums: dict[str, Any] = {
+        name: None if None in values else sum(values) for name, values in columns.items()
+    }
     return Totals(**sums)
 
 
 def map_ends(rows: Iterable[Mapping[str, Any]]) -> dict[TopicAndPartition, tuple[int, int]]:
-    """(generation, next source offset) behind the map of each partition, by rows of `mapped_ends`: in the newest
-    generation of its target topic."""
+    """(generation, next source offset) behind the map of each partition, by rows of `mapped_ends`:
+    in the newest generation of its target topic."""
     newest: dict[TopicAndPartition, tuple[int, int, int]] = {}
     for row in rows:
         key = row["topic"], row["partition"]
@@ -71,10 +80,11 @@ def map_ends(rows: Iterable[Mapping[str, Any]]) -> dict[TopicAndPartition, tuple
 
 
 def waiting_places(
-    staged: Mapping[str, Mapping[int, PartitionRanges]], ends: Mapping[TopicAndPartition, tuple[int, int]]
+    staged: Mapping[str, Mapping[int, PartitionRanges]],
+    ends: Mapping[TopicAndPartition, tuple[int, int]],
 ) -> tuple[list[tuple[str, int, int, int]], int]:
-    """Where staged records begin that lie behind the map (topic, partition, generation, first offset), and about how
-    many they are: of a file in which the map ends, a part."""
+    """Where staged records begin that lie behind the map (topic, partition, generation, first
+    offset), and about how many they are: of a file in which the map ends, a part."""
     first: dict[PartitionGeneration, int] = {}
     count = 0
     for topic, partitions in staged.items():

@@ -1,7 +1,8 @@
-"""While flows run: the tables that a process writes in small commits are kept small. Only where the lake is a path.
+"""While flows run: the tables that a process writes in small commits are kept small. Only where the
+lake is a path.
 
-Two rounds a second make 170,000 files and commits a day; an append, and opening the table, pays for each. What
-`maintain` does (retention, history, the map) is left to it.
+Two rounds a second make 170,000 files and commits a day; an append, and opening the table, pays for
+each. What `maintain` does (retention, history, the map) is left to it.
 """
 
 import logging
@@ -21,7 +22,8 @@ from mirrorlake.worker import Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
 
-#: How often tables are looked over, and how long a replaced file is kept for the readers that have it open, seconds.
+#: How often tables are looked over, and how long a replaced file is kept for the readers that have
+#: it open, seconds.
 TURN_SECONDS = 5.0
 KEPT_SECONDS = 900.0
 STAGE = "records"
@@ -38,12 +40,19 @@ class Upkeep:
         self._reported = True  # by an earlier process, as far as is known
         self._young = YoungFiles(lake.root, stage)
         self._replaced: list[tuple[float, Sequence[Path]]] = []
-        self.thread = Worker("upkeep of the lake", self._turn, Retry(report=self._report), in_words=as_mirrorlake_error)
+        self.thread = Worker(
+            "upkeep of the lake",
+            self._turn,
+            Retry(report=self._report),
+            in_words=as_mirrorlake_error,
+        )
 
     def look_over(self) -> None:
-        """Compact the tables that have become many files, and delete what was replaced long enough ago.
+        """Compact the tables that have become many files, and delete what was replaced long enough
+        ago.
 
-        Raises ReplicationError with the first table that could not be made compact, once all others are.
+        Raises ReplicationError with the first table that could not be made compact, once all others
+        are.
         """
         failed: dict[str, Exception] = {}
         for table in self._tables.due():
@@ -52,7 +61,8 @@ class Upkeep:
             except Exception as error:  # noqa: BLE001 - of whatever kind: the other tables come first
                 failed[table] = error
         self.delete_replaced(KEPT_SECONDS)
-        give_back()  # else the most that compaction, or a client's records, ever took stays with the process
+        # else the most that compaction, or a client's records, ever took stays with the process
+        give_back()
         for table, first in failed.items():
             why = as_mirrorlake_error(first, f"making table {table} few files")
             raise ReplicationError(f"{why}; records go on, and it is tried again") from first
@@ -78,7 +88,8 @@ class Upkeep:
         return TURN_SECONDS
 
     def _report(self, failure: Failure) -> None:
-        """Tell operators: until it comes through, each commit and each answer costs a little more."""
+        """Tell operators: until it comes through, each commit and each answer costs a little
+        more."""
         logger.warning("%s", failure.problem)
         if failure.attempt:  # the first one mostly met another process's commit
             self._reported = True

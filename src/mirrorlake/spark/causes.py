@@ -1,7 +1,9 @@
-"""What lies behind an error that Spark hands over. The only place that reads texts of Spark's, and of Delta's.
+"""What lies behind an error that Spark hands over. The only place that reads texts of Spark's, and
+of Delta's.
 
-A task's exception comes to the driver as a traceback within a text of the JVM's, one of Delta's or of a Kafka source as
-the text of an error of py4j, or of Spark Connect: neither has a class or attributes that one could go by.
+A task's exception comes to the driver as a traceback within a text of the JVM's, one of Delta's or
+of a Kafka source as the text of an error of py4j, or of Spark Connect: neither has a class or
+attributes that one could go by.
 """
 
 import re
@@ -34,19 +36,25 @@ _FROM_TASKS: dict[str, Callable[[str], BaseException]] = {
     "mirrorlake.errors.Fenced": Fenced,
     "mirrorlake.errors.FilesUnreadable": FilesUnreadable,
     "mirrorlake.errors.LayoutError": LayoutError,
-    "mirrorlake.errors.AuthenticationFailed": lambda text: AuthenticationFailed(text, alias=_alias(text)),
-    "mirrorlake.errors.ClusterUnreachable": lambda text: ClusterUnreachable(text, alias=_alias(text)),
+    "mirrorlake.errors.AuthenticationFailed": lambda text: AuthenticationFailed(
+        text, alias=_alias(text)
+    ),
+    "mirrorlake.errors.ClusterUnreachable": lambda text: ClusterUnreachable(
+        text, alias=_alias(text)
+    ),
     "FileNotFoundError": FileNotFoundError,
 }
 #: Conditions of Delta where another commit came in between.
 _CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED")
-#: The lines of an error that say why; others hold the whole plan of the query, with every partition's name.
+#: The lines of an error that say why; others hold the whole plan of the query, with every
+#: partition's name.
 _CAUSE = re.compile(r"(?:^|: |by: )[\w.$]*(?:Exception|Error)(?:: |\{)")
 _PLACE = re.compile(r"[A-Za-z0-9._-]+-\d+")
 
 
 def cause_of(error: BaseException | None) -> str:
-    """The line of an error text that says most: what a worker raised, or the innermost cause. Never raises."""
+    """The line of an error text that says most: what a worker raised, or the innermost cause. Never
+    raises."""
     lines = text_of(error).splitlines()
     raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Refused): ", line)]
     causes = [line.split("Caused by: ", 1)[1] for line in lines if "Caused by: " in line]
@@ -54,18 +62,22 @@ def cause_of(error: BaseException | None) -> str:
 
 
 def causes_of(error: BaseException | None) -> str:
-    """The texts of an error and of all that caused it: Spark's own often says only that a task failed."""
+    """The texts of an error and of all that caused it: Spark's own often says only that a task
+    failed."""
     texts: list[str] = []
     while error is not None and len(texts) < 20:
         # The text itself has no causes in it, and those of the JVM are without their types.
-        texts += [text_of(error), str(getattr(error, "_stackTrace", None) or getattr(error, "_stacktrace", None) or "")]
+        texts += [
+            text_of(error),
+            str(getattr(error, "_stackTrace", None) or getattr(error, "_stacktrace", None) or ""),
+        ]
         error = getattr(error, "_cause", None) or error.__cause__
     return "\nCaused by: ".join(text for text in texts if text)
 
 
 def as_mirrorlake_error(error: BaseException, what: str) -> MirrorlakeError:
-    """An error of ours as it is, also when a task raised it; a library that is missing by the extra that brings it; any
-    other as one that says what stopped, and why."""
+    """An error of ours as it is, also when a task raised it; a library that is missing by the extra
+    that brings it; any other as one that says what stopped, and why."""
     if isinstance(error, MirrorlakeError):
         return error
     if isinstance(error, ModuleNotFoundError) and (missing := missing_by(error)) is not None:
@@ -84,8 +96,8 @@ def message_of(error: BaseException) -> str:
 
 
 def raised_by_task(error: BaseException) -> BaseException:
-    """What a task raised for the driver to go by, with its message but without its attributes; the error itself where
-    it is none of Spark's, or a task raised something else."""
+    """What a task raised for the driver to go by, with its message but without its attributes; the
+    error itself where it is none of Spark's, or a task raised something else."""
     if isinstance(error, (MirrorlakeError, OSError)):
         return error
     for name, kind in _FROM_TASKS.items():
@@ -96,8 +108,8 @@ def raised_by_task(error: BaseException) -> BaseException:
 
 
 def is_long_overflow(error: str) -> bool:
-    """Whether the causes in an error's text are that a number was too large for Java: what Spark's Kafka source says of
-    a record's time that is no TIMESTAMP, and nothing else of it."""
+    """Whether the causes in an error's text are that a number was too large for Java: what Spark's
+    Kafka source says of a record's time that is no TIMESTAMP, and nothing else of it."""
     return "java.lang.ArithmeticException: long overflow" in error
 
 
@@ -113,7 +125,8 @@ def is_conflict(error: BaseException) -> bool:
 
 
 def places_in(error: str, keys: Collection[TopicAndPartition]) -> dict[TopicAndPartition, str]:
-    """The partitions that the causes in an error's text name, as `topic-partition`, each with what is said of it."""
+    """The partitions that the causes in an error's text name, as `topic-partition`, each with what
+    is said of it."""
     names = {f"{topic}-{partition}": (topic, partition) for topic, partition in keys}
     reasons: dict[TopicAndPartition, str] = {}
     for line in error.splitlines():

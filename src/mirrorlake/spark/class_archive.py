@@ -1,12 +1,13 @@
-"""Archives of classes, which Java maps into memory (class data sharing, JEP 310 and JEP 350): of a Spark session, and
-of an embedded broker.
+"""Archives of classes, which Java maps into memory (class data sharing, JEP 310 and JEP 350): of a
+Spark session, and of an embedded broker.
 
-Else each session reads some 15,000 classes from 250 jars and verifies them: half of the time until its first answer; a
-broker takes twice as long to start. Java binds an archive to the paths of those jars, so it lives in the Python
-environment that holds pyspark's. The two take 50 s of a core to make, so no command does that on
-its way: the demo has them made behind itself (`make_behind`), by this module as a process of its
-own that warms up and outlives the process that asked. Until they are there, and where they cannot
-be made, Java starts without. `MIRRORLAKE_CLASS_ARCHIVE=off` does without for good.
+Else each session reads some 15,000 classes from 250 jars and verifies them: half of the time until
+its first answer; a broker takes twice as long to start. Java binds an archive to the paths of those
+jars, so it lives in the Python environment that holds pyspark's. The two take 50 s of a core to
+make, so no command does that on its way: the demo has them made behind itself (`make_behind`), by
+this module as a process of its own that warms up and outlives the process that asked. Until they
+are there, and where they cannot be made, Java starts without. `MIRRORLAKE_CLASS_ARCHIVE=off` does
+without for good.
 """
 
 import hashlib
@@ -26,14 +27,16 @@ logger = logging.getLogger(__name__)
 
 VARIABLE = "MIRRORLAKE_CLASS_ARCHIVE"
 _SECONDS = 300
-# A JVM reports each class that it cannot archive, and of an archive that does not fit: both are no news for a person.
+# A JVM reports each class that it cannot archive, and of an archive that does not fit: both are no
+# news for a person.
 _QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
 
 
 @dataclass(frozen=True)
 class Archive:
-    """The archive of one kind of JVM, whose classes come from `jars`. `warmup` is the module that starts such a one,
-    has it work, and ends; it gets Java's flags by the environment variable `options`."""
+    """The archive of one kind of JVM, whose classes come from `jars`. `warmup` is the module that
+    starts such a one, has it work, and ends; it gets Java's flags by the environment variable
+    `options`."""
 
     name: str
     warmup: str
@@ -47,7 +50,12 @@ def _session_jars() -> list[Path]:
 
 
 SESSIONS = Archive("classes", "mirrorlake.lake.warmup", "MIRRORLAKE_JAVA_OPTIONS", _session_jars)
-BROKERS = Archive("brokers", "mirrorlake.devtools.local.warmup", "MIRRORLAKE_BROKER_JAVA_OPTIONS", lambda: kafka_jars())
+BROKERS = Archive(
+    "brokers",
+    "mirrorlake.devtools.local.warmup",
+    "MIRRORLAKE_BROKER_JAVA_OPTIONS",
+    lambda: kafka_jars(),
+)
 
 
 def archive_flags(archive: Archive, java: Path) -> list[str]:
@@ -61,7 +69,8 @@ def archive_flags(archive: Archive, java: Path) -> list[str]:
 
 
 def make_behind(say: Callable[[str], None]) -> None:
-    """Have the archives made by a process that goes on when this one ends, if one is missing and can be made."""
+    """Have the archives made by a process that goes on when this one ends, if one is missing and
+    can be made."""
     if os.environ.get(VARIABLE) == "off":
         return
     places = _places()
@@ -77,7 +86,8 @@ def make_behind(say: Callable[[str], None]) -> None:
 
 
 def make() -> None:
-    """Make the archives that are missing; of many processes one does. Raises OSError where they cannot be kept."""
+    """Make the archives that are missing; of many processes one does. Raises OSError where they
+    cannot be kept."""
     for archive, place in _places().items():
         with locked(place.parent, wait=False) as alone:
             if alone and not place.exists():
@@ -90,15 +100,19 @@ def _places() -> dict[Archive, Path]:
 
 
 def _place(archive: Archive, java: Path) -> Path:
-    """A name for this Java with an archive's jars; both are identified by their paths, sizes and times."""
+    """A name for this Java with an archive's jars; both are identified by their paths, sizes and
+    times."""
     facts = [java, *archive.jars()]
-    fingerprint = "\n".join(f"{path} {(stat := path.stat()).st_size} {stat.st_mtime_ns}" for path in facts)
+    fingerprint = "\n".join(
+        f"{path} {(stat := path.stat()).st_size} {stat.st_mtime_ns}" for path in facts
+    )
     name = hashlib.sha256(fingerprint.encode()).hexdigest()[:12]
     return Path(sys.prefix) / "var" / "mirrorlake" / f"{archive.name}-{name}.jsa"
 
 
 def _make(archive: Archive, place: Path) -> None:
-    """Warm up, with a JVM that writes down what it loaded when it ends. The archive appears by one rename."""
+    """Warm up, with a JVM that writes down what it loaded when it ends. The archive appears by one
+    rename."""
     for stale in place.parent.glob(f"{archive.name}-*.jsa*"):
         stale.unlink()
     written = place.with_suffix(".jsa.new")
@@ -106,15 +120,25 @@ def _make(archive: Archive, place: Path) -> None:
     environment = {**os.environ, VARIABLE: "off", archive.options: options, "MIRRORLAKE_CORES": "2"}
     command = [sys.executable, "-m", archive.warmup]
     try:
-        # The JVM outlives its Python by the time it takes to write; its end of the pipe says when it is done.
+        # The JVM outlives its Python by the time it takes to write; its end of the pipe says when
+        # it is done.
         done = subprocess.run(
-            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=_SECONDS, check=False
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
         )
         message = done.stderr.decode(errors="replace").strip()
     except subprocess.TimeoutExpired:
         message = f"the warmup took more than {_SECONDS} s"
     if not written.exists() or not written.stat().st_size:
-        logger.warning("no archive of Java's %s, so these start slowly: %s", archive.name, message.splitlines()[-1:])
+        logger.warning(
+            "no archive of Java's %s, so these start slowly: %s",
+            archive.name,
+            message.splitlines()[-1:],
+        )
         written.touch()
     written.rename(place)
 

@@ -1,8 +1,9 @@
-"""Where a session's JVM finds Spark: a folder of links to the scripts and jars of the installed pyspark, and no more.
+"""Where a session's JVM finds Spark: a folder of links to the scripts and jars of the installed
+pyspark, and no more.
 
-pyspark's own folder also holds `python/lib/pyspark.zip`, for clusters without pyspark. A JVM that finds it there has
-its Python processes import pyspark from it, which Python compiles each time. Here they import the installed one, the
-same code: 0.2 s a process instead of 0.5.
+pyspark's own folder also holds `python/lib/pyspark.zip`, for clusters without pyspark. A JVM that
+finds it there has its Python processes import pyspark from it, which Python compiles each time.
+Here they import the installed one, the same code: 0.2 s a process instead of 0.5.
 """
 
 import logging
@@ -17,13 +18,14 @@ from mirrorlake.spark.jars import pyspark_jars
 logger = logging.getLogger(__name__)
 
 _VARIABLE = "SPARK_HOME"
-#: Variables of those who decide which session this process has: Databricks, Spark Connect, spark-submit.
+#: Variables of those who decide which session this process has: Databricks, Spark Connect,
+#: spark-submit.
 _GIVEN = {"DATABRICKS_RUNTIME_VERSION", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"}
 
 
 def spark_home() -> Path:
-    """The folder, made where it is missing, in the Python environment that holds pyspark; the one that somebody has
-    chosen; pyspark's own where none can be made."""
+    """The folder, made where it is missing, in the Python environment that holds pyspark; the one
+    that somebody has chosen; pyspark's own where none can be made."""
     if chosen := os.environ.get(_VARIABLE):
         return Path(chosen)
     home, pyspark = Path(sys.prefix) / "var" / "mirrorlake" / "spark", pyspark_jars().parent
@@ -60,12 +62,14 @@ def _link(link: Path, target: Path) -> None:
 
 
 def session_is_given() -> bool:
-    """Whether the session of this process is not ours to start: Databricks, Spark Connect or spark-submit has it."""
+    """Whether the session of this process is not ours to start: Databricks, Spark Connect or
+    spark-submit has it."""
     return bool(_GIVEN & os.environ.keys())
 
 
 def starts_its_own() -> bool:
-    """Whether `session.open_session` would start a JVM here: no session is there, and none is given."""
+    """Whether `session.open_session` would start a JVM here: no session is there, and none is
+    given."""
     if session_is_given() or "pyspark.sql" not in sys.modules:
         return not session_is_given()
     from pyspark.sql import SparkSession
@@ -74,7 +78,8 @@ def starts_its_own() -> bool:
 
 
 def over_connect() -> bool:
-    """Whether this process's session is one of Spark Connect; while pyspark is not imported there is no session."""
+    """Whether this process's session is one of Spark Connect; while pyspark is not imported there
+    is no session."""
     if "pyspark.sql" not in sys.modules:
         return False
     from pyspark.sql.utils import is_remote

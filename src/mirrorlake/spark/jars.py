@@ -1,9 +1,11 @@
-"""Resolves the JVM jars of Spark's connectors, of the Kafka brokers and of MirrorMaker 2, once per user.
+"""Resolves the JVM jars of Spark's connectors, of the Kafka brokers and of MirrorMaker 2, once per
+user.
 
-pip brings no Kafka broker and no Delta jar. The pip-installed pyspark carries Apache Ivy, which resolves them into
-`~/.cache/mirrorlake/jars/<set>-<hash of its coordinates>/` (or below `$MIRRORLAKE_CACHE`). A set appears there whole,
-by one rename, or not at all; later calls only list the folder. `$MIRRORLAKE_IVY_SETTINGS` may name an Ivy settings
-file for people behind a repository of their own.
+pip brings no Kafka broker and no Delta jar. The pip-installed pyspark carries Apache Ivy, which
+resolves them into `~/.cache/mirrorlake/jars/<set>-<hash of its coordinates>/` (or below
+`$MIRRORLAKE_CACHE`). A set appears there whole, by one rename, or not at all; later calls only list
+the folder. `$MIRRORLAKE_IVY_SETTINGS` may name an Ivy settings file for people behind a repository
+of their own.
 """
 
 import fcntl
@@ -25,9 +27,13 @@ from mirrorlake.spark.java import find_java
 
 DELTA_VERSION = "4.4.0"
 SPARK_MINOR = "4.0"
-SPARK_KAFKA_VERSION = "4.0.0"  # $MIRRORLAKE_SPARK_KAFKA_VERSION overrides; any release of Spark's minor fits
+SPARK_KAFKA_VERSION = (
+    "4.0.0"  # $MIRRORLAKE_SPARK_KAFKA_VERSION overrides; any release of Spark's minor fits
+)
 KAFKA_VERSION = "4.1.1"
-LOG4J_VERSION = "2.24.3"  # the version that Kafka's own jars bring; the binding makes brokers write logs at all
+LOG4J_VERSION = (
+    "2.24.3"  # the version that Kafka's own jars bring; the binding makes brokers write logs at all
+)
 
 Progress = Callable[[str], None]
 
@@ -40,7 +46,8 @@ _REVISION = re.compile(r"-\d[^-]*(-[A-Za-z][\w.]*)?\.jar$")
 
 @dataclass(frozen=True)
 class JarSet:
-    """One set of jars: `title` and `seconds` are for the progress line; with `beside`, jars there are left out."""
+    """One set of jars: `title` and `seconds` are for the progress line; with `beside`, jars there
+    are left out."""
 
     name: str
     title: str
@@ -56,7 +63,9 @@ def spark_jars(progress: Progress | None = None) -> list[Path]:
         f"io.delta:delta-spark_{SPARK_MINOR}_2.13:{DELTA_VERSION}",
         f"org.apache.spark:spark-sql-kafka-0-10_2.13:{connector}",
     )
-    return jars_of(JarSet("spark", "Delta and Kafka connector", 30, coordinates, pyspark_jars()), progress)
+    return jars_of(
+        JarSet("spark", "Delta and Kafka connector", 30, coordinates, pyspark_jars()), progress
+    )
 
 
 def kafka_jars(progress: Progress | None = None) -> list[Path]:
@@ -85,9 +94,12 @@ def jars_of(jar_set: JarSet, progress: Progress | None = None) -> list[Path]:
 
 
 def cache_folder() -> Path:
-    """Return the folder of all jar sets: `$MIRRORLAKE_CACHE/jars`, or `~/.cache/mirrorlake/jars`."""
+    """Return the folder of all jar sets: `$MIRRORLAKE_CACHE/jars`, or
+    `~/.cache/mirrorlake/jars`."""
     chosen = os.environ.get("MIRRORLAKE_CACHE")
-    return (Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "mirrorlake").absolute() / "jars"
+    return (
+        Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "mirrorlake"
+    ).absolute() / "jars"
 
 
 def pyspark_jars() -> Path:
@@ -99,15 +111,19 @@ def pyspark_jars() -> Path:
 
 
 def artifact_of(jar: str) -> str:
-    """Return the artifact name in a jar's file name: `kafka-clients` for `kafka-clients-3.9.0.jar`."""
+    """Return the artifact name in a jar's file name: `kafka-clients` for
+    `kafka-clients-3.9.0.jar`."""
     return _REVISION.sub("", jar)
 
 
 def run_ivy(coordinates: Sequence[str], target: Path, ivy_cache: Path, log: Path) -> int:
-    """Run Ivy in `target`, which receives the coordinates' jars and all they need; return its exit code."""
+    """Run Ivy in `target`, which receives the coordinates' jars and all they need; return its exit
+    code."""
     ivy = sorted(pyspark_jars().glob("ivy-*.jar"))
     if not ivy:
-        raise InputError(f"the installed pyspark has no ivy-*.jar in {pyspark_jars()}: install pyspark from PyPI")
+        raise InputError(
+            f"the installed pyspark has no ivy-*.jar in {pyspark_jars()}: install pyspark from PyPI"
+        )
     module = target / "ivy.xml"
     module.write_text(_ivy_module(coordinates), encoding="utf-8")
     settings = os.environ.get("MIRRORLAKE_IVY_SETTINGS")
@@ -118,7 +134,12 @@ def run_ivy(coordinates: Sequence[str], target: Path, ivy_cache: Path, log: Path
     with log.open("wb") as output:
         try:
             done = subprocess.run(
-                command, cwd=target, stdout=output, stderr=output, timeout=_RESOLVE_SECONDS, check=False
+                command,
+                cwd=target,
+                stdout=output,
+                stderr=output,
+                timeout=_RESOLVE_SECONDS,
+                check=False,
             )
         except subprocess.TimeoutExpired:
             return -1
@@ -136,8 +157,8 @@ def _resolve_into(folder: Path, jar_set: JarSet) -> None:
         code = run_ivy(jar_set.coordinates, work, folder.parent / "ivy", log)
         if code != 0 or not any(work.glob("*.jar")):
             raise InputError(
-                f"the {jar_set.title} jars ({', '.join(jar_set.coordinates)}) could not be resolved: see {log}, "
-                "and check that this machine reaches a Maven repository"
+                f"the {jar_set.title} jars ({', '.join(jar_set.coordinates)}) could not be "
+                f"resolved: see {log}, and check that this machine reaches a Maven repository"
             )
         _drop_carried(work, jar_set.beside)
         work.chmod(0o755)
@@ -147,7 +168,8 @@ def _resolve_into(folder: Path, jar_set: JarSet) -> None:
 
 
 def _drop_carried(work: Path, beside: Path | None) -> None:
-    """Delete jars of artifacts that `beside` has already: two versions on one class path break Spark."""
+    """Delete jars of artifacts that `beside` has already: two versions on one class path break
+    Spark."""
     if beside is None:
         return
     carried = {artifact_of(jar.name) for jar in beside.glob("*.jar")} | _CARRIED_RENAMED
@@ -160,7 +182,8 @@ def _drop_carried(work: Path, beside: Path | None) -> None:
 def locked(folder: Path, wait: bool = True) -> Iterator[bool]:
     """Hold the file lock of a folder, made if missing; the system drops it when the holder dies.
 
-    Yields whether it is held, which is False only where another process holds it and `wait` is False.
+    Yields whether it is held, which is False only where another process holds it and `wait` is
+    False.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as lock:
@@ -175,7 +198,10 @@ def locked(folder: Path, wait: bool = True) -> Iterator[bool]:
 def _folder_name(jar_set: JarSet) -> str:
     carried: list[str] = []
     if jar_set.beside is not None:
-        carried = [*sorted(jar.name for jar in jar_set.beside.glob("*.jar")), *sorted(_CARRIED_RENAMED)]
+        carried = [
+            *sorted(jar.name for jar in jar_set.beside.glob("*.jar")),
+            *sorted(_CARRIED_RENAMED),
+        ]
     facts = "\n".join([*jar_set.coordinates, *carried])
     return f"{jar_set.name}-{hashlib.sha256(facts.encode()).hexdigest()[:12]}"
 
@@ -184,7 +210,10 @@ def _ivy_module(coordinates: Sequence[str]) -> str:
     lines = []
     for coordinate in coordinates:
         group, artifact, version = coordinate.split(":")
-        lines.append(f'    <dependency org="{group}" name="{artifact}" rev="{version}" conf="default->default"/>')
+        lines.append(
+            f'    <dependency org="{group}" name="{artifact}" rev="{version}" '
+            'conf="default->default"/>'
+        )
     return "\n".join(
         [
             '<ivy-module version="2.0">',

@@ -15,7 +15,8 @@ _HOMEBREW = ("/opt/homebrew/opt/openjdk@17/bin/java", "/usr/local/opt/openjdk@17
 
 
 def find_java() -> Path:
-    """Return the first `java` of version 17 or newer: JAVA_HOME, PATH, then where the advised installs put one."""
+    """Return the first `java` of version 17 or newer: JAVA_HOME, PATH, then where the advised
+    installs put one."""
     unusable: dict[str, str] = {}
     for candidate in _candidates():
         version = java_version(candidate)
@@ -26,14 +27,18 @@ def find_java() -> Path:
 
 
 def java_home() -> Path:
-    """Return the JAVA_HOME of `find_java()`, for programs that want the folder and not the command."""
+    """Return the JAVA_HOME of `find_java()`, for programs that want the folder and not the
+    command."""
     return find_java().parent.parent
 
 
 def java_version(java: Path) -> int | None:
-    """Return the feature version (17, 21, ...) that `java -version` prints, 8 for "1.8", None when it does not run."""
+    """Return the feature version (17, 21, ...) that `java -version` prints, 8 for "1.8", None when
+    it does not run."""
     try:
-        printed = subprocess.run([str(java), "-version"], capture_output=True, text=True, timeout=30, check=False)
+        printed = subprocess.run(
+            [str(java), "-version"], capture_output=True, text=True, timeout=30, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     match = _VERSION.search(printed.stderr + printed.stdout)
@@ -47,7 +52,9 @@ def _candidates() -> Iterator[Path]:
     """Yield each existing `java` once, in the order in which they are preferred."""
     homes = [os.environ["JAVA_HOME"]] if os.environ.get("JAVA_HOME") else []
     on_path = shutil.which("java")
-    installed = sorted(Path.home().glob(".jdk/*")) + sorted(Path.home().glob(".jdk/*/Contents/Home"))
+    installed = sorted(Path.home().glob(".jdk/*")) + sorted(
+        Path.home().glob(".jdk/*/Contents/Home")
+    )
     places = [Path(home) / "bin" / "java" for home in homes]
     places += [Path(on_path)] if on_path else []
     places += [home / "bin" / "java" for home in installed] + [Path(java) for java in _HOMEBREW]
@@ -61,7 +68,7 @@ def _advice(unusable: dict[str, str]) -> str:
     if unusable:
         seen = "only " + ", ".join(f"{path} ({what})" for path, what in unusable.items())
     return (
-        f"Spark and Kafka need Java 17 or newer and there is {seen}: install it with "
-        "`apt-get install openjdk-17-jre-headless` on Debian, `brew install openjdk@17` on macOS, or anywhere with "
-        "`pip install install-jdk` and `python -c \"import jdk; jdk.install('17')\"`"
+        f"Spark and Kafka need Java 17 or newer and there is {seen}: install it with `apt-get "
+        "install openjdk-17-jre-headless` on Debian, `brew install openjdk@17` on macOS, or "
+        "anywhere with `pip install install-jdk` and `python -c \"import jdk; jdk.install('17')\"`"
     )

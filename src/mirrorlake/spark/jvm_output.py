@@ -1,5 +1,5 @@
-"""What a local JVM writes to stderr, line by line into the log: so it looks as all else does, a terminal's living lines
-stay whole, and `--log json` holds nothing but JSON."""
+"""What a local JVM writes to stderr, line by line into the log: so it looks as all else does, a
+terminal's living lines stay whole, and `--log json` holds nothing but JSON."""
 
 import logging
 import os
@@ -15,7 +15,8 @@ _NO_NEWS = "WARNING: Using incubator modules:"
 
 @contextmanager
 def logged_stderr() -> Iterator[int]:
-    """A file descriptor for the stderr of a process that the block starts; its lines are logged until it ends."""
+    """A file descriptor for the stderr of a process that the block starts; its lines are logged
+    until it ends."""
     reading, writing = os.pipe()
     threading.Thread(target=_log, args=(reading,), name="output of the JVM", daemon=True).start()
     try:

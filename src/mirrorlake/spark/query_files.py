@@ -1,8 +1,10 @@
-"""Where the next start of a Structured Streaming query would begin to read, from the files of its checkpoint. Pure.
+"""Where the next start of a Structured Streaming query would begin to read, from the files of its
+checkpoint. Pure.
 
-A checkpoint has `offsets/N`, where batch N ends, written before the batch; `commits/N`, written behind it; and
-`sources/I/0`, where source I began. A query that starts again does batch N once more if it is not committed: so the
-next start begins where the last *committed* batch ends, and without one where the sources began.
+A checkpoint has `offsets/N`, where batch N ends, written before the batch; `commits/N`, written
+behind it; and `sources/I/0`, where source I began. A query that starts again does batch N once more
+if it is not committed: so the next start begins where the last *committed* batch ends, and without
+one where the sources began.
 """
 
 import json
@@ -23,8 +25,9 @@ Offsets = dict[TopicAndPartition, int]
 
 @dataclass(frozen=True)
 class QueryPosition:
-    """Where a query goes on. `batch` is the last committed one, None if there is none; `sources` has the positions of
-    every source that reads Kafka, by its number among all sources of the query."""
+    """Where a query goes on. `batch` is the last committed one, None if there is none; `sources`
+    has the positions of every source that reads Kafka, by its number among all sources of the
+    query."""
 
     batch: int | None
     sources: Mapping[int, Offsets]
@@ -41,21 +44,27 @@ def committed_batch(offsets: Collection[int], commits: Collection[int]) -> int |
         return None
     newest = max(commits)
     if newest not in offsets:
-        raise InputError(f"batch {newest} is committed and its offsets are missing: the checkpoint is not whole")
+        raise InputError(
+            f"batch {newest} is committed and its offsets are missing: the checkpoint is not whole"
+        )
     return newest
 
 
-def read_position(batch: int | None, offsets: str | None, began: Mapping[int, str]) -> QueryPosition:
+def read_position(
+    batch: int | None, offsets: str | None, began: Mapping[int, str]
+) -> QueryPosition:
     """Read the positions from the text of `offsets/<batch>` and from those of `sources/I/0`.
 
-    `offsets` is None if no batch is committed. A source that had no offset in that batch goes on where it began.
-    Raises InputError for files that are not Spark's, and if no source reads Kafka.
+    `offsets` is None if no batch is committed. A source that had no offset in that batch goes on
+    where it began. Raises InputError for files that are not Spark's, and if no source reads Kafka.
     """
     sources: dict[int, Offsets] = {}
     lines = {} if offsets is None else dict(enumerate(_body(offsets)[1:]))
     for number in sorted({*lines, *began}):
         line = lines.get(number, _NO_OFFSET)
-        position = _kafka_offsets(began.get(number, "").removeprefix(_BEGAN) if line == _NO_OFFSET else line)
+        position = _kafka_offsets(
+            began.get(number, "").removeprefix(_BEGAN) if line == _NO_OFFSET else line
+        )
         if position is not None:
             sources[number] = position
     if not sources:
@@ -77,13 +86,15 @@ def _body(text: str) -> list[str]:
     if not lines or lines[0] != "v1":
         beginning = lines[0][:20] if lines else ""
         raise InputError(
-            f"its files begin with {beginning!r} and not with 'v1': no checkpoint of Spark that is known here"
+            f"its files begin with {beginning!r} and not with 'v1': no checkpoint of Spark that is "
+            "known here"
         )
     return lines[1:]
 
 
 def _kafka_offsets(line: str) -> Offsets | None:
-    """Positions of a Kafka source, as `{"topic":{"0":5}}`; None for another source's, or for no offset."""
+    """Positions of a Kafka source, as `{"topic":{"0":5}}`; None for another source's, or for no
+    offset."""
     try:
         document = json.loads(line)
     except ValueError:

@@ -1,7 +1,8 @@
-"""The one module that builds a Spark session, and so the only one that may touch what Spark Connect lacks.
+"""The one module that builds a Spark session, and so the only one that may touch what Spark Connect
+lacks.
 
-On Databricks, in a notebook and in tests a session is there already; everywhere else `local_session` makes one that is
-tuned for many small Delta commits on one machine.
+On Databricks, in a notebook and in tests a session is there already; everywhere else
+`local_session` makes one that is tuned for many small Delta commits on one machine.
 """
 
 import os
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
 
 #: Parts of the names of options whose values are secrets, as a Java regular expression.
 _SECRET_OPTIONS = "jaas|password|secret|token|credential|keystore[.]key"
-#: What keeps secrets out of Spark's event log, UI and log: values of options by their names, where Spark describes a
-#: plan; and in the text of a plan as Spark Connect receives it, whose upper levels are in the event log as they came.
+#: What keeps secrets out of Spark's event log, UI and log: values of options by their names, where
+#: Spark describes a plan; and in the text of a plan as Spark Connect receives it, whose upper
+#: levels are in the event log as they came.
 REDACTIONS: Mapping[str, str] = {
     "spark.sql.redaction.options.regex": f"(?i)url|{_SECRET_OPTIONS}",
     "spark.sql.redaction.string.regex": (
@@ -48,12 +50,13 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.sql.session.timeZone": "UTC",
-    # A few rows a plan: more shuffle partitions only cost task starts. The default of 50 snapshot partitions makes
-    # every commit slow.
+    # A few rows a plan: more shuffle partitions only cost task starts. The default of 50 snapshot
+    # partitions makes every commit slow.
     "spark.sql.shuffle.partitions": "2",
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.adaptive.enabled": "false",
-    # VACUUM lists a table's files with so many tasks; the default of 10,000 takes a minute for a small table.
+    # VACUUM lists a table's files with so many tasks; the default of 10,000 takes a minute for a
+    # small table.
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
     # A reader of the change feed that is ahead of the table gets no rows instead of an error.
@@ -62,14 +65,15 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     # Either would take rows out of the order in which they were read: see landing/land.py.
     "spark.databricks.delta.optimizeWrite.enabled": "false",
     "spark.databricks.delta.autoCompact.enabled": "false",
-    # Renames on a local disk are atomic; the default manager costs 30 ms more for every streaming log entry.
+    # Renames on a local disk are atomic; the default manager costs 30 ms more for every streaming
+    # log entry.
     "spark.sql.streaming.checkpointFileManagerClass": (
         "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
     ),
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.streaming.minBatchesToRetain": "10",
-    # Measured: zstd costs a backlog of 120 B records a ninth of its rate, for stage files of half the size; `maintain`,
-    # whose session is a short one, makes them that small later.
+    # Measured: zstd costs a backlog of 120 B records a ninth of its rate, for stage files of half
+    # the size; `maintain`, whose session is a short one, makes them that small later.
     "spark.sql.parquet.compression.codec": "snappy",
     # Spark's default, INT96, is twelve bytes a row that no reader can skip by.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -84,15 +88,17 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.sql.legacy.createHiveTableByDefault": "false",
     **REDACTIONS,
 }
-#: What a short session adds: it handles few rows, and generating, compiling and loading code for each plan costs twice
-#: what interpreting the plan does. What it writes is there to stay, and so written small.
+#: What a short session adds: it handles few rows, and generating, compiling and loading code for
+#: each plan costs twice what interpreting the plan does. What it writes is there to stay, and so
+#: written small.
 SHORT_SETTINGS: Mapping[str, str] = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.parquet.compression.codec": "zstd",
 }
-#: Ten times the JVM's own thresholds: a replicator's hot loops reach them in a moment, and the thousands of lukewarm
-#: methods of Spark's planning, which cost a seventh of the first minutes' CPU to optimise, do not.
+#: Ten times the JVM's own thresholds: a replicator's hot loops reach them in a moment, and the
+#: thousands of lukewarm methods of Spark's planning, which cost a seventh of the first minutes' CPU
+#: to optimise, do not.
 OPTIMISE_LESS = (
     "-XX:Tier4InvocationThreshold=50000",
     "-XX:Tier4MinInvocationThreshold=6000",
@@ -117,9 +123,11 @@ def local_session(
         cores: what stands in `local[...]`, or a whole master URL.
         driver_memory: the JVM's heap.
         settings: of Spark; they override ours.
-        progress: gets a line when JVM jars are resolved into a per-user cache, by the first call on a machine.
-        short: a session that answers a question and ends: the JVM then leaves out its optimising compiler, and Spark
-            its code generation, which cost more than such a session ever gets back.
+        progress: gets a line when JVM jars are resolved into a per-user cache, by the first call on
+            a machine.
+        short: a session that answers a question and ends: the JVM then leaves out its optimising
+            compiler, and Spark its code generation, which cost more than such a session ever gets
+            back.
 
     Raises:
         MissingJava: there is no Java that it could use.
@@ -128,11 +136,13 @@ def local_session(
     os.environ.setdefault("JAVA_HOME", str(java.resolve().parent.parent))
     # Else the Python workers take whatever python3 is first on PATH.
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    # So many ms Arrow's allocator in the workers keeps memory for the next rows (docs/not_obvious.md).
+    # So many ms Arrow's allocator in the workers keeps memory for the next rows
+    # (docs/not_obvious.md).
     os.environ.setdefault("MIMALLOC_PURGE_DELAY", "1000")
     share_heaps_in_children()
-    # A task is tried once: the caller of the job knows better when to try again (run/flow_worker.py), and a task
-    # that waits for a cluster that is gone holds a core that other flows need.
+    # A task is tried once: the caller of the job knows better when to try again
+    # (run/flow_worker.py), and a task that waits for a cluster that is gone holds a core that other
+    # flows need.
     master = cores if "[" in cores or "://" in cores else f"local[{cores},1]"
     short = short or os.environ.get(SHORT_VARIABLE) == "1"
     jars = spark_jars(progress)
@@ -144,11 +154,14 @@ def local_session(
         "spark.master": master,
         "spark.app.name": "mirrorlake",
         **{**LOCAL_SETTINGS, **(SHORT_SETTINGS if short else {}), **(settings or {})},
-        # For the workers alone (failpoints.py): a command that this process starts is a driver of its own.
+        # For the workers alone (failpoints.py): a command that this process starts is a driver of
+        # its own.
         "spark.executorEnv.MIRRORLAKE_DRIVER_PID": str(os.getpid()),
         "spark.jars": ",".join(str(jar) for jar in jars),
         "spark.driver.memory": driver_memory,
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log_settings} {' '.join(flags)}",
+        "spark.driver.extraJavaOptions": (
+            f"-Dlog4j2.configurationFile={log_settings} {' '.join(flags)}"
+        ),
     }
     with _STARTING:
         if not SparkContext._gateway:
@@ -160,7 +173,8 @@ def local_session(
 
 
 def _start_jvm(settings: Mapping[str, str]) -> None:
-    """Start the JVM that the session will find, as pyspark itself would, except for where its stderr goes."""
+    """Start the JVM that the session will find, as pyspark itself would, except for where its
+    stderr goes."""
     with logged_stderr() as stderr, at_spark_home():
         conf = SparkConf().setAll(list(settings.items()))
         gateway = launch_gateway(conf, {"stderr": stderr})  # type: ignore[no-untyped-call]
@@ -168,8 +182,8 @@ def _start_jvm(settings: Mapping[str, str]) -> None:
 
 
 def open_session(progress: Callable[[str], None] | None = None, short: bool = True) -> SparkSession:
-    """The session that is there (a notebook, a job, spark-submit, Spark Connect), else a local one: `short` as in
-    `local_session`."""
+    """The session that is there (a notebook, a job, spark-submit, Spark Connect), else a local one:
+    `short` as in `local_session`."""
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
@@ -179,7 +193,8 @@ def open_session(progress: Callable[[str], None] | None = None, short: bool = Tr
 
 
 def start_workers(spark: SparkSession) -> None:
-    """Have a local session start the process that it forks its Python workers from, before a caller waits for it."""
+    """Have a local session start the process that it forks its Python workers from, before a caller
+    waits for it."""
     spark.range(1, numPartitions=1).mapInArrow(unchanged, "id bigint").collect()
 
 
@@ -200,14 +215,16 @@ def redact_secrets(spark: SparkSession) -> None:
             spark.conf.set(key, pattern if not own else f"(?:{own})|(?:{pattern})")
         except PySparkException as error:
             raise LakeError(
-                f"this Spark session would write passwords of Kafka clusters into its event log: {key} cannot be set "
-                f"here; set it to {pattern} where the session, or the Spark Connect server, is configured"
+                "this Spark session would write passwords of Kafka clusters into its event log: "
+                f"{key} cannot be set here; set it to {pattern} where the session, or the Spark "
+                "Connect server, is configured"
             ) from error
 
 
 @contextmanager
 def settings_for_now(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Give a session other settings for a while; it has its own again afterwards, whatever happened."""
+    """Give a session other settings for a while; it has its own again afterwards, whatever
+    happened."""
     before = {key: spark.conf.get(key, None) for key in settings}
     try:
         for key, value in settings.items():

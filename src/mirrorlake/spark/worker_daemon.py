@@ -1,9 +1,10 @@
-"""The process that Spark's Python workers of a local session are forked from: pyspark's own, which has imported what
-each of them needs.
+"""The process that Spark's Python workers of a local session are forked from: pyspark's own, which
+has imported what each of them needs.
 
-A worker then begins at once instead of after a second of imports. After each task pyspark has a worker collect garbage;
-what was imported before is never looked at again (`gc.freeze`). Before each task pyspark has a worker forget what the
-places hold that Python imports from; Spark's jar, which the JVM names among them, would be listed anew: 5,000 names.
+A worker then begins at once instead of after a second of imports. After each task pyspark has a
+worker collect garbage; what was imported before is never looked at again (`gc.freeze`). Before each
+task pyspark has a worker forget what the places hold that Python imports from; Spark's jar, which
+the JVM names among them, would be listed anew: 5,000 names.
 """
 
 import gc

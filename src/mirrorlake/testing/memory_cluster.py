@@ -14,17 +14,21 @@ from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
 
 class MemoryCluster(ClusterAdmin):
-    """Stands for the admin client of a cluster: hand it to `Connections(topology, {"east": cluster})`.
+    """Stands for the admin client of a cluster: hand it to `Connections(topology, {"east":
+    cluster})`.
 
-    Partitions have a first and an end offset, and no records. What a cluster in memory cannot do (configs, ACLs,
-    groups, rights) raises NotImplementedError. Set the attributes to what the test is about.
+    Partitions have a first and an end offset, and no records. What a cluster in memory cannot do
+    (configs, ACLs, groups, rights) raises NotImplementedError. Set the attributes to what the test
+    is about.
 
     Attributes:
         ends, starts: end offsets of each topic's partitions; first offsets, where they are not 0.
-        refusal: raised by every call, as by a cluster that is silent or refuses us; None while it answers.
+        refusal: raised by every call, as by a cluster that is silent or refuses us; None while it
+            answers.
         silent: partitions whose leader does not answer.
         newest: the newest timestamp (ms) of partitions that have one.
-        brokers, registered: how many brokers are up, and how many a topic can count on, those that are down included.
+        brokers, registered: how many brokers are up, and how many a topic can count on, those that
+            are down included.
         refuses: names of topics that the cluster would not make, and what it says.
         open_at: where transactions are open, by partition: its last stable offset.
         asked: how often it was asked, by method.
@@ -32,7 +36,8 @@ class MemoryCluster(ClusterAdmin):
     """
 
     def __init__(self, alias: str, topics: Mapping[str, Sequence[int]] | None = None) -> None:
-        """`topics` are the end offsets of partitions, by topic. The cluster's id is `id-of-<alias>`."""
+        """`topics` are the end offsets of partitions, by topic. The cluster's id is
+        `id-of-<alias>`."""
         self.alias = alias
         self.ends: dict[str, list[int]] = {}
         self.starts: dict[TopicAndPartition, int] = {}
@@ -49,7 +54,8 @@ class MemoryCluster(ClusterAdmin):
             self.make(name, *ends)
 
     def make(self, topic: str, *ends: int) -> str:
-        """Make a topic, or make it again, with these end offsets of its partitions; returns its id, a new one."""
+        """Make a topic, or make it again, with these end offsets of its partitions; returns its id,
+        a new one."""
         self.ends[topic] = list(ends)
         self._ids[topic] = uuid.uuid4().hex
         return self._ids[topic]
@@ -67,7 +73,9 @@ class MemoryCluster(ClusterAdmin):
     @property
     def client(self) -> AdminClient:
         """Raises NotImplementedError: whatever goes by the client itself needs a broker."""
-        raise NotImplementedError(f"cluster {self.alias} is one in memory, which has topics and offsets only")
+        raise NotImplementedError(
+            f"cluster {self.alias} is one in memory, which has topics and offsets only"
+        )
 
     def cluster_id(self) -> str:
         """The id by which the cluster is known."""
@@ -93,46 +101,68 @@ class MemoryCluster(ClusterAdmin):
         """Topics by name, and the names that no topic has."""
         self._ask("identities")
         identities = {
-            name: TopicIdentity(self._ids[name], len(self.ends[name])) for name in topics if name in self._ids
+            name: TopicIdentity(self._ids[name], len(self.ends[name]))
+            for name in topics
+            if name in self._ids
         }
         return identities, frozenset(topics) - identities.keys()
 
     def start_offsets(
         self, partitions: Iterable[TopicAndPartition], skip_silent: bool = False
     ) -> dict[TopicAndPartition, int]:
-        """First offsets. Raises KeyError for a partition that is not there; with `skip_silent` partitions that are not
-        there, or whose leader does not answer, are missing."""
+        """First offsets. Raises KeyError for a partition that is not there; with `skip_silent`
+        partitions that are not there, or whose leader does not answer, are missing."""
         self._ask("start_offsets")
         if skip_silent:
             return {key: self.starts.get(key, 0) for key in partitions if self._tells(key)}
-        return {(topic, number): self.starts.get((topic, number), 0) for topic, number in partitions}
+        return {
+            (topic, number): self.starts.get((topic, number), 0) for topic, number in partitions
+        }
 
     def end_offsets(
-        self, partitions: Iterable[TopicAndPartition], committed: bool = True, skip_silent: bool = False
+        self,
+        partitions: Iterable[TopicAndPartition],
+        committed: bool = True,
+        skip_silent: bool = False,
     ) -> dict[TopicAndPartition, int]:
-        """End offsets, with `committed` up to `open_at`. Which partitions are missing: as in `start_offsets`."""
+        """End offsets, with `committed` up to `open_at`. Which partitions are missing: as in
+        `start_offsets`."""
         self._ask("end_offsets")
         keys = [key for key in partitions if not skip_silent or self._tells(key)]
         ends = {key: self.ends[key[0]][key[1]] for key in keys}
-        return {key: min(end, self.open_at.get(key, end)) for key, end in ends.items()} if committed else ends
+        return (
+            {key: min(end, self.open_at.get(key, end)) for key, end in ends.items()}
+            if committed
+            else ends
+        )
 
-    def leaders(self, _partitions: Iterable[TopicAndPartition]) -> dict[tuple[str, int], list[TopicAndPartition]]:
+    def leaders(
+        self, _partitions: Iterable[TopicAndPartition]
+    ) -> dict[tuple[str, int], list[TopicAndPartition]]:
         """None: there are no brokers to connect to."""
         self._ask("leaders")
         return {}
 
-    def log_ends(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, LogEnds]:
+    def log_ends(
+        self, partitions: Collection[TopicAndPartition]
+    ) -> dict[TopicAndPartition, LogEnds]:
         """What is there of the partitions whose leader answers, of no leader's epoch."""
         self._ask("log_ends")
         ends = {key: self.ends[key[0]][key[1]] for key in partitions if self._tells(key)}
         return {key: LogEnds(self.starts.get(key, 0), end) for key, end in ends.items()}
 
-    def newest_times(self, partitions: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
+    def newest_times(
+        self, partitions: Collection[TopicAndPartition]
+    ) -> dict[TopicAndPartition, int]:
         """The newest timestamps that a test gave to partitions whose leader answers."""
         self._ask("newest_times")
-        return {key: self.newest[key] for key in partitions if self._tells(key) and key in self.newest}
+        return {
+            key: self.newest[key] for key in partitions if self._tells(key) and key in self.newest
+        }
 
-    def try_create_topics(self, topics: Sequence[TopicInfo], not_kept: NotKept | None = None) -> list[TargetRefused]:
+    def try_create_topics(
+        self, topics: Sequence[TopicInfo], not_kept: NotKept | None = None
+    ) -> list[TargetRefused]:
         """Make topics that are not there yet; returns what the cluster `refuses`."""
         self._ask("try_create_topics")
         for topic in topics:

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 
 
 class MemoryLake(Lake):
-    """Stands for a lake where code appends rows and asks the package's queries; runs no SQL, and has no session.
+    """Stands for a lake where code appends rows and asks the package's queries; runs no SQL, and
+    has no session.
 
     Attributes:
         appended: rows that were appended, by table.
-        answers: the rows that a query answers with, by its name in `sql/queries`; one that is not there is an error.
+        answers: the rows that a query answers with, by its name in `sql/queries`; one that is not
+            there is an error.
         asked: how often each query was asked.
     """
 
@@ -51,10 +53,14 @@ class MemoryLake(Lake):
         return self
 
     def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
-        """The rows that were given for a query, whatever its arguments. Raises LakeError where none were."""
+        """The rows that were given for a query, whatever its arguments. Raises LakeError where none
+        were."""
         self.asked[name] += 1
         if name not in self.answers:
-            raise LakeError(f"the lake in memory has no answer to query {name}; give it one in answers[{name!r}]")
+            raise LakeError(
+                f"the lake in memory has no answer to query {name}; give it one in "
+                f"answers[{name!r}]"
+            )
         return QueryRows(dict(row) for row in self.answers[name])
 
     def with_all_columns(self, table: str) -> str:
@@ -78,7 +84,9 @@ class MemoryLake(Lake):
 
     def change(self, name: str, frames: Mapping[str, Frame] | None = None, **args: object) -> None:
         """Raises LakeError: no SQL is run."""
-        raise LakeError(f"the lake in memory cannot run {name}, which changes rows; use a lake in a folder")
+        raise LakeError(
+            f"the lake in memory cannot run {name}, which changes rows; use a lake in a folder"
+        )
 
     def fence(self, table: str, application: str, version: int) -> None:
         """See `Lake.fence`."""
@@ -98,12 +106,15 @@ class MemoryLake(Lake):
     def _find(self, table: str) -> None:
         """No session knows it."""
 
-    def _commit(self, table: str, rows: pa.Table, application: str | None = None, version: int = 0) -> None:
+    def _commit(
+        self, table: str, rows: pa.Table, application: str | None = None, version: int = 0
+    ) -> None:
         if application is None or self._numbered(table, application, version):
             self.appended.setdefault(table, []).extend(rows.to_pylist())
 
     def _numbered(self, table: str, application: str, version: int) -> bool:
-        """Whether an application has not come as far yet. Raises Fenced where it has come further."""
+        """Whether an application has not come as far yet. Raises Fenced where it has come
+        further."""
         known = self._versions.get((table, application))
         if known is not None and known > version:
             raise fenced(table, application, known, version)

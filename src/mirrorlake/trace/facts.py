@@ -1,6 +1,7 @@
 """What the lake knows of one record: what `trace.reading` reads and `trace.story` tells. Pure.
 
-Rows are those of `sql/queries/trace_*.sql`; times are in UTC without a zone, as the port `lake.reader` gives them.
+Rows are those of `sql/queries/trace_*.sql`; times are in UTC without a zone, as the port
+`lake.reader` gives them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,11 +38,14 @@ class Facts:
     """What is known of one record as of `now`; None and empty are not known, or not there.
 
     Attributes:
-        record: its row of the stage; mapped: its place at the target, of the newest generation there.
+        record: its row of the stage; mapped: its place at the target, of the newest generation
+            there.
         parked: that its target refused it, and the flow went on behind it (`on_refused: park`).
         batch, produced: sizes of the landing batch, and of the batch that brought it to the target.
-        at_landing, newest: samples of its partition, the last one before it was landed and the newest one.
-        backlog: staged records of its partition in front of it that were not produced when it was landed.
+        at_landing, newest: samples of its partition, the last one before it was landed and the
+            newest one.
+        backlog: staged records of its partition in front of it that were not produced when it was
+            landed.
         incidents, changes, pauses: what happened to the partition, the topic and the flow.
         readers: consumer groups with a position in the partition, on either side.
         around: what the stage has beside it, where it has not the record itself.
@@ -76,7 +80,8 @@ class Facts:
 
     @property
     def produced_at(self) -> datetime | None:
-        """When the target had acknowledged it; an upper bound where `maintain` merged rows of the map."""
+        """When the target had acknowledged it; an upper bound where `maintain` merged rows of the
+        map."""
         return None if self.mapped is None else self.mapped["produced_at"]
 
     @property

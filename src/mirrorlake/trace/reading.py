@@ -1,4 +1,5 @@
-"""Reads what a lake knows of one record. Each question is bounded by the place of the record, or by its time."""
+"""Reads what a lake knows of one record. Each question is bounded by the place of the record, or by
+its time."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,9 +15,11 @@ from mirrorlake.trace.facts import Facts, FlowState, Place, Row
 #: days: `maintain` leaves one a minute of those of yesterday, and one an hour of those of last week
 #: (`lake/maintain.py`).
 PAUSES_MS = ((1, 60_000), (7, 150_000), (None, 7_500_000))
-#: A timestamp may be years older than the landing: what held a record up is looked for in this time before it.
+#: A timestamp may be years older than the landing: what held a record up is looked for in this time
+#: before it.
 _LOOK_BACK = timedelta(days=1)
-#: A flow takes its first sample within ten seconds of its start: a record older by more may have waited for that.
+#: A flow takes its first sample within ten seconds of its start: a record older by more may have
+#: waited for that.
 _FIRST_GAP_MS = 15_000
 #: How far back a partition's newest sample is looked for; then in all.
 _NEWEST = (timedelta(hours=1), timedelta(days=1))
@@ -33,12 +36,20 @@ def read_facts(lake: Reader, place: Place, flow_state: FlowState, now: datetime)
     record = _first(lake.query_rows("trace_record", **keys))
     generation = 0 if record is None else record["generation"]
     mapped = _first(lake.query_rows("trace_map", generation=generation, **keys))
-    facts = Facts(place, now, record, mapped, flow_state=flow_state, newest=_newest_sample(lake, place, now))
+    facts = Facts(
+        place, now, record, mapped, flow_state=flow_state, newest=_newest_sample(lake, place, now)
+    )
     around = _first(lake.query_rows("trace_around", **keys)) if record is None else None
     if record is None and mapped is None and facts.newest is None and _is_empty(around):
         raise UnknownOffset(never_seen(place.flow, place.topic, place.partition, False))
-    parked = _first(lake.query_rows("trace_parked", generation=generation, **keys)) if mapped is None else None
-    facts = replace(facts, around=around, parked=parked, **_batches(lake, facts), **_history(lake, facts))
+    parked = (
+        _first(lake.query_rows("trace_parked", generation=generation, **keys))
+        if mapped is None
+        else None
+    )
+    facts = replace(
+        facts, around=around, parked=parked, **_batches(lake, facts), **_history(lake, facts)
+    )
     return replace(
         facts,
         at_landing=_sample(lake, place, facts.landed_at, _LOOK_BACK, generation),
@@ -52,12 +63,14 @@ def origin(lake: Reader, flow: str, topic: str, partition: int, offset: int) -> 
 
     Raises UnknownOffset for an offset that holds none of this flow.
     """
-    row = _first(lake.query_rows("trace_origin", flow=flow, topic=topic, partition=partition, offset=offset))
+    row = _first(
+        lake.query_rows("trace_origin", flow=flow, topic=topic, partition=partition, offset=offset)
+    )
     if row is None:
         raise UnknownOffset(
-            f"offset {offset} of target {topic}-{partition} holds no record that flow {flow} brought: it is behind the "
-            "end, the marker of a transaction, or of another producer; `mirrorlake translate --reverse` finds the "
-            "next one"
+            f"offset {offset} of target {topic}-{partition} holds no record that flow {flow} "
+            "brought: it is behind the end, the marker of a transaction, or of another producer; "
+            "`mirrorlake translate --reverse` finds the next one"
         )
     return Place(flow, row["topic"], partition, row["offset"])
 
@@ -68,10 +81,15 @@ def newest_with_key(lake: Reader, flow: str, topic: str, key: str, since: dateti
     Raises InputError where there is none, or the digits are none.
     """
     since_ms = -(2**63) if since is None else _ms(since)
-    row = _first(lake.query_rows("trace_key", flow=flow, topic=topic, key=_digits(key), since_ms=since_ms))
+    row = _first(
+        lake.query_rows("trace_key", flow=flow, topic=topic, key=_digits(key), since_ms=since_ms)
+    )
     if row is None:
         later = "" if since is None else f" with a timestamp since {since:%Y-%m-%d %H:%M:%S} UTC"
-        raise InputError(f"no staged record of topic {topic} has the key {key}{later}; keys are compared byte by byte")
+        raise InputError(
+            f"no staged record of topic {topic} has the key {key}{later}; keys are compared byte "
+            "by byte"
+        )
     return Place(flow, topic, row["partition"], row["offset"])
 
 
@@ -79,7 +97,9 @@ def flow_state_of(lake: Reader, flow: str, topic: str) -> FlowState:
     """How a flow stands by the tables alone."""
     (row,) = lake.query_rows("trace_standing", flow=flow, topic=topic)
     setting = "paused" if row["is_paused"] else "disabled" if row["enabled"] is False else None
-    return FlowState(setting, row["mode"], row["sampled_at"], row["quiet_seconds"] or FlowState.quiet_seconds)
+    return FlowState(
+        setting, row["mode"], row["sampled_at"], row["quiet_seconds"] or FlowState.quiet_seconds
+    )
 
 
 def _batches(lake: Reader, facts: Facts) -> dict[str, Any]:
@@ -88,9 +108,13 @@ def _batches(lake: Reader, facts: Facts) -> dict[str, Any]:
     flow, topic, partition, _ = facts.place
     keys: dict[str, Any] = {"flow": flow, "topic": topic, "partition": partition}
     if facts.record is not None and facts.record["batch_id"] is not None:
-        batches["batch"] = _first(lake.query_rows("trace_batch", batch_id=facts.record["batch_id"], **keys))
+        batches["batch"] = _first(
+            lake.query_rows("trace_batch", batch_id=facts.record["batch_id"], **keys)
+        )
     if facts.mapped is not None and not facts.is_merged:
-        batches["produced"] = _first(lake.query_rows("trace_produced", batch_id=facts.mapped["batch_id"], **keys))
+        batches["produced"] = _first(
+            lake.query_rows("trace_produced", batch_id=facts.mapped["batch_id"], **keys)
+        )
     return batches
 
 
@@ -110,13 +134,20 @@ def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
             for row in lake.query_rows(
                 "trace_incidents", flow=flow, topic=topic, target_topic=target, partition=partition
             )
-            if facts.record is None or row["first_offset"] is None or row["generation"] == facts.record["generation"]
+            if facts.record is None
+            or row["first_offset"] is None
+            or row["generation"] == facts.record["generation"]
         ],
         "changes": lake.query_rows(
             "trace_changes", flow=flow, target_topic=target, since_ms=since_ms, until_ms=_ms(until)
         ),
         "pauses": lake.query_rows(
-            "trace_pauses", flow=flow, since_ms=since_ms, until_ms=later, gap_ms=gap_ms, first_gap_ms=_FIRST_GAP_MS
+            "trace_pauses",
+            flow=flow,
+            since_ms=since_ms,
+            until_ms=later,
+            gap_ms=gap_ms,
+            first_gap_ms=_FIRST_GAP_MS,
         ),
     }
 
@@ -130,7 +161,11 @@ def _newest_sample(lake: Reader, place: Place, now: datetime) -> Row | None:
 
 
 def _sample(
-    lake: Reader, place: Place, until: datetime | None, back: timedelta, generation: int = _ANY_GENERATION
+    lake: Reader,
+    place: Place,
+    until: datetime | None,
+    back: timedelta,
+    generation: int = _ANY_GENERATION,
 ) -> Row | None:
     if until is None:
         return None
@@ -156,18 +191,28 @@ def _backlog(lake: Reader, facts: Facts) -> int | None:
     keys: dict[str, Any] = {"flow": flow, "topic": topic, "partition": partition}
     keys["generation"] = facts.record["generation"]
     (done,) = lake.query_rows("trace_done", offset=offset, until_ms=_ms(facts.landed_at), **keys)
-    (row,) = lake.query_rows("trace_backlog", first=done["source_last"] + 1, last=offset - 1, **keys)
+    (row,) = lake.query_rows(
+        "trace_backlog", first=done["source_last"] + 1, last=offset - 1, **keys
+    )
     return int(row["record_count"])
 
 
 def _readers(lake: Reader, facts: Facts) -> list[Row]:
     source, _, target = facts.place.flow.partition("->")
     mapped = facts.mapped if facts.mapped is not None and facts.mapped["lives"] else None
-    where: dict[str, Any] = {"target_topic": None, "target_offset": _GREATEST, "target_generation": 0}
+    where: dict[str, Any] = {
+        "target_topic": None,
+        "target_offset": _GREATEST,
+        "target_generation": 0,
+    }
     if mapped is not None:
         where = {name: mapped[name] for name in where}
     where["generation"] = 0 if facts.record is None else facts.record["generation"]
-    return [*lake.query_rows("trace_readers", back=f"{target}->{source}", **where, **facts.place._asdict())]
+    return [
+        *lake.query_rows(
+            "trace_readers", back=f"{target}->{source}", **where, **facts.place._asdict()
+        )
+    ]
 
 
 def _is_empty(around: Row | None) -> bool:
@@ -185,7 +230,9 @@ def _digits(key: str) -> str:
     try:
         return bytes.fromhex(key[2:]).hex().upper()
     except ValueError:
-        raise InputError(f"the key {key} is not of hexadecimal digits, two a byte, behind 0x") from None
+        raise InputError(
+            f"the key {key} is not of hexadecimal digits, two a byte, behind 0x"
+        ) from None
 
 
 def _ms(at: datetime) -> int:

@@ -8,27 +8,50 @@ from mirrorlake.trace.facts import Facts, Row
 
 #: Incidents that hold records up. All others (of control, of comparisons) are about something else.
 LANDING_KINDS = frozenset(
-    {"source_truncated", "source_rewound", "source_refused", "source_data_lost", "topic_recreated", "landing_failed"}
+    {
+        "source_truncated",
+        "source_rewound",
+        "source_refused",
+        "source_data_lost",
+        "topic_recreated",
+        "landing_failed",
+    }
 )
 PRODUCING_KINDS = frozenset(
     {
-        *("target_refused", "target_recreated", "target_lost", "position_lost", "stage_trimmed", "topic_refused"),
+        *(
+            "target_refused",
+            "target_recreated",
+            "target_lost",
+            "position_lost",
+            "stage_trimmed",
+            "topic_refused",
+        ),
         *("map_contradiction", "cluster_unreachable", "flow_waits", "flow_stopped"),
     }
 )
 HOLDING_KINDS = LANDING_KINDS | PRODUCING_KINDS
 #: Those that stop a partition at an offset, and nothing in front of it.
-_IN_ORDER = frozenset({"target_refused", "target_lost", "stage_trimmed", "position_lost", "source_truncated"})
+_IN_ORDER = frozenset(
+    {"target_refused", "target_lost", "stage_trimmed", "position_lost", "source_truncated"}
+)
 #: What is said of a record that an operator gave up, by the kind of the incident and the choice.
 _GIVEN_UP = {
-    ("target_refused", "skip"): "the target refused it, and it was given up (`resolve --choice skip`)",
-    ("target_lost", "accept"): "it was at the target, which lost it, and it was given up (`resolve --choice accept`)",
+    (
+        "target_refused",
+        "skip",
+    ): "the target refused it, and it was given up (`resolve --choice skip`)",
+    (
+        "target_lost",
+        "accept",
+    ): "it was at the target, which lost it, and it was given up (`resolve --choice accept`)",
 }
 
 
 @dataclass(frozen=True)
 class State:
-    """Where a record is: one word, whether an operator has to act before it goes on, and a sentence."""
+    """Where a record is: one word, whether an operator has to act before it goes on, and a
+    sentence."""
 
     name: str
     needs_somebody: bool
@@ -45,7 +68,8 @@ def state_of(facts: Facts) -> State:
 
 
 def holds(incident: Row, offset: int, kinds: frozenset[str] = HOLDING_KINDS) -> bool:
-    """Whether an incident is one that holds a record up: a partition stops behind the record that is refused."""
+    """Whether an incident is one that holds a record up: a partition stops behind the record that
+    is refused."""
     behind = incident["kind"] in _IN_ORDER and (incident["first_offset"] or 0) > offset
     return incident["kind"] in kinds and not behind
 
@@ -59,22 +83,29 @@ def covers(incident: Row, offset: int) -> bool:
 def _mapped(facts: Facts, mapped: Row) -> State:
     where = f"{mapped['target_topic']}-{mapped['target_partition']}"
     if mapped["lives"]:
-        return State("at_target", False, f"it is at the target: {where}, offset {mapped['target_offset']}")
+        return State(
+            "at_target", False, f"it is at the target: {where}, offset {mapped['target_offset']}"
+        )
     waiting = [
         incident
         for incident in facts.incidents
         if incident["kind"] == "target_recreated" and incident["resolved_at"] is None
     ]
     detail = (
-        f"it was brought to {where}, which was deleted or made again since: its offset there means nothing any more"
+        f"it was brought to {where}, which was deleted or made again since: its offset there "
+        "means nothing any more"
     )
-    return State("target_gone", bool(waiting), detail + (_decide(facts, waiting[-1]) if waiting else ""))
+    return State(
+        "target_gone", bool(waiting), detail + (_decide(facts, waiting[-1]) if waiting else "")
+    )
 
 
 def _staged(facts: Facts) -> State:
     assert facts.record is not None
     if facts.record["is_echo"]:
-        return State("echo", False, "it came from the target itself (provenance), so the flow leaves it out")
+        return State(
+            "echo", False, "it came from the target itself (provenance), so the flow leaves it out"
+        )
     if facts.parked is not None:
         return _parked(facts.parked)
     offset = facts.place.offset
@@ -89,10 +120,14 @@ def _parked(parked: Row) -> State:
     refused = f"the target refused it ({parked['reason']}), and the flow went on behind it"
     sent = parked["replayed_at"]
     if sent is not None:
-        detail = f"{refused}; it was sent again at {sent:%Y-%m-%d %H:%M:%S}, out of order and with no row in the map"
+        detail = (
+            f"{refused}; it was sent again at {sent:%Y-%m-%d %H:%M:%S}, out of order and with "
+            "no row in the map"
+        )
         return State("replayed", False, detail)
     detail = (
-        f"{refused} at {parked['parked_at']:%Y-%m-%d %H:%M:%S}: it waits in `parked` for `mirrorlake replay --parked`"
+        f"{refused} at {parked['parked_at']:%Y-%m-%d %H:%M:%S}: it waits in `parked` for "
+        "`mirrorlake replay --parked`"
     )
     return State("parked", True, detail)
 
@@ -108,12 +143,18 @@ def _waiting(facts: Facts, kinds: frozenset[str], reached: str) -> State:
         return State("refused", True, detail)
     if opened:
         cause = (named or opened)[-1]
-        detail = f"{reached}: {cause['kind']} is open since {_minute(cause)}: {cause['detail']}{_decide(facts, cause)}"
+        detail = (
+            f"{reached}: {cause['kind']} is open since {_minute(cause)}: "
+            f"{cause['detail']}{_decide(facts, cause)}"
+        )
         return State("blocked", True, detail)
     stopped = [incident for incident in holding if incident["resolution"] == "stop"]
     if stopped:
         what = "the partition" if stopped[-1]["partition"] is not None else "the topic"
-        detail = f"{reached}: {what} was stopped by a decision about {stopped[-1]['kind']} ({_minute(stopped[-1])})"
+        detail = (
+            f"{reached}: {what} was stopped by a decision about {stopped[-1]['kind']} "
+            f"({_minute(stopped[-1])})"
+        )
         return State("stopped", True, detail)
     return _of_flow(facts, reached)
 
@@ -121,17 +162,25 @@ def _waiting(facts: Facts, kinds: frozenset[str], reached: str) -> State:
 def _of_flow(facts: Facts, reached: str) -> State:
     state = facts.flow_state
     if state.setting is not None:
-        what = "its topic or flow is paused" if state.setting == "paused" else "its flow is disabled"
-        return State(state.setting, True, f"{reached}: {what}, and it goes on where it was when that ends")
+        what = (
+            "its topic or flow is paused" if state.setting == "paused" else "its flow is disabled"
+        )
+        return State(
+            state.setting, True, f"{reached}: {what}, and it goes on where it was when that ends"
+        )
     if not _runs(facts):
         at = state.sampled_at or (facts.newest or {}).get("sampled_at")
         last = "" if at is None else f" (its newest sample is of {at:%Y-%m-%d %H:%M:%S})"
         scheduled = state.mode == "once"
         what = (
-            "the flow is run by `run --once`, and the next run brings it" if scheduled else "no process runs the flow"
+            "the flow is run by `run --once`, and the next run brings it"
+            if scheduled
+            else "no process runs the flow"
         )
         return State("not_running", not scheduled, f"{reached}: {what}{last}")
-    return State("waiting", False, f"{reached}: the flow is running, and nothing is known to hold it up")
+    return State(
+        "waiting", False, f"{reached}: the flow is running, and nothing is known to hold it up"
+    )
 
 
 def _runs(facts: Facts) -> bool:
@@ -143,16 +192,21 @@ def _not_staged(facts: Facts) -> State:
     offset, newest, around = facts.place.offset, facts.newest, facts.around or {}
     if around.get("removed_at") is not None:
         detail = (
-            f"the stage does not hold it since {around['removed_at']:%Y-%m-%d %H:%M}: `maintain` deleted it before the "
-            "flow had it, or landing began behind it"
+            f"the stage does not hold it since {around['removed_at']:%Y-%m-%d %H:%M}: `maintain` "
+            "deleted it before the flow had it, or landing began behind it"
         )
         waits = _open(facts, "stage_trimmed")
         return State("removed", bool(waits), detail + (_decide(facts, waits[-1]) if waits else ""))
     lost = [
-        incident for incident in facts.incidents if incident["kind"] == "source_truncated" and covers(incident, offset)
+        incident
+        for incident in facts.incidents
+        if incident["kind"] == "source_truncated" and covers(incident, offset)
     ]
     if lost and lost[-1]["resolved_at"] is not None:
-        detail = f"it is lost: the source had deleted it before it was landed ({_minute(lost[-1])}), which was accepted"
+        detail = (
+            "it is lost: the source had deleted it before it was landed "
+            f"({_minute(lost[-1])}), which was accepted"
+        )
         return State("lost", False, detail)
     if newest is not None and offset >= newest["source_end"]:
         at, end = newest["sampled_at"], newest["source_end"]
@@ -162,19 +216,30 @@ def _not_staged(facts: Facts) -> State:
         return _waiting(facts, HOLDING_KINDS, "it is at the source and not yet landed")
     if around.get("before") is None and newest is not None and offset < newest["source_start"]:
         start = newest["source_start"]
-        return State("before_start", False, f"the source's log begins at {start}: it was gone before the flow began")
+        return State(
+            "before_start",
+            False,
+            f"the source's log begins at {start}: it was gone before the flow began",
+        )
     return State("no_record", False, _no_record(around))
 
 
 def _no_record(around: Row) -> str:
-    detail = "there is no record at this offset: it is the marker of a transaction, was aborted, or was compacted away"
+    detail = (
+        "there is no record at this offset: it is the marker of a transaction, was aborted, "
+        "or was compacted away"
+    )
     named = {"before it": around.get("before"), "behind it": around.get("behind")}
     beside = " and ".join(f"{at} {where}" for where, at in named.items() if at is not None)
     return f"{detail}; the stage has {beside}" if beside else detail
 
 
 def _open(facts: Facts, kind: str) -> Sequence[Row]:
-    return [incident for incident in facts.incidents if incident["kind"] == kind and incident["resolved_at"] is None]
+    return [
+        incident
+        for incident in facts.incidents
+        if incident["kind"] == kind and incident["resolved_at"] is None
+    ]
 
 
 def _decide(facts: Facts, incident: Row) -> str:

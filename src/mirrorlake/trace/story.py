@@ -1,4 +1,5 @@
-"""One record's life, top to bottom: what happened when, what held it up, and who has read past it. Pure."""
+"""One record's life, top to bottom: what happened when, what held it up, and who has read past it.
+Pure."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -8,7 +9,8 @@ from mirrorlake.durations import duration
 from mirrorlake.trace.facts import Facts, Row
 from mirrorlake.trace.state import covers, holds, state_of
 
-#: A wait that is shorter than this asks for no reason, and says nothing with the clocks of two hosts.
+#: A wait that is shorter than this asks for no reason, and says nothing with the clocks of two
+#: hosts.
 _NOTHING_MS = 1_000
 _ZERO = datetime(1970, 1, 1)
 
@@ -44,16 +46,25 @@ def _latency(facts: Facts) -> dict[str, int | None]:
 
 
 def _stages(facts: Facts) -> Iterator[dict[str, Any]]:
-    """written, landed, produced, and each group that read past it; `after_ms` is since the stage before."""
+    """written, landed, produced, and each group that read past it; `after_ms` is since the stage
+    before."""
     record, mapped = facts.record, facts.mapped
     if record is not None:
         yield _stage("written", record["written_at"], None, _written_text(record))
-        yield _stage("landed", record["landed_at"], record["written_at"], _landed_text(facts, record))
+        yield _stage(
+            "landed", record["landed_at"], record["written_at"], _landed_text(facts, record)
+        )
     if mapped is not None:
-        yield _stage("produced", mapped["produced_at"], facts.landed_at, _produced_text(facts, mapped))
-    for row in sorted((row for row in facts.readers if row["is_past"]), key=lambda row: row["passed_at"]):
+        yield _stage(
+            "produced", mapped["produced_at"], facts.landed_at, _produced_text(facts, mapped)
+        )
+    for row in sorted(
+        (row for row in facts.readers if row["is_past"]), key=lambda row: row["passed_at"]
+    ):
         since = facts.written_at if row["side"] == "source" else facts.produced_at
-        text = f"group {row['group_id']} is past it at the {row['side']} (position {row['position']})"
+        text = (
+            f"group {row['group_id']} is past it at the {row['side']} (position {row['position']})"
+        )
         yield _stage("read", row["passed_at"], since, f"{text}, seen by its checkpoints")
 
 
@@ -62,38 +73,72 @@ def _stage(name: str, at: datetime | None, before: datetime | None, text: str) -
 
 
 def _written_text(record: Row) -> str:
-    by = "appended to the source's log (LogAppendTime)" if record["timestamp_type"] == 1 else "written (CreateTime)"
-    key = "no key" if record["key_bytes"] is None else f"a key of {_count(record['key_bytes'], 'byte')}"
-    value = "no value" if record["value_bytes"] is None else f"a value of {_count(record['value_bytes'], 'byte')}"
-    odd = "" if record.get("timestamp_ms") is None else f" with a time of {record['timestamp_ms']} ms, which is no date"
+    by = (
+        "appended to the source's log (LogAppendTime)"
+        if record["timestamp_type"] == 1
+        else "written (CreateTime)"
+    )
+    key = (
+        "no key"
+        if record["key_bytes"] is None
+        else f"a key of {_count(record['key_bytes'], 'byte')}"
+    )
+    value = (
+        "no value"
+        if record["value_bytes"] is None
+        else f"a value of {_count(record['value_bytes'], 'byte')}"
+    )
+    odd = (
+        ""
+        if record.get("timestamp_ms") is None
+        else f" with a time of {record['timestamp_ms']} ms, which is no date"
+    )
     return f"{by}{odd}, {key}, {value}"
 
 
 def _landed_text(facts: Facts, record: Row) -> str:
     size = facts.batch
-    of = f" of {_count(size['record_count'], 'record')}, {size['of_partition']:,} of its partition" if size else ""
+    of = (
+        f" of {_count(size['record_count'], 'record')}, {size['of_partition']:,} of its partition"
+        if size
+        else ""
+    )
     return f"landed in the stage, in batch {record['batch_id']}{of}"
 
 
 def _produced_text(facts: Facts, mapped: Row) -> str:
-    where = f"{mapped['target_topic']}-{mapped['target_partition']} offset {mapped['target_offset']}"
+    where = (
+        f"{mapped['target_topic']}-{mapped['target_partition']} offset {mapped['target_offset']}"
+    )
     if facts.is_merged:
         return (
-            f"acknowledged by the target, by then: {where} (rows of the map of batches {mapped['first_batch_id']} to "
-            f"{mapped['batch_id']} were merged, so its own batch is not known any more)"
+            f"acknowledged by the target, by then: {where} (rows of the map of batches "
+            f"{mapped['first_batch_id']} to {mapped['batch_id']} were merged, so its own batch is "
+            "not known any more)"
         )
     if facts.written_at == _ZERO:
         where += ", with a time of 1 ms for its 0, which librdkafka cannot send"
     size = facts.produced or {}
     known = size.get("record_count") is not None
-    of = f" of {_count(size['record_count'], 'record')}, {size['of_partition']:,} of its partition" if known else ""
+    of = (
+        f" of {_count(size['record_count'], 'record')}, {size['of_partition']:,} of its partition"
+        if known
+        else ""
+    )
     way = f", the {size['way']} way" if size.get("way") else ""
     return f"acknowledged by the target: {where}, in batch {mapped['batch_id']}{of}{way}"
 
 
 def _held_up(facts: Facts) -> Iterator[dict[str, Any]]:
-    """What held the record up, or does, in the order of time; each with `what`, `since`, `until` and `said`."""
-    causes = [*_pauses(facts), *_incidents(facts), *_edits(facts), *_before_landing(facts), *_before_producing(facts)]
+    """What held the record up, or does, in the order of time; each with `what`, `since`, `until`
+    and `said`."""
+    causes = [
+        *_pauses(facts),
+        *_incidents(facts),
+        *_edits(facts),
+        *_before_landing(facts),
+        *_before_producing(facts),
+    ]
     yield from sorted(causes, key=lambda cause: cause["since"] or datetime.min)
 
 
@@ -108,11 +153,15 @@ def _pauses(facts: Facts) -> Iterator[dict[str, Any]]:
             since, until = row["since"], row["until"]
             if row.get("is_first"):
                 text = (
-                    f"the flow started for the first time in a week at least: its first sample is of {until:%H:%M:%S}"
+                    "the flow started for the first time in a week at least: its first sample "
+                    f"is of {until:%H:%M:%S}"
                 )
                 yield _item("first start", since, min(until, facts.landed_at or until), text)
             else:
-                text = f"no process ran the flow for {duration(_ms(since, until) or 0)}: no sample was taken"
+                text = (
+                    f"no process ran the flow for {duration(_ms(since, until) or 0)}: no sample "
+                    "was taken"
+                )
                 yield _item("not running", since, until, text)
 
 
@@ -138,16 +187,25 @@ def _meets(facts: Facts, row: Row) -> bool:
 
 def _edits(facts: Facts) -> Iterator[dict[str, Any]]:
     for row in facts.changes:
-        what = "the topology file was edited" if row["kind"] == "topology" else f"{row['kind']} of {row['resource']}"
+        what = (
+            "the topology file was edited"
+            if row["kind"] == "topology"
+            else f"{row['kind']} of {row['resource']}"
+        )
         shape = f" ({row['before'] or 'none'} to {row['after']})" if row["after"] else ""
         text = f"{what}{shape}: {row['outcome']}" + (f", {row['error']}" if row["error"] else "")
         yield _item("change", row["at"], row["at"], text)
 
 
 def _before_landing(facts: Facts) -> Iterator[dict[str, Any]]:
-    """By the last sample before it was landed: what waited in front of it at the source, or that it was not there."""
+    """By the last sample before it was landed: what waited in front of it at the source, or that it
+    was not there."""
     sample, landed, offset = facts.at_landing, facts.landed_at, facts.place.offset
-    if sample is None or landed is None or (facts.pauses and sample["sampled_at"] < facts.pauses[-1]["until"]):
+    if (
+        sample is None
+        or landed is None
+        or (facts.pauses and sample["sampled_at"] < facts.pauses[-1]["until"])
+    ):
         return
     at, waited = sample["sampled_at"], _ms(facts.written_at, landed) or 0
     if sample["source_end"] is None or sample["staged_end"] is None:
@@ -155,13 +213,17 @@ def _before_landing(facts: Facts) -> Iterator[dict[str, Any]]:
     if offset < sample["source_end"]:
         ahead = offset - sample["staged_end"]
         if ahead > 0 and waited > _NOTHING_MS:
-            text = f"{_count(ahead, 'offset')} of its partition waited in front of it at the source at {at:%H:%M:%S}"
+            text = (
+                f"{_count(ahead, 'offset')} of its partition waited in front of it at the "
+                f"source at {at:%H:%M:%S}"
+            )
             yield _item("backlog at the source", at, landed, text)
     elif waited - (_ms(at, landed) or 0) > _NOTHING_MS:
         early = duration(waited - (_ms(at, landed) or 0))
         text = (
-            f"at {at:%H:%M:%S} the source had not got it: at least {early} of its wait passed between its timestamp "
-            "and the source's log (a late or slow producer, or one whose clock is behind)"
+            f"at {at:%H:%M:%S} the source had not got it: at least {early} of its wait passed "
+            "between its timestamp and the source's log (a late or slow producer, or one whose "
+            "clock is behind)"
         )
         yield _item("producer", facts.written_at, at, text)
 
@@ -169,12 +231,19 @@ def _before_landing(facts: Facts) -> Iterator[dict[str, Any]]:
 def _before_producing(facts: Facts) -> Iterator[dict[str, Any]]:
     waited = _ms(facts.landed_at, facts.produced_at or facts.now) or 0
     if facts.backlog and waited > _NOTHING_MS:
-        text = f"{_count(facts.backlog, 'staged record')} of its partition in front of it had not been produced by then"
+        text = (
+            f"{_count(facts.backlog, 'staged record')} of its partition in front of it had not "
+            "been produced by then"
+        )
         yield _item("backlog in the stage", facts.landed_at, facts.landed_at, text)
 
 
 def _ms(before: datetime | None, after: datetime | None) -> int | None:
-    return None if before is None or after is None else round((after - before) / timedelta(milliseconds=1))
+    return (
+        None
+        if before is None or after is None
+        else round((after - before) / timedelta(milliseconds=1))
+    )
 
 
 def _count(number: int, what: str) -> str:

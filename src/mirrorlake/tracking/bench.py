@@ -1,4 +1,5 @@
-"""A benchmark as a run of MLflow: recorded when it is over, so that nothing runs beside what is measured."""
+"""A benchmark as a run of MLflow: recorded when it is over, so that nothing runs beside what is
+measured."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,13 +20,16 @@ def record_bench(document: Mapping[str, Any], directory: Path) -> None:
 
 
 def bench_metrics(document: Mapping[str, Any]) -> dict[str, float]:
-    """The figures of all contestants, named contestant/figure, as in mirrorlake/1024/records_per_second."""
+    """The figures of all contestants, named contestant/figure, as in
+    mirrorlake/1024/records_per_second."""
     metrics: dict[str, float] = {"seconds": document["seconds"]}
     for size, part in document.get("throughput", {}).items():
         for name, run in part["contestants"].items():
             metrics.update({f"{name}/{size}/{figure}": run[figure] for figure in _THROUGHPUT})
     for name, run in document.get("latency", {}).get("contestants", {}).items():
-        metrics.update({f"{name}/latency_{label}_ms": run[f"{label}_ms"] for label in ("p50", "p95", "p99")})
+        metrics.update(
+            {f"{name}/latency_{label}_ms": run[f"{label}_ms"] for label in ("p50", "p95", "p99")}
+        )
     for name, feel in document.get("feel", {}).items():
         figures = ("start_new_seconds", "start_again_seconds", "idle_cores")
         metrics.update({f"{name}/{figure}": feel[figure] for figure in figures})

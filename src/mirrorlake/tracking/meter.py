@@ -34,7 +34,9 @@ class Meter:
             self._records += report.record_count
             if report.replication_ms is not None:
                 before = counts.latency_ms or report.replication_ms
-                p50, p95, p99 = (max(pair) for pair in zip(before, report.replication_ms, strict=True))
+                p50, p95, p99 = (
+                    max(pair) for pair in zip(before, report.replication_ms, strict=True)
+                )
                 counts.latency_ms = (p50, p95, p99)
 
     def sampled(self, flow: str, lag: FlowLag) -> None:
@@ -49,7 +51,8 @@ class Meter:
             return self._records
 
     def take(self, seconds: float) -> dict[str, float]:
-        """The metrics of the `seconds` since the last taking; most names begin with the flow: east-to-west/lag_records.
+        """The metrics of the `seconds` since the last taking; most names begin with the flow:
+        east-to-west/lag_records.
 
         MLflow takes no > in names.
         """
@@ -59,7 +62,9 @@ class Meter:
                 name = flow.replace("->", "-to-")
                 metrics[f"{name}/records_per_second"] = counts.records / seconds
                 metrics[f"{name}/batches"] = counts.batches
-                for label, value in zip(("p50", "p95", "p99"), counts.latency_ms or (), strict=False):
+                for label, value in zip(
+                    ("p50", "p95", "p99"), counts.latency_ms or (), strict=False
+                ):
                     metrics[f"{name}/latency_{label}_ms"] = value
                 if counts.lag is not None:
                     metrics[f"{name}/lag_records"] = counts.lag.records

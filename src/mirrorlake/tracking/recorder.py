@@ -1,4 +1,5 @@
-"""A thread that records one run: it takes what it is handed, and nothing waits for it but `close`, for some seconds."""
+"""A thread that records one run: it takes what it is handed, and nothing waits for it but `close`,
+for some seconds."""
 
 import logging
 import queue
@@ -33,9 +34,11 @@ class Begin:
 
 
 class Recorder:
-    """Records a run in a store that may be slow, down or missing. The first failure is logged, the others are not.
+    """Records a run in a store that may be slow, down or missing. The first failure is logged, the
+    others are not.
 
-    A run whose store was away when it began is begun when the store answers; figures of the time between are lost.
+    A run whose store was away when it began is begun when the store answers; figures of the time
+    between are lost.
     """
 
     def __init__(
@@ -67,7 +70,9 @@ class Recorder:
     def metrics(self, values: Mapping[str, float]) -> None:
         """Add one value to each metric, as of now."""
         at = time.time()
-        self._hand_over(lambda store, run: store.metrics(run, values, int(at * 1000), self._step(at)))
+        self._hand_over(
+            lambda store, run: store.metrics(run, values, int(at * 1000), self._step(at))
+        )
 
     def text(self, name: str, content: str) -> None:
         """Add an artifact."""
@@ -98,7 +103,8 @@ class Recorder:
             self._tell("it is slower than what is to be recorded")
 
     def _turn(self) -> float | None:
-        """Take one thing that was handed over, or, after `tick_seconds` without any, ask for figures."""
+        """Take one thing that was handed over, or, after `tick_seconds` without any, ask for
+        figures."""
         try:
             work = self._queue.get(timeout=max(0.0, self._figures_due - time.monotonic()))
         except queue.Empty:
@@ -119,7 +125,9 @@ class Recorder:
             if self._store is None:
                 self._store = self._make_store()
             if self._run is None:
-                run = self._store.begin(self._begin.name, self._begin.tags, int(self._begin.started * 1000))
+                run = self._store.begin(
+                    self._begin.name, self._begin.tags, int(self._begin.started * 1000)
+                )
                 self._run = run
                 self._store.params(run, self._begin.params)
                 for name, content in self._begin.texts.items():

@@ -1,4 +1,5 @@
-"""What commands record: a run of MLflow around the work of `run`, `bench`, `failover` and `failback`."""
+"""What commands record: a run of MLflow around the work of `run`, `bench`, `failover` and
+`failback`."""
 
 import json
 import logging
@@ -35,7 +36,8 @@ logger = logging.getLogger(__name__)
 SWITCH = "MIRRORLAKE_TRACKING"
 #: How long the end of a command waits for MLflow, seconds.
 CLOSE_SECONDS = 5.0
-#: The same where recording is all that is left to do: importing MLflow and making a store takes 7 s on a slow machine.
+#: The same where recording is all that is left to do: importing MLflow and making a store takes 7 s
+#: on a slow machine.
 MAKE_SECONDS = 120.0
 
 _PACKAGES = ("mirrorlake", "pyspark", "confluent-kafka")
@@ -55,7 +57,8 @@ _SPARK = (
 
 
 class Tracked:
-    """The run that is recorded, or nothing where recording is off: every call returns at once and raises nothing."""
+    """The run that is recorded, or nothing where recording is off: every call returns at once and
+    raises nothing."""
 
     def __init__(self) -> None:
         self._recorder: Recorder | None = None
@@ -63,7 +66,9 @@ class Tracked:
         self._read_at = self._began = time.monotonic()
         self._cpu = self._cpu_began = 0.0
 
-    def start(self, tracking: Tracking, directory: Path | None, begin: Begin, figures: bool, tick: float) -> None:
+    def start(
+        self, tracking: Tracking, directory: Path | None, begin: Begin, figures: bool, tick: float
+    ) -> None:
         """Begin to record."""
         self._cpu = self._cpu_began = _cpu()
         self._recorder = Recorder(
@@ -108,7 +113,8 @@ class Tracked:
             self._recorder.close(status, seconds)
 
     def _figures(self) -> dict[str, float]:
-        """The meter's figures since the last reading, CPU of this process and its children, and totals."""
+        """The meter's figures since the last reading, CPU of this process and its children, and
+        totals."""
         now, cpu = time.monotonic(), _cpu()
         seconds = max(now - self._read_at, 0.001)
         figures = self._meter.take(seconds)
@@ -123,20 +129,30 @@ class Tracked:
 
 @contextmanager
 def tracked(
-    topology: Topology, command: str, params: Mapping[str, str], figures: bool = False, tick: float = TICK_SECONDS
+    topology: Topology,
+    command: str,
+    params: Mapping[str, str],
+    figures: bool = False,
+    tick: float = TICK_SECONDS,
 ) -> Iterator[Tracked]:
-    """Record the block as a run in the experiment of a topology; `figures` over time are those of a replicator."""
+    """Record the block as a run in the experiment of a topology; `figures` over time are those of a
+    replicator."""
     facts = {"topology_sha256": topology_hash(topology), **params}
     texts = {"topology.redacted.yml": yaml.safe_dump(redacted(topology), sort_keys=False)}
     directory = lake_directory(topology)
-    with _recorded(topology.tracking, directory, command, facts, texts, figures, tick, CLOSE_SECONDS) as run:
+    with _recorded(
+        topology.tracking, directory, command, facts, texts, figures, tick, CLOSE_SECONDS
+    ) as run:
         yield run
 
 
 @contextmanager
 def tracked_at(directory: Path, command: str, params: Mapping[str, str]) -> Iterator[Tracked]:
-    """Record the block as a run beside its results: for what has no topology file, and waits until it is recorded."""
-    with _recorded(Tracking(), directory, command, params, {}, False, TICK_SECONDS, MAKE_SECONDS) as run:
+    """Record the block as a run beside its results: for what has no topology file, and waits until
+    it is recorded."""
+    with _recorded(
+        Tracking(), directory, command, params, {}, False, TICK_SECONDS, MAKE_SECONDS
+    ) as run:
         yield run
 
 
@@ -154,7 +170,12 @@ def _recorded(
     run = Tracked()
     if check_wanted(tracking):
         name = f"{command} {time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime())}"
-        begin = Begin(name, {"mirrorlake.command": command}, {"command": command, **versions(), **params}, texts)
+        begin = Begin(
+            name,
+            {"mirrorlake.command": command},
+            {"command": command, **versions(), **params},
+            texts,
+        )
         run.start(tracking, directory, begin, figures, tick)
     status = "FAILED"
     try:
@@ -168,7 +189,8 @@ def _recorded(
 
 
 def check_wanted(tracking: Tracking) -> bool:
-    """Whether runs are recorded: they are wherever MLflow is installed, unless the user has switched it off.
+    """Whether runs are recorded: they are wherever MLflow is installed, unless the user has
+    switched it off.
 
     Raises MissingExtra where it is not, and the topology file asks for it in so many words.
     """
@@ -178,15 +200,23 @@ def check_wanted(tracking: Tracking) -> bool:
         return True
     if tracking.model_fields_set:
         raise missing("tracking")
-    logger.info("this run is not recorded: MLflow is not installed (pip install 'mirrorlake[tracking]')")
+    logger.info(
+        "this run is not recorded: MLflow is not installed (pip install 'mirrorlake[tracking]')"
+    )
     return False
 
 
 def versions() -> dict[str, str]:
     """What runs, in which version, on how many cores."""
     return {
-        **{name.replace("-", "_"): version for name in _PACKAGES if (version := _version(name)) is not None},
-        **({} if session_is_given() else {"delta_spark": DELTA_VERSION}),  # of the jar that our own session has
+        **{
+            name.replace("-", "_"): version
+            for name in _PACKAGES
+            if (version := _version(name)) is not None
+        },
+        **(
+            {} if session_is_given() else {"delta_spark": DELTA_VERSION}
+        ),  # of the jar that our own session has
         "python": platform.python_version(),
         "machine_cores": str(os.cpu_count()),
     }
@@ -200,7 +230,8 @@ def _version(package: str) -> str | None:
 
 
 def spark_facts(spark: "SparkSession") -> dict[str, str]:
-    """The settings of a session that make a run comparable with another; `cores` where its master says so."""
+    """The settings of a session that make a run comparable with another; `cores` where its master
+    says so."""
     facts = {name: value for name in _SPARK if (value := spark.conf.get(name, None)) is not None}
     master = facts.get("spark.master", "")
     if master.startswith("local"):
@@ -210,7 +241,8 @@ def spark_facts(spark: "SparkSession") -> dict[str, str]:
 
 
 def lake_directory(topology: Topology) -> Path | None:
-    """The directory of a local lake; None for a catalog, and for a place that only Spark can reach."""
+    """The directory of a local lake; None for a catalog, and for a place that only Spark can
+    reach."""
     path = topology.lake.path
     return None if path is None or "://" in path else topology.directory / path
 

@@ -1,4 +1,5 @@
-"""The one module that speaks to MLflow. Importing MLflow takes seconds, so it happens when a store is made."""
+"""The one module that speaks to MLflow. Importing MLflow takes seconds, so it happens when a store
+is made."""
 
 import importlib
 import logging
@@ -14,9 +15,11 @@ from mirrorlake.config.tracking import Tracking
 from mirrorlake.extras import needs
 from mirrorlake.kafka.secrets import secret_provider, secret_stores
 
-#: Seconds that one request may take; what fails is not tried again, except with the next half minute's.
+#: Seconds that one request may take; what fails is not tried again, except with the next half
+#: minute's.
 REQUEST_SECONDS = 5
-#: MLflow's own settings, unless the user has set them: give up soon, and tell no other party that it runs.
+#: MLflow's own settings, unless the user has set them: give up soon, and tell no other party that
+#: it runs.
 _SETTINGS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": str(REQUEST_SECONDS),
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
@@ -47,7 +50,8 @@ class Store(Protocol):
 
 
 class MlflowStore:
-    """An experiment of an MLflow tracking server, a workspace or a local store, which is made when it is missing."""
+    """An experiment of an MLflow tracking server, a workspace or a local store, which is made when
+    it is missing."""
 
     def __init__(self, uri: str, experiment: str, artifacts: Path | None = None) -> None:
         for key, value in _SETTINGS.items():
@@ -68,7 +72,9 @@ class MlflowStore:
         """Begin a run and return its id."""
         if self._experiment_id is None:
             self._experiment_id = self._find_or_make_experiment()
-        run = self._client.create_run(self._experiment_id, start_time=started_ms, tags=dict(tags), run_name=name)
+        run = self._client.create_run(
+            self._experiment_id, start_time=started_ms, tags=dict(tags), run_name=name
+        )
         return str(run.info.run_id)
 
     def _find_or_make_experiment(self) -> str:
@@ -85,7 +91,9 @@ class MlflowStore:
 
     def metrics(self, run: str, values: Mapping[str, float], at_ms: int, step: int) -> None:
         """Add one value to each metric."""
-        items = [self._entities.Metric(key, float(value), at_ms, step) for key, value in values.items()]
+        items = [
+            self._entities.Metric(key, float(value), at_ms, step) for key, value in values.items()
+        ]
         self._client.log_batch(run, metrics=items)
 
     def text(self, run: str, name: str, content: str) -> None:
@@ -97,23 +105,30 @@ class MlflowStore:
         self._client.set_terminated(run, status)
 
     def runs(self) -> list[Any]:
-        """All runs of the experiment, newest first, as MLflow's entities; none if there is no such experiment."""
+        """All runs of the experiment, newest first, as MLflow's entities; none if there is no such
+        experiment."""
         experiment = self._client.get_experiment_by_name(self._experiment)
         return (
-            [] if experiment is None else list(self._client.search_runs([experiment.experiment_id], max_results=1000))
+            []
+            if experiment is None
+            else list(self._client.search_runs([experiment.experiment_id], max_results=1000))
         )
 
     def history(self, run: str, metric: str) -> list[tuple[int, float]]:
         """All values of a metric: (milliseconds since 1970, value)."""
-        return [(point.timestamp, point.value) for point in self._client.get_metric_history(run, metric)]
+        return [
+            (point.timestamp, point.value) for point in self._client.get_metric_history(run, metric)
+        ]
 
 
 def place_of(tracking: Tracking, directory: Path | None) -> tuple[str, Path | None]:
-    """The tracking URI, and the folder of artifacts where the store is a local one. `directory` is the lake's, None for
-    one in a catalog. Raises TopologyError for a reference that has no value."""
+    """The tracking URI, and the folder of artifacts where the store is a local one. `directory` is
+    the lake's, None for one in a catalog. Raises TopologyError for a reference that has no
+    value."""
     if tracking.uri is not None:
         return resolve(
-            tracking.uri, {"env": env_provider(os.environ), "secret": secret_provider(secret_stores(os.environ))}
+            tracking.uri,
+            {"env": env_provider(os.environ), "secret": secret_provider(secret_stores(os.environ))},
         ), None
     if uri := os.environ.get("MLFLOW_TRACKING_URI"):
         return uri, None

@@ -1,5 +1,5 @@
-"""Comparing flows by content: range after range, each noted in `audits` when it is done, so that the next one who
-compares goes on there."""
+"""Comparing flows by content: range after range, each noted in `audits` when it is done, so that
+the next one who compares goes on there."""
 
 import logging
 import threading
@@ -50,7 +50,8 @@ class Auditor:
         stop: threading.Event,
         report: Callable[[Outcome], None] = lambda _outcome: None,
     ) -> None:
-        """`workers` gives who compares so many offsets; `report` is called after each wave; `stop` ends it there."""
+        """`workers` gives who compares so many offsets; `report` is called after each wave; `stop`
+        ends it there."""
         lake.check_for_writing()
         self._lake = lake
         self._connections = connections
@@ -93,14 +94,27 @@ class Auditor:
         with self._stage.reading() as index:
             partitions = scope.partitions(index)
             chosen = choose(scope, partitions, self._lake, choice)
-            held, free = find_not_compared(scope, partitions, index, self._lake, self._connections, choice.bounds)
-        outcome.topics |= {name for partition in partitions for name in (partition.topic, partition.target_topic)}
-        outcome.topics |= {name for topic in scope.selected for name in (topic, flow.target_topic(topic))}
+            held, free = find_not_compared(
+                scope, partitions, index, self._lake, self._connections, choice.bounds
+            )
+        outcome.topics |= {
+            name for partition in partitions for name in (partition.topic, partition.target_topic)
+        }
+        outcome.topics |= {
+            name for topic in scope.selected for name in (topic, flow.target_topic(topic))
+        }
         outcome.proven_before += _proven_before(partitions, chosen)
-        held += [NotCompared(topic, 0, 0, 0, None, STOPPED, "decided of target_recreated") for topic in targets.stopped]
+        held += [
+            NotCompared(topic, 0, 0, 0, None, STOPPED, "decided of target_recreated")
+            for topic in targets.stopped
+        ]
         outcome.held_up[flow.name], outcome.on_the_way[flow.name] = held, free
         left = self._compare_all(scope, chosen, self._clusters(flow, bytes_per_s), outcome)
-        held += [NotCompared(*one.key, one.generation, *at, INTERRUPTED) for one, extents in left for at in extents]
+        held += [
+            NotCompared(*one.key, one.generation, *at, INTERRUPTED)
+            for one, extents in left
+            for at in extents
+        ]
         self._settle(flow.name, targets.closed)
 
     def _compare_all(
@@ -108,7 +122,11 @@ class Auditor:
     ) -> list[tuple[PartitionScope, list[Extent]]]:
         """Compare wave after wave; returns what was left when it was stopped."""
         workers = self._workers(
-            sum(last - first + 1 for chosen_partition in chosen for first, last in chosen_partition.extents)
+            sum(
+                last - first + 1
+                for chosen_partition in chosen
+                for first, last in chosen_partition.extents
+            )
         )
         rest = waves(chosen, max(WAVE_RANGES, 4 * workers.tasks))
         for wave in rest:
@@ -116,7 +134,11 @@ class Auditor:
             self._report(outcome)
             if self._stop.is_set():
                 break
-        return [(chosen_partition.scope, chosen_partition.extents) for wave in rest for chosen_partition in wave]
+        return [
+            (chosen_partition.scope, chosen_partition.extents)
+            for wave in rest
+            for chosen_partition in wave
+        ]
 
     def look_whether_on_the_way(self, outcome: Outcome) -> None:
         """Find out of what nothing holds up whether it is on its way now: whether some process runs
@@ -128,13 +150,20 @@ class Auditor:
         outcome.on_the_way.clear()
 
     def _clusters(self, flow: ResolvedFlow, bytes_per_s: float | None) -> Clusters:
-        source, target = (self._connections.client(alias, "consumer") for alias in (flow.source, flow.target))
+        source, target = (
+            self._connections.client(alias, "consumer") for alias in (flow.source, flow.target)
+        )
         hops = provenance_of(flow, self._lake, self._connections)
         marks = None if hops is None else Hops(hops.source_id, hops.target_id)
         return Clusters(flow.source, flow.target, source, target, bytes_per_s, marks)
 
     def _compare(
-        self, scope: FlowScope, wave: list[Chosen], clusters: Clusters, workers: Workers, outcome: Outcome
+        self,
+        scope: FlowScope,
+        wave: list[Chosen],
+        clusters: Clusters,
+        workers: Workers,
+        outcome: Outcome,
     ) -> None:
         """Compare some ranges and note them, in one commit."""
         done: list[tuple[Range, Compared]] = []
@@ -143,7 +172,9 @@ class Auditor:
                 ranges = ranges_of(scope, self._lake, index, wave)
             known = {(compared.topic, compared.partition, compared.first) for compared, _ in done}
             left = [
-                compared for compared in ranges if (compared.topic, compared.partition, compared.first) not in known
+                compared
+                for compared in ranges
+                if (compared.topic, compared.partition, compared.first) not in known
             ]
             pairs = self._compared(scope, wave, left, clusters, workers)
             done += [pair for pair in pairs if not pair[1].stale]
@@ -152,7 +183,9 @@ class Auditor:
             logger.info("files of the stage were compacted meanwhile; attempt %d", attempt + 2)
             self._stage.forget()
         else:
-            raise ReplicationError("files of the stage go on being replaced while they are read; run verify again")
+            raise ReplicationError(
+                "files of the stage go on being replaced while they are read; run verify again"
+            )
         now = datetime.now(timezone.utc)
         rows = [_row(scope.flow.name, compared, result, now) for compared, result in done]
         failpoints.reached("compared")
@@ -170,13 +203,16 @@ class Auditor:
         clusters: Clusters,
         workers: Workers,
     ) -> list[tuple[Range, Compared]]:
-        """Compare, and once more where compaction may explain what is missing: what it has to leave is then known."""
+        """Compare, and once more where compaction may explain what is missing: what it has to leave
+        is then known."""
         pairs = list(zip(ranges, workers.compare(clusters, ranges), strict=True))
         doubtful = [range_ for range_, result in pairs if to_look_up(range_, result)]
         if not doubtful:
             return pairs
         ends = {one.scope.key: one.scope.end for one in wave}
-        with_last = with_last_of_key(self._lake, scope.flow.source, doubtful, ends, time.time_ns() // 1_000_000)
+        with_last = with_last_of_key(
+            self._lake, scope.flow.source, doubtful, ends, time.time_ns() // 1_000_000
+        )
         again = iter(zip(with_last, workers.compare(clusters, with_last), strict=True))
         return [next(again) if to_look_up(*pair) else pair for pair in pairs]
 
@@ -188,23 +224,39 @@ class Auditor:
                 named = f"{row['topic']}-{row['partition']}"
                 detail = f" ({difference['detail']})" if difference["detail"] else ""
                 message = (
-                    f"{named}, offsets {difference['first_offset']} to {difference['last_offset']}: "
-                    f"{difference['kind']}{detail}; the range {row['first_offset']} to {row['last_offset']} is "
-                    "not proven (docs/trust.md)"
+                    f"{named}, offsets {difference['first_offset']} to "
+                    f"{difference['last_offset']}: {difference['kind']}{detail}; the range "
+                    f"{row['first_offset']} to {row['last_offset']} is not proven (docs/trust.md)"
                 )
                 place = PartitionGeneration.from_row(row)
                 at = {name: difference[name] for name in ("first_offset", "last_offset")}
-                error = ContentDiffers(message, **place._asdict(), **at, target_generation=row["target_generation"])
+                error = ContentDiffers(
+                    message, **place._asdict(), **at, target_generation=row["target_generation"]
+                )
                 errors.setdefault(place, error)
-        names = ("topic", "partition", "generation", "target_generation", "first_offset", "last_offset")
-        known = {tuple(row[name] for name in names) for row in self._lake.ask("acknowledged_differences", flow=flow)}
-        news = [error for error in errors.values() if tuple(getattr(error, name) for name in names) not in known]
+        names = (
+            "topic",
+            "partition",
+            "generation",
+            "target_generation",
+            "first_offset",
+            "last_offset",
+        )
+        known = {
+            tuple(row[name] for name in names)
+            for row in self._lake.ask("acknowledged_differences", flow=flow)
+        }
+        news = [
+            error
+            for error in errors.values()
+            if tuple(getattr(error, name) for name in names) not in known
+        ]
         if news:
             Incidents(self._lake).tell_all(flow, ContentDiffers.incident_kind, news)
 
     def _settle(self, flow: str, closed: Collection[str]) -> None:
-        """Close the incidents of partitions that have no difference any more, in their living generations. Those of
-        `closed` topics were not compared."""
+        """Close the incidents of partitions that have no difference any more, in their living
+        generations. Those of `closed` topics were not compared."""
         rows = self._lake.ask("proven_ranges", flow=flow)
         living: dict[tuple[str, int], int] = {}
         for row in rows:
@@ -218,7 +270,9 @@ class Auditor:
         }
         Incidents(self._lake).close(
             lambda key: (
-                key[:2] == (flow, ContentDiffers.incident_kind) and key[2:] not in differing and key.topic not in closed
+                key[:2] == (flow, ContentDiffers.incident_kind)
+                and key[2:] not in differing
+                and key.topic not in closed
             )
         )
 
@@ -229,7 +283,10 @@ def _proven_before(partitions: Iterable[Any], chosen: Sequence[Chosen]) -> int:
         one.record_count
         for partition in partitions
         for one in partition.audited
-        if one.proven and not any(a <= one.extent[1] and one.extent[0] <= b for a, b in anew.get(partition.key, ()))
+        if one.proven
+        and not any(
+            a <= one.extent[1] and one.extent[0] <= b for a, b in anew.get(partition.key, ())
+        )
     )
 
 

@@ -12,7 +12,14 @@ from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
-from mirrorlake.verify.not_compared import NotCompared, PartitionFacts, Place, maybe_not_staged, not_mapped, reason
+from mirrorlake.verify.not_compared import (
+    NotCompared,
+    PartitionFacts,
+    Place,
+    maybe_not_staged,
+    not_mapped,
+    reason,
+)
 from mirrorlake.verify.ranges import Extent
 from mirrorlake.verify.scope import FlowScope, PartitionScope
 
@@ -25,7 +32,8 @@ def find_not_compared(
     connections: Connections,
     bounds: Extent,
 ) -> tuple[list[NotCompared], list[NotCompared]]:
-    """What was not compared and waits for an operator, and what may be on its way: nothing is known to be in its way.
+    """What was not compared and waits for an operator, and what may be on its way: nothing is known
+    to be in its way.
 
     Args:
         scope, compared: the flow, and its partitions that are compared up to their ends.
@@ -37,10 +45,17 @@ def find_not_compared(
     """
     aside = known_heartbeats(lake, scope.flow.name)
     facts = list(
-        _facts(scope, {partition.key: partition for partition in compared}, index.topics(scope.flow.source), aside)
+        _facts(
+            scope,
+            {partition.key: partition for partition in compared},
+            index.topics(scope.flow.source),
+            aside,
+        )
     )
     stretches = [stretch for one in facts for stretch in not_mapped(one)]
-    stretches += _not_staged(scope, [stretch for one in facts if (stretch := maybe_not_staged(one))], connections)
+    stretches += _not_staged(
+        scope, [stretch for one in facts if (stretch := maybe_not_staged(one))], connections
+    )
     flow = scope.flow
     incidents = lake.ask("verify_waits", flow=flow.name, prefix=f"{flow.source}->")
     held: list[NotCompared] = []
@@ -79,12 +94,23 @@ def _facts(
         )
 
 
-def _not_staged(scope: FlowScope, stretches: Sequence[NotCompared], connections: Connections) -> list[NotCompared]:
-    """Those of some stretches of the source's logs that hold a committed record, from the first one on."""
+def _not_staged(
+    scope: FlowScope, stretches: Sequence[NotCompared], connections: Connections
+) -> list[NotCompared]:
+    """Those of some stretches of the source's logs that hold a committed record, from the first one
+    on."""
     flow = scope.flow
-    asked = {(stretch.topic, stretch.partition): stretch.first for stretch in stretches if stretch.last is not None}
+    asked = {
+        (stretch.topic, stretch.partition): stretch.first
+        for stretch in stretches
+        if stretch.last is not None
+    }
     try:
-        rows = first_rows(flow.source, connections.client(flow.source, "consumer"), asked) if asked else {}
+        rows = (
+            first_rows(flow.source, connections.client(flow.source, "consumer"), asked)
+            if asked
+            else {}
+        )
     except KafkaException as error:
         message = f"cluster {flow.source} cannot be read: {error.args[0].str()}"
         raise ClusterUnusable(message, alias=flow.source) from error

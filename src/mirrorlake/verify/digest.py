@@ -1,10 +1,12 @@
-"""The digest of a record, and of a range of records: documented in docs/trust.md, so that they can be made again.
+"""The digest of a record, and of a range of records: documented in docs/trust.md, so that they can
+be made again.
 
-A record's digest is SHA-256 over its encoding; a range's is SHA-256 over the digests of its records, one after another.
-The encoding is, all integers signed and big-endian: timestamp in ms (8 bytes); length of the key, length of the value,
-number of headers (4 bytes each); key; value; and for each header, in its order, length of the name, length of the value
-(4 bytes each), name, value. A length of -1 says null. Lengths come before what they measure, so that no two different
-records have one encoding. Neither Kafka nor Spark is known here.
+A record's digest is SHA-256 over its encoding; a range's is SHA-256 over the digests of its
+records, one after another. The encoding is, all integers signed and big-endian: timestamp in ms (8
+bytes); length of the key, length of the value, number of headers (4 bytes each); key; value; and
+for each header, in its order, length of the name, length of the value (4 bytes each), name, value.
+A length of -1 says null. Lengths come before what they measure, so that no two different records
+have one encoding. Neither Kafka nor Spark is known here.
 """
 
 import hashlib
@@ -20,8 +22,8 @@ from mirrorlake.native.exact import SENT_FOR_ZERO
 from mirrorlake.produce.provenance import HEADER
 from mirrorlake.verify.narrowing import Side
 
-#: What a side is read as. Timestamps are in ms; headers that are null are no headers, as Kafka has it; the name of one
-#: that cannot be read is null.
+#: What a side is read as. Timestamps are in ms; headers that are null are no headers, as Kafka has
+#: it; the name of one that cannot be read is null.
 RECORDS = pa.schema(
     [
         ("offset", pa.int64()),
@@ -39,8 +41,8 @@ _HEADER = np.dtype([("name", ">i4"), ("value", ">i4")])
 
 @dataclass(frozen=True)
 class Hops:
-    """Ids of the clusters at both ends of a flow that writes, or takes off, headers of provenance. Those headers are
-    then no part of a digest."""
+    """Ids of the clusters at both ends of a flow that writes, or takes off, headers of provenance.
+    Those headers are then no part of a digest."""
 
     source_id: str
     target_id: str
@@ -49,7 +51,8 @@ class Hops:
 def as_records(*columns: pa.Array) -> pa.RecordBatch:
     """Columns in the order of RECORDS, as it has them."""
     return pa.RecordBatch.from_arrays(
-        [column.cast(field.type) for column, field in zip(columns, RECORDS, strict=True)], schema=RECORDS
+        [column.cast(field.type) for column, field in zip(columns, RECORDS, strict=True)],
+        schema=RECORDS,
     )
 
 
@@ -59,8 +62,9 @@ def range_digest(digests: Iterable[bytes]) -> str:
 
 
 class Twins:
-    """The digests of several sides of one range, which hold the same as a rule: what equals a side before it, byte by
-    byte, has its digests, and is not hashed again. A side larger than TWIN_BYTES is hashed as it comes."""
+    """The digests of several sides of one range, which hold the same as a rule: what equals a side
+    before it, byte by byte, has its digests, and is not hashed again. A side larger than TWIN_BYTES
+    is hashed as it comes."""
 
     def __init__(self, hops: Hops | None = None) -> None:
         self._hops = hops
@@ -95,19 +99,24 @@ def digests_of(batches: Iterable[pa.RecordBatch], hops: Hops | None = None) -> S
         digests += _hashed(encodings(batch, hops))
         sent.update(_sent_instead(batch, hops))
         if hops is not None:
-            for marks_of_cluster, cluster in zip(marks, (hops.target_id, hops.source_id), strict=True):
+            for marks_of_cluster, cluster in zip(
+                marks, (hops.target_id, hops.source_id), strict=True
+            ):
                 marks_of_cluster.append(_came_from(batch.column("headers"), cluster))
     joined = [np.concatenate(parts) for parts in (offsets, timestamps, *marks)]
     return Side(joined[0], joined[1], digests, joined[2], joined[3], sent)
 
 
 def _sent_instead(batch: pa.RecordBatch, hops: Hops | None) -> dict[bytes, bytes]:
-    """Of records that librdkafka cannot send as they are, the digest of what is sent, by their own."""
+    """Of records that librdkafka cannot send as they are, the digest of what is sent, by their
+    own."""
     zero = batch.filter(pc.equal(batch.column("timestamp"), 0))
     if not zero.num_rows:
         return {}
     at = RECORDS.get_field_index("timestamp")
-    instead = zero.set_column(at, RECORDS.field(at), pa.array([SENT_FOR_ZERO] * zero.num_rows, pa.int64()))
+    instead = zero.set_column(
+        at, RECORDS.field(at), pa.array([SENT_FOR_ZERO] * zero.num_rows, pa.int64())
+    )
     return dict(zip(*(_hashed(encodings(rows, hops)) for rows in (zero, instead)), strict=True))
 
 
@@ -121,7 +130,9 @@ def encodings(batch: pa.RecordBatch, hops: Hops | None = None) -> pa.Array:
     parts = [_fixed(head), _whole(key), _whole(value)]
     if len(flat):
         ends = np.concatenate(([0], np.cumsum(counts))).astype(np.int32)
-        parts.append(pc.binary_join(pa.ListArray.from_arrays(pa.array(ends), _encoded(flat)), _EMPTY))
+        parts.append(
+            pc.binary_join(pa.ListArray.from_arrays(pa.array(ends), _encoded(flat)), _EMPTY)
+        )
     return pc.binary_join_element_wise(*parts, _EMPTY)
 
 
@@ -130,7 +141,8 @@ _OURS = pa.scalar(HEADER.encode(), pa.binary())
 
 
 def _headers(headers: pa.Array, hops: Hops | None) -> tuple[np.ndarray, pa.Array]:
-    """How many headers each record has, and all of them; without those of provenance, where the flow has some."""
+    """How many headers each record has, and all of them; without those of provenance, where the
+    flow has some."""
     flat = headers.flatten()
     counts = _numbers(pc.fill_null(pc.list_value_length(headers), 0))
     if hops is not None and len(flat):
@@ -150,7 +162,9 @@ def _encoded(flat: pa.Array) -> pa.Array:
 def _fixed(head: np.ndarray) -> pa.Array:
     """Rows of a fixed size as bytes."""
     ends = np.arange(0, (len(head) + 1) * head.itemsize, head.itemsize, dtype=np.int32)
-    return pa.Array.from_buffers(pa.binary(), len(head), [None, pa.py_buffer(ends), pa.py_buffer(head.tobytes())])
+    return pa.Array.from_buffers(
+        pa.binary(), len(head), [None, pa.py_buffer(ends), pa.py_buffer(head.tobytes())]
+    )
 
 
 def _whole(column: pa.Array) -> pa.Array:
@@ -163,7 +177,9 @@ def _lengths(column: pa.Array) -> np.ndarray:
 
 def _numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     numbers: np.ndarray = (
-        column.to_numpy() if isinstance(column, pa.ChunkedArray) else column.to_numpy(zero_copy_only=False)
+        column.to_numpy()
+        if isinstance(column, pa.ChunkedArray)
+        else column.to_numpy(zero_copy_only=False)
     )
     return numbers
 
@@ -182,7 +198,10 @@ def _came_from(headers: pa.Array, cluster_id: str) -> np.ndarray:
     counts = _numbers(pc.fill_null(pc.list_value_length(headers), 0))
     named = pc.and_(
         pc.fill_null(pc.equal(pc.struct_field(flat, "key"), _OURS), False),
-        pc.fill_null(pc.equal(pc.struct_field(flat, "value"), pa.scalar(cluster_id.encode(), pa.binary())), False),
+        pc.fill_null(
+            pc.equal(pc.struct_field(flat, "value"), pa.scalar(cluster_id.encode(), pa.binary())),
+            False,
+        ),
     )
     owners = np.repeat(np.arange(len(counts)), counts)[named.to_numpy(zero_copy_only=False)]
     marks: np.ndarray = np.bincount(owners, minlength=len(counts)) > 0

@@ -1,4 +1,5 @@
-"""The evidence of a comparison, for who has to keep it: JSON, or one page that needs nothing else. Pure."""
+"""The evidence of a comparison, for who has to keep it: JSON, or one page that needs nothing else.
+Pure."""
 
 import html
 import json
@@ -13,8 +14,17 @@ _RANGE = (
     *("target_topic", "target_first_offset", "target_last_offset"),
     *("source_count", "stage_count", "target_count", "verdict", "digest", "audited_at"),
 )
-_DIFFERENCE = ("flow", "topic", "partition", "first_offset", "last_offset", "record_count", "kind", "target_offset",
-               "detail")  # fmt: skip
+_DIFFERENCE = (
+    "flow",
+    "topic",
+    "partition",
+    "first_offset",
+    "last_offset",
+    "record_count",
+    "kind",
+    "target_offset",
+    "detail",
+)
 _NOT_COMPARED = ("flow", "topic", "partition", "first_offset", "last_offset", "reason", "detail")
 _SUMMARY = ("began", "ended", "ranges", "records", "proven", "proven_before", "bytes_read")
 
@@ -23,7 +33,8 @@ def evidence(document: Mapping[str, Any], page: bool) -> str:
     """The text of the file.
 
     Args:
-        document: an answer of `verify` (`library.answers.Verified`) with the rows of `audits` as `audits`.
+        document: an answer of `verify` (`library.answers.Verified`) with the rows of `audits` as
+            `audits`.
         page: HTML; else JSON.
     """
     if not page:
@@ -31,16 +42,30 @@ def evidence(document: Mapping[str, Any], page: bool) -> str:
     count = len(document["differences"])
     differences = f"{count:,} differences" if count else "no difference"
     left = [row for row in document["not_compared"] if row["reason"] != IN_FLIGHT]
-    differences += f", {len(document['not_compared']):,} stretches not compared" if document["not_compared"] else ""
+    differences += (
+        f", {len(document['not_compared']):,} stretches not compared"
+        if document["not_compared"]
+        else ""
+    )
     template = files("mirrorlake.verify").joinpath("evidence.html").read_text(encoding="utf-8")
     parts = {
-        "verdict": f"{document['proven']:,} of {document['records']:,} records proven by content; {differences}",
+        "verdict": (
+            f"{document['proven']:,} of {document['records']:,} records proven by content; "
+            f"{differences}"
+        ),
         "tone": "bad" if count or left else "good",
-        "summary": _table(("what", "value"), [{"what": name, "value": document[name]} for name in _SUMMARY]),
-        "cut": "".join(f'<p class="bad">{html.escape(sentence)}</p>' for sentence in document["cut_sentences"]),
+        "summary": _table(
+            ("what", "value"), [{"what": name, "value": document[name]} for name in _SUMMARY]
+        ),
+        "cut": "".join(
+            f'<p class="bad">{html.escape(sentence)}</p>' for sentence in document["cut_sentences"]
+        ),
         "excused": _table(
             ("reason", "records"),
-            [{"reason": name, "records": count_excused} for name, count_excused in document["excused"].items()],
+            [
+                {"reason": name, "records": count_excused}
+                for name, count_excused in document["excused"].items()
+            ],
         ),
         "differences": _table(_DIFFERENCE, document["differences"]),
         "not_compared": _table(_NOT_COMPARED, document["not_compared"]),
@@ -61,8 +86,14 @@ def _digest(row: Mapping[str, Any]) -> str:
 
 def _table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     head = "".join(f"<th>{html.escape(name.replace('_', ' '))}</th>" for name in columns)
-    body = "".join("<tr>" + "".join(_cell(row.get(name)) for name in columns) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>" if body else "<p>none</p>"
+    body = "".join(
+        "<tr>" + "".join(_cell(row.get(name)) for name in columns) + "</tr>" for row in rows
+    )
+    return (
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        if body
+        else "<p>none</p>"
+    )
 
 
 def _cell(value: Any) -> str:

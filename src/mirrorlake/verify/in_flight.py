@@ -1,4 +1,5 @@
-"""How far the target says that a flow is, and what was written there that the flow's map may not have yet."""
+"""How far the target says that a flow is, and what was written there that the flow's map may not
+have yet."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -20,9 +21,9 @@ _ANSWER_SECONDS = 30.0
 class TargetPosition:
     """What the target has committed for a flow in one of its partitions.
 
-    `offset` is the next source offset, of this `generation` of the source topic: the flow is done with all in front of
-    it, be it written or left out on purpose. `written` are the target offsets that were written since the map was last
-    appended to, in this `target_generation`.
+    `offset` is the next source offset, of this `generation` of the source topic: the flow is done
+    with all in front of it, be it written or left out on purpose. `written` are the target offsets
+    that were written since the map was last appended to, in this `target_generation`.
     """
 
     offset: int
@@ -36,14 +37,19 @@ class TargetPosition:
 
 
 def target_positions(
-    flow: ResolvedFlow, lake: Lake, connections: Connections, partitions: Collection[TopicAndPartition]
+    flow: ResolvedFlow,
+    lake: Lake,
+    connections: Connections,
+    partitions: Collection[TopicAndPartition],
 ) -> dict[TopicAndPartition, TargetPosition]:
     """By target partition. One of which the target knows no position is missing: it cannot be known
     what lies behind the map's end there. Raises KafkaException."""
     if flow.settings.delivery != "exactly_once" or not lake.stored_id or not partitions:
         return {}
     settings = {"group.id": name_at_target(lake, flow.name), "isolation.level": "read_committed"}
-    consumer = Consumer({**connections.client(flow.target, "admin"), **settings, "enable.auto.commit": False})
+    consumer = Consumer(
+        {**connections.client(flow.target, "admin"), **settings, "enable.auto.commit": False}
+    )
     try:
         asked = [TopicPartition(topic, partition) for topic, partition in sorted(partitions)]
         positions: dict[TopicAndPartition, TargetPosition] = {}
@@ -52,7 +58,10 @@ def target_positions(
                 raise KafkaException(committed.error)
             if committed.offset >= 0:
                 metadata = decode_written(committed.metadata or "")
-                written = tuple((one.target_first, one.target_first + one.record_count - 1) for one in metadata.written)
+                written = tuple(
+                    (one.target_first, one.target_first + one.record_count - 1)
+                    for one in metadata.written
+                )
                 place = (committed.offset, metadata.generation, metadata.target_generation)
                 positions[committed.topic, committed.partition] = TargetPosition(*place, written)
         return positions

@@ -1,4 +1,5 @@
-"""What one task does: read the three sides of a range and compare them, in this process or in an executor."""
+"""What one task does: read the three sides of a range and compare them, in this process or in an
+executor."""
 
 import logging
 import threading
@@ -34,9 +35,9 @@ MAX_LISTED = 100
 class Range:
     """A range of source offsets, inclusive, and all that is known of it without reading a record.
 
-    `target_first` to `target_end` (exclusive) is the stretch of the target's log that belongs to it: it begins behind
-    the last record mapped before it. `segments` is the map of it. `asks_source` is False where the source's topic is
-    another one than the staged one.
+    `target_first` to `target_end` (exclusive) is the stretch of the target's log that belongs to
+    it: it begins behind the last record mapped before it. `segments` is the map of it.
+    `asks_source` is False where the source's topic is another one than the staged one.
     """
 
     topic: str
@@ -61,8 +62,8 @@ class Range:
 
 @dataclass(frozen=True)
 class Clusters:
-    """The two ends of a flow: aliases, rendered librdkafka settings (they hold secrets), and how many bytes a second
-    one task may read of each; None: as fast as it can."""
+    """The two ends of a flow: aliases, rendered librdkafka settings (they hold secrets), and how
+    many bytes a second one task may read of each; None: as fast as it can."""
 
     source: str
     target: str
@@ -74,8 +75,9 @@ class Clusters:
 
 @dataclass(frozen=True)
 class Compared:
-    """What came of a range. `untold` are the differences that its verdict does not list, since there are more than
-    MAX_LISTED; `stale` says that its files are gone, so that it has to be planned again."""
+    """What came of a range. `untold` are the differences that its verdict does not list, since
+    there are more than MAX_LISTED; `stale` says that its files are gone, so that it has to be
+    planned again."""
 
     counts: tuple[int | None, int, int]
     digests: tuple[str | None, str, str]
@@ -113,13 +115,18 @@ class RangeReader:
         except FileNotFoundError:
             return Compared((None, 0, 0), (None, "", ""), Verdict((), {}), stale=True)
         source, start = self._source_side(range_, counted, twins)
-        rows = self._target.read((range_.target_topic, range_.partition), range_.target_first, range_.target_end)
+        rows = self._target.read(
+            (range_.target_topic, range_.partition), range_.target_first, range_.target_end
+        )
         target = twins.side(counted.counting(rows))
         allowed = replace(range_.allowed, source_start=start, target_start=self._target.start)
         verdict = compare(source, stage, target, mapped(range_), range_.first, allowed)
         untold = len(verdict.differences[MAX_LISTED:])
         verdict = replace(
-            verdict, differences=tuple(self._with_detail(range_, one) for one in verdict.differences[:MAX_LISTED])
+            verdict,
+            differences=tuple(
+                self._with_detail(range_, one) for one in verdict.differences[:MAX_LISTED]
+            ),
         )
         sides = (source, stage, target)
         counts = tuple(None if side is None else len(side.digests) for side in sides)
@@ -131,7 +138,9 @@ class RangeReader:
         self._source.close()
         self._target.close()
 
-    def _source_side(self, range_: Range, counted: "_Counted", twins: Twins) -> tuple[Side | None, int]:
+    def _source_side(
+        self, range_: Range, counted: "_Counted", twins: Twins
+    ) -> tuple[Side | None, int]:
         """What the source has, None where that is nothing any more, and where its log begins."""
         if not range_.asks_source:
             return None, range_.last + 1
@@ -141,7 +150,9 @@ class RangeReader:
 
     def _staged(self, range_: Range, first: int, last: int) -> Iterator[pa.RecordBatch]:
         floor = Floor(first, None, range_.generation, range_.target_generation)
-        plan = PartitionPlan(range_.topic, range_.partition, range_.target_topic, floor, first, last)
+        plan = PartitionPlan(
+            range_.topic, range_.partition, range_.target_topic, floor, first, last
+        )
         return read_stage(ShardPlan(0, (plan,), range_.files, 0, self._clusters.source), plan)
 
     def _with_detail(self, range_: Range, difference: Difference) -> Difference:
@@ -149,10 +160,18 @@ class RangeReader:
         if difference.detail or difference.kind != kinds.CONTENT:
             return difference
         at, place = difference.first, difference.target_offset or 0
-        wanted = _first(self._source.read((range_.topic, range_.partition), at, at + 1)) if range_.asks_source else None
+        wanted = (
+            _first(self._source.read((range_.topic, range_.partition), at, at + 1))
+            if range_.asks_source
+            else None
+        )
         wanted = wanted or _first(self._staged(range_, at, at))
         there = _first(self._target.read((range_.target_topic, range_.partition), place, place + 1))
-        return difference if wanted is None or there is None else replace(difference, detail=describe(wanted, there))
+        return (
+            difference
+            if wanted is None or there is None
+            else replace(difference, detail=describe(wanted, there))
+        )
 
 
 def mapped(range_: Range) -> Mapped:

@@ -1,4 +1,5 @@
-"""Reading a range of offsets of one partition, as record batches: what is committed, and nothing of a group."""
+"""Reading a range of offsets of one partition, as record batches: what is committed, and nothing of
+a group."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,11 @@ logger = logging.getLogger(__name__)
 
 #: How long a cluster may be silent, seconds.
 SILENCE_SECONDS = 60.0
-_UNKNOWN = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION, KafkaError._UNKNOWN_TOPIC)
+_UNKNOWN = (
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError._UNKNOWN_PARTITION,
+    KafkaError._UNKNOWN_TOPIC,
+)
 _NO_ANSWER = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
 
 
@@ -37,7 +42,8 @@ class Log(Protocol):
     """Reads ranges that a log has; one that begins where the one before it ended is read on."""
 
     def read(self, key: TopicAndPartition, first: int, end: int) -> Iterator[pa.RecordBatch]:
-        """The committed records from `first` to in front of `end`, as RECORDS. Raises KafkaException."""
+        """The committed records from `first` to in front of `end`, as RECORDS. Raises
+        KafkaException."""
 
     def close(self) -> None:
         """Leave the cluster."""
@@ -54,7 +60,9 @@ class NativeLog:
         self._reader.keep_prefetched([key])
         for _, rows in self._reader.read({key: (first, end)}):
             times, headers = rows.column("timestamp").view(pa.int64()), headers_of(rows)  # ms, both
-            yield as_records(rows.column("offset"), times, rows.column("key"), rows.column("value"), headers)
+            yield as_records(
+                rows.column("offset"), times, rows.column("key"), rows.column("value"), headers
+            )
 
     def close(self) -> None:
         """See `Log`."""
@@ -69,14 +77,16 @@ class LogReader:
         self._throttle = throttle
         self._settings = {**settings, "group.id": f"mirrorlake-verify-{alias}"}
         self._complaints = Complaints()
-        self._consumer = Consumer({**self._settings, "logger": logger, "error_cb": self._complaints.note})
+        self._consumer = Consumer(
+            {**self._settings, "logger": logger, "error_cb": self._complaints.note}
+        )
         self._log: Log | None = None
         #: Where the log of the partition that was read last began.
         self.start = 0
 
     def bounds(self, key: TopicAndPartition) -> Bounds:
-        """Where a partition's log begins and ends now; an empty one where there is no such partition. Raises
-        ClusterUnusable."""
+        """Where a partition's log begins and ends now; an empty one where there is no such
+        partition. Raises ClusterUnusable."""
         try:
             bounds = self._consumer.get_watermark_offsets(TopicPartition(*key), SILENCE_SECONDS)
             return Bounds(*map(answered_offset, bounds))
@@ -86,10 +96,12 @@ class LogReader:
             raise self._unusable(key, error) from error
 
     def offset_at(self, key: TopicAndPartition, timestamp: int) -> int:
-        """The offset of the first record that is not older than a time (ms); the log's end where all are. Raises
-        ClusterUnusable."""
+        """The offset of the first record that is not older than a time (ms); the log's end where
+        all are. Raises ClusterUnusable."""
         try:
-            (answer,) = self._consumer.offsets_for_times([TopicPartition(*key, timestamp)], SILENCE_SECONDS)
+            (answer,) = self._consumer.offsets_for_times(
+                [TopicPartition(*key, timestamp)], SILENCE_SECONDS
+            )
             if answer.error is not None:
                 raise KafkaException(answer.error)
             if answer.offset == OFFSET_END:
@@ -99,7 +111,8 @@ class LogReader:
             raise self._unusable(key, error) from error
 
     def read(self, key: TopicAndPartition, first: int, end: int) -> Iterator[pa.RecordBatch]:
-        """The committed records from offset `first` to in front of `end`, as far as the log has them, as RECORDS.
+        """The committed records from offset `first` to in front of `end`, as far as the log has
+        them, as RECORDS.
 
         Raises ClusterUnusable when the cluster falls silent, or refuses.
         """
@@ -119,7 +132,9 @@ class LogReader:
                 return
             except KafkaException as error:
                 self._leave()
-                if error.args[0].code() != KafkaError._AUTO_OFFSET_RESET:  # else retention was quicker
+                if (
+                    error.args[0].code() != KafkaError._AUTO_OFFSET_RESET
+                ):  # else retention was quicker
                     raise self._unusable(key, error) from error
 
     def close(self) -> None:
@@ -139,10 +154,12 @@ class LogReader:
         if complaint is not None and (isinstance(error, ClusterSilent) or is_refusal(complaint)):
             return unusable(self._alias, self._settings, complaint)
         if failure.code() not in _NO_ANSWER:
-            return ClusterUnusable(f"cluster {self._alias} cannot be read: {reason_of(failure)}", alias=self._alias)
+            return ClusterUnusable(
+                f"cluster {self._alias} cannot be read: {reason_of(failure)}", alias=self._alias
+            )
         return ClusterUnreachable(
-            f"cluster {self._alias} gives no records of {key[0]}-{key[1]} within {SILENCE_SECONDS:.0f} s; what was "
-            "compared until now is kept, run verify again",
+            f"cluster {self._alias} gives no records of {key[0]}-{key[1]} within "
+            f"{SILENCE_SECONDS:.0f} s; what was compared until now is kept, run verify again",
             alias=self._alias,
         )
 

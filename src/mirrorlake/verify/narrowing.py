@@ -1,8 +1,9 @@
-"""From three sides of a range to a verdict: where they differ, it is said which records, and how. Pure.
+"""From three sides of a range to a verdict: where they differ, it is said which records, and how.
+Pure.
 
-What is compared is sequences: the records that the target should have, in source order, against those that it has in
-the stretch of its log that belongs to the range. The map is a side of its own: it has to name, for each record, the
-offset at which the record is.
+What is compared is sequences: the records that the target should have, in source order, against
+those that it has in the stretch of its log that belongs to the range. The map is a side of its own:
+it has to name, for each record, the offset at which the record is.
 """
 
 from bisect import bisect_left
@@ -21,9 +22,9 @@ from mirrorlake.verify.verdict import Allowances, Difference, Verdict
 class Side:
     """The records of one side: offsets, timestamps (ms), and the digest of each (`digest.py`).
 
-    `echo`: the record has been on the target already. `own`: it says that it came from the source. Both are empty for
-    flows without provenance. `sent`: of records that librdkafka cannot send as they are, the digest of what is sent
-    instead, by their own.
+    `echo`: the record has been on the target already. `own`: it says that it came from the source.
+    Both are empty for flows without provenance. `sent`: of records that librdkafka cannot send as
+    they are, the digest of what is sent instead, by their own.
     """
 
     offsets: np.ndarray
@@ -39,7 +40,14 @@ class Side:
             return self
         at = np.argsort(self.offsets, kind="stable")
         echo, own = (marks[at] if len(marks) else marks for marks in (self.echo, self.own))
-        return Side(self.offsets[at], self.timestamps[at], [self.digests[k] for k in at.tolist()], echo, own, self.sent)
+        return Side(
+            self.offsets[at],
+            self.timestamps[at],
+            [self.digests[k] for k in at.tolist()],
+            echo,
+            own,
+            self.sent,
+        )
 
 
 @dataclass
@@ -57,7 +65,9 @@ Mapped = tuple[np.ndarray, np.ndarray]
 """Source offsets, rising, and the target offset of each."""
 
 
-def compare(source: Side | None, stage: Side, target: Side, mapped: Mapped, first: int, allowed: Allowances) -> Verdict:
+def compare(
+    source: Side | None, stage: Side, target: Side, mapped: Mapped, first: int, allowed: Allowances
+) -> Verdict:
     """Compare three sides of a range.
 
     Args:
@@ -69,7 +79,9 @@ def compare(source: Side | None, stage: Side, target: Side, mapped: Mapped, firs
         allowed: what may differ.
     """
     if _same(source, stage, target, mapped) and not allowed.left_out:
-        unasked = {kinds.TRIMMED: len(stage.offsets)} if source is None and len(stage.offsets) else {}
+        unasked = (
+            {kinds.TRIMMED: len(stage.offsets)} if source is None and len(stage.offsets) else {}
+        )
         return Verdict((), unasked)
     return _Comparison(source, stage, target, mapped, first, allowed).verdict()
 
@@ -80,7 +92,10 @@ def _same(source: Side | None, stage: Side, target: Side, mapped: Mapped) -> boo
         np.array_equal(stage.offsets, mapped[0])
         and np.array_equal(target.offsets, mapped[1])
         and stage.digests == target.digests
-        and (source is None or (np.array_equal(source.offsets, stage.offsets) and source.digests == stage.digests))
+        and (
+            source is None
+            or (np.array_equal(source.offsets, stage.offsets) and source.digests == stage.digests)
+        )
     )
 
 
@@ -88,7 +103,13 @@ class _Comparison:
     """One comparison, record by record."""
 
     def __init__(
-        self, source: Side | None, stage: Side, target: Side, mapped: Mapped, first: int, allowed: Allowances
+        self,
+        source: Side | None,
+        stage: Side,
+        target: Side,
+        mapped: Mapped,
+        first: int,
+        allowed: Allowances,
     ) -> None:
         self._source, self._stage, self._target = source, stage, target
         self._first, self._allowed = first, allowed
@@ -108,9 +129,16 @@ class _Comparison:
         self._take_as_sent()
         gone = self._only_mapped()
         self._compare_target(list(self._expected()), list(self._got(gone)))
-        self._found.sort(key=lambda difference: (difference.first, difference.kind, difference.target_offset or 0))
+        self._found.sort(
+            key=lambda difference: (
+                difference.first,
+                difference.kind,
+                difference.target_offset or 0,
+            )
+        )
         return Verdict(
-            tuple(_joined(self._found, ranks)), {why: count for why, count in self._excused.items() if count}
+            tuple(_joined(self._found, ranks)),
+            {why: count for why, count in self._excused.items() if count},
         )
 
     def _tell(self, kind: str, at: int, detail: str = "", target_offset: int | None = None) -> None:
@@ -118,7 +146,9 @@ class _Comparison:
 
     def _take_stage(self) -> None:
         stage = self._stage
-        for at, digest, when in zip(stage.offsets.tolist(), stage.digests, stage.timestamps.tolist(), strict=True):
+        for at, digest, when in zip(
+            stage.offsets.tolist(), stage.digests, stage.timestamps.tolist(), strict=True
+        ):
             if at in self._records:
                 self._tell(kinds.STAGE, at, "in the stage twice")
             self._records[at] = Expected(at, digest, when, True, self._targets.get(at, []))
@@ -129,8 +159,12 @@ class _Comparison:
         if source is None:
             self._excused[kinds.TRIMMED] += len(staged)
             return
-        for at, digest, when in zip(source.offsets.tolist(), source.digests, source.timestamps.tolist(), strict=True):
-            known = self._records.setdefault(at, Expected(at, digest, when, False, self._targets.get(at, [])))
+        for at, digest, when in zip(
+            source.offsets.tolist(), source.digests, source.timestamps.tolist(), strict=True
+        ):
+            known = self._records.setdefault(
+                at, Expected(at, digest, when, False, self._targets.get(at, []))
+            )
             if at not in staged:
                 if not self._excuse(at, kinds.STAGE_TRIMMED, kinds.FORGOTTEN):
                     self._tell(kinds.STAGE, at, "at the source, and not in the stage")
@@ -146,7 +180,9 @@ class _Comparison:
     def _leave_out_echoes(self) -> None:
         """They are not sent; one that the map has was."""
         for side in (self._stage, self._source):
-            for at in side.offsets[side.echo].tolist() if side is not None and len(side.echo) else ():
+            for at in (
+                side.offsets[side.echo].tolist() if side is not None and len(side.echo) else ()
+            ):
                 if at in self._records and not self._records[at].targets:
                     del self._records[at]
                     self._excused[kinds.ECHO] += 1
@@ -154,7 +190,11 @@ class _Comparison:
     def _take_as_sent(self) -> None:
         """What could not be sent as it is, and is there as it was sent instead."""
         sent = {**self._stage.sent, **(self._source.sent if self._source is not None else {})}
-        there = dict(zip(self._target.offsets.tolist(), self._target.digests, strict=True)) if sent else {}
+        there = (
+            dict(zip(self._target.offsets.tolist(), self._target.digests, strict=True))
+            if sent
+            else {}
+        )
         for record in self._records.values():
             instead = sent.get(record.digest)
             if instead is not None and any(there.get(at) == instead for at in record.targets):
@@ -174,7 +214,9 @@ class _Comparison:
 
     def _is_forgotten(self, record: Expected) -> bool:
         """Whether only the source has it still."""
-        return not record.staged and self._allowed.reason(record.offset, kinds.FORGOTTEN) is not None
+        return (
+            not record.staged and self._allowed.reason(record.offset, kinds.FORGOTTEN) is not None
+        )
 
     def _is_superseded(self, record: Expected) -> bool:
         """Whether compaction may have removed it at the target."""
@@ -197,7 +239,11 @@ class _Comparison:
                     continue  # it was counted where the source was compared with the stage
                 if self._excuse(at, kinds.GIVEN_UP, kinds.PARKED, kinds.FORGOTTEN):
                     continue
-            elif record.targets[0] < self._allowed.target_start and oldest is not None and record.timestamp < oldest:
+            elif (
+                record.targets[0] < self._allowed.target_start
+                and oldest is not None
+                and record.timestamp < oldest
+            ):
                 self._excused[kinds.TARGET_TRIMMED] += 1
                 continue
             yield record
@@ -205,8 +251,13 @@ class _Comparison:
     def _got(self, gone: set[int]) -> Iterator[tuple[int, bytes]]:
         """What the target has of this flow."""
         target, allowed = self._target, self._allowed
-        known, others = {at for places in self._targets.values() for at in places}, merged(allowed.others)
-        for number, (at, digest) in enumerate(zip(target.offsets.tolist(), target.digests, strict=True)):
+        known, others = (
+            {at for places in self._targets.values() for at in places},
+            merged(allowed.others),
+        )
+        for number, (at, digest) in enumerate(
+            zip(target.offsets.tolist(), target.digests, strict=True)
+        ):
             unknown = at not in known and (allowed.others_anywhere or is_in(others, at))
             if unknown or (allowed.shared and not target.own[number]):
                 self._excused[kinds.OTHERS] += 1
@@ -243,32 +294,46 @@ class _Comparison:
                 self._tell(kinds.TWICE, known[digest], "", place)
             else:
                 before = bisect_left(places, (place, -1))
-                self._tell(kinds.FOREIGN, places[before - 1][1] if before else self._first, "", place)
+                self._tell(
+                    kinds.FOREIGN, places[before - 1][1] if before else self._first, "", place
+                )
 
     def _tell_order(self, both: list[Expected], there: list[tuple[int, bytes]]) -> None:
         """Both have the same records."""
         pairs = list(zip(both, there, strict=True))
-        moved = [number for number, (record, arrived) in enumerate(pairs) if record.digest != arrived[1]]
+        moved = [
+            number for number, (record, arrived) in enumerate(pairs) if record.digest != arrived[1]
+        ]
         if moved:
             one, last = both[moved[0]].offset, both[moved[-1]].offset
             detail = "the same records in another order"
-            self._found.append(Difference(kinds.ORDER, one, last, len(moved), there[moved[0]][0], detail))
+            self._found.append(
+                Difference(kinds.ORDER, one, last, len(moved), there[moved[0]][0], detail)
+            )
         skipped = set(moved)
         for number, (record, (at, _)) in enumerate(pairs):
             if not record.targets:
                 self._tell(kinds.NOT_MAPPED, record.offset, "it is at the target", at)
             elif number not in skipped and at not in record.targets:
-                self._tell(kinds.NOT_MAPPED, record.offset, "it is not at the target offset that the map says", at)
+                self._tell(
+                    kinds.NOT_MAPPED,
+                    record.offset,
+                    "it is not at the target offset that the map says",
+                    at,
+                )
 
 
 def _extra(expected: Iterable[Expected], got: list[tuple[int, bytes]]) -> dict[int, bytes]:
-    """Target offsets of what is there more often than it should be; rather those that the map does not know."""
+    """Target offsets of what is there more often than it should be; rather those that the map does
+    not know."""
     surplus = Counter(digest for _, digest in got)
     surplus.subtract(Counter(record.digest for record in expected))
     mapped = {at: record.digest for record in expected for at in record.targets[:1]}
     candidates = [record for record in got if surplus[record[1]] > 0]
     extra = {}
-    for at, digest in sorted(candidates, key=lambda record: (mapped.get(record[0]) == record[1], -record[0])):
+    for at, digest in sorted(
+        candidates, key=lambda record: (mapped.get(record[0]) == record[1], -record[0])
+    ):
         if surplus[digest] > 0:
             surplus[digest] -= 1
             extra[at] = digest
@@ -276,7 +341,8 @@ def _extra(expected: Iterable[Expected], got: list[tuple[int, bytes]]) -> dict[i
 
 
 def _missing(expected: list[Expected], got: list[tuple[int, bytes]]) -> dict[int, Expected]:
-    """By source offset, what is there less often than it should be; rather what is not where the map says."""
+    """By source offset, what is there less often than it should be; rather what is not where the
+    map says."""
     surplus = Counter(record.digest for record in expected)
     surplus.subtract(Counter(digest for _, digest in got))
     there = dict(got)
@@ -302,10 +368,15 @@ def _joined(differences: Iterable[Difference], ranks: Mapping[int, int]) -> Iter
             and (difference.kind, difference.detail) == (last.kind, last.detail)
             and difference.kind != kinds.ORDER
         ):
-            near = difference.first <= last.last + 1 or ranks.get(difference.first, -1) == ranks.get(last.last, -3) + 1
+            near = (
+                difference.first <= last.last + 1
+                or ranks.get(difference.first, -1) == ranks.get(last.last, -3) + 1
+            )
             if near:
                 count = last.count + difference.count
-                last = Difference(last.kind, last.first, difference.last, count, last.target_offset, last.detail)
+                last = Difference(
+                    last.kind, last.first, difference.last, count, last.target_offset, last.detail
+                )
                 continue
         if last is not None:
             yield last

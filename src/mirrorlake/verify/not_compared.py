@@ -11,14 +11,21 @@ from mirrorlake.verify.ranges import Extent, merged, without
 
 #: Why records were not compared (docs/trust.md says what each means).
 NOT_STAGED, NOT_MAPPED, IN_FLIGHT = "not_staged", "not_mapped", "in_flight"
-PAUSED, REFUSED, STOPPED, NO_ANSWER, INTERRUPTED = "paused", "refused", "stopped", "no_answer", "interrupted"
+PAUSED, REFUSED, STOPPED, NO_ANSWER, INTERRUPTED = (
+    "paused",
+    "refused",
+    "stopped",
+    "no_answer",
+    "interrupted",
+)
 #: Incidents that hold no record up.
 _HARMLESS = frozenset({"content_differs", "acls_left", "upkeep_failed", "topology_edit"})
 
 
 @dataclass(frozen=True)
 class NotCompared:
-    """Source offsets `first` to `last`, inclusive (None: it is not known up to where), that were not compared."""
+    """Source offsets `first` to `last`, inclusive (None: it is not known up to where), that were
+    not compared."""
 
     topic: str
     partition: int
@@ -31,8 +38,18 @@ class NotCompared:
     def row(self, flow: str) -> dict[str, Any]:
         """It as an answer has it."""
         return {
-            **{"flow": flow, "topic": self.topic, "partition": self.partition, "generation": self.generation},
-            **{"first_offset": self.first, "last_offset": self.last, "reason": self.reason, "detail": self.detail},
+            **{
+                "flow": flow,
+                "topic": self.topic,
+                "partition": self.partition,
+                "generation": self.generation,
+            },
+            **{
+                "first_offset": self.first,
+                "last_offset": self.last,
+                "reason": self.reason,
+                "detail": self.detail,
+            },
         }
 
 
@@ -47,10 +64,11 @@ class Place(NamedTuple):
 class PartitionFacts:
     """What is known of one partition.
 
-    `compared` is up to where it is compared. `staged` is what the stage holds, `left_out` gives the source offsets of a
-    generation that a flow leaves out on purpose. `landed` is up to where landing has come in the living generation.
-    `source` are the start and the end of the source's log, None where that is not known; `same` is
-    False where the topic there is another one than the staged one.
+    `compared` is up to where it is compared. `staged` is what the stage holds, `left_out` gives the
+    source offsets of a generation that a flow leaves out on purpose. `landed` is up to where
+    landing has come in the living generation. `source` are the start and the end of the source's
+    log, None where that is not known; `same` is False where the topic there is another one than the
+    staged one.
     """
 
     key: TopicAndPartition
@@ -82,23 +100,27 @@ def not_mapped(known: PartitionFacts) -> list[NotCompared]:
 
 
 def maybe_not_staged(known: PartitionFacts) -> NotCompared | None:
-    """The stretch of the source's log that was not landed. Whether a record is in it has to be looked up: it may hold
-    transaction markers alone."""
+    """The stretch of the source's log that was not landed. Whether a record is in it has to be
+    looked up: it may hold transaction markers alone."""
     generation, landed = known.landed
     if known.source is None:
-        return NotCompared(*known.key, generation, landed, None, NO_ANSWER, "its leader does not say what it has")
+        return NotCompared(
+            *known.key, generation, landed, None, NO_ANSWER, "its leader does not say what it has"
+        )
     start, end = known.source
     first = max(start, landed) if known.same else start
     return NotCompared(*known.key, generation, first, end - 1, NOT_STAGED) if first < end else None
 
 
-def reason(stretch: NotCompared, incidents: Sequence[Mapping[str, Any]], paused: bool) -> tuple[str, str] | None:
+def reason(
+    stretch: NotCompared, incidents: Sequence[Mapping[str, Any]], paused: bool
+) -> tuple[str, str] | None:
     """Why records were not brought, and what is known of that; None where nothing is in their way.
 
     Args:
         found: the records.
-        incidents: of the flow, those that are open or were resolved with `stop`: `kind`, `topic`, `partition`,
-            `generation`, `open`.
+        incidents: of the flow, those that are open or were resolved with `stop`: `kind`, `topic`,
+            `partition`, `generation`, `open`.
         paused: the flow leaves the topic alone.
     """
     about = [row for row in incidents if _is_about(row, stretch)]

@@ -14,13 +14,14 @@ MOST_ROWS = 20_000
 
 @dataclass
 class Outcome:
-    """What was compared: ranges, records (of the stage), how many of these are in ranges without a difference, and how
-    many were left out, by reason.
+    """What was compared: ranges, records (of the stage), how many of these are in ranges without a
+    difference, and how many were left out, by reason.
 
-    `rows` are those of `audits`; `proven_before` are records of ranges that needed no comparison any more, `topics` the
-    names, at either side, of what was looked at. `untold_ranges` are those of which the rows are not kept, and
-    `untold_differences` the ones that ranges with very many do not list. `held_up` is what was not compared, by flow;
-    `on_the_way` what of that may be on its way, until that is looked up.
+    `rows` are those of `audits`; `proven_before` are records of ranges that needed no comparison
+    any more, `topics` the names, at either side, of what was looked at. `untold_ranges` are those
+    of which the rows are not kept, and `untold_differences` the ones that ranges with very many do
+    not list. `held_up` is what was not compared, by flow; `on_the_way` what of that may be on its
+    way, until that is looked up.
     """
 
     ranges: int = 0
@@ -41,11 +42,17 @@ class Outcome:
     def not_compared(self) -> list[dict[str, Any]]:
         """What was selected and not compared, as an answer has it."""
         parts = (self.held_up, self.on_the_way)
-        rows = [stretch.row(flow) for part in parts for flow, stretches in part.items() for stretch in stretches]
+        rows = [
+            stretch.row(flow)
+            for part in parts
+            for flow, stretches in part.items()
+            for stretch in stretches
+        ]
         return sorted(rows, key=lambda row: (*_place(row), row["generation"], row["first_offset"]))
 
     def add_gone(self, gone: Iterable[dict[str, Any]]) -> None:
-        """Take over differences of partitions whose target is gone; who watches sees them each time."""
+        """Take over differences of partitions whose target is gone; who watches sees them each
+        time."""
         known = {_place(row) for row in self.differences if row["kind"] == TARGET_GONE}
         self.differences += [row for row in gone if _place(row) not in known]
         self.topics |= {row["topic"] for row in gone}
@@ -54,7 +61,9 @@ class Outcome:
         """Take over a range, by its row of `audits`."""
         self.ranges += 1
         self.records += row["stage_count"]
-        self.proven += row["stage_count"] - excused.get(SUPERSEDED, 0) if row["verdict"] in WHOLE else 0
+        self.proven += (
+            row["stage_count"] - excused.get(SUPERSEDED, 0) if row["verdict"] in WHOLE else 0
+        )
         self.bytes_read += row["byte_count"]
         self.excused.update(excused)
         place = {name: row[name] for name in ("flow", "topic", "partition")}

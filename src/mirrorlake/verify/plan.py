@@ -1,4 +1,5 @@
-"""From what there is of a flow to ranges that tasks can compare: which ones, in which files, mapped where."""
+"""From what there is of a flow to ranges that tasks can compare: which ones, in which files, mapped
+where."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,14 +22,19 @@ _ASKED = (
     *(("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("target_topic", "STRING")),
     *(("first", "BIGINT"), ("last", "BIGINT")),
 )
-_STRETCHES = (("target_topic", "STRING"), ("target_partition", "INT"), ("first", "BIGINT"), ("last", "BIGINT"))
+_STRETCHES = (
+    ("target_topic", "STRING"),
+    ("target_partition", "INT"),
+    ("first", "BIGINT"),
+    ("last", "BIGINT"),
+)
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is to be compared of what there is: source offsets `first` to `last` (inclusive; None: no bound), what was
-    brought to the target since a time, `sample` as a share of the ranges, with `again` what was proven before, and with
-    `differing` what was found to differ."""
+    """What is to be compared of what there is: source offsets `first` to `last` (inclusive; None:
+    no bound), what was brought to the target since a time, `sample` as a share of the ranges, with
+    `again` what was proven before, and with `differing` what was found to differ."""
 
     first: int | None = None
     last: int | None = None
@@ -51,15 +57,22 @@ class Chosen:
     extents: list[Extent]
 
 
-def choose(scope: FlowScope, partitions: Iterable[PartitionScope], lake: Lake, choice: Choice) -> list[Chosen]:
-    """The ranges of each partition that are to be compared; what is proven is left out, unless `again`."""
+def choose(
+    scope: FlowScope, partitions: Iterable[PartitionScope], lake: Lake, choice: Choice
+) -> list[Chosen]:
+    """The ranges of each partition that are to be compared; what is proven is left out, unless
+    `again`."""
     since = _since(lake, scope.flow.name, choice.since)
     chosen = []
     for partition in partitions:
         reached = since.get(partition.place, 0 if not choice.since else NO_END)
         first = max(partition.first, choice.bounds[0], reached)
         last = min(partition.end - 1, choice.bounds[1])
-        done = [] if choice.again else [one.extent for one in partition.audited if one.proven or not choice.differing]
+        done = (
+            []
+            if choice.again
+            else [one.extent for one in partition.audited if one.proven or not choice.differing]
+        )
         extents = cut(without((first, last), done))
         if not extents and not choice.again and first <= last:
             extents = _grown_tail(partition, first, last)
@@ -79,7 +92,8 @@ def _since(lake: Lake, flow: str, since: datetime | None) -> dict[PartitionGener
 
 
 def _grown_tail(partition: PartitionScope, first: int, last: int) -> list[Extent]:
-    """The last stretch once more, where all is proven and the target's log has grown behind it all the same."""
+    """The last stretch once more, where all is proven and the target's log has grown behind it all
+    the same."""
     newest = max(partition.audited, key=lambda one: one.extent[1], default=None)
     if (
         newest is None
@@ -91,8 +105,11 @@ def _grown_tail(partition: PartitionScope, first: int, last: int) -> list[Extent
     return [newest.extent]
 
 
-def ranges_of(scope: FlowScope, lake: Lake, index: StageIndex, wave: Sequence[Chosen]) -> list[Range]:
-    """Make some partitions' ranges ready to be compared: with their part of the map, and the files to read."""
+def ranges_of(
+    scope: FlowScope, lake: Lake, index: StageIndex, wave: Sequence[Chosen]
+) -> list[Range]:
+    """Make some partitions' ranges ready to be compared: with their part of the map, and the files
+    to read."""
     maps = _maps(scope, lake, wave)
     ranges = []
     for chosen in wave:
@@ -104,7 +121,10 @@ def ranges_of(scope: FlowScope, lake: Lake, index: StageIndex, wave: Sequence[Ch
             files = (
                 ()
                 if staged is None
-                else {file_range.file: None for file_range in staged.within(one.generation, first, last)}
+                else {
+                    file_range.file: None
+                    for file_range in staged.within(one.generation, first, last)
+                }
             )
             ranges.append(
                 Range(
@@ -114,7 +134,9 @@ def ranges_of(scope: FlowScope, lake: Lake, index: StageIndex, wave: Sequence[Ch
                     one.target_end if last == one.end - 1 else _reached(segments, last + 1, before),
                     tuple(index.path(file) for file in files),
                     tuple(
-                        segment for segment in segments if segment.source_last >= first and segment.source_first <= last
+                        segment
+                        for segment in segments
+                        if segment.source_last >= first and segment.source_first <= last
                     ),
                     _of_range(one.allowed, first, last),
                     one.asks_source,
@@ -125,29 +147,46 @@ def ranges_of(scope: FlowScope, lake: Lake, index: StageIndex, wave: Sequence[Ch
 
 def _of_range(allowed: Allowances, first: int, last: int) -> Allowances:
     """What may differ in a range of source offsets."""
-    inside = {why: OffsetRanges(ranges.within(first, last)) for why, ranges in allowed.left_out.items()}
+    inside = {
+        why: OffsetRanges(ranges.within(first, last)) for why, ranges in allowed.left_out.items()
+    }
     return replace(allowed, left_out={why: ranges for why, ranges in inside.items() if ranges})
 
 
 def _maps(
     scope: FlowScope, lake: Lake, wave: Sequence[Chosen]
 ) -> Mapping[TopicAndPartition, tuple[list[Segment], int | None]]:
-    """Of each partition the segments between its first and its last offset in a wave, in order, and the target offset
-    behind what is mapped before them."""
+    """Of each partition the segments between its first and its last offset in a wave, in order, and
+    the target offset behind what is mapped before them."""
     asked = [
-        (*partition.key, partition.generation, partition.target_topic, chosen.extents[0][0], chosen.extents[-1][1])
+        (
+            *partition.key,
+            partition.generation,
+            partition.target_topic,
+            chosen.extents[0][0],
+            chosen.extents[-1][1],
+        )
         for chosen in wave
         for partition in [chosen.scope]
     ]
-    maps: dict[TopicAndPartition, tuple[list[Segment], int | None]] = {row[:2]: ([], None) for row in asked}
+    maps: dict[TopicAndPartition, tuple[list[Segment], int | None]] = {
+        row[:2]: ([], None) for row in asked
+    }
     for row in lake.ask("verify_segments", {"wanted": Frame(_ASKED, asked)}, flow=scope.flow.name):
         key = (row["topic"], row["partition"])
         segments, before = maps[key]
         if row["target_before"] is not None:
             maps[key] = segments, row["target_before"]
         else:
-            segments.append(Segment(row["source_first"], row["stride"], row["target_first"], row["record_count"]))
-    return {key: (sorted(maps[key][0], key=lambda segment: segment.source_first), maps[key][1]) for key in maps}
+            segments.append(
+                Segment(
+                    row["source_first"], row["stride"], row["target_first"], row["record_count"]
+                )
+            )
+    return {
+        key: (sorted(maps[key][0], key=lambda segment: segment.source_first), maps[key][1])
+        for key in maps
+    }
 
 
 def _reached(segments: Sequence[Segment], offset: int, before: int) -> int:
@@ -167,7 +206,8 @@ def _with_others(scope: FlowScope, lake: Lake, ranges: Sequence[Range]) -> Itera
     others: dict[tuple[str, int], list[Extent]] = defaultdict(list)
     if shared:
         stretches = [
-            (range_.target_topic, range_.partition, range_.target_first, range_.target_end - 1) for range_ in shared
+            (range_.target_topic, range_.partition, range_.target_first, range_.target_end - 1)
+            for range_ in shared
         ]
         rows: Iterable[Mapping[str, Any]] = lake.ask(
             "verify_others", {"stretches": Frame(_STRETCHES, stretches)}, flow=scope.flow.name
@@ -176,9 +216,13 @@ def _with_others(scope: FlowScope, lake: Lake, ranges: Sequence[Range]) -> Itera
             others[row["target_topic"], row["target_partition"]].append((row["first"], row["last"]))
     for range_ in ranges:
         wrote = others.get((range_.target_topic, range_.partition), ())
-        mine = tuple(one for one in wrote if one[1] >= range_.target_first and one[0] < range_.target_end)
+        mine = tuple(
+            one for one in wrote if one[1] >= range_.target_first and one[0] < range_.target_end
+        )
         yield (
-            replace(range_, allowed=replace(range_.allowed, others=(*range_.allowed.others, *mine))) if mine else range_
+            replace(range_, allowed=replace(range_.allowed, others=(*range_.allowed.others, *mine)))
+            if mine
+            else range_
         )
 
 

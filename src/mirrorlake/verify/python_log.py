@@ -1,5 +1,6 @@
-"""A partition's log read by confluent-kafka's consumer, where the native reader cannot be used: the same answers, at
-several times the cost. Partitions are assigned with offsets, so no right on a group is needed."""
+"""A partition's log read by confluent-kafka's consumer, where the native reader cannot be used: the
+same answers, at several times the cost. Partitions are assigned with offsets, so no right on a
+group is needed."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -42,8 +43,8 @@ class PythonLog:
     def read(self, key: TopicAndPartition, first: int, end: int) -> Iterator[pa.RecordBatch]:
         """The committed records from `first` to in front of `end`, which the log has, as RECORDS.
 
-        Raises KafkaException: `_AUTO_OFFSET_RESET` where the log begins behind `first`, `_TIMED_OUT` where the
-        partition is silent; ClusterSilent where none of the brokers answers.
+        Raises KafkaException: `_AUTO_OFFSET_RESET` where the log begins behind `first`,
+        `_TIMED_OUT` where the partition is silent; ClusterSilent where none of the brokers answers.
         """
         for messages in self._messages(key, first, end):
             batch = _batch(messages)
@@ -87,11 +88,17 @@ class PythonLog:
     def _polled(self) -> tuple[list[Message], bool]:
         """What has come, and whether the log ends behind it."""
         messages = self._consumer.consume(1, 0.5)  # as soon as something is there
-        messages += self._consumer.consume(max(1, min(BATCH_RECORDS, BATCH_BYTES // self._average)), 0)
+        messages += self._consumer.consume(
+            max(1, min(BATCH_RECORDS, BATCH_BYTES // self._average)), 0
+        )
         ended = False
         for error in (message.error() for message in messages if message.error() is not None):
             ended = ended or error.code() == KafkaError._PARTITION_EOF
-            if error.code() != KafkaError._PARTITION_EOF and not error.retriable() and not is_about_group(error):
+            if (
+                error.code() != KafkaError._PARTITION_EOF
+                and not error.retriable()
+                and not is_about_group(error)
+            ):
                 raise KafkaException(error)
         return [message for message in messages if message.error() is None], ended
 
@@ -115,14 +122,17 @@ def _headers(messages: list[Message]) -> pa.Array:
         pairs += _pairs(message)
         ends.append(len(pairs))
     kind = RECORDS.field("headers").type.value_type
-    columns = [pa.array([name for name, _ in pairs], pa.binary()), pa.array([value for _, value in pairs], pa.binary())]
+    columns = [
+        pa.array([name for name, _ in pairs], pa.binary()),
+        pa.array([value for _, value in pairs], pa.binary()),
+    ]
     flat = pa.StructArray.from_arrays(columns, fields=list(kind))
     return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), flat)
 
 
 def _pairs(message: Message) -> list[tuple[bytes | None, bytes | None]]:
-    """The headers of a record. Where a name is no UTF-8 confluent-kafka gives none of them: one without a name, which
-    no staged record has, so that no reader takes it for the same."""
+    """The headers of a record. Where a name is no UTF-8 confluent-kafka gives none of them: one
+    without a name, which no staged record has, so that no reader takes it for the same."""
     try:
         return [(name.encode(), value) for name, value in message.headers() or ()]
     except SystemError:

@@ -1,4 +1,5 @@
-"""Which ranges of source offsets are compared, cut so that the same ones come out each time. Pure."""
+"""Which ranges of source offsets are compared, cut so that the same ones come out each time.
+Pure."""
 
 import zlib
 from bisect import bisect_right
@@ -54,13 +55,19 @@ def is_in(extents: Sequence[Extent], offset: int) -> bool:
 
 
 def sampled(ranges: Iterable[Extent], name: str, share: float) -> list[Extent]:
-    """About `share` of the ranges of a partition, at least one of them, and the same ones each time.
+    """About `share` of the ranges of a partition, at least one of them, and the same ones each
+    time.
 
     Args:
         ranges: of one partition.
         name: what makes the choice one of this partition.
         share: from 0 to 1.
     """
-    weighed = sorted((zlib.crc32(f"{name}:{first // RANGE_OFFSETS}".encode()), (first, last)) for first, last in ranges)
+    weighed = sorted(
+        (zlib.crc32(f"{name}:{first // RANGE_OFFSETS}".encode()), (first, last))
+        for first, last in ranges
+    )
     limit = share * 2**32
-    return sorted(extent for number, (weight, extent) in enumerate(weighed) if weight < limit or number == 0)
+    return sorted(
+        extent for number, (weight, extent) in enumerate(weighed) if weight < limit or number == 0
+    )

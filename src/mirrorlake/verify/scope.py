@@ -1,5 +1,5 @@
-"""What there is to compare of a flow, by the tables and the clusters: partitions, how far they are mapped, what may
-differ there, and what was proven before."""
+"""What there is to compare of a flow, by the tables and the clusters: partitions, how far they are
+mapped, what may differ there, and what was proven before."""
 
 import time
 from collections import defaultdict
@@ -38,7 +38,8 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Audited:
-    """A stretch of source offsets that was compared before, and up to where the target's log was read for it."""
+    """A stretch of source offsets that was compared before, and up to where the target's log was
+    read for it."""
 
     extent: Extent
     proven: bool
@@ -50,9 +51,9 @@ class Audited:
 class PartitionScope:
     """One partition of a flow that has something to compare.
 
-    Offsets `first` to `end` (exclusive) are those that the flow is done with: they are mapped, or left out on purpose.
-    `target_first` is where the flow began at the target,
-    `target_end` (exclusive) up to where its log is known to belong to the flow. `asks_source` is False where the
+    Offsets `first` to `end` (exclusive) are those that the flow is done with: they are mapped, or
+    left out on purpose. `target_first` is where the flow began at the target, `target_end`
+    (exclusive) up to where its log is known to belong to the flow. `asks_source` is False where the
     source's topic is another one than the staged one.
     """
 
@@ -83,15 +84,23 @@ class PartitionScope:
 class FlowScope:
     """What there is to compare of one flow, asked once.
 
-    The target is asked before the map is read: what lies in front of the end that it said is then in the map, or in the
-    metadata of the positions that it said (`target_positions`), or not of the flow.
+    The target is asked before the map is read: what lies in front of the end that it said is then
+    in the map, or in the metadata of the positions that it said (`target_positions`), or not of the
+    flow.
 
-    `source_partitions` are those that the flow selects at its source now, `selected` their topics and those that the
-    stage may still have; `source_bounds` the start and the end of each log whose leader says them. `floors` is where
-    the flow goes on behind its map: (generation, source offset).
+    `source_partitions` are those that the flow selects at its source now, `selected` their topics
+    and those that the stage may still have; `source_bounds` the start and the end of each log whose
+    leader says them. `floors` is where the flow goes on behind its map: (generation, source
+    offset).
     """
 
-    def __init__(self, flow: ResolvedFlow, lake: Lake, connections: Connections, wanted: Callable[[Row], bool]) -> None:
+    def __init__(
+        self,
+        flow: ResolvedFlow,
+        lake: Lake,
+        connections: Connections,
+        wanted: Callable[[Row], bool],
+    ) -> None:
         """Ask. Raises ClusterUnusable."""
         self.flow = flow
         self._lake = lake
@@ -103,7 +112,9 @@ class FlowScope:
         self._rows = _newest(self._extents(wanted))
         self.floors = floors_of(lake, flow.name, flow.target_topic)
         topics = {row["topic"] for row in self._rows} | self.selected
-        mirrors = {row["target_topic"] for row in self._rows} | {flow.target_topic(topic) for topic in self.selected}
+        mirrors = {row["target_topic"] for row in self._rows} | {
+            flow.target_topic(topic) for topic in self.selected
+        }
         self._target_configs = describe_topic_configs(target, sorted(mirrors)).configs
         self._source_configs = describe_topic_configs(source, sorted(topics)).configs
         self._source_ids = source.topic_ids(sorted(topics))
@@ -119,9 +130,15 @@ class FlowScope:
 
     def _ask_source(self, source: ClusterAdmin, wanted: Callable[[Row], bool]) -> None:
         """Which partitions there are to mirror, and what they hold."""
-        there = {name: info for name, info in source.topics().items() if self._selects(name, wanted)}
-        self.source_partitions = {(name, part) for name, info in there.items() for part in range(info.partitions)}
-        self.selected = there.keys() | {name for name in self._generations.topics if self._selects(name, wanted)}
+        there = {
+            name: info for name, info in source.topics().items() if self._selects(name, wanted)
+        }
+        self.source_partitions = {
+            (name, part) for name, info in there.items() for part in range(info.partitions)
+        }
+        self.selected = there.keys() | {
+            name for name in self._generations.topics if self._selects(name, wanted)
+        }
         starts, ends = (
             source.start_offsets(self.source_partitions, skip_silent=True),
             source.end_offsets(self.source_partitions, skip_silent=True),
@@ -133,21 +150,31 @@ class FlowScope:
             {"topic": topic, "target_topic": self.flow.target_topic(topic)}
         )
 
-    def _ask_target(self, target: ClusterAdmin, connections: Connections, wanted: Callable[[Row], bool]) -> None:
+    def _ask_target(
+        self, target: ClusterAdmin, connections: Connections, wanted: Callable[[Row], bool]
+    ) -> None:
         """What the target has, and how far it says that the flow is."""
         flow = self.flow
         names = {(row["target_topic"], row["partition"]) for row in self._extents(wanted)}
         try:
             there, mirrors = target.topics(), {flow.target_topic(topic) for topic in self.selected}
-            names |= {(name, part) for name in mirrors & there.keys() for part in range(there[name].partitions)}
+            names |= {
+                (name, part)
+                for name in mirrors & there.keys()
+                for part in range(there[name].partitions)
+            }
             self._ends = target.end_offsets(names, skip_silent=True)
             self._positions = target_positions(flow, self._lake, connections, names)
         except KafkaException as error:
-            message = f"cluster {flow.target} does not say what it has of flow {flow.name}: {error.args[0].str()}"
+            message = (
+                f"cluster {flow.target} does not say what it has of flow {flow.name}: "
+                f"{error.args[0].str()}"
+            )
             raise ClusterUnusable(message, alias=flow.target) from error
 
     def partitions(self, index: StageIndex) -> list[PartitionScope]:
-        """Every partition of which the stage holds something that the flow is done with, in order."""
+        """Every partition of which the stage holds something that the flow is done with, in
+        order."""
         staged = index.topics(self.flow.source)
         rows = {(row["topic"], row["partition"]): row for row in self._rows}
         for topic in self.selected & staged.keys():
@@ -155,7 +182,10 @@ class FlowScope:
                 row = self._passed((topic, partition), rows.get((topic, partition)), ranges)
                 if row is not None:
                     rows[topic, partition] = row
-        scopes = (self._standing(row, staged.get(topic, {}).get(part)) for (topic, part), row in rows.items())
+        scopes = (
+            self._standing(row, staged.get(topic, {}).get(part))
+            for (topic, part), row in rows.items()
+        )
         return sorted((scope for scope in scopes if scope is not None), key=lambda scope: scope.key)
 
     def same_topic(self, topic: str) -> bool:
@@ -173,7 +203,9 @@ class FlowScope:
         ends += [removal.below for removal in self._removals if removal.place == place]
         return Place(generation, max(ends))
 
-    def left_out(self, key: TopicAndPartition, generation: int, compared: PartitionScope | None) -> list[Extent]:
+    def left_out(
+        self, key: TopicAndPartition, generation: int, compared: PartitionScope | None
+    ) -> list[Extent]:
         """Source offsets of a generation that the flow leaves out on purpose."""
         if compared is not None and compared.generation == generation:
             return [extent for ranges in compared.allowed.left_out.values() for extent in ranges]
@@ -182,9 +214,12 @@ class FlowScope:
     def _extents(self, wanted: Callable[[Row], bool]) -> list[Row]:
         return [row for row in self._lake.ask("verify_extents", flow=self.flow.name) if wanted(row)]
 
-    def _passed(self, key: TopicAndPartition, row: Row | None, staged: PartitionRanges) -> Row | None:
-        """What a row of the map would say of a partition that the flow is done with up to a position, and has mapped
-        nothing of in the generation of that: all that it has there are echoes, or parked records. Else None."""
+    def _passed(
+        self, key: TopicAndPartition, row: Row | None, staged: PartitionRanges
+    ) -> Row | None:
+        """What a row of the map would say of a partition that the flow is done with up to a
+        position, and has mapped nothing of in the generation of that: all that it has there are
+        echoes, or parked records. Else None."""
         target_topic, number = self.flow.target_topic(key[0]), self._target_generation(key[0])
         noted = self._noted.get(target_topic, ())
         position = self._positions.get((target_topic, key[1]))
@@ -193,37 +228,67 @@ class FlowScope:
         floor = self.floors.get(key, (-1, 0))
         first = _first_staged(staged, position.generation)
         known = floor[0] if row is None else max(floor[0], row["generation"])
-        if first is None or known > position.generation or (row is not None and known == position.generation):
+        if (
+            first is None
+            or known > position.generation
+            or (row is not None and known == position.generation)
+        ):
             return None
         began = noted[-1].began if noted else ()
-        target_end = (began[key[1]] if key[1] < len(began) else 0) if row is None else row["target_end"]
+        target_end = (
+            (began[key[1]] if key[1] < len(began) else 0) if row is None else row["target_end"]
+        )
         first = max(first, floor[1]) if floor[0] == position.generation else first
         return {
-            **{"topic": key[0], "partition": key[1], "generation": position.generation, "passed": True},
+            **{
+                "topic": key[0],
+                "partition": key[1],
+                "generation": position.generation,
+                "passed": True,
+            },
             **{"target_topic": target_topic, "target_generation": number},
-            **{"source_first": first, "source_end": first, "target_first": target_end, "target_end": target_end},
+            **{
+                "source_first": first,
+                "source_end": first,
+                "target_first": target_end,
+                "target_end": target_end,
+            },
         }
 
     def _standing(self, row: Row, staged: PartitionRanges | None) -> PartitionScope | None:
         topic, partition, target_topic = row["topic"], row["partition"], row["target_topic"]
         first = _first_staged(staged, row["generation"])
         if PartitionGeneration.from_row(row) not in self._left_out[kinds.STAGE_TRIMMED]:
-            first = min(row["source_first"] if first is None else first, row["source_first"])  # nothing may be gone
+            first = min(
+                row["source_first"] if first is None else first, row["source_first"]
+            )  # nothing may be gone
         if first is None:
             return None
         first = max(first, self._starts.get(PartitionGeneration.from_row(row), 0))
         noted = next(
-            (noted for noted in self._noted.get(target_topic, ()) if noted.number == row["target_generation"]), None
+            (
+                noted
+                for noted in self._noted.get(target_topic, ())
+                if noted.number == row["target_generation"]
+            ),
+            None,
         )
         if "passed" in row or (noted is not None and noted.begins == "end"):
             first = max(first, row["source_first"])
         began = row["target_first"]
         if noted is not None and partition < len(noted.began):
             began = min(began, noted.began[partition])
-        position, end, target_end = self._positions.get((target_topic, partition)), row["source_end"], row["target_end"]
+        position, end, target_end = (
+            self._positions.get((target_topic, partition)),
+            row["source_end"],
+            row["target_end"],
+        )
         if position is not None:
             target_end = max(target_end, self._ends.get((target_topic, partition), 0))
-            here = (position.generation, position.target_generation) == (row["generation"], row["target_generation"])
+            here = (position.generation, position.target_generation) == (
+                row["generation"],
+                row["target_generation"],
+            )
             if here and position.is_mapped(row["target_end"]):
                 end = max(end, position.offset)
         if end <= first:
@@ -263,7 +328,13 @@ class FlowScope:
         for row in self._lake.ask("proven_ranges", flow=self.flow.name):
             extent = (row["first_offset"], row["last_offset"])
             audited = Audited(extent, row["proven"], row["target_last_offset"], row["record_count"])
-            place = (row["topic"], row["partition"], row["generation"], row["target_topic"], row["target_generation"])
+            place = (
+                row["topic"],
+                row["partition"],
+                row["generation"],
+                row["target_topic"],
+                row["target_generation"],
+            )
             audits[place].append(audited)
         return audits
 
@@ -273,7 +344,9 @@ class FlowScope:
         decided = Incidents(self._lake).decided(self.flow.name, targets.get)
         trimmed: dict[PartitionGeneration, OffsetRanges] = dict(decided.trimmed)
         for removal in self._removals:
-            trimmed.setdefault(removal.place, OffsetRanges()).add([(removal.first_offset, removal.below - 1)])
+            trimmed.setdefault(removal.place, OffsetRanges()).add(
+                [(removal.first_offset, removal.below - 1)]
+            )
         return {kinds.GIVEN_UP: decided.skipped, kinds.STAGE_TRIMMED: trimmed}
 
     def _target_generation(self, topic: str) -> int:
@@ -283,7 +356,8 @@ class FlowScope:
 
 
 def _newest(extents: Iterable[Row]) -> list[Row]:
-    """Of each partition what is mapped of the newest generation of its topic, in the target topic that got it last."""
+    """Of each partition what is mapped of the newest generation of its topic, in the target topic
+    that got it last."""
     newest: dict[TopicAndPartition, Row] = {}
     for row in extents:
         known = newest.get((row["topic"], row["partition"]))
@@ -296,7 +370,9 @@ def _newest(extents: Iterable[Row]) -> list[Row]:
 def _first_staged(staged: PartitionRanges | None, generation: int) -> int | None:
     """The first offset of a generation that the stage holds; None: nothing of it."""
     file_range = None if staged is None else next(staged.above(generation, 0), None)
-    return file_range.first if file_range is not None and file_range.generation == generation else None
+    return (
+        file_range.first if file_range is not None and file_range.generation == generation else None
+    )
 
 
 def _compacts(configs: TopicConfigs) -> bool:
@@ -305,9 +381,12 @@ def _compacts(configs: TopicConfigs) -> bool:
 
 
 def _keeps_from(configs: TopicConfigs) -> int | None:
-    """Records with an older timestamp (ms) may have been deleted by retention; any, where a size bounds it."""
+    """Records with an older timestamp (ms) may have been deleted by retention; any, where a size
+    bounds it."""
     settings = {
-        name: configs[name].value for name in ("cleanup.policy", "retention.ms", "retention.bytes") if name in configs
+        name: configs[name].value
+        for name in ("cleanup.policy", "retention.ms", "retention.bytes")
+        if name in configs
     }
     if "delete" not in (settings.get("cleanup.policy") or "delete"):
         return None

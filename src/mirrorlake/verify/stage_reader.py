@@ -1,5 +1,6 @@
-"""Reading a range of offsets of one partition from the stage's files, in whatever order they hold it. The files are
-those of a committed snapshot, without deletion vectors and column mapping (`produce/stage_files.py`)."""
+"""Reading a range of offsets of one partition from the stage's files, in whatever order they hold
+it. The files are those of a committed snapshot, without deletion vectors and column mapping
+(`produce/stage_files.py`)."""
 
 from collections.abc import Iterator
 
@@ -16,14 +17,17 @@ _COORDINATES = ["source_cluster", "topic", "partition", "generation", "offset"]
 
 
 def read_stage(shard: ShardPlan, plan: PartitionPlan) -> Iterator[pa.RecordBatch]:
-    """The staged records of a range, as RECORDS. Raises FilesUnreadable; FileNotFoundError for a file that is gone."""
+    """The staged records of a range, as RECORDS. Raises FilesUnreadable; FileNotFoundError for a
+    file that is gone."""
     plans = {(plan.topic, plan.partition): plan}
     for uri in shard.files:
         with open_file(uri) as file:
             groups = [index for index in range(file.num_row_groups) if may_hold(file, index, plans)]
             columns = columns_of(file, groups, [*_COORDINATES, *RECORDS.names[1:], *RARE])
             size = batch_rows(file, groups)
-            for batch in file.iter_batches(size, row_groups=groups, columns=columns, use_threads=False):
+            for batch in file.iter_batches(
+                size, row_groups=groups, columns=columns, use_threads=False
+            ):
                 rows = _records(_inside(batch, shard.source_cluster, plan))
                 if rows.num_rows:
                     yield rows

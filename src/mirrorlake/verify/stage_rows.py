@@ -8,10 +8,14 @@ from pyspark.sql import functions as F
 from mirrorlake.lake.lake import Lake
 from mirrorlake.verify.job import Range
 
-_RANGES = "number int, of_topic string, of_partition int, of_generation int, first bigint, last bigint"
+_RANGES = (
+    "number int, of_topic string, of_partition int, of_generation int, first bigint, last bigint"
+)
 
 
-def rows_of_ranges(lake: Lake, source_cluster: str, ranges: Sequence[Range], tasks: int) -> DataFrame:
+def rows_of_ranges(
+    lake: Lake, source_cluster: str, ranges: Sequence[Range], tasks: int
+) -> DataFrame:
     """The staged records of some ranges, with the `number` of the range: each range's in one task,
     by offset."""
     wanted = lake.spark.createDataFrame(
@@ -31,10 +35,23 @@ def rows_of_ranges(lake: Lake, source_cluster: str, ranges: Sequence[Range], tas
         lake.table("records")
         .where(F.col("source_cluster") == source_cluster)
         # Literal bounds too: they let Delta skip files by their statistics.
-        .where(F.col("offset").between(min(range_.first for range_ in ranges), max(range_.last for range_ in ranges)))
+        .where(
+            F.col("offset").between(
+                min(range_.first for range_ in ranges), max(range_.last for range_ in ranges)
+            )
+        )
         .where(F.col("topic").isin(sorted({range_.topic for range_ in ranges})))
         .join(F.broadcast(wanted), inside)
-        .select("number", "offset", "timestamp", "key", "value", "headers", "timestamp_ms", "header_names")
+        .select(
+            "number",
+            "offset",
+            "timestamp",
+            "key",
+            "value",
+            "headers",
+            "timestamp_ms",
+            "header_names",
+        )
         .repartition(tasks, "number")
         .sortWithinPartitions("number", "offset")
     )

@@ -1,4 +1,5 @@
-"""Which target topics of a flow are still the ones that it wrote to: proofs of others say nothing."""
+"""Which target topics of a flow are still the ones that it wrote to: proofs of others say
+nothing."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -18,9 +19,10 @@ from mirrorlake.verify.verdict import TARGET_GONE
 
 @dataclass(frozen=True)
 class Targets:
-    """What a comparison of ids found. `gone` has a difference for each partition of which the map has records in a
-    target topic that is not there any more. `closed` are the source topics whose records cannot be compared: those,
-    topics that an operator has `stopped`, and such as the flow no longer selects and whose mirror is gone."""
+    """What a comparison of ids found. `gone` has a difference for each partition of which the map
+    has records in a target topic that is not there any more. `closed` are the source topics whose
+    records cannot be compared: those, topics that an operator has `stopped`, and such as the flow
+    no longer selects and whose mirror is gone."""
 
     gone: list[dict[str, Any]]
     stopped: frozenset[str]
@@ -28,14 +30,20 @@ class Targets:
 
 
 def compared_targets(
-    flow: ResolvedFlow, lake: Lake, connections: Connections, wanted: Callable[[Mapping[str, Any]], bool]
+    flow: ResolvedFlow,
+    lake: Lake,
+    connections: Connections,
+    wanted: Callable[[Mapping[str, Any]], bool],
 ) -> Targets:
-    """Compare the ids of a flow's target topics with those that were noted; what is new to the lake is reported as
-    `run` does it. `wanted` is asked with `topic` and `target_topic`. Raises ClusterUnusable."""
+    """Compare the ids of a flow's target topics with those that were noted; what is new to the lake
+    is reported as `run` does it. `wanted` is asked with `topic` and `target_topic`. Raises
+    ClusterUnusable."""
     target = connections.admin(flow.target)
     generations = TargetGenerations(lake, flow.name, target, Incidents(lake))
     names = {
-        topic: name for topic, name in generations.names().items() if wanted({"topic": topic, "target_topic": name})
+        topic: name
+        for topic, name in generations.names().items()
+        if wanted({"topic": topic, "target_topic": name})
     }
     mirrored = {
         topic: name
@@ -44,21 +52,37 @@ def compared_targets(
     }
     try:
         comparison = generations.comparison(mirrored)
-        _, missing = target.identities(sorted(names[topic] for topic in names.keys() - mirrored.keys()))
+        _, missing = target.identities(
+            sorted(names[topic] for topic in names.keys() - mirrored.keys())
+        )
     except KafkaException as error:
         message = f"cluster {flow.target} does not say which topics it has: {error.args[0].str()}"
         raise ClusterUnusable(message, alias=flow.target) from error
     lost = {topic: mirrored[topic] for topic in comparison.waiting | comparison.decided}
     left = {topic for topic in names.keys() - mirrored.keys() if names[topic] in missing}
-    return Targets(_gone(flow.name, lake, lost), comparison.stopped, frozenset(lost) | comparison.stopped | left)
+    return Targets(
+        _gone(flow.name, lake, lost),
+        comparison.stopped,
+        frozenset(lost) | comparison.stopped | left,
+    )
 
 
 def _gone(flow: str, lake: Lake, lost: Mapping[str, str]) -> list[dict[str, Any]]:
-    """A difference for each partition: `offset_map` has records of it, and the topic that had them is gone."""
+    """A difference for each partition: `offset_map` has records of it, and the topic that had them
+    is gone."""
     return [
         {
-            **{"flow": flow, "topic": mapped.topic, "partition": mapped.partition, "kind": TARGET_GONE},
-            **{"first_offset": mapped.first, "last_offset": mapped.last, "record_count": mapped.record_count},
+            **{
+                "flow": flow,
+                "topic": mapped.topic,
+                "partition": mapped.partition,
+                "kind": TARGET_GONE,
+            },
+            **{
+                "first_offset": mapped.first,
+                "last_offset": mapped.last,
+                "record_count": mapped.record_count,
+            },
             "target_offset": None,
             "detail": f"{name} is not there any more, or is not the topic that the flow wrote to",
         }

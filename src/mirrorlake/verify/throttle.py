@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 
 class Throttle:
-    """Lets so many bytes a second through; of what was not used in time at most a second's worth is kept.
+    """Lets so many bytes a second through; of what was not used in time at most a second's worth is
+    kept.
 
     Args:
         bytes_per_s: the limit; None: none.
@@ -12,7 +13,9 @@ class Throttle:
         wait: waits for some seconds.
     """
 
-    def __init__(self, bytes_per_s: float | None, clock: Callable[[], float], wait: Callable[[float], object]) -> None:
+    def __init__(
+        self, bytes_per_s: float | None, clock: Callable[[], float], wait: Callable[[float], object]
+    ) -> None:
         self._rate, self._clock, self._wait = bytes_per_s, clock, wait
         self._free_at = clock()
 

@@ -1,4 +1,5 @@
-"""What a comparison is given, and what it says: kinds of differences, what may differ and why, verdicts. Pure."""
+"""What a comparison is given, and what it says: kinds of differences, what may differ and why,
+verdicts. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,8 +11,19 @@ MISSING, TWICE, CONTENT, ORDER = "missing_at_target", "twice_at_target", "conten
 FOREIGN, NOT_MAPPED, STAGE = "foreign_at_target", "not_mapped", "stage_differs"
 TARGET_GONE = "target_gone"
 #: What is no difference (docs/trust.md says what each means).
-TRIMMED, GIVEN_UP, PARKED, FORGOTTEN, ECHO = "source_trimmed", "given_up", "parked", "forgotten", "echo"
-TARGET_TRIMMED, SUPERSEDED, OTHERS, STAGE_TRIMMED = "target_trimmed", "superseded", "others", "stage_trimmed"
+TRIMMED, GIVEN_UP, PARKED, FORGOTTEN, ECHO = (
+    "source_trimmed",
+    "given_up",
+    "parked",
+    "forgotten",
+    "echo",
+)
+TARGET_TRIMMED, SUPERSEDED, OTHERS, STAGE_TRIMMED = (
+    "target_trimmed",
+    "superseded",
+    "others",
+    "stage_trimmed",
+)
 ALTERED_TIMESTAMP = "altered_timestamp"
 #: The verdict of a range without differences, and of which nothing was left to other reasons.
 PROVEN = "proven"
@@ -31,13 +43,15 @@ class Allowances:
         source_start: where the source's log begins now.
         source_compacts, target_compacts: the topic is compacted there, so that records may be gone.
         target_start: where the target's log begins now.
-        target_keeps_from: records with an older timestamp (ms) may have been deleted by the target topic's retention;
-            None: it deletes none.
-        target_keeps_deletions_ms: for how long a compacted target topic keeps a deletion (a null value).
-        last_of_key: the source offsets that compaction has to leave at the target; None: not looked up.
+        target_keeps_from: records with an older timestamp (ms) may have been deleted by the target
+            topic's retention; None: it deletes none.
+        target_keeps_deletions_ms: for how long a compacted target topic keeps a deletion (a null
+            value).
+        last_of_key: the source offsets that compaction has to leave at the target; None: not looked
+            up.
         left_out: source offsets by reason: GIVEN_UP, PARKED, FORGOTTEN, STAGE_TRIMMED.
-        others: ranges of target offsets that others wrote, or that this flow was just writing: what of them its map
-            does not have is not compared.
+        others: ranges of target offsets that others wrote, or that this flow was just writing: what
+            of them its map does not have is not compared.
         shared: what at the target does not say that it came from the source is another's.
         others_anywhere: whatever the map does not know at the target may be another producer's.
     """
@@ -56,13 +70,16 @@ class Allowances:
 
     def reason(self, offset: int, *reasons: str) -> str | None:
         """The first of some reasons for which a source offset was left out."""
-        return next((reason for reason in reasons if offset in self.left_out.get(reason, _NONE)), None)
+        return next(
+            (reason for reason in reasons if offset in self.left_out.get(reason, _NONE)), None
+        )
 
 
 @dataclass(frozen=True)
 class Difference:
-    """`count` records from source offset `first` to `last`, inclusive. `target_offset` is where the first of them is,
-    or should be, at the target. What is foreign there has the source offset of the record behind which it lies."""
+    """`count` records from source offset `first` to `last`, inclusive. `target_offset` is where the
+    first of them is, or should be, at the target. What is foreign there has the source offset of
+    the record behind which it lies."""
 
     kind: str
     first: int
@@ -74,16 +91,17 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a comparison found: differences by source offset, and how many records were left out, by reason."""
+    """What a comparison found: differences by source offset, and how many records were left out, by
+    reason."""
 
     differences: tuple[Difference, ...]
     excused: Mapping[str, int]
 
     @property
     def word(self) -> str:
-        """PROVEN; SUPERSEDED where the target has compacted away some of it, and has all that it must have; TRIMMED
-        where the stage equals the target and the source cannot be asked any more for all of it; or the kind of the
-        first difference."""
+        """PROVEN; SUPERSEDED where the target has compacted away some of it, and has all that it
+        must have; TRIMMED where the stage equals the target and the source cannot be asked any more
+        for all of it; or the kind of the first difference."""
         if self.differences:
             return self.differences[0].kind
         if self.excused.get(SUPERSEDED):

@@ -1,4 +1,5 @@
-"""Who compares ranges: this process where it is little, else Spark's executors; the same code in both."""
+"""Who compares ranges: this process where it is little, else Spark's executors; the same code in
+both."""
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -33,7 +34,11 @@ RESULT = pa.schema(
             pa.list_(
                 pa.struct(
                     [("kind", pa.string()), ("first", pa.int64()), ("last", pa.int64())]
-                    + [("count", pa.int64()), ("target_offset", pa.int64()), ("detail", pa.string())]
+                    + [
+                        ("count", pa.int64()),
+                        ("target_offset", pa.int64()),
+                        ("detail", pa.string()),
+                    ]
                 )
             ),
         ),
@@ -50,7 +55,8 @@ class Workers(Protocol):
     tasks: int
 
     def compare(self, clusters: Clusters, ranges: Sequence[Range]) -> list[Compared]:
-        """What came of each range, in the order given. `bytes_per_s` of the clusters is for all together."""
+        """What came of each range, in the order given. `bytes_per_s` of the clusters is for all
+        together."""
 
 
 class ThisProcess:
@@ -63,7 +69,11 @@ class ThisProcess:
         parts = deal(ranges, self.tasks)
         shared = share(clusters, len(parts))
         with ThreadPoolExecutor(max(1, len(parts)), "verify") as pool:
-            done = dict(pair for results in pool.map(lambda part: _part(shared, part), parts) for pair in results)
+            done = dict(
+                pair
+                for results in pool.map(lambda part: _part(shared, part), parts)
+                for pair in results
+            )
         return [done[number] for number in range(len(ranges))]
 
 
@@ -84,7 +94,8 @@ class Executors:
 
 
 class RowExecutors:
-    """As `Executors`, where these cannot open the stage's files: Spark reads the stage, and hands over its rows."""
+    """As `Executors`, where these cannot open the stage's files: Spark reads the stage, and hands
+    over its rows."""
 
     def __init__(self, lake: "Lake", tasks: int) -> None:
         self._lake = lake
@@ -98,15 +109,20 @@ class RowExecutors:
         shared = share(clusters, min(self.tasks, len(bare)))
         frame = rows_of_ranges(self._lake, clusters.source, bare, self.tasks)
         done = _ran(frame, _RowTask(shared, bare))
-        empty = [number for number in range(len(bare)) if number not in done]  # the stage has nothing of them
+        empty = [
+            number for number in range(len(bare)) if number not in done
+        ]  # the stage has nothing of them
         if empty:
-            left = Executors(self._lake.spark, self.tasks).compare(clusters, [bare[number] for number in empty])
+            left = Executors(self._lake.spark, self.tasks).compare(
+                clusters, [bare[number] for number in empty]
+            )
             done |= dict(zip(empty, left, strict=True))
         return [done[number] for number in range(len(bare))]
 
 
 def _ran(frame: "DataFrame", task: "_Task | _RowTask") -> dict[int, Compared]:
-    """What tasks give back, by the number of the range. Raises ReplicationError with what made one fail."""
+    """What tasks give back, by the number of the range. Raises ReplicationError with what made one
+    fail."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
     from mirrorlake.spark.causes import cause_of
@@ -130,11 +146,14 @@ Part = list[tuple[int, Range]]
 
 
 def deal(ranges: Sequence[Range], tasks: int) -> list[Part]:
-    """Deal ranges out, each with its number: neighbours to one task, since it reads on where it ended."""
+    """Deal ranges out, each with its number: neighbours to one task, since it reads on where it
+    ended."""
     count = max(1, min(tasks, len(ranges)))
     numbered = list(enumerate(ranges))
     bounds = [len(ranges) * number // count for number in range(count + 1)]
-    return [numbered[first:end] for first, end in zip(bounds, bounds[1:], strict=False) if first < end]
+    return [
+        numbered[first:end] for first, end in zip(bounds, bounds[1:], strict=False) if first < end
+    ]
 
 
 def share(clusters: Clusters, tasks: int) -> Clusters:
@@ -159,7 +178,10 @@ class _Task:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                rows = [_row(at, compared) for at, compared in _part(self._clusters, self._parts[number])]
+                rows = [
+                    _row(at, compared)
+                    for at, compared in _part(self._clusters, self._parts[number])
+                ]
                 yield pa.RecordBatch.from_pylist(rows, RESULT)
 
 
@@ -191,7 +213,13 @@ def by_number(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
 
 def _as_records(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Rows that Spark hands over: it names what is within lists in its own way."""
-    return as_records(rows.column("offset"), times_of(rows), rows.column("key"), rows.column("value"), headers_of(rows))
+    return as_records(
+        rows.column("offset"),
+        times_of(rows),
+        rows.column("key"),
+        rows.column("value"),
+        headers_of(rows),
+    )
 
 
 def _row(number: int, compared: Compared) -> dict[str, Any]:
@@ -199,7 +227,9 @@ def _row(number: int, compared: Compared) -> dict[str, Any]:
         "number": number,
         "counts": list(compared.counts),
         "digests": list(compared.digests),
-        "excused": [{"reason": reason, "count": count} for reason, count in compared.verdict.excused.items()],
+        "excused": [
+            {"reason": reason, "count": count} for reason, count in compared.verdict.excused.items()
+        ],
         "differences": [vars(difference) for difference in compared.verdict.differences],
         "bytes_read": compared.bytes_read,
         "stale": compared.stale,

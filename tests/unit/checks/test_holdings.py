@@ -4,7 +4,13 @@ import time
 
 import pytest
 
-from mirrorlake.checks.holdings import LIVE_SECONDS, Holding, holding_problems, holdings, other_maker
+from mirrorlake.checks.holdings import (
+    LIVE_SECONDS,
+    Holding,
+    holding_problems,
+    holdings,
+    other_maker,
+)
 from mirrorlake.config.topology import Topology
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.testing import MemoryCluster
@@ -13,8 +19,12 @@ SYNCS = "mm2-offset-syncs.west.internal"
 
 
 def two(separator: str = ".") -> tuple[Connections, MemoryCluster, MemoryCluster]:
-    east = MemoryCluster("east", {"orders": [5], "audit": [1, 2], "fresh": [1], "empty": [0], SYNCS: [9]})
-    west = MemoryCluster("west", {"east.orders": [7], "east.audit": [3, 4], "east.empty": [0], "east.loose": [9]})
+    east = MemoryCluster(
+        "east", {"orders": [5], "audit": [1, 2], "fresh": [1], "empty": [0], SYNCS: [9]}
+    )
+    west = MemoryCluster(
+        "west", {"east.orders": [7], "east.audit": [3, 4], "east.empty": [0], "east.loose": [9]}
+    )
     west.starts["east.audit", 1] = 2
     document = {
         "clusters": {name: {"bootstrap_servers": "x:1"} for name in ("east", "west")},
@@ -47,7 +57,10 @@ def test_each_topic_is_somebodys() -> None:
 
 @pytest.mark.parametrize(
     ("age", "severity", "said"),
-    [(20, "refuse", "MirrorMaker 2 writes to topic east.audit"), (LIVE_SECONDS + 5, "note", "does not run any more")],
+    [
+        (20, "refuse", "MirrorMaker 2 writes to topic east.audit"),
+        (LIVE_SECONDS + 5, "note", "does not run any more"),
+    ],
 )
 def test_no_second_writer_beside_one_that_runs(age: float, severity: str, said: str) -> None:
     connections, east, _ = two()
@@ -58,7 +71,12 @@ def test_no_second_writer_beside_one_that_runs(age: float, severity: str, said: 
     (problem,) = holding_problems(flow, found, maker)
     assert (problem.severity, problem.flows, problem.topic) == (severity, ("east->west",), None)
     assert said in problem.sentence
-    assert holding_problems(flow, holdings(connections, flow, {"east.orders", "east.audit"}, maker), maker) == []
+    assert (
+        holding_problems(
+            flow, holdings(connections, flow, {"east.orders", "east.audit"}, maker), maker
+        )
+        == []
+    )
 
 
 def test_foreign_records_are_noted() -> None:

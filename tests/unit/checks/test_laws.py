@@ -10,12 +10,22 @@ from mirrorlake.offsets.stage_index import StagedRange, StageIndex
 FLOW = "east->west"
 
 
-def extent(generation: int, source_end: int, target_end: int = 0, target_generation: int = 0) -> MapExtent:
-    return MapExtent(FLOW, "orders", 0, generation, "east.orders", 0, target_generation, source_end, target_end)
+def extent(
+    generation: int, source_end: int, target_end: int = 0, target_generation: int = 0
+) -> MapExtent:
+    return MapExtent(
+        FLOW, "orders", 0, generation, "east.orders", 0, target_generation, source_end, target_end
+    )
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 5)), max_size=8), st.integers(0, 2), st.integers(0, 20))
-def test_all_that_lies_in_front_of_the_end_is_counted(files: list[tuple[int, int]], newest: int, end: int) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(1, 5)), max_size=8),
+    st.integers(0, 2),
+    st.integers(0, 20),
+)
+def test_all_that_lies_in_front_of_the_end_is_counted(
+    files: list[tuple[int, int]], newest: int, end: int
+) -> None:
     """`files` are (generation, records); a file that the end lies in does not count."""
     index, ends, wanted = StageIndex(), dict.fromkeys(range(3), 0), dict.fromkeys(range(3), 0)
     for number, (generation, count) in enumerate(files):
@@ -27,17 +37,24 @@ def test_all_that_lies_in_front_of_the_end_is_counted(files: list[tuple[int, int
             wanted[generation] += count
     extents = [extent(newest, end), MapExtent("other", "orders", 0, 2, "o", 0, 0, 99, 99)]
     found = overtaken(FLOW, extents, index.topics("east"))
-    assert {item.generation: item.record_count for item in found} == {at: n for at, n in wanted.items() if n}
+    assert {item.generation: item.record_count for item in found} == {
+        at: n for at, n in wanted.items() if n
+    }
     assert all(
-        item == OvertakenRange(FLOW, "orders", 0, item.generation, 0, item.last, item.last + 1) for item in found
+        item == OvertakenRange(FLOW, "orders", 0, item.generation, 0, item.last, item.last + 1)
+        for item in found
     )
 
 
 def test_what_is_produced_again_is_not_overtaken_before_it_is() -> None:
     index = StageIndex()
     for first in range(0, 40, 10):
-        index.apply([(str(first), [StagedRange("east", "orders", 0, 0, first, first + 9, 10)])], (), first)
-    found = overtaken(FLOW, [extent(0, 40), extent(0, 20, target_generation=1)], index.topics("east"))
+        index.apply(
+            [(str(first), [StagedRange("east", "orders", 0, 0, first, first + 9, 10)])], (), first
+        )
+    found = overtaken(
+        FLOW, [extent(0, 40), extent(0, 20, target_generation=1)], index.topics("east")
+    )
     assert found == [OvertakenRange(FLOW, "orders", 0, 0, 0, 19, 20)]
 
 
@@ -54,9 +71,15 @@ def test_what_an_operator_stopped_has_not_been_overtaken() -> None:
 def test_a_target_lacks_what_the_newest_generation_says_it_got() -> None:
     key, place = ("orders", 0), ("east.orders", 0)
     extents = [extent(0, 200, 200), extent(0, 50, 50, target_generation=1)]
-    assert shortfalls(extents, {key}, {place: 50}) == [], "the generation before it is gone, and that is known"
+    assert shortfalls(extents, {key}, {place: 50}) == [], (
+        "the generation before it is gone, and that is known"
+    )
     (short,) = shortfalls(extents, {key}, {place: 49})
-    assert short.missing == 1 and "ends at 49" in short.detail() and "up to offset 49" in short.detail()
+    assert (
+        short.missing == 1
+        and "ends at 49" in short.detail()
+        and "up to offset 49" in short.detail()
+    )
     (gone,) = shortfalls(extents, {key}, {})
     assert gone.missing == 50 and "is not there" in gone.detail()
     assert shortfalls(extents, set(), {}) == [], "it is not mirrored any more"

@@ -1,4 +1,5 @@
-"""A source that is lost, or in whose name something refuses: it is gone, and flows go on with what is staged of it.
+"""A source that is lost, or in whose name something refuses: it is gone, and flows go on with what
+is staged of it.
 
 The listeners are real, the clusters that answer are not.
 """
@@ -22,10 +23,15 @@ FLOW = "east->west"
 
 
 def topology(address: str = "127.0.0.1:1", security: dict[str, object] | None = None) -> Topology:
-    clusters = {"east": {"bootstrap_servers": address}, "west": {"bootstrap_servers": "127.0.0.1:2"}}
+    clusters = {
+        "east": {"bootstrap_servers": address},
+        "west": {"bootstrap_servers": "127.0.0.1:2"},
+    }
     if security is not None:
         clusters["east"]["security"] = security  # type: ignore[assignment]
-    return Topology.model_validate({"clusters": clusters, "lake": {"path": "lake"}, "flows": {FLOW: {}}})
+    return Topology.model_validate(
+        {"clusters": clusters, "lake": {"path": "lake"}, "flows": {FLOW: {}}}
+    )
 
 
 @pytest.mark.parametrize(("kind", "said"), [(out_of_date, "expired"), (garbage, "cannot be used")])
@@ -49,7 +55,9 @@ def connected(*refusing: str) -> Connections:
     """Connections of which some clusters refuse."""
     clusters = {alias: MemoryCluster(alias) for alias in ("east", "west")}
     for alias in refusing:
-        clusters[alias].refusal = AuthenticationFailed(f"cluster {alias} cannot be used", alias=alias)
+        clusters[alias].refusal = AuthenticationFailed(
+            f"cluster {alias} cannot be used", alias=alias
+        )
     return Connections(topology(), clusters)
 
 

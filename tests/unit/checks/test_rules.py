@@ -20,7 +20,9 @@ from mirrorlake.naming.selection import check_pattern, matches_any
 NAMES = ("east", "north", "south", "west")
 
 
-def topology(flows: Mapping[str, Mapping[str, object]], aliases: Collection[str] = NAMES) -> Topology:
+def topology(
+    flows: Mapping[str, Mapping[str, object]], aliases: Collection[str] = NAMES
+) -> Topology:
     return Topology.model_validate(
         {
             "clusters": {alias: {"bootstrap_servers": "127.0.0.1:9092"} for alias in aliases},
@@ -39,12 +41,20 @@ def check(
     brokers: Mapping[str, int] | None = None,
 ) -> list[Problem]:
     """Check flows between clusters whose ids are `id-<alias>` unless told otherwise."""
-    file = topology(flows, sorted({alias for flow in flows for alias in flow.split("->")} | set(NAMES)))
+    file = topology(
+        flows, sorted({alias for flow in flows for alias in flow.split("->")} | set(NAMES))
+    )
     all_ids = {alias: f"id-{alias}" for alias in file.clusters}
-    problems = check_flows(file.active_flows(), {**all_ids, **(ids or {})}, topics or {}, known, brokers)
+    problems = check_flows(
+        file.active_flows(), {**all_ids, **(ids or {})}, topics or {}, known, brokers
+    )
     for problem in problems:
         assert problem.fix or problem.severity == "note"
-        assert not str(problem).endswith(".") and "\n" not in str(problem) and set(problem.flows) <= set(flows)
+        assert (
+            not str(problem).endswith(".")
+            and "\n" not in str(problem)
+            and set(problem.flows) <= set(flows)
+        )
     return problems
 
 
@@ -64,7 +74,9 @@ BOTH = {"east->west", "west->east"}
 
 # Trap 1: a flow whose source is its target, under two names.
 def test_a_cluster_mirrored_onto_itself_is_refused_by_its_id() -> None:
-    problems = check({"east->west": {}, "east->north": {}}, {"east": ["t"]}, ids={"west": "id-east"})
+    problems = check(
+        {"east->west": {}, "east->north": {}}, {"east": ["t"]}, ids={"west": "id-east"}
+    )
     assert rules(problems)["same-cluster"] == {"east->west"}
     assert "east and west are both cluster id-east" in str(problems[0])
     assert "bootstrap_servers" in problems[0].fix
@@ -73,7 +85,11 @@ def test_a_cluster_mirrored_onto_itself_is_refused_by_its_id() -> None:
 # Trap 2: one cluster under two aliases makes a.b.a.b.topic without end (KAFKA-9914).
 @pytest.mark.parametrize("policy", ["default", "identity"])
 def test_one_cluster_under_two_aliases_is_refused(policy: str) -> None:
-    flows = {"east->west": {"policy": policy}, "west->north": {"policy": policy}, "west->south": {"policy": policy}}
+    flows = {
+        "east->west": {"policy": policy},
+        "west->north": {"policy": policy},
+        "west->south": {"policy": policy},
+    }
     problems = check(flows, {"east": ["t"], "north": ["t"]}, ids={"north": "id-east"})
     assert rules(problems) == {"two-aliases": {"east->west", "west->north"}}
     assert "east and north are the same cluster id-east under 2 aliases" in str(problems[0])
@@ -86,20 +102,29 @@ def test_two_ways_to_one_target_topic_are_refused() -> None:
     problems = check(flows, {"east": ["orders", "bills"]})
     assert rules(problems) == {"twice": {"east->west", "north->west"}}
     (problem,) = problems
-    assert "topic bills of cluster east (and 2 other topics)" in problem.sentence  # orders, and any other
+    assert (
+        "topic bills of cluster east (and 2 other topics)" in problem.sentence
+    )  # orders, and any other
     assert "by east->west and by east->north, north->west" in problem.sentence
 
 
 def test_two_ways_are_fine_where_names_or_topics_differ() -> None:
     topics = {"east": ["orders", "bills"]}
     assert check({"east->west": {}, "east->north": {}, "north->west": {}}, topics) == []
-    apart = {"east->west": {**IDENTITY, "topics": "bills"}, "east->north": {**IDENTITY, "topics": "orders"}}
+    apart = {
+        "east->west": {**IDENTITY, "topics": "bills"},
+        "east->north": {**IDENTITY, "topics": "orders"},
+    }
     assert check({**apart, "north->west": IDENTITY}, topics) == []
 
 
 def test_a_full_mesh_under_identity_is_refused_even_with_provenance() -> None:
-    """A record of east reaches west directly and through north; no header says that it was on west already."""
-    mesh = {f"{source}->{target}": HEADERS for source, target in permutations(("east", "north", "west"), 2)}
+    """A record of east reaches west directly and through north; no header says that it was on west
+    already."""
+    mesh = {
+        f"{source}->{target}": HEADERS
+        for source, target in permutations(("east", "north", "west"), 2)
+    }
     assert "twice" in rules(check(mesh, {"east": ["t"]}))
 
 
@@ -112,7 +137,9 @@ def test_identity_in_both_directions_is_refused_without_provenance() -> None:
 
 
 def test_it_is_refused_while_there_is_no_topic_yet() -> None:
-    assert rules(check({"east->west": IDENTITY, "west->east": {**IDENTITY, "topics": "orders.*"}})) == {"round": BOTH}
+    assert rules(
+        check({"east->west": IDENTITY, "west->east": {**IDENTITY, "topics": "orders.*"}})
+    ) == {"round": BOTH}
 
 
 def test_one_way_with_headers_is_not_enough() -> None:
@@ -127,7 +154,10 @@ def test_with_provenance_both_directions_are_fine(topics: dict[str, list[str]]) 
 
 
 def test_both_directions_are_fine_when_topics_do_not_overlap() -> None:
-    flows = {"east->west": {**IDENTITY, "topics": "a.*"}, "west->east": {**IDENTITY, "topics": ["b.*", "a[.]x"]}}
+    flows = {
+        "east->west": {**IDENTITY, "topics": "a.*"},
+        "west->east": {**IDENTITY, "topics": ["b.*", "a[.]x"]},
+    }
     topics = {"east": ["ab", "bx"], "west": ["ab", "bx"]}
     assert check(flows, topics) == []
     assert rules(check(flows, {"west": ["a.x"]})) == {"round": BOTH}
@@ -138,7 +168,9 @@ def test_an_identity_ring_is_refused_without_provenance_and_fine_with_it() -> No
     ring = ("east->west", "west->north", "north->east")
     assert rules(check(dict.fromkeys(ring, IDENTITY), {"north": ["t"]})) == {"round": set(ring)}
     assert check(dict.fromkeys(ring, HEADERS), {"north": ["t"]}) == []
-    broken = dict.fromkeys(ring, HEADERS) | {"north->east": {"policy": "default", "provenance": "headers"}}
+    broken = dict.fromkeys(ring, HEADERS) | {
+        "north->east": {"policy": "default", "provenance": "headers"}
+    }
     assert "endless-names" in rules(check(broken, {"north": ["t"]}))
 
 
@@ -153,16 +185,26 @@ def test_a_hub_with_two_spokes_is_fine_with_provenance() -> None:
 # Trap 6: an alias was changed, or given to another cluster.
 def test_a_changed_alias_is_refused() -> None:
     problems = check(
-        {"east->west": {}, "north->west": {}}, {"east": ["t"]}, known={"id-east": "oldeast", "id-west": "west"}
+        {"east->west": {}, "north->west": {}},
+        {"east": ["t"]},
+        known={"id-east": "oldeast", "id-west": "west"},
     )
     assert rules(problems) == {"changed-alias": {"east->west"}}
-    assert "which this lake knows as oldeast" in str(problems[0]) and "call it oldeast again" in problems[0].fix
+    assert (
+        "which this lake knows as oldeast" in str(problems[0])
+        and "call it oldeast again" in problems[0].fix
+    )
 
 
 def test_an_alias_given_to_another_cluster_is_refused() -> None:
-    problems = check({"east->west": {}, "north->west": {}}, {"east": ["t"]}, known={"id-before": "east"})
+    problems = check(
+        {"east->west": {}, "north->west": {}}, {"east": ["t"]}, known={"id-before": "east"}
+    )
     assert rules(problems) == {"reused-alias": {"east->west"}}
-    assert check({"east->west": {}}, known={"id-before": "east", "id-east": "east", "id-west": "west"}) == []
+    assert (
+        check({"east->west": {}}, known={"id-before": "east", "id-east": "east", "id-west": "west"})
+        == []
+    )
 
 
 # Trap 7: names over the limit, at a later hop of a chain.
@@ -181,8 +223,14 @@ def test_a_name_that_gets_too_long_along_a_chain_is_left_out_where_it_does() -> 
 def test_a_factor_that_the_target_cannot_have_is_lowered_and_told() -> None:
     flows = {"east->west": {"replication_factor": 2}, "east->north": {"replication_factor": 2}}
     (problem,) = check(flows, brokers={"west": 1, "north": 3})
-    assert (problem.rule, problem.severity, problem.flows) == ("replication-factor", "note", ("east->west",))
-    assert "replication_factor 2, but cluster west has 1 broker: topics are made with 1" in str(problem)
+    assert (problem.rule, problem.severity, problem.flows) == (
+        "replication-factor",
+        "note",
+        ("east->west",),
+    )
+    assert "replication_factor 2, but cluster west has 1 broker: topics are made with 1" in str(
+        problem
+    )
 
 
 @dataclass(frozen=True)
@@ -191,13 +239,24 @@ class Seen:
     factor: int
 
 
-@pytest.mark.parametrize(("brokers", "factor", "noted"), [(1, 1, True), (2, 2, True), (3, 3, False), (5, 3, False)])
-def test_a_topic_keeps_its_sources_factor_as_far_as_there_are_brokers(brokers: int, factor: int, noted: bool) -> None:
+@pytest.mark.parametrize(
+    ("brokers", "factor", "noted"), [(1, 1, True), (2, 2, True), (3, 3, False), (5, 3, False)]
+)
+def test_a_topic_keeps_its_sources_factor_as_far_as_there_are_brokers(
+    brokers: int, factor: int, noted: bool
+) -> None:
     flow = flow_of({})
     (plan,) = plan_topics(flow.selection, flow.policy, "east", {"t": Seen(4, 3)}, {}, brokers, None)
-    assert (plan.target_topic, plan.partitions, plan.factor, plan.action) == ("east.t", 4, factor, "create")
+    assert (plan.target_topic, plan.partitions, plan.factor, plan.action) == (
+        "east.t",
+        4,
+        factor,
+        "create",
+    )
     assert bool(plan.note) is noted
-    (refused,) = plan_topics(flow.selection, flow.policy, "east", {"t": Seen(4, 3)}, {}, 3, None, {"t": "told"})
+    (refused,) = plan_topics(
+        flow.selection, flow.policy, "east", {"t": Seen(4, 3)}, {}, 3, None, {"t": "told"}
+    )
     assert (refused.action, refused.reason) == ("refuse", "told")
 
 
@@ -206,27 +265,42 @@ def test_user_topics_with_dots_are_no_mirrors() -> None:
     selection = flow_of({}).selection
     assert all(selection.selects(topic) for topic in ("orders.v1", "westward.x", "x.west.y"))
     assert not selection.selects("west.orders") and not selection.selects("north.west.orders")
-    assert check({"east->west": {}, "west->east": {}}, {"east": ["orders.v1"], "west": ["orders.v1"]}) == []
+    assert (
+        check({"east->west": {}, "west->east": {}}, {"east": ["orders.v1"], "west": ["orders.v1"]})
+        == []
+    )
 
 
 # Trap 10: user topics that end in .internal or -internal are not mirrored (KAFKA-17200).
 def test_user_topics_that_sound_internal_are_mirrored() -> None:
     selection = flow_of({}).selection
-    assert all(selection.selects(topic) for topic in ("app.internal", "x-internal", "_schemas", "connect-offsets"))
-    assert not any(selection.selects(topic) for topic in ("__consumer_offsets", "mm2-status.east.internal"))
+    assert all(
+        selection.selects(topic)
+        for topic in ("app.internal", "x-internal", "_schemas", "connect-offsets")
+    )
+    assert not any(
+        selection.selects(topic) for topic in ("__consumer_offsets", "mm2-status.east.internal")
+    )
 
 
-# Trap 11: two separators: neither direction knows the other's names for mirrors (KAFKA-15102 and kin).
+# Trap 11: two separators: neither direction knows the other's names for mirrors (KAFKA-15102 and
+# kin).
 def test_two_separators_that_would_lengthen_names_for_ever_are_refused() -> None:
     flows = {"east->west": {}, "west->east": {"replication_policy_separator": "_"}}
     problems = check(flows, {"east": ["orders"]})
     assert rules(problems) == {"endless-names": BOTH}
-    assert "in a loop by east->west and west->east, under a longer name each time" in str(problems[0])
-    assert check({flow: {"replication_policy_separator": "_"} for flow in flows}, {"east": ["orders"]}) == []
+    assert "in a loop by east->west and west->east, under a longer name each time" in str(
+        problems[0]
+    )
+    assert (
+        check({flow: {"replication_policy_separator": "_"} for flow in flows}, {"east": ["orders"]})
+        == []
+    )
 
 
 def test_heartbeats_alone_may_go_round() -> None:
-    """They take aliases under every policy, so two separators lengthen their names, whatever else is shared."""
+    """They take aliases under every policy, so two separators lengthen their names, whatever else
+    is shared."""
     there = {**HEADERS, "topics": "x.*"}
     back = {**HEADERS, "topics_exclude": "x.*", "replication_policy_separator": "_"}
     problems = check({"east->west": there, "west->east": back})
@@ -236,30 +310,42 @@ def test_heartbeats_alone_may_go_round() -> None:
 
 
 def test_default_one_way_and_identity_back_is_refused() -> None:
-    assert rules(check({"east->west": {}, "west->east": IDENTITY}, {"east": ["orders"]})) == {"endless-names": BOTH}
-    assert rules(check({"east->west": {**HEADERS, "policy": "default"}, "west->east": HEADERS})) == {
+    assert rules(check({"east->west": {}, "west->east": IDENTITY}, {"east": ["orders"]})) == {
         "endless-names": BOTH
     }
+    assert rules(
+        check({"east->west": {**HEADERS, "policy": "default"}, "west->east": HEADERS})
+    ) == {"endless-names": BOTH}
 
 
 # Trap 12: a policy of one's own that makes one topic of two, or does not know its own mirrors.
 def test_a_policy_that_makes_one_topic_of_two_leaves_both_out() -> None:
-    problems = check({"east->west": {"policy": "rule_policies.py:Lower"}}, {"east": ["Orders", "orders", "bills"]})
+    problems = check(
+        {"east->west": {"policy": "rule_policies.py:Lower"}},
+        {"east": ["Orders", "orders", "bills"]},
+    )
     assert refused_flows(problems) == {}
     assert sorted(left_out(problems, "east->west")) == ["Orders", "orders"]
-    assert "into topic orders of cluster west, where topic orders of cluster east goes too" in str(problems[0])
+    assert "into topic orders of cluster west, where topic orders of cluster east goes too" in str(
+        problems[0]
+    )
 
 
 def test_a_policy_that_does_not_know_its_mirrors_is_refused_in_both_directions() -> None:
     suffix, blind = {"policy": "rule_policies.py:Suffix"}, {"policy": "rule_policies.py:Blind"}
     assert check({"east->west": suffix, "west->east": suffix}, {"east": ["t"], "west": ["t"]}) == []
     assert check({"east->west": blind}, {"east": ["t"]}) == []
-    assert rules(check({"east->west": blind, "west->east": blind}, {"east": ["t"]})) == {"endless-names": BOTH}
+    assert rules(check({"east->west": blind, "west->east": blind}, {"east": ["t"]})) == {
+        "endless-names": BOTH
+    }
 
 
 # Trap 13: several sources into one topic: meant under identity names, a collision otherwise.
 def test_fan_in_is_a_note_under_identity_names() -> None:
-    problems = check({"east->west": IDENTITY, "north->west": IDENTITY}, {"east": ["t", "u"], "north": ["t", "u", "v"]})
+    problems = check(
+        {"east->west": IDENTITY, "north->west": IDENTITY},
+        {"east": ["t", "u"], "north": ["t", "u", "v"]},
+    )
     assert rules(problems) == {}
     assert rules(problems, "note") == {"fan-in": {"east->west", "north->west"}}
     assert "topic t of cluster west (and 1 other topic)" in str(problems[0])
@@ -267,9 +353,13 @@ def test_fan_in_is_a_note_under_identity_names() -> None:
 
 
 def test_fan_in_by_accident_is_left_out() -> None:
-    problems = check({"east->west": {}, "north->west": IDENTITY}, {"east": ["t"], "north": ["east.t", "u"]})
+    problems = check(
+        {"east->west": {}, "north->west": IDENTITY}, {"east": ["t"], "north": ["east.t", "u"]}
+    )
     assert refused_flows(problems) == {}
-    assert list(left_out(problems, "east->west")) == ["t"] and list(left_out(problems, "north->west")) == ["east.t"]
+    assert list(left_out(problems, "east->west")) == ["t"] and list(
+        left_out(problems, "north->west")
+    ) == ["east.t"]
 
 
 # Trap 14: provenance that is taken off before the record has stopped going round.
@@ -278,23 +368,39 @@ def test_stripping_within_a_round_is_refused() -> None:
     problems = check(flows, {"east": ["t"]})
     assert rules(problems) == {"strip-in-round": BOTH}
     assert problems[0].fix == "set provenance: headers on west->east"
-    last_hop = {"east->west": HEADERS, "west->east": HEADERS, "west->north": {**HEADERS, "provenance": "strip"}}
+    last_hop = {
+        "east->west": HEADERS,
+        "west->east": HEADERS,
+        "west->north": {**HEADERS, "provenance": "strip"},
+    }
     assert check(last_hop, {"east": ["t"]}) == []
 
 
-# Trap 15: defaults that nobody wants: ten minutes until a new topic is seen, groups not synced, one task.
+# Trap 15: defaults that nobody wants: ten minutes until a new topic is seen, groups not synced, one
+# task.
 def test_defaults_that_people_expect() -> None:
     flow = flow_of({}).settings
-    intervals = [getattr(flow, name) for name in type(flow).model_fields if name.endswith("interval_seconds")]
+    intervals = [
+        getattr(flow, name) for name in type(flow).model_fields if name.endswith("interval_seconds")
+    ]
     assert len(intervals) == 8 and max(intervals) <= 10
-    assert flow.sync_group_offsets_enabled and flow.delivery == "exactly_once" and flow.produce_tasks > 1
-    assert flow.replication_factor is None  # the source's, so that min.insync.replicas stays within it
+    assert (
+        flow.sync_group_offsets_enabled
+        and flow.delivery == "exactly_once"
+        and flow.produce_tasks > 1
+    )
+    assert (
+        flow.replication_factor is None
+    )  # the source's, so that min.insync.replicas stays within it
 
 
-# Patterns mean whole names, so that `orders` does not bring orders-archive along; stray spaces do no harm.
+# Patterns mean whole names, so that `orders` does not bring orders-archive along; stray spaces do
+# no harm.
 def test_patterns_match_whole_names() -> None:
     selection = flow_of({"topics": " orders , bills.* "}).selection
-    assert [t for t in ("orders", "orders-archive", "my-orders", "bills2") if selection.selects(t)] == [
+    assert [
+        t for t in ("orders", "orders-archive", "my-orders", "bills2") if selection.selects(t)
+    ] == [
         "orders",
         "bills2",
     ]
@@ -311,7 +417,9 @@ def test_flows_that_are_refused_do_not_hide_what_the_others_do() -> None:
 
 
 def test_what_is_refused_for_its_clusters_is_not_checked_for_its_names() -> None:
-    problems = check({"east->west": IDENTITY, "west->east": IDENTITY}, {"east": ["t"]}, ids={"west": "id-east"})
+    problems = check(
+        {"east->west": IDENTITY, "west->east": IDENTITY}, {"east": ["t"]}, ids={"west": "id-east"}
+    )
     assert set(rules(problems)) == {"same-cluster", "two-aliases"}
 
 
@@ -323,7 +431,10 @@ def test_a_cluster_that_does_not_answer_holds_up_no_check() -> None:
 
 def test_more_names_than_can_be_followed_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mirrorlake.checks.routes.STEP_LIMIT", 1000)
-    mesh = {f"{source}->{target}": {} for source, target in permutations([f"c{number}" for number in range(6)], 2)}
+    mesh = {
+        f"{source}->{target}": {}
+        for source, target in permutations([f"c{number}" for number in range(6)], 2)
+    }
     (problem,) = check(mesh)
     assert (problem.rule, problem.severity) == ("too-many-names", "note")
     loop = {**IDENTITY, "topics": "a.*"}
@@ -335,7 +446,13 @@ def test_more_names_than_can_be_followed_are_told(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(
     ("pattern", "names"),
-    [(".*", ["any"]), ("orders.*", ["ordersany"]), (r"a\.b|c.+", ["a.b", "cany"]), ("[ab]", []), ("(?!any).*", [])],
+    [
+        (".*", ["any"]),
+        ("orders.*", ["ordersany"]),
+        (r"a\.b|c.+", ["a.b", "cany"]),
+        ("[ab]", []),
+        ("(?!any).*", []),
+    ],
 )
 def test_examples_of_patterns(pattern: str, names: list[str]) -> None:
     assert examples(pattern) == names
@@ -344,12 +461,17 @@ def test_examples_of_patterns(pattern: str, names: list[str]) -> None:
 PAIRS = [f"{source}->{target}" for source, target in permutations(NAMES, 2)]
 TOPICS = st.fixed_dictionaries(
     {
-        alias: st.frozensets(st.sampled_from(["t", "u.v", "east.t", "west.north.t", "heartbeats", "x" * 240]))
+        alias: st.frozensets(
+            st.sampled_from(["t", "u.v", "east.t", "west.north.t", "heartbeats", "x" * 240])
+        )
         for alias in NAMES
     }
 )
 SETTINGS = st.fixed_dictionaries(
-    {"policy": st.sampled_from(["default", "identity"]), "topics": st.sampled_from([".*", "t", "t|east.*", "u.*"])},
+    {
+        "policy": st.sampled_from(["default", "identity"]),
+        "topics": st.sampled_from([".*", "t", "t|east.*", "u.*"]),
+    },
     optional={
         "provenance": st.sampled_from(["none", "headers", "strip"]),
         "replication_policy_separator": st.sampled_from([".", "_"]),
@@ -359,7 +481,11 @@ FLOWS = st.dictionaries(st.sampled_from(PAIRS), SETTINGS, min_size=1, max_size=5
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.frozensets(st.sampled_from(PAIRS), min_size=1, max_size=8), TOPICS, st.sampled_from([".", "_", "--"]))
+@given(
+    st.frozensets(st.sampled_from(PAIRS), min_size=1, max_size=8),
+    TOPICS,
+    st.sampled_from([".", "_", "--"]),
+)
 def test_no_topic_goes_round_under_the_default_policy(
     pairs: frozenset[str], topics: dict[str, frozenset[str]], separator: str
 ) -> None:
@@ -367,7 +493,11 @@ def test_no_topic_goes_round_under_the_default_policy(
     routes = Routes(file.active_flows())
     for alias, names in topics.items():
         for name in names:
-            assert not [found for found in routes.follow(ClusterTopic(alias, name)) if isinstance(found, Cycle)]
+            assert not [
+                found
+                for found in routes.follow(ClusterTopic(alias, name))
+                if isinstance(found, Cycle)
+            ]
 
 
 @settings(max_examples=300, deadline=None)
@@ -375,7 +505,8 @@ def test_no_topic_goes_round_under_the_default_policy(
 def test_what_is_allowed_brings_each_record_once(
     flows: dict[str, dict[str, object]], topics: dict[str, frozenset[str]]
 ) -> None:
-    """Send one record from every topic through the flows that may run, obeying provenance; count what arrives."""
+    """Send one record from every topic through the flows that may run, obeying provenance; count
+    what arrives."""
     problems = check(flows, topics)
     refused = refused_flows(problems)
     file = topology(flows)
@@ -397,7 +528,14 @@ def test_what_is_refused_would_bring_some_record_twice(
     if "endless-names" in spoke or not spoke & {"round", "twice", "strip-in-round"}:
         return
     file = topology(flows)
-    names = {name for known in topics.values() for name in known} | {"any", "u.v", "uany", "t", "eastany", "heartbeats"}
+    names = {name for known in topics.values() for name in known} | {
+        "any",
+        "u.v",
+        "uany",
+        "t",
+        "eastany",
+        "heartbeats",
+    }
     counts = [
         max(simulate(file, file.active_flows(), problems, alias, name, refused_too=True).values())
         for alias in NAMES
@@ -414,7 +552,8 @@ def simulate(
     topic: str,
     refused_too: bool = False,
 ) -> dict[tuple[str, str], int]:
-    """How often a record written to `topic` gets to each (cluster, topic); gives up at 200 arrivals."""
+    """How often a record written to `topic` gets to each (cluster, topic); gives up at 200
+    arrivals."""
     rules_of = {flow.name: (flow.selection, flow.policy) for flow in flows}
     arrived: dict[tuple[str, str], int] = {(alias, topic): 1}
     moving: list[tuple[str, str, tuple[str, ...]]] = [(alias, topic, ())]
@@ -422,7 +561,11 @@ def simulate(
         where, name, headers = moving.pop()
         for flow in flows:
             selection, policy = rules_of[flow.name]
-            if flow.source != where or not selection.selects(name) or name in left_out(problems, flow.name):
+            if (
+                flow.source != where
+                or not selection.selects(name)
+                or name in left_out(problems, flow.name)
+            ):
                 continue
             keeps = flow.settings.provenance
             if keeps != "none" and flow.target in headers:

@@ -1,11 +1,14 @@
-"""What a source lets in and the target would refuse is told before the first record, with both numbers."""
+"""What a source lets in and the target would refuse is told before the first record, with both
+numbers."""
 
 from mirrorlake.checks.sizes import SizeLimit, size_problems
 
 MIB = 1 << 20
 
 
-def told(*limits: SizeLimit, batch: int = 1_000_000, message: int = 100_000_000) -> list[tuple[str, str, str]]:
+def told(
+    *limits: SizeLimit, batch: int = 1_000_000, message: int = 100_000_000
+) -> list[tuple[str, str, str]]:
     found = list(size_problems("east->west", ("east", "west"), limits, batch, message))
     assert {(item.rule, item.severity, item.flows, item.topic) for item in found} <= {
         ("record-sizes", "note", ("east->west",), None)
@@ -28,9 +31,16 @@ def test_topics_with_the_same_numbers_are_one() -> None:
 
 def test_our_own_producer_has_limits_too() -> None:
     ((_, sentence, fix),) = told(SizeLimit("a", "east.a", 200_000_000, 200_000_000))
-    assert "100,000,000" in sentence and "message.max.bytes in the producer block of cluster west to 200000000" in fix
+    assert (
+        "100,000,000" in sentence
+        and "message.max.bytes in the producer block of cluster west to 200000000" in fix
+    )
     ((_, sentence, fix),) = told(SizeLimit("a", "east.a", 5_000, 5_000))
-    assert "1,000,000" in sentence and "5,000" in sentence and "batch.size in the producer block of cluster west" in fix
+    assert (
+        "1,000,000" in sentence
+        and "5,000" in sentence
+        and "batch.size in the producer block of cluster west" in fix
+    )
     assert told(SizeLimit("a", "east.a", 5_000, 5_000), batch=4_000) == []
 
 
@@ -40,7 +50,9 @@ def test_a_codec_that_the_flow_has_to_take_is_compared_with_the_sources() -> Non
 
     def found(codec: str | None) -> list[str]:
         sizes = MIB // 2, 100 * MIB, None
-        return [item.sentence for item in size_problems("f", ("east", "west"), limits, *sizes, codec)]
+        return [
+            item.sentence for item in size_problems("f", ("east", "west"), limits, *sizes, codec)
+        ]
 
     assert found(None) == found("zstd") == []
     (sentence,) = found("lz4")
@@ -50,7 +62,14 @@ def test_a_codec_that_the_flow_has_to_take_is_compared_with_the_sources() -> Non
 def test_a_request_that_brokers_cut_off_is_told() -> None:
     """They say nothing to it."""
     limits = [SizeLimit("a", "east.a", 200_000_000, 200_000_000)]
-    found = list(size_problems("east->west", ("east", "west"), limits, 1_000_000, 1_000_000_000, 100 * MIB))
+    found = list(
+        size_problems("east->west", ("east", "west"), limits, 1_000_000, 1_000_000_000, 100 * MIB)
+    )
     ((sentence, fix),) = [(item.sentence, item.fix) for item in found]
-    assert "104,857,600 (socket.request.max.bytes)" in sentence and "of west to more than 200000000" in fix
-    assert not list(size_problems("east->west", ("east", "west"), limits, 1_000_000, 1_000_000_000, 300 * MIB))
+    assert (
+        "104,857,600 (socket.request.max.bytes)" in sentence
+        and "of west to more than 200000000" in fix
+    )
+    assert not list(
+        size_problems("east->west", ("east", "west"), limits, 1_000_000, 1_000_000_000, 300 * MIB)
+    )

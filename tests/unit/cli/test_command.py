@@ -1,4 +1,5 @@
-"""A command called as a job calls it: its name and its options are two texts, and its end is a sentence."""
+"""A command called as a job calls it: its name and its options are two texts, and its end is a
+sentence."""
 
 import subprocess
 import sys
@@ -26,13 +27,20 @@ def called(*words: str) -> None:
     [
         ("plan", ["plan"]),
         (" plan  --flow east->west ", ["plan", "--flow", "east->west"]),
-        ("""sql "SELECT count(*) FROM incidents WHERE kind = 'x y'" """,
-         ["sql", "SELECT count(*) FROM incidents WHERE kind = 'x y'"]),
-        ("verify --topic 'a b' --since=2026-11-21", ["verify", "--topic", "a b", "--since=2026-11-21"]),
+        (
+            """sql "SELECT count(*) FROM incidents WHERE kind = 'x y'" """,
+            ["sql", "SELECT count(*) FROM incidents WHERE kind = 'x y'"],
+        ),
+        (
+            "verify --topic 'a b' --since=2026-11-21",
+            ["verify", "--topic", "a b", "--since=2026-11-21"],
+        ),
         ("translate --topic $HOME;ls", ["translate", "--topic", "$HOME;ls"]),
     ],
-)  # fmt: skip
-def test_words_are_those_of_a_shell_of_which_nothing_is_expanded(text: str, words: list[str]) -> None:
+)
+def test_words_are_those_of_a_shell_of_which_nothing_is_expanded(
+    text: str, words: list[str]
+) -> None:
     assert words_of(text) == words
 
 
@@ -73,11 +81,15 @@ def test_wrong_input_ends_with_a_sentence(
     with pytest.raises(Ended) as end:
         called(*words)
     assert end.value.code == 2
-    assert said in str(end.value) and "exit code 2" in str(end.value), "what a job's run shows of an exception"
+    assert said in str(end.value) and "exit code 2" in str(end.value), (
+        "what a job's run shows of an exception"
+    )
     assert said in capsys.readouterr().err
 
 
-def test_an_unknown_option_is_refused_by_the_command_itself(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_option_is_refused_by_the_command_itself(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with pytest.raises(Ended, match="exit code 2, nothing was done") as end:
         called("plan", "--florw east->west")
     assert end.value.code == 2
@@ -88,7 +100,11 @@ def test_an_unknown_option_is_refused_by_the_command_itself(capsys: pytest.Captu
     ("end", "code", "said"),
     [
         (typer.Exit(1), 1, "exit code 1, the replication needs attention"),
-        (ReplicationError("orders-0 lost records"), 1, "the replication needs attention.*orders-0 lost records"),
+        (
+            ReplicationError("orders-0 lost records"),
+            1,
+            "the replication needs attention.*orders-0 lost records",
+        ),
     ],
 )
 def test_the_end_says_that_somebody_has_to_look(

@@ -10,7 +10,9 @@ import typer.main
 from mirrorlake.cli.main import app
 
 ROOT = Path(__file__).parents[3]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "notebooks").glob("*.py")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "notebooks").glob("*.py")]
+)
 COMMAND = typer.main.get_command(app)
 BLOCK = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINE = re.compile(r"^(?:\$ )?(mirrorlake [^#\n]+?)(?:\s+#.*)?$", re.MULTILINE)
@@ -23,16 +25,25 @@ def shown(path: Path) -> list[str]:
     """Commands in blocks of code and in the text."""
     text = path.read_text(encoding="utf-8")
     blocks = [line for block in BLOCK.findall(text) for line in LINE.findall(block)]
-    return [line.strip() for line in (*blocks, *INLINE.findall(BLOCK.sub("", text))) if line not in NAMES]
+    return [
+        line.strip()
+        for line in (*blocks, *INLINE.findall(BLOCK.sub("", text)))
+        if line not in NAMES
+    ]
 
 
 def wrong(line: str) -> str | None:
-    """What is wrong with a command line, None if nothing is. Arguments are not looked at, only names."""
+    """What is wrong with a command line, None if nothing is. Arguments are not looked at, only
+    names."""
     words = [word for word in shlex.split(line.replace("…", ""), posix=True)[1:] if word]
     group, at = COMMAND, 0
     while at < len(words):
         word = words[at].rstrip(",;")
-        known = {name: option for option in group.params for name in (*option.opts, *option.secondary_opts)}
+        known = {
+            name: option
+            for option in group.params
+            for name in (*option.opts, *option.secondary_opts)
+        }
         if word.startswith("-"):
             name = word.partition("=")[0]
             if name not in known and name not in ("--help", "-"):
@@ -57,5 +68,8 @@ def test_what_cannot_be_typed_is_seen() -> None:
     assert wrong("mirrorlake stauts") == "there is no command stauts"
     assert wrong("mirrorlake -c x.yml status --jsn") == "status has no option --jsn"
     assert wrong("mirrorlake local up --names a --what") is not None
-    assert wrong("mirrorlake translate --flow 'a->b' --topic t --partition 0 --offset 42 --reverse") is None
+    assert (
+        wrong("mirrorlake translate --flow 'a->b' --topic t --partition 0 --offset 42 --reverse")
+        is None
+    )
     assert sum(len(shown(path)) for path in PAGES) > 60

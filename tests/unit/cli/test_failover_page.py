@@ -26,4 +26,10 @@ def test_a_command_of_the_page_can_be_called(line: str) -> None:
 
 
 def test_the_page_tells_of_each_command() -> None:
-    assert {line.split()[1] for line in COMMANDS} >= {"groups", "failover", "failback", "divergence", "sql"}
+    assert {line.split()[1] for line in COMMANDS} >= {
+        "groups",
+        "failover",
+        "failback",
+        "divergence",
+        "sql",
+    }

@@ -38,7 +38,9 @@ def test_the_yaml_goes_to_stdout_and_the_report_to_stderr() -> None:
     assert list(yaml.safe_load(result.stdout)) == ["clusters", "lake", "defaults", "flows"]
     for part in ("Carried over", "Not needed", "Not supported", "frobnicate"):
         assert part in result.stderr and part not in result.stdout
-    assert result.stderr.startswith("What arrives is not what MirrorMaker brings:\n- east->west, west->east: ")
+    assert result.stderr.startswith(
+        "What arrives is not what MirrorMaker brings:\n- east->west, west->east: "
+    )
 
 
 def test_json_is_one_document() -> None:
@@ -46,14 +48,20 @@ def test_json_is_one_document() -> None:
     document = json.loads(result.stdout)
     assert list(document) == ["topology", "carried", "not_needed", "not_supported", "notes"]
     assert set(document["carried"][0]) == {"file", "line", "key", "to"}
-    assert set(document["not_needed"][0]) >= {"file", "key", "reason"} <= set(document["not_supported"][0])
+    assert (
+        set(document["not_needed"][0])
+        >= {"file", "key", "reason"}
+        <= set(document["not_supported"][0])
+    )
     assert "hunter2" not in result.stdout + result.stderr
 
 
 def test_a_file_is_not_overwritten_unless_told_to(tmp_path: Path) -> None:
     path, sample = tmp_path / "mirrorlake.yml", SAMPLES / "secure.mm2.properties"
     result = run(sample, "-o", path)
-    assert "Carried over" in result.stdout and "hunter2" not in result.output + path.read_text(encoding="utf-8")
+    assert "Carried over" in result.stdout and "hunter2" not in result.output + path.read_text(
+        encoding="utf-8"
+    )
     assert set(load_topology(path).clusters) == {"primary", "dr"}
     path.write_text("mine", encoding="utf-8")
     with pytest.raises(InputError, match="mirrorlake.yml exists; .* --force"):
@@ -66,8 +74,12 @@ def test_a_file_is_not_overwritten_unless_told_to(tmp_path: Path) -> None:
 def test_mirrormaker_1_with_its_own_options(tmp_path: Path) -> None:
     files = (SAMPLES / "mm1-consumer.properties", SAMPLES / "mm1-producer.properties")
     for whitelist in ("--whitelist", "--include"):
-        result = run(*files, whitelist, "orders.*", "--num.streams", "4", "--source-alias", "old", "--json")
-        assert json.loads(result.stdout)["topology"]["flows"]["old->target"]["topics"] == ["orders.*"]
+        result = run(
+            *files, whitelist, "orders.*", "--num.streams", "4", "--source-alias", "old", "--json"
+        )
+        assert json.loads(result.stdout)["topology"]["flows"]["old->target"]["topics"] == [
+            "orders.*"
+        ]
 
 
 def test_wrong_files_end_with_one_sentence(tmp_path: Path) -> None:
@@ -75,7 +87,10 @@ def test_wrong_files_end_with_one_sentence(tmp_path: Path) -> None:
         ([tmp_path / "none"], "none cannot be read: No such file or directory"),
         ([tmp_path], "cannot be read: Is a directory"),
         ([SAMPLES / "broken.json"], "broken.json is not valid JSON in line 3"),
-        ([SAMPLES / "source.json", "-o", tmp_path / "no" / "x.yml"], "x.yml cannot be written: No such file"),
+        (
+            [SAMPLES / "source.json", "-o", tmp_path / "no" / "x.yml"],
+            "x.yml cannot be written: No such file",
+        ),
     ):
         with pytest.raises(InputError, match=sentence) as caught:
             run(*arguments)

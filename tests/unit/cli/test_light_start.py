@@ -1,4 +1,5 @@
-"""`--help` imports what parses a command line and nothing of what commands do: it answers in a moment."""
+"""`--help` imports what parses a command line and nothing of what commands do: it answers in a
+moment."""
 
 import subprocess
 import sys
@@ -9,9 +10,23 @@ import typer
 from mirrorlake.cli.main import app
 
 HEAVY = (
-    "alembic", "altair", "confluent_kafka", "deltalake", "duckdb", "mlflow", "numpy", "pandas", "pyarrow", "pydantic",
-    "pyspark", "rich", "sqlalchemy", "sqlglot", "vl_convert", "yaml",
-)  # fmt: skip
+    "alembic",
+    "altair",
+    "confluent_kafka",
+    "deltalake",
+    "duckdb",
+    "mlflow",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "pydantic",
+    "pyspark",
+    "rich",
+    "sqlalchemy",
+    "sqlglot",
+    "vl_convert",
+    "yaml",
+)
 COMMANDS = sorted(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 SCRIPT = f"""
 import sys
@@ -28,7 +43,9 @@ for words in {[[], *([name] for name in COMMANDS)]}:
 
 
 def test_help_imports_nothing_heavy() -> None:
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=120, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("Usage: mirrorlake") == len(COMMANDS) + 1
 

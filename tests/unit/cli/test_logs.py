@@ -1,4 +1,5 @@
-"""The log of a command: one JSON object a line for machines, plain lines for a pipe, and no secret in either."""
+"""The log of a command: one JSON object a line for machines, plain lines for a pipe, and no secret
+in either."""
 
 import json
 import logging
@@ -16,7 +17,9 @@ SECRET = "hunter2"
 
 
 def record(message: str, *args: object, **more: object) -> logging.LogRecord:
-    made = logging.LogRecord("mirrorlake.run.flow_worker", logging.WARNING, __file__, 1, message, args, None)
+    made = logging.LogRecord(
+        "mirrorlake.run.flow_worker", logging.WARNING, __file__, 1, message, args, None
+    )
     vars(made).update(more)
     return made
 
@@ -29,7 +32,9 @@ def document(made: logging.LogRecord) -> dict[str, object]:
 
 
 def test_a_line_of_json_has_time_level_logger_message_and_facts() -> None:
-    found = document(record("flow %s: %s; trying again", "east->west", "no\nanswer", created=0.25, msecs=250.0))
+    found = document(
+        record("flow %s: %s; trying again", "east->west", "no\nanswer", created=0.25, msecs=250.0)
+    )
     assert found == {
         "ts": "1970-01-01T00:00:00.250Z",
         "level": "WARNING",
@@ -42,7 +47,12 @@ def test_a_line_of_json_has_time_level_logger_message_and_facts() -> None:
 def test_facts_come_from_the_line_and_from_its_error() -> None:
     error = TargetRefused("too large", topic="orders", partition=3)
     found = document(record("%s", error, facts={"flow": "a->b", "ts": "mine", "path": Path("x")}))
-    assert (found["topic"], found["partition"], found["flow"], found["path"]) == ("orders", 3, "a->b", "x")
+    assert (found["topic"], found["partition"], found["flow"], found["path"]) == (
+        "orders",
+        3,
+        "a->b",
+        "x",
+    )
     assert found["ts"] != "mine", "what every line has is not overwritten"
 
 
@@ -69,7 +79,11 @@ HIDING = (
 @pytest.mark.parametrize("text", HIDING)
 @pytest.mark.parametrize("formatter", [logs.JsonFormatter(), logs.RedactedFormatter("%(message)s")])
 def test_no_line_holds_a_secret(formatter: logging.Formatter, text: str) -> None:
-    for made in (record(text), record("it said %s", text), record("it", facts={"said": text, "all": [text]})):
+    for made in (
+        record(text),
+        record("it said %s", text),
+        record("it", facts={"said": text, "all": [text]}),
+    ):
         assert SECRET not in formatter.format(made)
 
 
@@ -105,7 +119,13 @@ if sys.argv[1] == "json":
 
 
 def said(form: str) -> list[str]:
-    done = subprocess.run([sys.executable, "-c", SCRIPT, form], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, form],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert done.stdout == ""
     return done.stderr.splitlines()
 

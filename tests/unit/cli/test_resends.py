@@ -40,19 +40,34 @@ def code_of(found: Resent, as_json: bool = False) -> int:
 
 
 def test_a_dry_run(capsys: pytest.CaptureFixture[str]) -> None:
-    row: dict[str, Any] = {"partition": 0, "offset": 7, "timestamp": datetime(2026, 11, 21, tzinfo=timezone.utc)}
+    row: dict[str, Any] = {
+        "partition": 0,
+        "offset": 7,
+        "timestamp": datetime(2026, 11, 21, tzinfo=timezone.utc),
+    }
     examples = Rows([{**row, "key": None, "value": "[red]{"}])
-    found = Resent(TOPICS, None, True, False, False, examples, ["topic orders.replay would be made"])
+    found = Resent(
+        TOPICS, None, True, False, False, examples, ["topic orders.replay would be made"]
+    )
     assert code_of(found) == 0
     said = capsys.readouterr()
-    assert all(text in said.out for text in ("1,200", "[red]{", "2026-11-21 00:00:00")) and "would be made" in said.err
+    assert (
+        all(text in said.out for text in ("1,200", "[red]{", "2026-11-21 00:00:00"))
+        and "would be made" in said.err
+    )
     assert code_of(found, True) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["topics"] == TOPICS and document["examples"][0]["offset"] == 7 and document["dry_run"]
+    assert (
+        document["topics"] == TOPICS
+        and document["examples"][0]["offset"] == 7
+        and document["dry_run"]
+    )
 
 
 def test_what_is_left_exits_with_1(capsys: pytest.CaptureFixture[str]) -> None:
-    left = Resent(TOPICS, "replay:1:east->west", False, True, False, warnings=["the target refused one"])
+    left = Resent(
+        TOPICS, "replay:1:east->west", False, True, False, warnings=["the target refused one"]
+    )
     assert code_of(left) == 1 and "the target refused one" in capsys.readouterr().err
     done = Resent(TOPICS, "replay:1:east->west", False, True, True)
     assert code_of(done) == 0 and "replay:1:east->west is its name" in capsys.readouterr().err

@@ -26,7 +26,13 @@ def test_a_living_line_a_flow() -> None:
     console = plain_console(width=160)
     console.file = shown = io.StringIO()
     console.print(drawn(going()))
-    for part in ("a->b", "12,000 records", "lag 34 records, 2 s", "latency 120 ms (p99 450 ms)", "2 open incidents"):
+    for part in (
+        "a->b",
+        "12,000 records",
+        "lag 34 records, 2 s",
+        "latency 120 ms (p99 450 ms)",
+        "2 open incidents",
+    ):
         assert part in shown.getvalue()
 
 

@@ -1,4 +1,5 @@
-"""Text from outside is shown as it is, in every command that prints some: brackets are no markup, colons no emoji."""
+"""Text from outside is shown as it is, in every command that prints some: brackets are no markup,
+colons no emoji."""
 
 import ast
 import io
@@ -43,7 +44,10 @@ def shared(shown: io.StringIO, tmp_path: Path) -> Context:
     made = Context(tmp_path / "mirrorlake.yml")
     for console in (made.out, made.err):
         console.file, console.width = shown, 4000
-    document = {"clusters": {"a": {"bootstrap_servers": "x"}, "b": {"bootstrap_servers": "y"}}, "lake": {"path": "."}}
+    document = {
+        "clusters": {"a": {"bootstrap_servers": "x"}, "b": {"bootstrap_servers": "y"}},
+        "lake": {"path": "."},
+    }
     topology = Topology.model_validate({**document, "flows": {"a->b": None}})
     lake = made.__dict__["lake"] = mirrorlake.OpenLake(Internals(topology.lake, tmp_path, topology))
     lake.internals.__dict__["connections"] = lake.internals.__dict__["tables"] = SimpleNamespace()
@@ -57,7 +61,11 @@ def of(shared: Context) -> typer.Context:
 def test_plan(shared: Context, shown: io.StringIO) -> None:
     acl = dict.fromkeys(("pattern", "name", "principal", "host", "operation", "permission"), ODD)
     names = ("flow", "policy", "policy_sha256", "delivery", "compression", "provenance", "paused")
-    topic = {**dict.fromkeys(("topic", "target_topic", "note", "reason"), ODD), "partitions": 1, "factor": 1}
+    topic = {
+        **dict.fromkeys(("topic", "target_topic", "note", "reason"), ODD),
+        "partitions": 1,
+        "factor": 1,
+    }
     topic |= {"holder": ODD, "held_records": 1}
     flow = {
         **dict.fromkeys(names, ODD),
@@ -70,14 +78,29 @@ def test_plan(shared: Context, shown: io.StringIO) -> None:
     }
     problem = {"severity": "refuse", "rule": "r", "sentence": ODD, "fix": ODD}
     totals = {**vars(Totals()), "offsets_at_source": None, "conflicts": 1}
-    show_plan(shared.out, {"problems": [problem], "flows": [flow, {**flow, "topics": []}], "totals": totals})
-    assert "waiting: unknown offsets at the source" in shown.getvalue() and "1 conflicts" in shown.getvalue()
+    show_plan(
+        shared.out,
+        {"problems": [problem], "flows": [flow, {**flow, "topics": []}], "totals": totals},
+    )
+    assert (
+        "waiting: unknown offsets at the source" in shown.getvalue()
+        and "1 conflicts" in shown.getvalue()
+    )
     assert shown.getvalue().count(ODD) >= 40
-    assert shown.getvalue().count("[red]") == shown.getvalue().count(ODD), "and nothing of ours is markup"
+    assert shown.getvalue().count("[red]") == shown.getvalue().count(ODD), (
+        "and nothing of ours is markup"
+    )
 
 
 def test_status(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    alert = {"flow": "a->b", "alert": "lag", "topic": ODD, "partition": 0, "value": 2.0, "threshold": 1.0}
+    alert = {
+        "flow": "a->b",
+        "alert": "lag",
+        "topic": ODD,
+        "partition": 0,
+        "value": 2.0,
+        "threshold": 1.0,
+    }
     found = {
         "flows": [{"flow": ODD, "standing": ODD}],
         "topics": [],
@@ -94,7 +117,9 @@ def test_status(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyP
 
 
 def test_sql(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mirrorlake.OpenLake, "rows", lambda *_, **__: Rows(QueryRows([{ODD: ODD}], [ODD])))
+    monkeypatch.setattr(
+        mirrorlake.OpenLake, "rows", lambda *_, **__: Rows(QueryRows([{ODD: ODD}], [ODD]))
+    )
     inspect.sql(of(shared), "SELECT 1", None, as_json=False)
     assert shown.getvalue().count(ODD) == 2
 
@@ -107,15 +132,38 @@ def test_translate(shared: Context, shown: io.StringIO, monkeypatch: pytest.Monk
 
 
 def test_resolve(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    row = {"flow": ODD, "kind": ODD, "topic": ODD, "partition": None, "first_offset": None, "detail": ODD}
+    row = {
+        "flow": ODD,
+        "kind": ODD,
+        "topic": ODD,
+        "partition": None,
+        "first_offset": None,
+        "detail": ODD,
+    }
     monkeypatch.setattr(library, "open_incidents", lambda *_: [{**row, "choices": {"stop": ODD}}])
     resolve.resolve(of(shared), None, None, None, None, None, None, as_json=False)
     assert shown.getvalue().count(ODD) == 5
 
 
 def test_groups_and_moves(shared: Context, shown: io.StringIO) -> None:
-    texts = ("group", "topic", "to_topic", "target_topic", "source_state", "target_state", "detail", "done")
-    numbers = ("partition", "source_position", "source_lag", "translated_position", "target_position", "target_lag")
+    texts = (
+        "group",
+        "topic",
+        "to_topic",
+        "target_topic",
+        "source_state",
+        "target_state",
+        "detail",
+        "done",
+    )
+    numbers = (
+        "partition",
+        "source_position",
+        "source_lag",
+        "translated_position",
+        "target_position",
+        "target_lag",
+    )
     row: dict[str, Any] = {**dict.fromkeys(texts, ODD), **dict.fromkeys(numbers, 1)}
     row.update(position=1, to_position=1, before=1, exact=True, read_again_at_most=0, reason=None)
     found = {
@@ -130,7 +178,11 @@ def test_groups_and_moves(shared: Context, shown: io.StringIO) -> None:
     assert shown.getvalue().count(ODD) == 12
     staged = {"topic": ODD, "partition": 0, "first_offset": 1, "last_offset": 1, "record_count": 1}
     never = {**staged, "sampled_at": ODD}
-    moved = {"groups": [row], "drained": [{"flow": ODD, "complete": True, "records": 1}], "origin_unreachable": ODD}
+    moved = {
+        "groups": [row],
+        "drained": [{"flow": ODD, "complete": True, "records": 1}],
+        "origin_unreachable": ODD,
+    }
     moved.update(warnings=[ODD], left=[ODD], staged_only=[staged], never_staged=[never])
     groups._show_moves(shared, moved)
     assert shown.getvalue().count(ODD) == 12 + 5 + 4 + 3
@@ -183,10 +235,16 @@ def test_nobody_makes_a_console_or_reads_markup_but_one_module() -> None:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
                 name = ast.unparse(node.func)
-                assert name.rpartition(".")[2] not in ("Console", "from_markup", "escape_markup"), path
+                assert name.rpartition(".")[2] not in ("Console", "from_markup", "escape_markup"), (
+                    path
+                )
                 if name == "TextColumn":
-                    assert {"markup": "False"}.items() <= {k.arg: ast.unparse(k.value) for k in node.keywords}.items()
-            assert not (isinstance(node, ast.ImportFrom) and node.module in ("rich", "rich.markup")), path
+                    assert {"markup": "False"}.items() <= {
+                        k.arg: ast.unparse(k.value) for k in node.keywords
+                    }.items()
+            assert not (
+                isinstance(node, ast.ImportFrom) and node.module in ("rich", "rich.markup")
+            ), path
 
 
 def test_progress(shown: io.StringIO) -> None:

@@ -14,8 +14,9 @@ clusters:
   east:
     bootstrap_servers: "broker:9093"
     security:
-      {protocol: SASL_SSL, mechanism: SCRAM-SHA-512, username: mirror, password: hunter-1, ca_file: ca.pem,
-       certificate_file: "-----BEGIN CERTIFICATE-----\\nhunter-2", key_file: "-----BEGIN PRIVATE KEY-----\\nhunter-3",
+      {protocol: SASL_SSL, mechanism: SCRAM-SHA-512, username: mirror, password: hunter-1,
+       ca_file: ca.pem, certificate_file: "-----BEGIN CERTIFICATE-----\\nhunter-2",
+       key_file: "-----BEGIN PRIVATE KEY-----\\nhunter-3",
        key_password: hunter-4}
     producer: {linger.ms: 7}
   west:
@@ -52,17 +53,23 @@ def test_what_explains_a_run_is_left(topology: Topology) -> None:
     assert found["lake"]["path"] == f"s3a://{HIDDEN}@bucket/lake?{HIDDEN}"
 
 
-def test_the_hash_follows_what_is_said_and_not_the_secrets(topology: Topology, tmp_path: Path) -> None:
+def test_the_hash_follows_what_is_said_and_not_the_secrets(
+    topology: Topology, tmp_path: Path
+) -> None:
     def hashed(text: str) -> str:
         (tmp_path / "mirrorlake.yml").write_text(text, encoding="utf-8")
         return topology_hash(load_topology(tmp_path / "mirrorlake.yml"))
 
     assert hashed(TOPOLOGY) == topology_hash(topology)
     assert hashed(TOPOLOGY.replace("hunter-1,", "other,")) == topology_hash(topology)
-    assert hashed(TOPOLOGY.replace("produce_tasks: 3", "produce_tasks: 4")) != topology_hash(topology)
+    assert hashed(TOPOLOGY.replace("produce_tasks: 3", "produce_tasks: 4")) != topology_hash(
+        topology
+    )
 
 
-@pytest.mark.parametrize("text", ["orders.*", "broker-1:9093,broker-2:9093", "/data/lake", "./lake", "main"])
+@pytest.mark.parametrize(
+    "text", ["orders.*", "broker-1:9093,broker-2:9093", "/data/lake", "./lake", "main"]
+)
 def test_plain_texts_stay(text: str) -> None:
     assert without_secrets(text) == text
 

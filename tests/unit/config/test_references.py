@@ -7,7 +7,10 @@ import pytest
 from mirrorlake.config.references import Provider, Unresolved, env_provider, resolve
 from mirrorlake.errors import TopologyError
 
-PROVIDERS: dict[str, Provider] = {"env": env_provider({"USER": "mirror", "EVIL": "${env:USER}"}), "secret": str.upper}
+PROVIDERS: dict[str, Provider] = {
+    "env": env_provider({"USER": "mirror", "EVIL": "${env:USER}"}),
+    "secret": str.upper,
+}
 
 
 def test_every_reference_is_replaced_once() -> None:
@@ -17,7 +20,16 @@ def test_every_reference_is_replaced_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "reference", ["${env:NOBODY}", "${vault:a/b}", "${secret:noscope}", "${env:}", "${}", "${USER}", "${env:a b}"]
+    "reference",
+    [
+        "${env:NOBODY}",
+        "${vault:a/b}",
+        "${secret:noscope}",
+        "${env:}",
+        "${}",
+        "${USER}",
+        "${env:a b}",
+    ],
 )
 def test_an_unknown_reference_is_named(reference: str) -> None:
     with pytest.raises(TopologyError) as caught:

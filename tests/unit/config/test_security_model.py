@@ -35,8 +35,14 @@ def test_without_a_login() -> None:
     ("keys", "sentence"),
     [
         ({"protocol": "SASL_SSL"}, "needs mechanism with protocol SASL_SSL"),
-        ({"protocol": "SASL_SSL", "mechanism": "PLAIN"}, "needs username and password with protocol SASL_SSL"),
-        ({"protocol": "SASL_SSL", "mechanism": "PLAIN", "username": "", "password": "p"}, "needs username with"),
+        (
+            {"protocol": "SASL_SSL", "mechanism": "PLAIN"},
+            "needs username and password with protocol SASL_SSL",
+        ),
+        (
+            {"protocol": "SASL_SSL", "mechanism": "PLAIN", "username": "", "password": "p"},
+            "needs username with",
+        ),
         (
             {"protocol": "SASL_SSL", "mechanism": "OAUTHBEARER", "client_id": "x"},
             "needs token_endpoint and client_secret with",
@@ -46,13 +52,25 @@ def test_without_a_login() -> None:
             "gives username and password, which mechanism OAUTHBEARER would never use",
         ),
         (
-            {"protocol": "SASL_SSL", "mechanism": "PLAIN", **LOGIN, "scope": "s", "extensions": {"a": "b"}},
+            {
+                "protocol": "SASL_SSL",
+                "mechanism": "PLAIN",
+                **LOGIN,
+                "scope": "s",
+                "extensions": {"a": "b"},
+            },
             "gives scope and extensions, which mechanism PLAIN would never use",
         ),
         ({"protocol": "SSL", **TOKEN}, "which protocol SSL would never use"),
-        ({"protocol": "SSL", "mechanism": "PLAIN"}, "gives mechanism, which protocol SSL would never use"),
+        (
+            {"protocol": "SSL", "mechanism": "PLAIN"},
+            "gives mechanism, which protocol SSL would never use",
+        ),
         ({"ca_file": "ca"}, "gives ca_file, which protocol PLAINTEXT would never use"),
-        ({"protocol": "SSL", "certificate_file": "c"}, "needs certificate_file and key_file together"),
+        (
+            {"protocol": "SSL", "certificate_file": "c"},
+            "needs certificate_file and key_file together",
+        ),
     ],
 )
 def test_keys_that_do_not_go_together(keys: dict[str, object], sentence: str) -> None:

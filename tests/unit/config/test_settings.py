@@ -1,4 +1,5 @@
-"""docs/settings.md says what the code does, and every setting of MirrorMaker 2 is here or has a reason."""
+"""docs/settings.md says what the code does, and every setting of MirrorMaker 2 is here or has a
+reason."""
 
 import re
 from pathlib import Path
@@ -17,42 +18,63 @@ from mirrorlake.config.tracking import Tracking
 DOC = (Path(__file__).parents[3] / "docs" / "settings.md").read_text(encoding="utf-8")
 
 MIRRORMAKER = """
-name connector.class tasks.max enabled source.cluster.alias target.cluster.alias replication.policy.class
-replication.policy.separator replication.policy.internal.topic.separator.enabled admin.timeout.ms
-forwarding.admin.class metric.reporters security.protocol ssl.truststore.location sasl.jaas.config key.converter
+name connector.class tasks.max enabled source.cluster.alias target.cluster.alias
+replication.policy.class replication.policy.separator
+replication.policy.internal.topic.separator.enabled admin.timeout.ms forwarding.admin.class
+metric.reporters security.protocol ssl.truststore.location sasl.jaas.config key.converter
 value.converter header.converter transforms predicates errors.tolerance errors.retry.timeout
-errors.retry.delay.max.ms errors.log.enable config.action.reload tasks.max.enforce topics topics.exclude
-topic.filter.class config.property.filter.class config.properties.exclude use.defaults.from consumer.poll.timeout.ms
-refresh.topics.enabled refresh.topics.interval.seconds sync.topic.configs.enabled
-sync.topic.configs.interval.seconds sync.topic.acls.enabled sync.topic.acls.interval.seconds replication.factor
-offset.lag.max offset-syncs.topic.location offset-syncs.topic.replication.factor emit.offset-syncs.enabled
-heartbeats.replication.enabled use.incremental.alter.configs add.source.alias.to.metrics topics.blacklist
-groups.blacklist config.properties.blacklist groups groups.exclude group.filter.class refresh.groups.enabled
+errors.retry.delay.max.ms errors.log.enable config.action.reload tasks.max.enforce topics
+topics.exclude topic.filter.class config.property.filter.class config.properties.exclude
+use.defaults.from consumer.poll.timeout.ms refresh.topics.enabled refresh.topics.interval.seconds
+sync.topic.configs.enabled sync.topic.configs.interval.seconds sync.topic.acls.enabled
+sync.topic.acls.interval.seconds replication.factor offset.lag.max offset-syncs.topic.location
+offset-syncs.topic.replication.factor emit.offset-syncs.enabled heartbeats.replication.enabled
+use.incremental.alter.configs add.source.alias.to.metrics topics.blacklist groups.blacklist
+config.properties.blacklist groups groups.exclude group.filter.class refresh.groups.enabled
 refresh.groups.interval.seconds emit.checkpoints.enabled emit.checkpoints.interval.seconds
 sync.group.offsets.enabled sync.group.offsets.interval.seconds checkpoints.topic.replication.factor
-emit.heartbeats.enabled emit.heartbeats.interval.seconds heartbeats.topic.replication.factor clusters
-config.providers dedicated.mode.enable.internal.rest listeners rest.advertised.host.name
-offset.storage.replication.factor status.storage.replication.factor config.storage.replication.factor
-exactly.once.source.support offset.flush.interval.ms source.consumer.isolation.level
-target.producer.linger.ms producer.override.batch.size topic.filter.plugin.version
+emit.heartbeats.enabled emit.heartbeats.interval.seconds heartbeats.topic.replication.factor
+clusters config.providers dedicated.mode.enable.internal.rest listeners rest.advertised.host.name
+offset.storage.replication.factor status.storage.replication.factor
+config.storage.replication.factor exactly.once.source.support offset.flush.interval.ms
+source.consumer.isolation.level target.producer.linger.ms producer.override.batch.size
+topic.filter.plugin.version
 """
 """What MirrorMaker 2 can be told (docs/mm2.md, "Settings")."""
 
 DEFAULTS = {
-    "tasks_max": "`1`", "replication_factor": "`2`", "refresh_topics_interval_seconds": "`600`",
-    "sync_topic_configs_interval_seconds": "`600`", "sync_topic_acls_interval_seconds": "`600`",
-    "refresh_groups_interval_seconds": "`600`", "emit_checkpoints_interval_seconds": "`60`",
-    "sync_group_offsets_enabled": "`false`", "sync_group_offsets_interval_seconds": "`60`",
-    "checkpoints_topic_replication_factor": "`3`", "heartbeats_topic_replication_factor": "`3`", "enabled": "`false`",
-    "emit_offset_syncs_enabled": "`true`", "offset_syncs_topic_replication_factor": "`3`",
+    "tasks_max": "`1`",
+    "replication_factor": "`2`",
+    "refresh_topics_interval_seconds": "`600`",
+    "sync_topic_configs_interval_seconds": "`600`",
+    "sync_topic_acls_interval_seconds": "`600`",
+    "refresh_groups_interval_seconds": "`600`",
+    "emit_checkpoints_interval_seconds": "`60`",
+    "sync_group_offsets_enabled": "`false`",
+    "sync_group_offsets_interval_seconds": "`60`",
+    "checkpoints_topic_replication_factor": "`3`",
+    "heartbeats_topic_replication_factor": "`3`",
+    "enabled": "`false`",
+    "emit_offset_syncs_enabled": "`true`",
+    "offset_syncs_topic_replication_factor": "`3`",
     "config_properties_exclude": ", ".join(
-        f"`{pattern}`" for pattern in DEFAULT_CONFIG_PROPERTIES_EXCLUDE
+        f"`{pattern}`"
+        for pattern in DEFAULT_CONFIG_PROPERTIES_EXCLUDE
         if not pattern.startswith((r"message\.timestamp\.before", r"message\.timestamp\.after"))
     ),
-}  # fmt: skip
+}
 """MirrorMaker 2's defaults that are not ours (docs/mm2.md, "Settings")."""
-NO_COUNTERPART = {"paused", "provenance", "delivery", "produce_tasks", "policy", "sample_positions_interval_seconds",
-                  "on_refused", "compression", "start"}  # fmt: skip
+NO_COUNTERPART = {
+    "paused",
+    "provenance",
+    "delivery",
+    "produce_tasks",
+    "policy",
+    "sample_positions_interval_seconds",
+    "on_refused",
+    "compression",
+    "start",
+}
 
 
 def table(heading: str) -> dict[str, list[str]]:
@@ -63,7 +85,9 @@ def table(heading: str) -> dict[str, list[str]]:
     for line in lines[start + 2 :]:
         if not line.startswith("|"):
             break
-        name, *cells = (cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1])
+        name, *cells = (
+            cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]
+        )
         assert name.strip("`") not in rows
         rows[name.strip("`")] = cells
     return rows
@@ -112,7 +136,9 @@ def test_the_documented_defaults_of_mirrormaker_are_theirs() -> None:
         ("key of `maintain`", Maintenance),
     ],
 )
-def test_every_key_of_a_cluster_is_documented_with_its_default(heading: str, model: type[BaseModel]) -> None:
+def test_every_key_of_a_cluster_is_documented_with_its_default(
+    heading: str, model: type[BaseModel]
+) -> None:
     assert {name: cells[0] for name, cells in table(heading).items()} == defaults(model)
 
 
@@ -122,7 +148,9 @@ def test_every_block_of_the_file_is_named() -> None:
 
 
 def test_reasons_are_documented() -> None:
-    assert {name: cells[0] for name, cells in table("setting of MirrorMaker 2").items()} == dict(NOT_NEEDED)
+    assert {name: cells[0] for name, cells in table("setting of MirrorMaker 2").items()} == dict(
+        NOT_NEEDED
+    )
     families = table("for example")
     assert families and {name: cells[0] for name, cells in families.items()} == {
         name: reason(name) for name in families
@@ -134,7 +162,9 @@ def test_each_setting_of_mirrormaker_is_here_or_has_a_reason(name: str) -> None:
     assert (normal(name) in Flow.model_fields) is (reason(name) is None)
 
 
-@pytest.mark.parametrize("name", [*Flow.model_fields, "topisc", "produce_task", "sinks", "my_setting"])
+@pytest.mark.parametrize(
+    "name", [*Flow.model_fields, "topisc", "produce_task", "sinks", "my_setting"]
+)
 def test_no_reason_is_given_for_what_is_here_or_nobodys(name: str) -> None:
     assert reason(name) is None
 

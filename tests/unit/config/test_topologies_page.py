@@ -28,7 +28,10 @@ def load(text: str, directory: Path) -> Topology:
 def table(text: str) -> dict[str, tuple[set[str], set[str]]]:
     """By cluster: the topics that it has of its own, and those that it gets."""
     rows = re.findall(r"^\| (\w+) \|(.*)\|(.*)\|$", text.partition("|---|")[2], re.MULTILINE)
-    return {name: (set(re.findall(r"`(.+?)`", own)), set(re.findall(r"`(.+?)`", got))) for name, own, got in rows}
+    return {
+        name: (set(re.findall(r"`(.+?)`", own)), set(re.findall(r"`(.+?)`", got)))
+        for name, own, got in rows
+    }
 
 
 def spread(topology: Topology, own: Mapping[str, set[str]]) -> dict[str, set[str]]:
@@ -48,7 +51,14 @@ def spread(topology: Topology, own: Mapping[str, set[str]]) -> dict[str, set[str
 
 
 def test_there_are_six() -> None:
-    assert list(SECTIONS) == ["Active/passive", "Active/active", "Hub", "Chain", "Three clusters", "Fan-out"]
+    assert list(SECTIONS) == [
+        "Active/passive",
+        "Active/active",
+        "Hub",
+        "Chain",
+        "Three clusters",
+        "Fan-out",
+    ]
 
 
 @pytest.mark.parametrize("title", SECTIONS)
@@ -71,8 +81,15 @@ def test_the_alternatives_in_the_text_are_allowed_too(tmp_path: Path) -> None:
     assert check_flows(both.active_flows(), ids, {"east": ["orders"], "west": ["orders"]}) == []
     hub = load(SECTIONS["Hub"], tmp_path)
     merged = hub.model_copy(
-        update={"flows": {name: flow.model_copy(update={"policy": "identity"}) for name, flow in hub.flows.items()}}
+        update={
+            "flows": {
+                name: flow.model_copy(update={"policy": "identity"})
+                for name, flow in hub.flows.items()
+            }
+        }
     )
     ids = {name: f"id-{name}" for name in hub.clusters}
-    notes = check_flows(merged.active_flows(), ids, dict.fromkeys(("north", "south", "east"), ["orders"]))
+    notes = check_flows(
+        merged.active_flows(), ids, dict.fromkeys(("north", "south", "east"), ["orders"])
+    )
     assert {(note.rule, note.severity) for note in notes} == {("fan-in", "note")}

@@ -1,4 +1,5 @@
-"""The topology file: what it means, and that whatever is wrong with it is one sentence with file and key."""
+"""The topology file: what it means, and that whatever is wrong with it is one sentence with file
+and key."""
 
 from pathlib import Path
 
@@ -14,7 +15,9 @@ clusters:
   east: {bootstrap_servers: "127.0.0.1:19092"}
   west:
     bootstrap_servers: ["broker-1:9093", "broker-2:9093"]
-    security: {protocol: SASL_SSL, mechanism: PLAIN, username: mirror, password: "${secret:kafka/west}", ca_file: w.pem}
+    security:
+      {protocol: SASL_SSL, mechanism: PLAIN, username: mirror, password: "${secret:kafka/west}",
+       ca_file: w.pem}
     landing: {files_per_batch: 3}
 lake: {path: ./lake}
 defaults: {topics: "a, b|c", produce_tasks: 4}
@@ -56,27 +59,42 @@ def test_a_whole_file(tmp_path: Path) -> None:
 def test_defaults_lie_beneath_every_flow(tmp_path: Path) -> None:
     topology = load(tmp_path, FULL)
     east, west = topology.flow("east->west"), topology.flow("west->east")
-    assert (east.source, east.target, east.settings.topics) == ("east", "west", ("orders.*", "x{1,2}"))
+    assert (east.source, east.target, east.settings.topics) == (
+        "east",
+        "west",
+        ("orders.*", "x{1,2}"),
+    )
     assert (west.settings.topics, west.settings.produce_tasks) == (("a", "b|c"), 4)
     assert east.settings.produce_tasks == 4
-    assert (east.settings.refresh_topics_interval_seconds, east.settings.delivery) == (10, "exactly_once")
+    assert (east.settings.refresh_topics_interval_seconds, east.settings.delivery) == (
+        10,
+        "exactly_once",
+    )
     assert east.settings.replication_factor is None
 
 
 def test_a_flow_and_defaults_may_be_empty(tmp_path: Path) -> None:
-    text = FULL.replace("defaults: {topics", "defaults:\n#").replace("west->east: {enabled: false}", "west->east:")
+    text = FULL.replace("defaults: {topics", "defaults:\n#").replace(
+        "west->east: {enabled: false}", "west->east:"
+    )
     topology = load(tmp_path, text)
     assert topology.flow("west->east").settings.topics == (".*",)
-    assert topology.flow("west->east").settings.topics_exclude == (r"mm2.*\.internal", r".*\.replica", "__.*")
+    assert topology.flow("west->east").settings.topics_exclude == (
+        r"mm2.*\.internal",
+        r".*\.replica",
+        "__.*",
+    )
 
 
 def test_flows_by_name_and_by_source(tmp_path: Path) -> None:
     topology = load(tmp_path, FULL)
     assert [flow.name for flow in topology.active_flows()] == ["east->west"]
-    assert [flow.name for flow in topology.active_flows(["east->west", "east->west"])] == ["east->west"]
-    assert {alias: [flow.name for flow in flows] for alias, flows in topology.sources().items()} == {
-        "east": ["east->west"]
-    }
+    assert [flow.name for flow in topology.active_flows(["east->west", "east->west"])] == [
+        "east->west"
+    ]
+    assert {
+        alias: [flow.name for flow in flows] for alias, flows in topology.sources().items()
+    } == {"east": ["east->west"]}
     with pytest.raises(TopologyError, match=r"no flow esat->west; did you mean east->west\?"):
         topology.active_flows(["esat->west"])
     with pytest.raises(TopologyError, match="west->east is disabled"):
@@ -99,9 +117,16 @@ def test_only_relative_paths_are_resolved(tmp_path: Path, path: str) -> None:
 
 
 def test_a_lake_in_unity_catalog(tmp_path: Path) -> None:
-    text = FULL.replace("{path: ./lake}", "{catalog: main, schema: replication, checkpoints: /Volumes/x}")
+    text = FULL.replace(
+        "{path: ./lake}", "{catalog: main, schema: replication, checkpoints: /Volumes/x}"
+    )
     lake = load(tmp_path, text).lake
-    assert (lake.path, lake.catalog, lake.schema_name, lake.checkpoints) == (None, "main", "replication", "/Volumes/x")
+    assert (lake.path, lake.catalog, lake.schema_name, lake.checkpoints) == (
+        None,
+        "main",
+        "replication",
+        "/Volumes/x",
+    )
 
 
 LAKE, EAST, FLOW = "{path: ./lake}", '"127.0.0.1:19092"}', "enabled: false"
@@ -126,16 +151,23 @@ LAKE, EAST, FLOW = "{path: ./lake}", '"127.0.0.1:19092"}', "enabled: false"
         ),
         ("ca_file", "cafile", "unknown key clusters.west.security.cafile; did you mean ca_file?"),
         ("files_per_batch", "files", "unknown key clusters.west.landing.files; "),
-        ("files_per_batch", "tasks_max", "unknown key clusters.west.landing.tasks_max; known are files_per_batch,"),
+        (
+            "files_per_batch",
+            "tasks_max",
+            "unknown key clusters.west.landing.tasks_max; known are files_per_batch,",
+        ),
         ("flows:", "directory: x\nflows:", "unknown key directory; "),
         (
             FLOW,
             "zzzz: 1",
-            "unknown key flows.west->east.zzzz; known are checkpoints_topic_replication_factor, compression",
+            "unknown key flows.west->east.zzzz; known are checkpoints_topic_replication_factor, "
+            "compression",
         ),
     ],
 )
-def test_an_unknown_key_names_the_nearest(tmp_path: Path, old: str, new: str, sentence: str) -> None:
+def test_an_unknown_key_names_the_nearest(
+    tmp_path: Path, old: str, new: str, sentence: str
+) -> None:
     assert sentence in refuse(tmp_path, FULL.replace(old, new, 1)).message
 
 
@@ -144,10 +176,15 @@ def test_an_unknown_key_names_the_nearest(tmp_path: Path, old: str, new: str, se
     [
         ("sync.topic.acls.enabled", "unknown key {key}; did you mean sync_topic_acls_enabled?"),
         ("use-defaults-from", "unknown key {key}; did you mean use_defaults_from?"),
-        ("tasks_max", "{key} is a setting of MirrorMaker 2 that mirrorlake does not need: write produce_tasks"),
+        (
+            "tasks_max",
+            "{key} is a setting of MirrorMaker 2 that mirrorlake does not need: write "
+            "produce_tasks",
+        ),
         (
             "offset.lag.max",
-            "{key} is a setting of MirrorMaker 2 that mirrorlake does not need: the offset map is exact",
+            "{key} is a setting of MirrorMaker 2 that mirrorlake does not need: the offset map is "
+            "exact",
         ),
         (
             "offset_syncs_source_producer_linger_ms",
@@ -178,7 +215,10 @@ def test_settings_in_mirrormakers_spelling_name_ours(tmp_path: Path, setting: st
 
 def test_internal_topics_keep_the_dot_if_told_to(tmp_path: Path) -> None:
     def selects(settings: str, topic: str) -> bool:
-        topology = load(tmp_path, FULL.replace(FLOW, f"topics: ['.*'], replication_policy_separator: _{settings}"))
+        topology = load(
+            tmp_path,
+            FULL.replace(FLOW, f"topics: ['.*'], replication_policy_separator: _{settings}"),
+        )
         return topology.flow("west->east").selection.selects(topic)
 
     assert selects("", "x.checkpoints.internal") and not selects("", "x_checkpoints_internal")
@@ -214,56 +254,152 @@ def test_policies_that_can_be_written(tmp_path: Path, policy: str) -> None:
         (FLOW, 'enabled: "no"', "flows.west->east.enabled must be true or false, not a text"),
         (FLOW, "topics: 7", "flows.west->east.topics must be a list of texts, not a whole number"),
         (FLOW, "topics: [7]", "flows.west->east.topics must be a list of texts"),
-        (FLOW, "produce_tasks: true", "flows.west->east.produce_tasks must be a whole number, not true or false"),
+        (
+            FLOW,
+            "produce_tasks: true",
+            "flows.west->east.produce_tasks must be a whole number, not true or false",
+        ),
         (FLOW, "produce_tasks: 0", "flows.west->east.produce_tasks must be at least 1"),
-        (FLOW, "replication_factor: 40000", "flows.west->east.replication_factor must be at most 32767"),
-        (FLOW, "policy: dfault", "flows.west->east.policy must be default, identity or package.module:Class"),
-        (FLOW, "policy: my.module", "flows.west->east.policy must be default, identity or package.module:Class"),
-        (FLOW, "policy: 'my..x:P'", "flows.west->east.policy must be default, identity or package.module:Class"),
-        (FLOW, "policy: 'a:B\\n'", "flows.west->east.policy must be default, identity or package.module:Class"),
+        (
+            FLOW,
+            "replication_factor: 40000",
+            "flows.west->east.replication_factor must be at most 32767",
+        ),
+        (
+            FLOW,
+            "policy: dfault",
+            "flows.west->east.policy must be default, identity or package.module:Class",
+        ),
+        (
+            FLOW,
+            "policy: my.module",
+            "flows.west->east.policy must be default, identity or package.module:Class",
+        ),
+        (
+            FLOW,
+            "policy: 'my..x:P'",
+            "flows.west->east.policy must be default, identity or package.module:Class",
+        ),
+        (
+            FLOW,
+            "policy: 'a:B\\n'",
+            "flows.west->east.policy must be default, identity or package.module:Class",
+        ),
         (FLOW, "policy: 7", "flows.west->east.policy must be a text, not a whole number"),
-        (FLOW, "replication_policy_separator: ''", "flows.west->east.replication_policy_separator must be 1 to 16"),
-        (FLOW, "replication_policy_separator: ' '", "flows.west->east.replication_policy_separator must be 1 to 16"),
+        (
+            FLOW,
+            "replication_policy_separator: ''",
+            "flows.west->east.replication_policy_separator must be 1 to 16",
+        ),
+        (
+            FLOW,
+            "replication_policy_separator: ' '",
+            "flows.west->east.replication_policy_separator must be 1 to 16",
+        ),
         (FLOW, "paused: 7", "flows.west->east.paused must be true, false or a list of patterns"),
         (FLOW, "paused: [7]", "flows.west->east.paused must be true, false or a list of patterns"),
         (FLOW, "paused: ['(']", "flows.west->east.paused holds the invalid regular expression '('"),
-        ("produce_tasks: 4", "paused: 0.5", "defaults.paused must be true, false or a list of patterns"),
-        (FLOW, "provenance: header", "flows.west->east.provenance must be 'none', 'headers' or 'strip'"),
-        (FLOW, "use_defaults_from: both", "flows.west->east.use_defaults_from must be 'source' or 'target'"),
-        (FLOW, "refresh_groups_interval_seconds: 0", "refresh_groups_interval_seconds must be at least 1"),
-        (FLOW, "emit_heartbeats_interval_seconds: 700000", "interval_seconds must be at most 604800"),
-        ("produce_tasks: 4", "produce_tasks: x", "defaults.produce_tasks must be a whole number, not a text"),
+        (
+            "produce_tasks: 4",
+            "paused: 0.5",
+            "defaults.paused must be true, false or a list of patterns",
+        ),
+        (
+            FLOW,
+            "provenance: header",
+            "flows.west->east.provenance must be 'none', 'headers' or 'strip'",
+        ),
+        (
+            FLOW,
+            "use_defaults_from: both",
+            "flows.west->east.use_defaults_from must be 'source' or 'target'",
+        ),
+        (
+            FLOW,
+            "refresh_groups_interval_seconds: 0",
+            "refresh_groups_interval_seconds must be at least 1",
+        ),
+        (
+            FLOW,
+            "emit_heartbeats_interval_seconds: 700000",
+            "interval_seconds must be at most 604800",
+        ),
+        (
+            "produce_tasks: 4",
+            "produce_tasks: x",
+            "defaults.produce_tasks must be a whole number, not a text",
+        ),
         (EAST, '"b:1", landing: 5}', "clusters.east.landing must be a mapping, not a whole number"),
-        (EAST, '"b:1", admin: {x.y: 0.5}}', "clusters.east.admin.x.y must be a string, a whole number, true or false"),
+        (
+            EAST,
+            '"b:1", admin: {x.y: 0.5}}',
+            "clusters.east.admin.x.y must be a string, a whole number, true or false",
+        ),
         (EAST, '""}', "clusters.east.bootstrap_servers is empty"),
         ('bootstrap_servers: "127.0.0.1:19092"', "", "clusters.east.bootstrap_servers is missing"),
-        ("mechanism: PLAIN", "mechanism: hunter2", "clusters.west.security.mechanism must be 'PLAIN', 'SCRAM"),
-        ("username: mirror, password", "password", "clusters.west.security needs username with protocol SASL_SSL"),
-        ('"${secret:kafka/west}"', "[hunter2]", "clusters.west.security.password must be a text, not a list"),
+        (
+            "mechanism: PLAIN",
+            "mechanism: hunter2",
+            "clusters.west.security.mechanism must be 'PLAIN', 'SCRAM",
+        ),
+        (
+            "username: mirror, password",
+            "password",
+            "clusters.west.security needs username with protocol SASL_SSL",
+        ),
+        (
+            '"${secret:kafka/west}"',
+            "[hunter2]",
+            "clusters.west.security.password must be a text, not a list",
+        ),
         (
             "SASL_SSL",
             "SASL_PLAINTEXT",
             "clusters.west.security gives ca_file, which protocol SASL_PLAINTEXT would never",
         ),
-        ("SASL_SSL", "SSL", "clusters.west.security gives mechanism and username and password, which protocol SSL"),
-        ("ca_file: w.pem", "key_file: k", "clusters.west.security needs certificate_file and key_file together"),
+        (
+            "SASL_SSL",
+            "SSL",
+            "clusters.west.security gives mechanism and username and password, which protocol SSL",
+        ),
+        (
+            "ca_file: w.pem",
+            "key_file: k",
+            "clusters.west.security needs certificate_file and key_file together",
+        ),
         (LAKE, "{}", "lake needs either path, or catalog and schema"),
         (LAKE, "{path: x, catalog: y}", "lake needs either path, or catalog and schema"),
         (LAKE, "{path: x, catalog: y, schema: z}", "lake needs either path, or catalog and schema"),
         (LAKE, "{catalog: y}", "lake needs either path, or catalog and schema"),
         (f"lake: {LAKE}\n", "", "lake is missing"),
-        ("orders.*", "orders.(*", "flows.east->west.topics holds the invalid regular expression 'orders.(*'"),
-        (".*-tmp", "(?i)x", "flows.east->west.topics_exclude holds the invalid regular expression '(?i)x'"),
+        (
+            "orders.*",
+            "orders.(*",
+            "flows.east->west.topics holds the invalid regular expression 'orders.(*'",
+        ),
+        (
+            ".*-tmp",
+            "(?i)x",
+            "flows.east->west.topics_exclude holds the invalid regular expression '(?i)x'",
+        ),
         ("  east->west", "  east-west", "flows.east-west is not a flow name; write source->target"),
-        ("  east->west", "  esat->west", "flows.esat->west names the unknown cluster esat; did you mean east?"),
-        ("  east->west", "  east->wset", "flows.east->wset names the unknown cluster wset; did you mean west?"),
+        (
+            "  east->west",
+            "  esat->west",
+            "flows.esat->west names the unknown cluster esat; did you mean east?",
+        ),
+        (
+            "  east->west",
+            "  east->wset",
+            "flows.east->wset names the unknown cluster wset; did you mean west?",
+        ),
         ("  east->west", "  east->east", "flows.east->east has the same cluster on both ends"),
-        ("  east->west", "  west->east", "in line 11: key west->east is given twice"),
+        ("  east->west", "  west->east", "in line 13: key west->east is given twice"),
         ("flows:", "flows: {}\ndefaults:", "is given twice"),
         ("  east:", "  a b:", "clusters.a b is not an alias that a topic name can hold"),
         ("  east:", "  us.east:", "clusters.us.east holds the separator '.' of flow"),
         ("  east:", '  "east ":', "clusters.'east ' is no alias"),
-        ("lake: {", "lake: [", "is not valid YAML in line 7"),
+        ("lake: {", "lake: [", "is not valid YAML in line 9"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(tmp_path: Path, old: str, new: str, sentence: str) -> None:
@@ -291,12 +427,18 @@ flows: {A->B: {FLOW}, C->A: {enabled: false}}
         (
             "a b",
             "west",
-            "policy: identity, heartbeats_replication_enabled: false, emit_checkpoints_enabled: false",
+            "policy: identity, heartbeats_replication_enabled: false, emit_checkpoints_enabled: "
+            "false",
             None,
         ),
         ("a b", "west", "policy: identity", "not an alias that a topic name can hold"),
         ("us-east", "west", "replication_policy_separator: '-'", "holds the separator '-'"),
-        ("us-east", "us", "policy: identity, replication_policy_separator: '-'", "begins with another alias"),
+        (
+            "us-east",
+            "us",
+            "policy: identity, replication_policy_separator: '-'",
+            "begins with another alias",
+        ),
     ],
 )
 def test_an_alias_is_taken_where_nothing_is_ambiguous(
@@ -310,7 +452,9 @@ def test_an_alias_is_taken_where_nothing_is_ambiguous(
     path.write_text(text, encoding="utf-8")
     found = load_topology(path).flow(f"{first}->{second}")
     name = default_names(found.policy).remote_topic(first, "heartbeats")
-    assert is_heartbeats(found.policy, name) and (default_names(found.policy).source_of(name) == first)
+    assert is_heartbeats(found.policy, name) and (
+        default_names(found.policy).source_of(name) == first
+    )
 
 
 @pytest.mark.parametrize(
@@ -330,7 +474,9 @@ def test_files_without_content(tmp_path: Path, text: str, sentence: str) -> None
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(TopologyError, match=r"there is no topology file .*none\.yml; .*mirrorlake local up.* -c"):
+    with pytest.raises(
+        TopologyError, match=r"there is no topology file .*none\.yml; .*mirrorlake local up.* -c"
+    ):
         load_topology(tmp_path / "none.yml")
     with pytest.raises(TopologyError, match="cannot be read: Is a directory"):
         load_topology(tmp_path)
@@ -340,5 +486,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_no_secret_shows_in_an_error(tmp_path: Path) -> None:
-    for old, new in (("SASL_SSL", "hunter2"), ("w.pem}", "w.pem, hunter: hunter2}"), ("w.pem}", "w.pem, key_file: k}")):
+    for old, new in (
+        ("SASL_SSL", "hunter2"),
+        ("w.pem}", "w.pem, hunter: hunter2}"),
+        ("w.pem}", "w.pem, key_file: k}"),
+    ):
         refuse(tmp_path, FULL.replace("${secret:kafka/west}", "hunter2").replace(old, new, 1))

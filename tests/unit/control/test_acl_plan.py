@@ -23,7 +23,10 @@ def default(names: dict[str, str], upstream: dict[str, str] | None = None) -> Mi
 def identity(names: dict[str, str], *strange: str) -> Mirrors:
     """Mirrors that keep their names, beside topics of the target's own."""
     return Mirrors(
-        names, {}, lambda prefix: prefix or None, lambda prefix: not any(name.startswith(prefix) for name in strange)
+        names,
+        {},
+        lambda prefix: prefix or None,
+        lambda prefix: not any(name.startswith(prefix) for name in strange),
     )
 
 
@@ -32,13 +35,22 @@ def implied_acls(source: set[Acl], mirrors: Mirrors | dict[str, str]) -> set[Acl
 
 
 def plan(
-    source: set[Acl], target: set[Acl], owned: set[Acl], names: dict[str, str], upstream: dict[str, str] | None = None
+    source: set[Acl],
+    target: set[Acl],
+    owned: set[Acl],
+    names: dict[str, str],
+    upstream: dict[str, str] | None = None,
 ) -> list[AclChange]:
-    return plan_acls(source, target, dict.fromkeys(owned, "p"), default(names, upstream), "p").changes
+    return plan_acls(
+        source, target, dict.fromkeys(owned, "p"), default(names, upstream), "p"
+    ).changes
 
 
 def test_literal_acls_are_renamed_and_carried_over_word_for_word() -> None:
-    source = {acl("orders", "DESCRIBE", principal="User:CN=ann,O=x", host="10.0.0.1"), acl("orders", "ALTER_CONFIGS")}
+    source = {
+        acl("orders", "DESCRIBE", principal="User:CN=ann,O=x", host="10.0.0.1"),
+        acl("orders", "ALTER_CONFIGS"),
+    }
     assert implied_acls(source, NAMES) == {
         acl("east.orders", "DESCRIBE", principal="User:CN=ann,O=x", host="10.0.0.1"),
         acl("east.orders", "ALTER_CONFIGS"),
@@ -53,7 +65,9 @@ def test_nobody_may_write_to_a_mirror_by_an_acl_of_the_source() -> None:
 
 def test_denials_are_kept_whole() -> None:
     denied = {acl("orders", operation, "DENY") for operation in ("WRITE", "ALL", "READ")}
-    assert implied_acls(denied, NAMES) == {acl("east.orders", op, "DENY") for op in ("WRITE", "ALL", "READ")}
+    assert implied_acls(denied, NAMES) == {
+        acl("east.orders", op, "DENY") for op in ("WRITE", "ALL", "READ")
+    }
 
 
 def test_a_prefix_stays_a_prefix_where_the_policy_keeps_prefixes() -> None:
@@ -67,20 +81,29 @@ def test_a_prefix_stays_a_prefix_where_the_policy_keeps_prefixes() -> None:
 def test_the_wildcard_is_the_prefix_of_all_mirrors_and_never_all_of_the_target() -> None:
     assert implied_acls({acl("*")}, default(NAMES)) == {acl("east.", pattern="PREFIXED")}
     assert implied_acls({acl("*")}, identity({"a": "a"})) == {acl("a")}
-    assert implied_acls({acl("*", pattern="PREFIXED")}, default(NAMES)) == set()  # names that begin with a star
+    assert (
+        implied_acls({acl("*", pattern="PREFIXED")}, default(NAMES)) == set()
+    )  # names that begin with a star
 
 
 def test_fifty_prefixes_over_ten_thousand_topics_are_fifty_acls() -> None:
     names = {f"orders-{number}": f"east.orders-{number}" for number in range(10_000)}
-    source = {acl("orders-", pattern="PREFIXED", principal=f"User:{number}") for number in range(50)}
+    source = {
+        acl("orders-", pattern="PREFIXED", principal=f"User:{number}") for number in range(50)
+    }
     assert len(plan(source, set(), set(), names)) == 50
     assert plan(source, implied_acls(source, default(names)), set(), names) == []
 
 
 def test_a_prefix_is_written_out_where_others_lie_below_or_the_policy_does_not_keep_it() -> None:
     prefixed = {acl("orders", pattern="PREFIXED")}
-    assert implied_acls(prefixed, identity({"orders": "orders"}, "orders-of-the-west")) == {acl("orders")}
-    assert implied_acls(prefixed, {"orders": "a", "orders-eu": "b", "pay": "c"}) == {acl("a"), acl("b")}
+    assert implied_acls(prefixed, identity({"orders": "orders"}, "orders-of-the-west")) == {
+        acl("orders")
+    }
+    assert implied_acls(prefixed, {"orders": "a", "orders-eu": "b", "pay": "c"}) == {
+        acl("a"),
+        acl("b"),
+    }
 
 
 def test_a_topic_that_is_named_otherwise_gets_its_own_acl_beside_the_prefix() -> None:
@@ -95,7 +118,9 @@ def test_what_is_written_out_ends_at_a_limit_and_takes_nothing_away() -> None:
     names = {f"o{number}": f"x{number}" for number in range(5)}
     first, second = (acl("o", pattern="PREFIXED", principal=f"User:{who}") for who in "ab")
     found = plan_acls({first, second}, set(), {}, Mirrors(names), "p", limit=9)
-    assert {change.acl for change in found.changes} == {acl(name, principal="User:a") for name in names.values()}
+    assert {change.acl for change in found.changes} == {
+        acl(name, principal="User:a") for name in names.values()
+    }
     assert found.withheld == (second,)
     had = {acl(name, principal="User:b"): "p" for name in names.values()}
     found = plan_acls({first, second}, had.keys(), had, Mirrors(names), "p", limit=4)
@@ -105,41 +130,66 @@ def test_what_is_written_out_ends_at_a_limit_and_takes_nothing_away() -> None:
     for permission, changes in (("ALLOW", ["delete"]), ("DENY", [])):
         asked, made = replace(first, permission=permission), replace(wide, permission=permission)
         found = plan_acls({asked}, {made}, {made: "p"}, identity(same, "other"), "p", limit=4)
-        assert ([change.action for change in found.changes], found.withheld) == (changes, (asked,)), "never wider"
+        assert ([change.action for change in found.changes], found.withheld) == (
+            changes,
+            (asked,),
+        ), "never wider"
 
 
 def test_a_prefix_is_taken_back_when_a_topic_of_the_targets_own_comes_below_it() -> None:
     """At once, even where what takes its place cannot be made."""
     source, wide = {acl("*")}, acl("east.", pattern="PREFIXED")
-    mirrors = Mirrors(NAMES, {}, lambda prefix: f"east.{prefix}", lambda prefix: not "east.private".startswith(prefix))
+    mirrors = Mirrors(
+        NAMES,
+        {},
+        lambda prefix: f"east.{prefix}",
+        lambda prefix: not "east.private".startswith(prefix),
+    )
     assert implied_acls(source, mirrors) == {acl(name) for name in NAMES.values()}
     found = plan_acls(source, {wide}, {wide: "p"}, mirrors, "p")
     wanted = {change.acl for change in found.changes if change.action == "create"}
-    assert wanted == {acl(name) for name in NAMES.values()} and found.changes[-1] == AclChange("delete", wide)
+    assert wanted == {acl(name) for name in NAMES.values()} and found.changes[-1] == AclChange(
+        "delete", wide
+    )
     assert removals(found.changes, wanted, mirrors.closed) == [wide]
     assert removals(found.changes, wanted) == []
 
 
 def test_nothing_is_allowed_where_a_denial_cannot_be_written_out() -> None:
     names = {f"o{number}": f"x{number}" for number in range(5)}
-    source = {acl("o", pattern="PREFIXED", permission="DENY"), acl("o1"), acl("o2", permission="DENY")}
+    source = {
+        acl("o", pattern="PREFIXED", permission="DENY"),
+        acl("o1"),
+        acl("o2", permission="DENY"),
+    }
     found = plan_acls(source, set(), {}, Mirrors(names), "p", limit=4)
     assert [change.acl for change in found.changes] == [acl("x2", permission="DENY")]
 
 
 def test_what_was_written_out_by_an_earlier_version_gives_way_to_the_prefix() -> None:
-    source, literals = {acl("orders", pattern="PREFIXED")}, {acl("east.orders"), acl("east.orders-gone")}
+    source, literals = (
+        {acl("orders", pattern="PREFIXED")},
+        {acl("east.orders"), acl("east.orders-gone")},
+    )
     mirrors = default(NAMES, {"orders-gone": "east.orders-gone"})
     found = plan_acls(source, literals, dict.fromkeys(literals), mirrors, "p")
     wide = acl("east.orders", pattern="PREFIXED")
-    assert found.changes == [AclChange("create", wide), *(AclChange("delete", each) for each in sorted(literals))]
+    assert found.changes == [
+        AclChange("create", wide),
+        *(AclChange("delete", each) for each in sorted(literals)),
+    ]
     assert removals(found.changes, {wide}) == [], "not before the prefix could be made"
     assert removals(found.changes, set()) == sorted(literals)
 
 
 def test_no_right_goes_with_another_policy() -> None:
-    """`default` edited to `identity`: who reads the mirrors of before goes on, and it is said which they are."""
-    before = {acl("east.orders"): "default", acl("east.", pattern="PREFIXED"): "default", acl("x.orders"): None}
+    """`default` edited to `identity`: who reads the mirrors of before goes on, and it is said which
+    they are."""
+    before = {
+        acl("east.orders"): "default",
+        acl("east.", pattern="PREFIXED"): "default",
+        acl("x.orders"): None,
+    }
     target = {*before, acl("by-hand")}
     found = plan_acls({acl("orders")}, target, before, identity({"orders": "orders"}), "identity")
     assert found.changes == [AclChange("create", acl("orders"))]
@@ -151,24 +201,32 @@ def test_no_right_goes_with_another_policy() -> None:
 
 def test_only_the_difference_is_made() -> None:
     source = {acl("orders"), acl("pay")}
-    assert plan(source, {acl("east.pay")}, set(), NAMES) == [AclChange("create", acl("east.orders"))]
+    assert plan(source, {acl("east.pay")}, set(), NAMES) == [
+        AclChange("create", acl("east.orders"))
+    ]
     assert plan(source, {acl("east.pay"), acl("east.orders")}, set(), NAMES) == []
 
 
 def test_only_our_own_are_taken_away() -> None:
     target = {acl("east.orders"), acl("east.pay"), acl("east.pay", principal="User:hand")}
-    assert plan(set(), target, {acl("east.orders")}, NAMES) == [AclChange("delete", acl("east.orders"))]
+    assert plan(set(), target, {acl("east.orders")}, NAMES) == [
+        AclChange("delete", acl("east.orders"))
+    ]
 
 
 def test_what_others_took_away_is_forgotten() -> None:
-    assert plan(set(), set(), {acl("east.orders")}, NAMES) == [AclChange("forget", acl("east.orders"))]
+    assert plan(set(), set(), {acl("east.orders")}, NAMES) == [
+        AclChange("forget", acl("east.orders"))
+    ]
 
 
 def test_rights_on_the_mirror_of_a_topic_that_is_gone_follow_the_source_acls_still() -> None:
     ours = {acl("east.gone"), acl("east.gone", principal="User:bob")}
     source = {acl("go", pattern="PREFIXED"), acl("go", "DESCRIBE", pattern="PREFIXED")}
     found = plan(source, ours, ours, NAMES, {"gone": "east.gone"})
-    assert found == [AclChange("delete", acl("east.gone", principal="User:bob"))]  # and nothing new is made there
+    assert found == [
+        AclChange("delete", acl("east.gone", principal="User:bob"))
+    ]  # and nothing new is made there
 
 
 def test_an_owned_acl_of_which_nobody_knows_the_topic_stays() -> None:
@@ -195,7 +253,12 @@ def test_what_was_begun_is_ours_until_the_cluster_refused_it() -> None:
     change = AclChange("create", acl("east.orders"))
     assert owned_acls([change.begun("identity")]) == {acl("east.orders"): "identity"}
     assert owned_acls([change.begun("identity"), change.row("no right")]) == {}
-    again = [change.begun("identity"), change.row("no right"), change.begun("default"), change.row(None, "default")]
+    again = [
+        change.begun("identity"),
+        change.row("no right"),
+        change.begun("default"),
+        change.row(None, "default"),
+    ]
     assert owned_acls(again) == {acl("east.orders"): "default"}
 
 
@@ -239,27 +302,46 @@ def apply(changes: list[AclChange], target: frozenset[Acl]) -> frozenset[Acl]:
 ways = st.sampled_from(["default", "own", "identity"])
 
 
-def mirrors_of(way: str, topics: Iterable[str], upstream: Iterable[str] = (), strange: str = "abx") -> Mirrors:
+def mirrors_of(
+    way: str, topics: Iterable[str], upstream: Iterable[str] = (), strange: str = "abx"
+) -> Mirrors:
     """Mirrors by one of three policies; a topic of the target's own lies below some prefixes."""
     name = {"default": "east.{}", "identity": "{}", "own": "{}-east"}[way].format
-    names, earlier = {topic: name(topic) for topic in topics}, {topic: name(topic) for topic in upstream}
+    names, earlier = (
+        {topic: name(topic) for topic in topics},
+        {topic: name(topic) for topic in upstream},
+    )
     if way == "identity":
-        return Mirrors(names, earlier, lambda prefix: prefix or None, lambda prefix: not strange.startswith(prefix))
+        return Mirrors(
+            names,
+            earlier,
+            lambda prefix: prefix or None,
+            lambda prefix: not strange.startswith(prefix),
+        )
     if way == "default":
         own = f"east.{strange}"
-        return Mirrors(names, earlier, lambda prefix: f"east.{prefix}", lambda prefix: not own.startswith(prefix))
+        return Mirrors(
+            names,
+            earlier,
+            lambda prefix: f"east.{prefix}",
+            lambda prefix: not own.startswith(prefix),
+        )
     return Mirrors(names, earlier)
 
 
 @given(acl_sets, topic_sets, ways)
-def test_a_mirror_never_grants_more_than_its_source(source: frozenset[Acl], topics: set[str], way: str) -> None:
+def test_a_mirror_never_grants_more_than_its_source(
+    source: frozenset[Acl], topics: set[str], way: str
+) -> None:
     mirrors = mirrors_of(way, topics)
     made = apply(plan_acls(source, frozenset(), {}, mirrors).changes, frozenset())
     for principal in ("User:ann", "User:bob", "User:eve"):
         for host in ("h", "i"):
             for operation in OPERATIONS:
                 own = "east.abx" if way == "default" else "abx"
-                assert not allows(made, own, principal, host, operation) or way == "own", "of the target's own"
+                assert not allows(made, own, principal, host, operation) or way == "own", (
+                    "of the target's own"
+                )
                 for topic, name in mirrors.names.items():
                     there = allows(source, topic, principal, host, operation)
                     here = allows(made, name, principal, host, operation)
@@ -269,14 +351,17 @@ def test_a_mirror_never_grants_more_than_its_source(source: frozenset[Acl], topi
                         assert here == there or (operation == "DESCRIBE" and not reads)
 
 
-rounds_of = st.lists(st.tuples(acl_sets, topic_sets, st.sampled_from(["abx", "none"])), min_size=1, max_size=4)
+rounds_of = st.lists(
+    st.tuples(acl_sets, topic_sets, st.sampled_from(["abx", "none"])), min_size=1, max_size=4
+)
 
 
 @given(rounds_of, acl_sets, ways)
 def test_by_difference_over_many_turns(
     rounds: list[tuple[frozenset[Acl], set[str], str]], hand: frozenset[Acl], way: str
 ) -> None:
-    """Nothing is left to do after a turn, what people made stays, and what is ours is what the history says."""
+    """Nothing is left to do after a turn, what people made stays, and what is ours is what the
+    history says."""
     target, history = hand, []
     for source, selected, strange in rounds:
         mirrors = mirrors_of(way, selected, ("a", "ab", "abc", "b"), strange)
@@ -293,6 +378,8 @@ def test_by_difference_over_many_turns(
 def test_nobody_loses_a_right_by_another_policy(
     source: frozenset[Acl], topics: set[str], before: str, after: str
 ) -> None:
-    made = apply(plan_acls(source, frozenset(), {}, mirrors_of(before, topics), before).changes, frozenset())
+    made = apply(
+        plan_acls(source, frozenset(), {}, mirrors_of(before, topics), before).changes, frozenset()
+    )
     found = plan_acls(source, made, dict.fromkeys(made, before), mirrors_of(after, topics), after)
     assert not [change for change in found.changes if change.action != "create"]

@@ -1,5 +1,5 @@
-"""A topic that may not be written waits with an incident, and is tried again once the rights allow it, and not at once
-each time where rights are not what it lacks."""
+"""A topic that may not be written waits with an incident, and is tried again once the rights allow
+it, and not at once each time where rights are not what it lacks."""
 
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -55,7 +55,9 @@ def refused(topic: str, partition: int = 0) -> TopicRefused:
 def test_it_waits_as_long_as_the_right_is_missing(side: Side) -> None:
     denied, names = topics(side), {"a": "east.a", "b": "east.b"}
     denied.add([refused("a"), refused("a", 1)])
-    assert list(side.open) == [IncidentKey("east->west", "topic_refused", "a")] and list(denied.topics) == ["a"]
+    assert list(side.open) == [IncidentKey("east->west", "topic_refused", "a")] and list(
+        denied.topics
+    ) == ["a"]
     side.rights["east.a"] = frozenset({"READ", "DESCRIBE"})
     for _ in range(3):
         side.now += 1_000

@@ -1,4 +1,5 @@
-"""Which generation of a target topic may be written to: topics gone or made again, and what was decided."""
+"""Which generation of a target topic may be written to: topics gone or made again, and what was
+decided."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,12 +12,18 @@ FIRST = NotedTarget(0, OLD)
 
 
 def compared(
-    there: str | None = OLD, noted: NotedTarget | None = FIRST, *decisions: TargetDecision, told: bool = True
+    there: str | None = OLD,
+    noted: NotedTarget | None = FIRST,
+    *decisions: TargetDecision,
+    told: bool = True,
 ) -> TargetComparison:
-    """A comparison of the one topic `t`, mirrored to `east.t`, which has the id `there` now (None: it is gone)."""
+    """A comparison of the one topic `t`, mirrored to `east.t`, which has the id `there` now (None:
+    it is gone)."""
     ids = {"east.t": there} if there is not None and told else {}
     missing = {"east.t"} if there is None else set()
-    return compare_targets({"t": "east.t"}, ids, missing, {} if noted is None else {"east.t": noted}, decisions)
+    return compare_targets(
+        {"t": "east.t"}, ids, missing, {} if noted is None else {"east.t": noted}, decisions
+    )
 
 
 def said(resolution: str | None, generation: int = 0) -> TargetDecision:
@@ -25,7 +32,12 @@ def said(resolution: str | None, generation: int = 0) -> TargetDecision:
 
 def test_a_topic_that_is_the_same_lives_on() -> None:
     found = compared()
-    assert (found.living, found.begin, found.losses, found.waiting) == ({"t": FIRST}, {}, (), frozenset())
+    assert (found.living, found.begin, found.losses, found.waiting) == (
+        {"t": FIRST},
+        {},
+        (),
+        frozenset(),
+    )
 
 
 def test_a_topic_seen_first_is_noted_whether_it_is_there_or_not() -> None:
@@ -47,7 +59,9 @@ def test_a_decision_begins_the_next_generation_and_counts_for_no_later_one() -> 
         assert compared(there, FIRST, said("continue")).begin == {"t": (1, "end")}
     second = NotedTarget(1, NEW)
     assert compared(NEW, second, said("again")).living == {"t": second}
-    assert compared("third-id", second, said("again")).losses == (TargetLoss("t", "east.t", 1, True),)
+    assert compared("third-id", second, said("again")).losses == (
+        TargetLoss("t", "east.t", 1, True),
+    )
 
 
 def test_what_an_operator_stopped_gets_nothing_whatever_is_there() -> None:
@@ -63,7 +77,9 @@ def test_an_incident_about_a_topic_that_is_the_same_after_all_is_unfounded() -> 
         assert (found.unfounded, found.living, found.begin) == ({"t"}, {"t": FIRST}, {})
     closed = compared(OLD, FIRST, said("the topic is the one that it was"))
     assert not closed.unfounded and closed.living
-    assert compared(NEW, FIRST, said("the topic is the one that it was")).losses, "told anew when it comes true"
+    assert compared(NEW, FIRST, said("the topic is the one that it was")).losses, (
+        "told anew when it comes true"
+    )
 
 
 def test_what_the_target_does_not_tell_counts_as_unchanged() -> None:
@@ -74,7 +90,11 @@ def test_what_the_target_does_not_tell_counts_as_unchanged() -> None:
 
 
 def test_a_generation_whose_id_nobody_noted_is_over() -> None:
-    assert compared(OLD, NotedTarget(0, "")).losses == compared(OLD, NotedTarget(0, ""), told=True).losses != ()
+    assert (
+        compared(OLD, NotedTarget(0, "")).losses
+        == compared(OLD, NotedTarget(0, ""), told=True).losses
+        != ()
+    )
     assert not compared(told=False, noted=NotedTarget(0, "")).living
 
 
@@ -94,7 +114,9 @@ def test_every_topic_is_in_one_state(
     states = [set(found.living), set(found.begin), set(found.waiting), set(found.stopped)]
     assert sum(map(len, states)) == 1 and set.union(*states) == {"t"}
     if found.living and there is not None and told:
-        assert noted is not None and noted.topic_id == there, "never produced to a topic with another id"
+        assert noted is not None and noted.topic_id == there, (
+            "never produced to a topic with another id"
+        )
     if found.begin and noted is not None:
         assert found.begin["t"][0] == noted.number + 1
         assert (there if told else None) != noted.topic_id
@@ -102,7 +124,9 @@ def test_every_topic_is_in_one_state(
 
 
 @given(st.lists(st.sampled_from(["stage", "end"]), min_size=1, max_size=6))
-def test_what_counts_as_produced_reaches_back_to_the_newest_generation_that_got_all(begins: list[str]) -> None:
+def test_what_counts_as_produced_reaches_back_to_the_newest_generation_that_got_all(
+    begins: list[str],
+) -> None:
     noted = [NotedTarget(number, str(number), begin) for number, begin in enumerate(begins)]  # type: ignore[arg-type]
     first = counts_from(noted)
     assert first == 0 or begins[first] == "stage"

@@ -53,7 +53,9 @@ class World:
 
     def set_source(self, topics: dict[str, int] | None) -> None:
         """The topics of the source, by their partitions; None when it does not answer."""
-        self.source.refusal = ClusterUnreachable("no answer", alias="east") if topics is None else None
+        self.source.refusal = (
+            ClusterUnreachable("no answer", alias="east") if topics is None else None
+        )
         self.source.delete(*list(self.source.ends))
         for name, count in (topics or {}).items():
             self.source.make(name, *[0] * count)
@@ -77,7 +79,9 @@ class World:
             return
         assert (flow, kind) == (FLOW, "target_recreated")
         self.told += [{**vars(error), "said": str(error)} for error in errors]
-        self.decisions += [TargetDecision(error.topic, error.target_generation, None) for error in errors]
+        self.decisions += [
+            TargetDecision(error.topic, error.target_generation, None) for error in errors
+        ]
 
 
 @pytest.fixture
@@ -153,15 +157,24 @@ def test_a_death_between_making_a_topic_and_noting_it_is_made_up_for(world: Worl
 
 
 @pytest.mark.parametrize("choice", ["again", "continue", "stop"])
-def test_a_topic_that_was_made_again_gets_nothing_until_it_is_decided(world: World, choice: str) -> None:
+def test_a_topic_that_was_made_again_gets_nothing_until_it_is_decided(
+    world: World, choice: str
+) -> None:
     process = begun(world)
-    world.mapped = {"east.t": [MappedTarget("t", 0, 0, 5, 9, 5, 5), MappedTarget("t", 1, 0, 0, 3, 4, 4)]}
+    world.mapped = {
+        "east.t": [MappedTarget("t", 0, 0, 5, 9, 5, 5), MappedTarget("t", 1, 0, 0, 3, 4, 4)]
+    }
     world.make(0, 0)
     for _ in range(2):
         assert process.comparison(NAMES).waiting == {"t"} and not process.living
         process = world.process()
-    assert [(row["first_offset"], row["last_offset"], row["target_generation"]) for row in world.told] == [(0, 9, 0)]
-    assert "9 records of t (source offsets, partition 0: 5 to 9, partition 1: 0 to 3)" in world.told[0]["said"]
+    assert [
+        (row["first_offset"], row["last_offset"], row["target_generation"]) for row in world.told
+    ] == [(0, 9, 0)]
+    assert (
+        "9 records of t (source offsets, partition 0: 5 to 9, partition 1: 0 to 3)"
+        in world.told[0]["said"]
+    )
     world.decide(choice)
     found = process.comparison(NAMES)
     assert not process.waiting and not process.living, "nothing before it is noted"
@@ -173,11 +186,15 @@ def test_a_topic_that_was_made_again_gets_nothing_until_it_is_decided(world: Wor
         assert (living.number, living.counts_from) == (1, 1 if choice == "again" else 0)
 
 
-def test_a_topic_that_only_one_answer_did_not_know_is_not_gone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_topic_that_only_one_answer_did_not_know_is_not_gone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     process = begun(world)
     answers = [({}, frozenset({"east.t"}))]
     real = world.target.identities
-    monkeypatch.setattr(world.target, "identities", lambda topics: answers.pop() if answers else real(topics))
+    monkeypatch.setattr(
+        world.target, "identities", lambda topics: answers.pop() if answers else real(topics)
+    )
     assert not process.comparison(NAMES).losses and not world.told
     assert process.living
 
@@ -194,9 +211,13 @@ def test_one_topic_more_that_is_gone_brings_none_back_that_waits(world: World) -
     assert process.comparison(both).waiting == {"t", "u"} and not process.living
 
 
-def test_a_lake_of_an_earlier_version_notes_what_is_there_unless_it_has_less_than_the_map_says(world: World) -> None:
+def test_a_lake_of_an_earlier_version_notes_what_is_there_unless_it_has_less_than_the_map_says(
+    world: World,
+) -> None:
     world.make(10, 4)
-    world.mapped = {"east.t": [MappedTarget("t", 0, 0, 0, 9, 10, 10), MappedTarget("t", 1, 0, 0, 3, 4, 4)]}
+    world.mapped = {
+        "east.t": [MappedTarget("t", 0, 0, 0, 9, 10, 10), MappedTarget("t", 1, 0, 0, 3, 4, 4)]
+    }
     assert begun(world).living["east.t"].number == 0
     world.noted.clear()
     for change in (lambda: world.make(10, 3), lambda: world.make(10), world.clear):
@@ -219,17 +240,27 @@ def topics_of_flow(world: World, tmp_path: Path, synced: bool) -> TargetTopics:
     topology = load_topology(
         write_file(
             tmp_path,
-            flows={FLOW: {"topics": ["t"], "sync_topic_configs_enabled": synced, "sync_topic_acls_enabled": False}},
+            flows={
+                FLOW: {
+                    "topics": ["t"],
+                    "sync_topic_configs_enabled": synced,
+                    "sync_topic_acls_enabled": False,
+                }
+            },
         )
     )
     world.set_source({"t": 2})
     connections = Connections(topology, {"east": world.source, "west": world.target})
-    states = SimpleNamespace(newest=lambda cluster, fresh: world.states, note=lambda *_: None, note_acls=list)
+    states = SimpleNamespace(
+        newest=lambda cluster, fresh: world.states, note=lambda *_: None, note_acls=list
+    )
     event_log: Any = SimpleNamespace(incidents=world, states=states, record=lambda *_: None)
     return TargetTopics(topology.flow(FLOW), MemoryLake(), connections, event_log)
 
 
-def test_a_batch_is_handed_over_only_when_its_topics_are_noted(world: World, flow_topics: TargetTopics) -> None:
+def test_a_batch_is_handed_over_only_when_its_topics_are_noted(
+    world: World, flow_topics: TargetTopics
+) -> None:
     flow_topics.ensure([PLAN])
     assert [noted.number for *_, noted in world.noted] == [0]
     assert flow_topics.target_generation("t") == 0
@@ -260,7 +291,9 @@ def test_what_is_decided_begins_between_two_batches_only(
             step()
         except ClusterUnreachable:
             assert source == "is silent"
-    assert flow_topics.decided() == flow_topics.closed().keys() == {"t"}, "the flow has to begin anew"
+    assert flow_topics.decided() == flow_topics.closed().keys() == {"t"}, (
+        "the flow has to begin anew"
+    )
     with pytest.raises(TopicsUnmade):
         flow_topics.ensure([PLAN])
     assert len(world.noted) == 1 and ("east.t" in world.target.ends) is there
@@ -274,7 +307,9 @@ def test_what_is_decided_begins_between_two_batches_only(
     flow_topics.ensure([PLAN])
 
 
-def test_a_topic_that_is_gone_at_the_source_is_made_by_what_is_staged(world: World, flow_topics: TargetTopics) -> None:
+def test_a_topic_that_is_gone_at_the_source_is_made_by_what_is_staged(
+    world: World, flow_topics: TargetTopics
+) -> None:
     world.set_source({})
     flow_topics.ensure([PLAN])
     assert len(world.target.ends["east.t"]) == 1 and flow_topics.target_generation("t") == 0
@@ -286,8 +321,11 @@ def test_a_topic_that_is_gone_at_the_source_is_made_by_what_is_staged(world: Wor
 
 
 @pytest.mark.parametrize("decided", [False, True])
-def test_a_silent_sources_topic_is_made_as_the_lake_knows_it(world: World, tmp_path: Path, decided: bool) -> None:
-    """A compacted topic stays compacted, with the replicas it had, as far as the target has brokers."""
+def test_a_silent_sources_topic_is_made_as_the_lake_knows_it(
+    world: World, tmp_path: Path, decided: bool
+) -> None:
+    """A compacted topic stays compacted, with the replicas it had, as far as the target has
+    brokers."""
     topics = topics_of_flow(world, tmp_path, synced=True)
     configs = {"cleanup.policy": "compact", "min.insync.replicas": "2", "retention.ms": "-1"}
     world.states, world.target.registered = {"t": TopicState(6, 3, configs)}, 5
@@ -303,7 +341,9 @@ def test_a_silent_sources_topic_is_made_as_the_lake_knows_it(world: World, tmp_p
             topics.refresh()
     topics.ensure([PLAN])
     wanted = {"cleanup.policy": "compact", "retention.ms": "-1", **ALWAYS}
-    assert [(made.partitions, made.factor, made.configs) for made in world.target.made] == [(6, 3, wanted)]
+    assert [(made.partitions, made.factor, made.configs) for made in world.target.made] == [
+        (6, 3, wanted)
+    ]
 
 
 def test_a_silent_sources_topic_that_the_lake_does_not_know_waits_and_it_is_said(
@@ -322,7 +362,9 @@ def test_a_silent_sources_topic_that_the_lake_does_not_know_waits_and_it_is_said
     assert [made.partitions for made in world.target.made] == [2]
 
 
-def test_what_the_target_does_not_make_in_time_stops_no_flow(world: World, flow_topics: TargetTopics) -> None:
+def test_what_the_target_does_not_make_in_time_stops_no_flow(
+    world: World, flow_topics: TargetTopics
+) -> None:
     world.set_source({})
     late = TargetRefused("too slow", topic="east.t", reason="REQUEST_TIMED_OUT")
     world.target.refuses = {"east.t": late}
@@ -331,4 +373,6 @@ def test_what_the_target_does_not_make_in_time_stops_no_flow(world: World, flow_
     assert flow_topics.closed() == {"t": late}
     flow_topics._unmade.topics, world.target.refuses = {}, {}
     flow_topics.ensure([PLAN])
-    assert [made.factor for made in world.target.made] == [-1], "the target's own default, where nobody knows"
+    assert [made.factor for made in world.target.made] == [-1], (
+        "the target's own default, where nobody knows"
+    )

@@ -1,4 +1,5 @@
-"""The dashboard's file: the law that makes widgets show data, full rows, known tables; and what is refused by name."""
+"""The dashboard's file: the law that makes widgets show data, full rows, known tables; and what is
+refused by name."""
 
 import json
 import re
@@ -11,7 +12,13 @@ import pytest
 from mirrorlake.config.objectives import Objectives
 from mirrorlake.dashboard.data import check_query
 from mirrorlake.dashboard.expressions import FieldPlan, parse_expression
-from mirrorlake.dashboard.model import COLUMNS, field_names, filter_targets, load_dashboard, shipped_text
+from mirrorlake.dashboard.model import (
+    COLUMNS,
+    field_names,
+    filter_targets,
+    load_dashboard,
+    shipped_text,
+)
 from mirrorlake.errors import InputError
 from mirrorlake.lake.definitions import TABLES, VIEWS
 
@@ -22,9 +29,17 @@ WIDGETS = [item["widget"] for page in PAGES for item in page["layout"]]
 WITH_SPEC = [widget for widget in WIDGETS if "spec" in widget]
 #: What Databricks takes.
 VERSIONS = {
-    "counter": 2, "table": 2, "filter-multi-select": 2, "filter-date-range-picker": 2, "line": 3, "bar": 3, "area": 3,
-    "pie": 3, "heatmap": 3, "combo": 1,
-}  # fmt: skip
+    "counter": 2,
+    "table": 2,
+    "filter-multi-select": 2,
+    "filter-date-range-picker": 2,
+    "line": 3,
+    "bar": 3,
+    "area": 3,
+    "pie": 3,
+    "heatmap": 3,
+    "combo": 1,
+}
 
 
 def name_of(item: dict[str, Any]) -> str:
@@ -85,7 +100,11 @@ def test_every_kind_of_widget_is_there() -> None:
 
 def test_filters_know_their_columns() -> None:
     found = load_dashboard()
-    filters = {widget.name: dict(filter_targets(widget)) for widget in found.widgets() if filter_targets(widget)}
+    filters = {
+        widget.name: dict(filter_targets(widget))
+        for widget in found.widgets()
+        if filter_targets(widget)
+    }
     assert set(filters) == {"filter_flow", "filter_topic", "filter_time"}
     assert set(filters["filter_flow"]) == {dataset.name for dataset in found.datasets}
     assert found.time_columns() == filters["filter_time"]
@@ -106,7 +125,9 @@ def test_expressions(text: str, plan: FieldPlan) -> None:
     assert parse_expression(text) == plan
 
 
-@pytest.mark.parametrize("text", ["flow", "SUM(`*`)", "CAST(`n` AS INT)", "MEASURE(`m`)", "SUM(`a`) / 2", "SUM(`a`"])
+@pytest.mark.parametrize(
+    "text", ["flow", "SUM(`*`)", "CAST(`n` AS INT)", "MEASURE(`m`)", "SUM(`a`) / 2", "SUM(`a`"]
+)
 def test_expressions_that_databricks_would_not_take(text: str) -> None:
     with pytest.raises(ValueError, match="put the logic into a view"):
         parse_expression(text)
@@ -134,7 +155,9 @@ def other_field(document: dict[str, Any]) -> None:
 
 
 def other_expression(document: dict[str, Any]) -> None:
-    widget_of(document, "heat_lag")["queries"][0]["query"]["fields"][2]["expression"] = "MEDIAN(`lag_records`)"
+    widget_of(document, "heat_lag")["queries"][0]["query"]["fields"][2]["expression"] = (
+        "MEDIAN(`lag_records`)"
+    )
 
 
 def other_dataset(document: dict[str, Any]) -> None:
@@ -146,9 +169,20 @@ def no_query(document: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "spoil", [unknown_type, other_version, unknown_key, other_field, other_expression, other_dataset, no_query]
+    "spoil",
+    [
+        unknown_type,
+        other_version,
+        unknown_key,
+        other_field,
+        other_expression,
+        other_dataset,
+        no_query,
+    ],
 )
-def test_what_cannot_be_drawn_is_an_error_that_names_the_widget(spoil: Callable[[dict[str, Any]], None]) -> None:
+def test_what_cannot_be_drawn_is_an_error_that_names_the_widget(
+    spoil: Callable[[dict[str, Any]], None],
+) -> None:
     document = json.loads(shipped_text())
     spoil(document)
     with pytest.raises(InputError, match="heat_lag"):
@@ -168,7 +202,8 @@ def test_no_json_at_all() -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["DELETE FROM records", "SELECT 1; DROP TABLE records", "  insert into records select 1", ""]
+    "query",
+    ["DELETE FROM records", "SELECT 1; DROP TABLE records", "  insert into records select 1", ""],
 )
 def test_datasets_only_read(query: str) -> None:
     shipped = load_dashboard().datasets[0]
@@ -177,7 +212,8 @@ def test_datasets_only_read(query: str) -> None:
 
 
 def test_colours_of_numbers_begin_at_the_default_objectives_and_at_half_of_them() -> None:
-    """Databricks compares with constants only; docs/dashboard.md says which, and what goes by the file's objectives."""
+    """Databricks compares with constants only; docs/dashboard.md says which, and what goes by the
+    file's objectives."""
     held = Objectives()
     limits = {
         "lag_seconds": held.lag_seconds,
@@ -187,10 +223,16 @@ def test_colours_of_numbers_begin_at_the_default_objectives_and_at_half_of_them(
     seen = set()
     for spec in (widget["spec"] for widget in WITH_SPEC):
         counter = spec["widgetType"] == "counter"
-        for field in [spec["encodings"]["value"]] if counter else spec["encodings"].get("columns", ()):
+        for field in (
+            [spec["encodings"]["value"]] if counter else spec["encodings"].get("columns", ())
+        ):
             name = re.sub(r"\w+\((\w+)\)", r"\1", field["fieldName"])
             if name in limits and "style" in field:
                 seen.add((name, counter))
-                found = [float(rule["condition"]["operand"]["value"]) for rule in field["style"]["rules"]]
-                assert found == [limits[name], limits[name] / 2][: 2 if counter else 1], field["fieldName"]
+                found = [
+                    float(rule["condition"]["operand"]["value"]) for rule in field["style"]["rules"]
+                ]
+                assert found == [limits[name], limits[name] / 2][: 2 if counter else 1], field[
+                    "fieldName"
+                ]
     assert seen == {(name, counter) for name in limits for counter in (True, False)}

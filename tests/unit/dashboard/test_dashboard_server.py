@@ -1,4 +1,5 @@
-"""The local page's server: for this machine only; one reader at a time; and a page that loads nothing."""
+"""The local page's server: for this machine only; one reader at a time; and a page that loads
+nothing."""
 
 import http.client
 import json
@@ -22,7 +23,9 @@ def refuse() -> bytes:
     raise LakeError("dataset ds_lag of the dashboard cannot be read: no such table")
 
 
-def ask(server: DashboardServer, path: str, host: str | None = None, method: str = "GET") -> tuple[int, str, bytes]:
+def ask(
+    server: DashboardServer, path: str, host: str | None = None, method: str = "GET"
+) -> tuple[int, str, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=30)
     connection.request(method, path, headers={"Host": host or f"127.0.0.1:{server.server_port}"})
     answer = connection.getresponse()
@@ -48,7 +51,10 @@ def test_a_lake_that_cannot_be_read_is_one_sentence() -> None:
     with served(DashboardServer("", refuse, 0)) as server:
         status, kind, body = ask(server, "/data.json")
         assert (status, kind) == (503, "application/json; charset=utf-8")
-        assert json.loads(body)["error"] == "dataset ds_lag of the dashboard cannot be read: no such table"
+        assert (
+            json.loads(body)["error"]
+            == "dataset ds_lag of the dashboard cannot be read: no such table"
+        )
 
 
 def test_a_port_that_is_taken() -> None:
@@ -112,7 +118,10 @@ def test_a_mark_changes_with_the_tables_of_a_query(tmp_path: Path) -> None:
         (tmp_path / table / "_delta_log" / f"{0:020}.json").touch()
 
     def marks() -> dict[str, object]:
-        return {dataset.name: data_version(tmp_path, dataset.query) for dataset in load_dashboard().datasets}
+        return {
+            dataset.name: data_version(tmp_path, dataset.query)
+            for dataset in load_dashboard().datasets
+        }
 
     before = marks()
     assert marks() == before
@@ -137,7 +146,9 @@ def test_the_page_allows_itself_nothing_from_elsewhere() -> None:
     assert found is not None
     assert "default-src 'none'" in found[1] and "connect-src 'none'" in found[1]
     assert "unsafe-eval" not in found[1] and "script-src 'sha256-" in found[1]
-    assert not re.findall(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"(?!data:)", page.partition("<script>")[0])
+    assert not re.findall(
+        r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"(?!data:)", page.partition("<script>")[0]
+    )
     assert page.count("</script>") == page.count("<script>") == 2
     live = render(load_dashboard(), None, 5, "lake")
     assert "connect-src 'self'" in live

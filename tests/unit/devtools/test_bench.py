@@ -117,7 +117,11 @@ def test_ratio_is_none_where_it_is_no_number() -> None:
 
 def document() -> dict[str, object]:
     run = Throughput(10, 1000, 2000, 3, 4, 20)
-    runs = {MIRRORLAKE: run, MIRROR: replace(run, records_per_second=4000.0), LANDING: replace(run, seconds=1)}
+    runs = {
+        MIRRORLAKE: run,
+        MIRROR: replace(run, records_per_second=4000.0),
+        LANDING: replace(run, seconds=1),
+    }
     paced = latency_of(Arrivals("x", 2, (10.0, 20.0)))
     slow = latency_of(Arrivals("x", 2, (100.0, 200.0)))
     return {
@@ -141,13 +145,19 @@ def test_ratios_are_ours_to_theirs() -> None:
     assert ratios["mirrorlake/mirrormaker2"]["records_per_second"] == 0.25
     assert ratios["mirrorlake/mirrormaker2"]["records_per_second_from_first_record"] == 1.0
     assert set(ratios) == {"mirrorlake/mirrormaker2", "mirrorlake/mirrormaker2_and_landing"}
-    assert made["latency"]["ratios"] == {"mirrorlake/naive_pipeline": {"p50": 0.1, "p95": 0.1, "p99": 0.1}}
+    assert made["latency"]["ratios"] == {
+        "mirrorlake/naive_pipeline": {"p50": 0.1, "p95": 0.1, "p99": 0.1}
+    }
 
 
-@pytest.mark.parametrize(("laps", "counts"), [((5.0,), 5.0), ((9.0, 1.0), 1.0), ((9.0, 2.0, 4.0), 4.0)])
+@pytest.mark.parametrize(
+    ("laps", "counts"), [((5.0,), 5.0), ((9.0, 1.0), 1.0), ((9.0, 2.0, 4.0), 4.0)]
+)
 def test_the_median_lap_counts(laps: tuple[float, ...], counts: float) -> None:
     run = Throughput(10, 1000, 2000, 3, 4, 20)
-    made = throughput_document({MIRRORLAKE: [replace(run, records_per_second=lap) for lap in laps], MIRROR: [run]})
+    made = throughput_document(
+        {MIRRORLAKE: [replace(run, records_per_second=lap) for lap in laps], MIRROR: [run]}
+    )
     assert made["contestants"][MIRRORLAKE]["records_per_second"] == counts
     assert made["ratios"]["mirrorlake/mirrormaker2"]["records_per_second"] == counts / 1000
     assert made["laps"] == {MIRRORLAKE: list(laps), MIRROR: [1000]}
@@ -164,18 +174,35 @@ def test_tables_show_every_contestant_and_the_ratio() -> None:
 
 def test_starts_and_the_stage_have_tables() -> None:
     one = dict.fromkeys(
-        ("build_seconds", "build_cpu_seconds", "mib", "peak_mib", "plan_ms", "plan_cpu_ms", "plan_max_ms"), 1.5
+        (
+            "build_seconds",
+            "build_cpu_seconds",
+            "mib",
+            "peak_mib",
+            "plan_ms",
+            "plan_cpu_ms",
+            "plan_max_ms",
+        ),
+        1.5,
     )
     lakes = {lake: {"open": 1.25, "map": 2.5} for lake in ("day", "year", "year_maintained")}
     document = {
         "stage": {"files": 100_000, "partitions": 1_000, "cold": one, "restart": one},
-        "starts": {**lakes, "runs": 10_000_000, "commits": 600_000, "ratio": 9.5, "ratio_maintained": 1.25},
+        "starts": {
+            **lakes,
+            "runs": 10_000_000,
+            "commits": 600_000,
+            "ratio": 9.5,
+            "ratio_maintained": 1.25,
+        },
     }
     console = Console(file=StringIO(), width=200)
     for table in tables(document):
         console.print(table)
     text = console.file.getvalue()  # type: ignore[attr-defined]
-    assert all(word in text for word in ("100,000 files", "10,000,000 runs", "9.50x", "1.25x", "3.75"))
+    assert all(
+        word in text for word in ("100,000 files", "10,000,000 runs", "9.50x", "1.25x", "3.75")
+    )
 
 
 @pytest.mark.parametrize("size", [80, 120, 200, 399, 400, 1024, 5000])
@@ -233,7 +260,8 @@ def test_reading_since_is_the_oldest_first_batch(tmp_path: Path) -> None:
 def test_a_soak_compares_the_last_stretch_with_the_second() -> None:
     """The first one has the start in it; a spike of a moment is no growth."""
     samples = [
-        SoakSample(at, at * 1000, 300 + at // 60, 900, 5000 if at == 3500 else 700, at) for at in range(0, 3601, 5)
+        SoakSample(at, at * 1000, 300 + at // 60, 900, 5000 if at == 3500 else 700, at)
+        for at in range(0, 3601, 5)
     ]
     found = soak_document(samples)
     assert [one["minutes"] for one in found["stretches"]] == [10, 20, 30, 40, 50, 60]

@@ -1,4 +1,5 @@
-"""A query's checkpoint read from its folder, and its positions put to the one law of translation."""
+"""A query's checkpoint read from its folder, and its positions put to the one law of
+translation."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -55,11 +56,16 @@ def checkpoint(root: Path) -> Path:
 
 def test_only_the_last_committed_batch_counts(tmp_path: Path) -> None:
     found = read_checkpoint(checkpoint(tmp_path))
-    assert found == QueryPosition(1, {0: {("orders", 0): 5, ("orders", 1): 7}, 1: {("payments", 0): 1}})
+    assert found == QueryPosition(
+        1, {0: {("orders", 0): 5, ("orders", 1): 7}, 1: {("payments", 0): 1}}
+    )
 
 
 def test_before_the_first_commit_a_query_goes_on_where_it_began(tmp_path: Path) -> None:
-    fill(tmp_path, {"offsets/0": batch('{"orders":{"0":50}}'), "sources/0/0": '\0v1\n{"orders":{"0":3}}'})
+    fill(
+        tmp_path,
+        {"offsets/0": batch('{"orders":{"0":50}}'), "sources/0/0": '\0v1\n{"orders":{"0":3}}'},
+    )
     assert read_checkpoint(tmp_path) == QueryPosition(None, {0: {("orders", 0): 3}})
 
 
@@ -72,10 +78,18 @@ def test_before_the_first_commit_a_query_goes_on_where_it_began(tmp_path: Path) 
         ({"offsets/1": batch('{"t":{"0":1}}'), "commits/0": "v1\n{}"}, "batch 0"),
         ({"offsets/0": "v2\n{}", "commits/0": "v1\n{}"}, "'v2'"),
         ({"offsets/0": batch('{"logOffset":1}'), "commits/0": "v1\n{}"}, "reads Kafka"),
-        ({"offsets/0": "\udc80".encode("utf-8", "surrogatepass").decode("latin-1"), "commits/0": "v1"}, "'v1'"),
+        (
+            {
+                "offsets/0": "\udc80".encode("utf-8", "surrogatepass").decode("latin-1"),
+                "commits/0": "v1",
+            },
+            "'v1'",
+        ),
     ],
 )
-def test_another_folder_is_refused_in_one_sentence(tmp_path: Path, files: dict[str, str], said: str) -> None:
+def test_another_folder_is_refused_in_one_sentence(
+    tmp_path: Path, files: dict[str, str], said: str
+) -> None:
     fill(tmp_path, files)
     with pytest.raises(InputError, match=said) as raised:
         read_checkpoint(tmp_path)
@@ -84,7 +98,8 @@ def test_another_folder_is_refused_in_one_sentence(tmp_path: Path, files: dict[s
 
 @pytest.fixture
 def law(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stands for the law: offsets are 1000 more on west; partition 8 is not there yet, 9 was never seen."""
+    """Stands for the law: offsets are 1000 more on west; partition 8 is not there yet, 9 was never
+    seen."""
 
     def translate_all(
         lake: object, flow: str, asked: Iterable[TopicPartitionOffset], reverse: bool
@@ -94,7 +109,10 @@ def law(monkeypatch: pytest.MonkeyPatch) -> None:
         step = -1000 if reverse else 1000
         return {
             (topic, partition, offset): Translated(
-                topic.removeprefix("east.") if reverse else f"east.{topic}", partition, offset + step, partition != 8
+                topic.removeprefix("east.") if reverse else f"east.{topic}",
+                partition,
+                offset + step,
+                partition != 8,
             )
             for topic, partition, offset in asked
             if partition != 9
@@ -108,7 +126,9 @@ def law(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_both_directions_and_every_source(reverse: bool) -> None:
     here, there = ("east.t", "t") if reverse else ("t", "east.t")
     step = -1000 if reverse else 1000
-    query = QueryPosition(1, {0: {(here, 0): 2000}, 3: {(here, 0): 3000, (here, 1): -2, (here, 2): -1}})
+    query = QueryPosition(
+        1, {0: {(here, 0): 2000}, 3: {(here, 0): 3000, (here, 1): -2, (here, 2): -1}}
+    )
     found = translate_query(None, FLOW, POLICY, query, reverse)
     assert found.positions == {
         0: {(there, 0): 2000 + step},
@@ -121,31 +141,53 @@ def test_both_directions_and_every_source(reverse: bool) -> None:
 def test_what_cannot_be_translated_is_named() -> None:
     query = QueryPosition(1, {0: {("t", 0): 1, ("t", 8): 2, ("t", 9): 3}})
     found = translate_query(None, FLOW, POLICY, query)
-    assert found.positions == {0: {("east.t", 0): 1001, ("east.t", 8): 1002}}, "8: the highest safe position"
+    assert found.positions == {0: {("east.t", 0): 1001, ("east.t", 8): 1002}}, (
+        "8: the highest safe position"
+    )
     assert [(item.partition, item.offset) for item in found.problems] == [(8, 2), (9, 3)]
-    assert "1002" in found.problems[0].reason and "never seen partition 9" in found.problems[1].reason
-    (problem,) = translate_query(None, FLOW, POLICY, QueryPosition(1, {0: {("other", 0): -2}}), True).problems
+    assert (
+        "1002" in found.problems[0].reason and "never seen partition 9" in found.problems[1].reason
+    )
+    (problem,) = translate_query(
+        None, FLOW, POLICY, QueryPosition(1, {0: {("other", 0): -2}}), True
+    ).problems
     assert "never seen" in problem.reason
 
 
 def command(root: Path, directory: Path, *flags: str) -> Result:
     """`mirrorlake translate-checkpoint`."""
     document = {
-        "clusters": {"east": {"bootstrap_servers": "127.0.0.1:9"}, "west": {"bootstrap_servers": "127.0.0.1:9"}},
+        "clusters": {
+            "east": {"bootstrap_servers": "127.0.0.1:9"},
+            "west": {"bootstrap_servers": "127.0.0.1:9"},
+        },
         "lake": {"path": "lake"},
         "flows": {FLOW.name: {}},
     }
     file = fill(root, {"mirrorlake.yml": json.dumps(document)}) / "mirrorlake.yml"
-    arguments = ["-c", str(file), "translate-checkpoint", str(directory), "--flow", FLOW.name, *flags]
+    arguments = [
+        "-c",
+        str(file),
+        "translate-checkpoint",
+        str(directory),
+        "--flow",
+        FLOW.name,
+        *flags,
+    ]
     return CliRunner().invoke(app, arguments)
 
 
 @pytest.mark.usefixtures("law")
-def test_the_command_answers_a_line_for_each_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_answers_a_line_for_each_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Internals, "tables", None)
     whole = checkpoint(tmp_path / "query")
     result = command(tmp_path, whole)
-    assert result.stdout.splitlines() == ['{"east.orders":{"0":1005,"1":1007}}', '{"east.payments":{"0":1001}}']
+    assert result.stdout.splitlines() == [
+        '{"east.orders":{"0":1005,"1":1007}}',
+        '{"east.payments":{"0":1001}}',
+    ]
     assert (result.exit_code, result.stderr) == (0, "")
     assert json.loads(command(tmp_path, whole, "--json").stdout) == {
         "flow": "east->west",
@@ -159,13 +201,18 @@ def test_the_command_answers_a_line_for_each_source(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.usefixtures("law")
-def test_the_command_names_what_it_could_not_translate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_names_what_it_could_not_translate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Internals, "tables", None)
     text = batch('{"orders":{"0":5,"9":7}}')
     broken = fill(tmp_path / "query", {"offsets/0": text, "commits/0": "v1\n{}"})
     result = command(tmp_path, broken, "--json")
     found = json.loads(result.stdout)
-    assert (result.exit_code, found["sources"][0]["starting_offsets"]) == (1, {"east.orders": {"0": 1005}})
+    assert (result.exit_code, found["sources"][0]["starting_offsets"]) == (
+        1,
+        {"east.orders": {"0": 1005}},
+    )
     (problem,) = found["problems"]
     assert "never seen partition 9" in problem.pop("reason")
     assert problem == {"source": 0, "topic": "orders", "partition": 9, "offset": 7}

@@ -5,9 +5,14 @@ import pytest
 from mirrorlake.forget.related_topics import is_about_content, topics_with_same_records
 
 STAGED = {
-    ("east", "orders"), ("east", "other"), ("west", "east.orders"), ("north", "west.east.orders"), ("ost", "orders"),
-    ("ost", "other"), ("west", "again"),
-}  # fmt: skip
+    ("east", "orders"),
+    ("east", "other"),
+    ("west", "east.orders"),
+    ("north", "west.east.orders"),
+    ("ost", "orders"),
+    ("ost", "other"),
+    ("west", "again"),
+}
 MIRRORS = [
     ("east->west", "orders", "east.orders"),
     ("west->north", "east.orders", "west.east.orders"),

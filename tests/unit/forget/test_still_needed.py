@@ -1,4 +1,5 @@
-"""What must stay in the stage for a flow: whatever it may have produced without a row in the map, and nothing else."""
+"""What must stay in the stage for a flow: whatever it may have produced without a row in the map,
+and nothing else."""
 
 import pytest
 
@@ -18,12 +19,18 @@ def staged(*generations: tuple[int, int]) -> dict[str, dict[int, PartitionRanges
 
 
 def found(
-    floor: tuple[int, int] | None, committed: dict[tuple[str, int], Committed] | None, *generations: tuple[int, int],
+    floor: tuple[int, int] | None,
+    committed: dict[tuple[str, int], Committed] | None,
+    *generations: tuple[int, int],
     mirrored: bool = True,
-) -> list[tuple[int, int, int]]:  # fmt: skip
-    known = FlowPositions(FLOW, {KEY: floor} if floor else {}, committed, ["orders"] if mirrored else [])
+) -> list[tuple[int, int, int]]:
+    known = FlowPositions(
+        FLOW, {KEY: floor} if floor else {}, committed, ["orders"] if mirrored else []
+    )
     items = list(still_needed(known, staged(*generations)))
-    assert all(item[:3] == (FLOW, *KEY) for item in items) and all(isinstance(item, StillNeeded) for item in items)
+    assert all(item[:3] == (FLOW, *KEY) for item in items) and all(
+        isinstance(item, StillNeeded) for item in items
+    )
     return [item[3:] for item in items]
 
 
@@ -45,7 +52,9 @@ def test_of_one_that_nobody_runs_only_what_the_target_has_stays(
 
 
 def test_generations() -> None:
-    assert found((1, 40), None, (0, 100), (1, 50)) == [(1, 40, 50)], "the older one is mapped to its end"
+    assert found((1, 40), None, (0, 100), (1, 50)) == [(1, 40, 50)], (
+        "the older one is mapped to its end"
+    )
     assert found((0, 40), None, (0, 100), (1, 50)) == [(0, 40, 100), (1, 0, 50)]
     assert found((0, 100), {KEY: Committed(1, 7)}, (0, 100), (1, 50)) == [(1, 0, 7)]
     assert found((1, 40), {KEY: Committed(0, 100)}, (0, 100), (1, 50)) == []

@@ -1,4 +1,5 @@
-"""Consumer groups: what gets a checkpoint, what is moved at the target, and what a command says of it."""
+"""Consumer groups: what gets a checkpoint, what is moved at the target, and what a command says of
+it."""
 
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -61,16 +62,27 @@ def test_groups_are_selected_by_whole_names_and_never_our_own(group: str, wanted
 
 
 def test_only_positions_whose_translation_is_not_known_are_asked_for() -> None:
-    committed = {PLACE: Committed(10), ("b", "orders", 0): Committed(10), ("b", "orders", 1): Committed(3)}
+    committed = {
+        PLACE: Committed(10),
+        ("b", "orders", 0): Committed(10),
+        ("b", "orders", 1): Committed(3),
+    }
     assert to_translate(committed, {}) == {("orders", 0, 10), ("orders", 1, 3)}
-    newest = {PLACE: KNOWN, ("b", "orders", 0): replace(KNOWN, group_id="b", reason=f"{HELD_BACK}; {ACTIVE}")}
+    newest = {
+        PLACE: KNOWN,
+        ("b", "orders", 0): replace(KNOWN, group_id="b", reason=f"{HELD_BACK}; {ACTIVE}"),
+    }
     assert to_translate(committed, newest) == {("orders", 0, 10), ("orders", 1, 3)}
     assert to_translate({PLACE: Committed(10)}, newest) == frozenset()
 
 
-def planned(position: Committed, found: Translated | None, known: Checkpoint | None) -> list[Checkpoint]:
+def planned(
+    position: Committed, found: Translated | None, known: Checkpoint | None
+) -> list[Checkpoint]:
     translated = {} if found is None else {("orders", 0, position.offset): found}
-    return plan_checkpoints({PLACE: position}, translated, {} if known is None else {PLACE: known}, ["app"])
+    return plan_checkpoints(
+        {PLACE: position}, translated, {} if known is None else {PLACE: known}, ["app"]
+    )
 
 
 def test_what_changed_is_written_and_nothing_else() -> None:
@@ -90,16 +102,22 @@ def test_what_its_owner_set_back_at_the_target_stays_until_the_source_moves_on()
     goal = TargetGroup("EMPTY", {KNOWN.target: Committed(2)})
     assert decide(KNOWN, goal) == Keep(REWOUND, there=True)
     assert isinstance(decide(KNOWN, goal, force=True), Move)
-    assert isinstance(decide(KNOWN, TargetGroup(None, {})), Move), "positions that the target forgot are set again"
+    assert isinstance(decide(KNOWN, TargetGroup(None, {})), Move), (
+        "positions that the target forgot are set again"
+    )
     rewound = with_outcome(KNOWN, True, REWOUND)
     assert planned(Committed(10, "m"), None, rewound) == []
     (row,) = planned(Committed(10, "n"), None, rewound)
-    assert decide(row, goal) == Keep(REWOUND, there=True), "the source has not moved, only its metadata"
+    assert decide(row, goal) == Keep(REWOUND, there=True), (
+        "the source has not moved, only its metadata"
+    )
     (past,) = planned(Committed(12, "m"), Translated("east.orders", 0, 9, True), rewound)
     assert isinstance(decide(past, goal), Move)
     held_back = with_outcome(replace(KNOWN, reason=HELD_BACK), True, REWOUND)
     (later,) = planned(Committed(10, "m"), Translated("east.orders", 0, 9, False), held_back)
-    assert decide(later, goal) == Keep(REWOUND, there=True), "the mirror came nearer, the source did not move"
+    assert decide(later, goal) == Keep(REWOUND, there=True), (
+        "the mirror came nearer, the source did not move"
+    )
     assert not later.is_exact
 
 
@@ -121,7 +139,12 @@ def test_a_topic_without_a_mapped_record_has_a_position_too() -> None:
 
 def test_a_position_that_leads_nowhere_is_noted_until_it_leads_somewhere() -> None:
     (row,) = planned(Committed(5), None, None)
-    assert (row.source_position, row.reason, row.has_counterpart, row.is_exact) == (5, NO_MIRROR, False, False)
+    assert (row.source_position, row.reason, row.has_counterpart, row.is_exact) == (
+        5,
+        NO_MIRROR,
+        False,
+        False,
+    )
     assert planned(Committed(5), None, row) == []
     assert to_translate({PLACE: Committed(5)}, {PLACE: row}) == {("orders", 0, 5)}
     (found,) = planned(Committed(5), Translated("east.orders", 0, 3, True), row)
@@ -135,7 +158,9 @@ def test_a_position_that_is_not_looked_at_now_is_not_gone() -> None:
 def test_what_is_said_of_a_position_stays_beside_what_became_of_it() -> None:
     (row,) = planned(Committed(10, "m"), Translated("east.orders", 0, 40, True, gone=12), None)
     assert (row.target_position, row.reason, row.is_exact) == (40, f"{TRIMMED}: up to 12", True)
-    assert with_outcome(with_outcome(row, False, ACTIVE), True, None).reason == f"{TRIMMED}: up to 12"
+    assert (
+        with_outcome(with_outcome(row, False, ACTIVE), True, None).reason == f"{TRIMMED}: up to 12"
+    )
     (past,) = planned(Committed(99), Translated("east.orders", 0, 40, True, past=50), None)
     assert (past.reason, past.is_exact) == (f"{PAST_END} (it ends at 50)", False)
 
@@ -144,7 +169,9 @@ def test_a_group_that_is_gone_keeps_its_last_checkpoint_and_comes_back() -> None
     (gone,) = plan_checkpoints({}, {}, {PLACE: KNOWN}, ["app"])
     assert (gone.target_position, gone.reason, gone.is_gone) == (7, GONE, True)
     assert plan_checkpoints({}, {}, {PLACE: gone}, ["app"]) == []
-    assert plan_checkpoints({}, {}, {PLACE: KNOWN}, []) == [], "a group that was not told is not gone"
+    assert plan_checkpoints({}, {}, {PLACE: KNOWN}, []) == [], (
+        "a group that was not told is not gone"
+    )
     (back,) = planned(Committed(10, "m"), None, gone)
     assert (back.reason, back.synced) == (None, False)
 
@@ -154,7 +181,9 @@ def test_a_position_in_front_of_the_log_is_none_of_its_owners() -> None:
     starts = {KNOWN.target: 5}
     unread = replace(KNOWN, target_position=3, synced=False)
     assert decide(unread, TargetGroup("EMPTY", {}, starts)) == Move(Committed(5, "m"))
-    assert decide(unread, TargetGroup("EMPTY", {KNOWN.target: Committed(3)}, starts)) == Move(Committed(5, "m"))
+    assert decide(unread, TargetGroup("EMPTY", {KNOWN.target: Committed(3)}, starts)) == Move(
+        Committed(5, "m")
+    )
     set_back = TargetGroup("EMPTY", {KNOWN.target: Committed(2, "o")}, starts)
     assert decide(KNOWN, set_back) == Move(Committed(5, "o")), "as far back as there is anything"
     assert decide(KNOWN, set_back, force=True) == Move(Committed(7, "m"))
@@ -182,7 +211,9 @@ def test_never_backwards_and_never_an_active_group(
         assert decision.there is (current == wanted or synced)
         assert decision.there or decision.reason in (ACTIVE, BEHIND)
         assert current == wanted or decision.there is (decision.reason in (READ_ON, REWOUND))
-        assert (decision.reason == REWOUND) <= (synced and not force and current is not None and current < wanted)
+        assert (decision.reason == REWOUND) <= (
+            synced and not force and current is not None and current < wanted
+        )
 
 
 @given(st.lists(st.tuples(OFFSETS, st.booleans()), max_size=12))
@@ -202,7 +233,9 @@ def test_positions_never_go_back_whatever_the_source_does(rounds: list[tuple[int
 def test_what_a_live_group_reads_again() -> None:
     exact = standing_of(PLACE, Committed(10, "m"), Translated("east.orders", 0, 7, True, end=50))
     assert (exact.again, exact.exact, exact.checkpoint.metadata) == (0, True, "m")
-    held_back = standing_of(PLACE, Committed(60), Translated("east.orders", 0, 40, False, ahead=False, end=50))
+    held_back = standing_of(
+        PLACE, Committed(60), Translated("east.orders", 0, 40, False, ahead=False, end=50)
+    )
     assert (held_back.again, held_back.exact) == (10, False)
 
 
@@ -245,7 +278,9 @@ def test_a_group_that_was_moved_and_has_read_on_is_not_left(state: str) -> None:
         way = replace(standing, checkpoint=flipped(standing.checkpoint)) if reverse else standing
         goals = {"app": TargetGroup(state, {("orders", 0): Committed(12)})} if reverse else goal
         (outcome,) = plan_moves(mark_synced([way], {PLACE: known}, reverse), goals, {}, False)
-        assert (outcome.done, outcome.detail == READ_ON) == (("kept", False) if outcome.is_left else ("there", True))
+        assert (outcome.done, outcome.detail == READ_ON) == (
+            ("kept", False) if outcome.is_left else ("there", True)
+        )
         return outcome.is_left
 
     moved, home = replace(KNOWN, reason="failover"), replace(KNOWN, reason="failback")
@@ -279,7 +314,8 @@ def test_rows_of_a_move() -> None:
 
 @st.composite
 def shared_topics(draw: st.DrawFn) -> tuple[list[str], list[str]]:
-    """A topic that two opposite flows share, as both clusters hold it: `g` born at the goal, `o` at the origin."""
+    """A topic that two opposite flows share, as both clusters hold it: `g` born at the goal, `o` at
+    the origin."""
     born_there = [f"g{n}" for n in range(draw(st.integers(0, 5)))]
     born_here = [f"o{n}" for n in range(draw(st.integers(0, 5)))]
     return tuple(_interleaved(draw, born_there, born_here) for _ in range(2))  # type: ignore[return-value]
@@ -306,12 +342,16 @@ def _check_joined(origin: list[str], goal: list[str], position: int, found: Tran
     assert unread <= set(goal[found.offset :]), "nothing is skipped"
     assert len(set(goal[found.offset :]) & set(origin[:position])) <= found.again
     if found.exact:
-        assert not unread or goal[found.offset] in unread, "it begins with a record that was not read"
+        assert not unread or goal[found.offset] in unread, (
+            "it begins with a record that was not read"
+        )
         assert unread or found.offset == len(goal)
 
 
 @given(shared_topics(), st.booleans(), st.data())
-def test_two_ways_skip_nothing(topics: tuple[list[str], list[str]], reverse: bool, data: st.DataObject) -> None:
+def test_two_ways_skip_nothing(
+    topics: tuple[list[str], list[str]], reverse: bool, data: st.DataObject
+) -> None:
     """Both flows are at their ends: all is on both sides."""
     origin, goal = topics
     position = data.draw(st.integers(0, len(origin)))
@@ -328,18 +368,27 @@ def test_two_ways_skip_nothing_of_what_never_came_to_the_origin(
     places = sorted(data.draw(st.lists(st.integers(0, len(goal)), min_size=late, max_size=late)))
     first = max((index + 1 for index, name in enumerate(goal) if name.startswith("g")), default=0)
     for number, key in enumerate(places):
-        goal = [*goal[: max(first, key) + number], f"late{number}", *goal[max(first, key) + number :]]
+        goal = [
+            *goal[: max(first, key) + number],
+            f"late{number}",
+            *goal[max(first, key) + number :],
+        ]
     if not any(name.startswith("g") for name in origin):
         return  # of a flow that has brought nothing yet, nothing is known
     position = data.draw(st.integers(0, len(origin)))
     ways = [_way(origin, goal, kind, position) for kind in ("og", "go")[reverse]]
-    _check_joined(origin, goal, position, join_opposite(ways[0], ways[1], reverse, settled=late == 0))
+    _check_joined(
+        origin, goal, position, join_opposite(ways[0], ways[1], reverse, settled=late == 0)
+    )
 
 
 def test_one_way_is_enough_where_nothing_is_shared() -> None:
     back = Translated("orders", 0, 3, True, False)
     assert join_opposite(back, None, True, False) == back
-    assert join_opposite(back, Translated("orders", 0, 0, True, False, mapped=False), True, False) == back
+    assert (
+        join_opposite(back, Translated("orders", 0, 0, True, False, mapped=False), True, False)
+        == back
+    )
     assert join_opposite(back, Translated("west.orders", 0, 9, True), True, False) == back
 
 

@@ -33,10 +33,15 @@ class Goal:
         self.asked.append(wanted)
         if wanted & self.dead:
             raise ClusterUnreachable("nobody", alias="west")
-        told = {name: {PLACE: Committed(self.positions_now[name])} for name in wanted & self.positions_now.keys()}
+        told = {
+            name: {PLACE: Committed(self.positions_now[name])}
+            for name in wanted & self.positions_now.keys()
+        }
         return GroupPositions(told, dict.fromkeys(wanted & self.silent, "timed out"))
 
-    def move(self, moves: Mapping[str, Mapping[TopicAndPartition, Committed]]) -> dict[tuple[str, str, int], str]:
+    def move(
+        self, moves: Mapping[str, Mapping[TopicAndPartition, Committed]]
+    ) -> dict[tuple[str, str, int], str]:
         for group, items in moves.items():
             self.positions_now[group] = items[PLACE].offset
         return {}
@@ -47,7 +52,10 @@ def wanted(*groups: str, at: int = 10) -> list[Checkpoint]:
 
 
 def positions_now(goal: Goal) -> dict[str, TargetGroup]:
-    return {name: TargetGroup("EMPTY", {PLACE: Committed(at)}) for name, at in goal.positions_now.items()}
+    return {
+        name: TargetGroup("EMPTY", {PLACE: Committed(at)})
+        for name, at in goal.positions_now.items()
+    }
 
 
 def test_who_has_gone_on_since_the_check_is_left_where_it_is() -> None:
@@ -56,7 +64,10 @@ def test_who_has_gone_on_since_the_check_is_left_where_it_is() -> None:
     goal.positions_now["b"] = 12
     (step,) = move_in_steps(goal, before, wanted("a", "b"))  # type: ignore[arg-type]
     assert goal.positions_now == {"a": 10, "b": 12}
-    assert {item.checkpoint.group_id: item.kept and item.kept.reason for item in step} == {"a": None, "b": BEHIND}
+    assert {item.checkpoint.group_id: item.kept and item.kept.reason for item in step} == {
+        "a": None,
+        "b": BEHIND,
+    }
 
 
 def test_steps_are_small_and_one_that_fails_holds_up_nobody() -> None:

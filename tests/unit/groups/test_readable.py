@@ -11,7 +11,13 @@ from mirrorlake.groups.logs import STARTS_SECONDS, Starts
 from mirrorlake.groups.moves import MoveResult, mark_synced, standing_of
 from mirrorlake.groups.readable import Sides, bounded, readable_positions
 from mirrorlake.groups.sync_plan import READ_ON
-from mirrorlake.offsets.positions import Committed, LogEnds, TopicAndPartition, TopicPartitionOffset, Translated
+from mirrorlake.offsets.positions import (
+    Committed,
+    LogEnds,
+    TopicAndPartition,
+    TopicPartitionOffset,
+    Translated,
+)
 
 ORDERS = ("orders", 0)
 MIRROR = ("east.orders", 0)
@@ -28,7 +34,9 @@ class World:
     done: int | None = None
     asked_origin: int = 0
 
-    def translate(self, asked: Collection[TopicPartitionOffset]) -> dict[TopicPartitionOffset, Translated]:
+    def translate(
+        self, asked: Collection[TopicPartitionOffset]
+    ) -> dict[TopicPartitionOffset, Translated]:
         done = self.mapped if self.done is None else self.done
         return {
             key: Translated(
@@ -71,8 +79,12 @@ def test_what_is_all_there_is_as_the_map_says_and_the_origin_is_not_asked() -> N
     assert world.asked_origin == 0
 
 
-@pytest.mark.parametrize(("source_start", "gone"), [(0, 400), (100, 400), (300, 200), (500, 0), (700, 0), (1_000, 0)])
-def test_what_the_mirror_lost_counts_as_far_as_the_source_has_it(source_start: int, gone: int) -> None:
+@pytest.mark.parametrize(
+    ("source_start", "gone"), [(0, 400), (100, 400), (300, 200), (500, 0), (700, 0), (1_000, 0)]
+)
+def test_what_the_mirror_lost_counts_as_far_as_the_source_has_it(
+    source_start: int, gone: int
+) -> None:
     world = replace(WHOLE, source=LogEnds(source_start, 1_000), mirror=LogEnds(500, 1_001))
     found = world.at(100)
     assert (found.offset, found.exact, found.gone) == (500, True, gone)
@@ -91,7 +103,9 @@ def test_a_position_behind_all_that_there_is_leads_to_the_end() -> None:
     late = replace(WHOLE, mapped=800).at(1_500)
     assert (late.offset, late.exact, late.past) == (800, False, 1_000)
     standing = standing_of(("g", *ORDERS), Committed(1_500), late)
-    assert (standing.again, standing.is_whole) == (200, False), "what the mirror lacks of what is there"
+    assert (standing.again, standing.is_whole) == (200, False), (
+        "what the mirror lacks of what is there"
+    )
     assert replace(WHOLE, mapped=800).at(900).past is None
 
 
@@ -104,7 +118,10 @@ def test_a_position_behind_the_log_of_the_goal_leads_to_its_end() -> None:
 def test_a_position_that_was_written_down_is_one_that_is_there_too() -> None:
     """Of a log that the source has no more the map says nothing: only the checkpoint does."""
     world = World(100, LogEnds(0, 100), LogEnds(50, 100))
-    found = {"ahead": Translated(*MIRROR, 30, True), "nothing behind": Translated(*MIRROR, 30, True, ahead=False)}
+    found = {
+        "ahead": Translated(*MIRROR, 30, True),
+        "nothing behind": Translated(*MIRROR, 30, True, ahead=False),
+    }
     there = bounded(found, world.sides)
     assert {name: (item.offset, item.gone) for name, item in there.items()} == {
         "ahead": (50, 20),
@@ -117,7 +134,13 @@ def test_of_a_mirror_that_does_not_answer_nothing_is_changed() -> None:
     assert replace(WHOLE, mirror=None).at(100).offset == 100
 
 
-@given(st.integers(0, 30), st.integers(0, 20), st.integers(0, 20), st.integers(0, 20), st.integers(0, 5))
+@given(
+    st.integers(0, 30),
+    st.integers(0, 20),
+    st.integers(0, 20),
+    st.integers(0, 20),
+    st.integers(0, 5),
+)
 def test_a_consumer_can_read_from_it_and_nothing_that_is_there_is_skipped(
     position: int, mapped: int, start: int, source_start: int, shift: int
 ) -> None:
@@ -136,10 +159,14 @@ def test_a_group_that_reads_on_missed_nothing() -> None:
     """Retention goes on behind it."""
     world = replace(WHOLE, mirror=LogEnds(500, 1_001))
     standing = standing_of(("g", *ORDERS), Committed(100), world.at(100))
-    assert MoveResult(standing, "there", Committed(500)).is_left, "it was brought there, and nobody was told"
+    assert MoveResult(standing, "there", Committed(500)).is_left, (
+        "it was brought there, and nobody was told"
+    )
     assert not MoveResult(standing, "there", Committed(700), READ_ON).is_left
     known = {standing.checkpoint.group_partition: replace(standing.checkpoint, synced=True)}
-    later = standing_of(("g", *ORDERS), Committed(100), replace(world, mirror=LogEnds(600, 1_001)).at(100))
+    later = standing_of(
+        ("g", *ORDERS), Committed(100), replace(world, mirror=LogEnds(600, 1_001)).at(100)
+    )
     assert mark_synced([later], known, False)[0].checkpoint.synced
 
 
@@ -153,7 +180,9 @@ class Admin:
     def topics(self) -> dict[str, object]:
         return {MIRROR[0]: replace_partitions()}
 
-    def start_offsets(self, wanted: Collection[TopicAndPartition], skip_silent: bool) -> dict[TopicAndPartition, int]:
+    def start_offsets(
+        self, wanted: Collection[TopicAndPartition], skip_silent: bool
+    ) -> dict[TopicAndPartition, int]:
         self.asked.append(set(wanted))
         return dict.fromkeys(wanted, self.start)
 

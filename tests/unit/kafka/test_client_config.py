@@ -22,19 +22,30 @@ def resolve(text: str) -> str:
 
 
 def cluster(**security: object) -> Cluster:
-    return Cluster.model_validate({"bootstrap_servers": "b:1", **({"security": security} if security else {})})
+    return Cluster.model_validate(
+        {"bootstrap_servers": "b:1", **({"security": security} if security else {})}
+    )
 
 
 def scram(mechanism: str = "SCRAM-SHA-512", protocol: str = "SASL_SSL") -> Cluster:
-    return cluster(protocol=protocol, mechanism=mechanism, username="mirror", password="${secret:kafka/west}")
+    return cluster(
+        protocol=protocol, mechanism=mechanism, username="mirror", password="${secret:kafka/west}"
+    )
 
 
 def test_plaintext() -> None:
     for bare in (cluster(), cluster(protocol="PLAINTEXT")):
         config = librdkafka_config("west", bare, "producer", resolve)
-        assert config.items() >= {"bootstrap.servers": "b:1", "client.id": "mirrorlake-west-producer"}.items()
-        assert spark_options("west", bare, resolve, shaded=False)["kafka.bootstrap.servers"] == "b:1"
-    assert spark_options("west", cluster(), resolve, shaded=False) == {"kafka.bootstrap.servers": "b:1"}
+        assert (
+            config.items()
+            >= {"bootstrap.servers": "b:1", "client.id": "mirrorlake-west-producer"}.items()
+        )
+        assert (
+            spark_options("west", bare, resolve, shaded=False)["kafka.bootstrap.servers"] == "b:1"
+        )
+    assert spark_options("west", cluster(), resolve, shaded=False) == {
+        "kafka.bootstrap.servers": "b:1"
+    }
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
@@ -57,7 +68,9 @@ def test_sasl(mechanism: str, protocol: str) -> None:
 def test_only_a_shaded_client_gets_the_prefix() -> None:
     plain = spark_options("west", scram(), resolve, shaded=False)
     shaded = spark_options("west", scram(), resolve, shaded=True)
-    assert shaded.pop("kafka.sasl.jaas.config") == "kafkashaded." + plain.pop("kafka.sasl.jaas.config")
+    assert shaded.pop("kafka.sasl.jaas.config") == "kafkashaded." + plain.pop(
+        "kafka.sasl.jaas.config"
+    )
     assert shaded == plain
 
 
@@ -94,13 +107,19 @@ def test_tokens(prefix: str) -> None:
             "kafka.sasl.mechanism": "OAUTHBEARER",
             "kafka.sasl.login.callback.handler.class": f"{package}.OAuthBearerLoginCallbackHandler",
             "kafka.sasl.oauthbearer.token.endpoint.url": "https://id/token",
-            "kafka.sasl.jaas.config": f'{package}.OAuthBearerLoginModule required clientId="mirror" '
-            'clientSecret="pa\\"ss\\\\word" scope="all" extension_logicalCluster="lkc-1" extension_pool="p";',
+            "kafka.sasl.jaas.config": f"{package}.OAuthBearerLoginModule required "
+            'clientId="mirror" '
+            'clientSecret="pa\\"ss\\\\word" scope="all" extension_logicalCluster="lkc-1" '
+            'extension_pool="p";',
         }.items()
     )
 
 
-FILES = {"/ca.pem": PEM.replace("abc", "ca"), "/c.pem": PEM, "/k.pem": PEM.replace("CERTIFICATE", "PRIVATE KEY")}
+FILES = {
+    "/ca.pem": PEM.replace("abc", "ca"),
+    "/c.pem": PEM,
+    "/k.pem": PEM.replace("CERTIFICATE", "PRIVATE KEY"),
+}
 
 
 def test_files_and_texts_are_rendered_as_text() -> None:
@@ -108,16 +127,27 @@ def test_files_and_texts_are_rendered_as_text() -> None:
     for ca in ("/ca.pem", "${secret:kafka/ca}"):
         chosen = cluster(protocol="SSL", ca_file=ca)
         text = FILES.get(ca, PEM)
-        assert librdkafka_config("w", chosen, "admin", resolve, FILES.__getitem__)["ssl.ca.pem"] == text
+        assert (
+            librdkafka_config("w", chosen, "admin", resolve, FILES.__getitem__)["ssl.ca.pem"]
+            == text
+        )
         options = spark_options("w", chosen, resolve, shaded=False, read_file=FILES.__getitem__)
         assert options["kafka.ssl.truststore.type"] == "PEM"
         assert options["kafka.ssl.truststore.certificates"] == text
 
 
 def test_client_certificates() -> None:
-    two = cluster(protocol="SSL", certificate_file="/c.pem", key_file="/k.pem", key_password="${secret:kafka/west}")
+    two = cluster(
+        protocol="SSL",
+        certificate_file="/c.pem",
+        key_file="/k.pem",
+        key_password="${secret:kafka/west}",
+    )
     config = librdkafka_config("w", two, "producer", resolve, FILES.__getitem__)
-    assert (config["ssl.certificate.pem"], config["ssl.key.pem"]) == (FILES["/c.pem"], FILES["/k.pem"])
+    assert (config["ssl.certificate.pem"], config["ssl.key.pem"]) == (
+        FILES["/c.pem"],
+        FILES["/k.pem"],
+    )
     assert config["ssl.key.password"] == 'pa"ss\\word'
     options = spark_options("w", two, resolve, shaded=False, read_file=FILES.__getitem__)
     assert options["kafka.ssl.keystore.type"] == "PEM"
@@ -143,12 +173,16 @@ PBES2 = b"0" + bytes.fromhex("06092a864886f70d01050d") + b"rest"
 )
 def test_keys_that_java_cannot_read_are_refused(text: str, sentence: str) -> None:
     chosen = cluster(protocol="SSL", certificate_file=PEM, key_file=text)
-    with pytest.raises(TopologyError, match=f"key_file of cluster w is .*{sentence}.*openssl pkcs8"):
+    with pytest.raises(
+        TopologyError, match=f"key_file of cluster w is .*{sentence}.*openssl pkcs8"
+    ):
         spark_options("w", chosen, resolve, shaded=False)
     assert librdkafka_config("w", chosen, "producer", resolve)["ssl.key.pem"] == text
 
 
-@pytest.mark.parametrize("text", [key("PRIVATE KEY", PBES2), key("ENCRYPTED PRIVATE KEY", b"older"), PEM])
+@pytest.mark.parametrize(
+    "text", [key("PRIVATE KEY", PBES2), key("ENCRYPTED PRIVATE KEY", b"older"), PEM]
+)
 def test_other_keys_pass(text: str) -> None:
     chosen = cluster(protocol="SSL", certificate_file=PEM, key_file=text)
     assert spark_options("w", chosen, resolve, shaded=False)["kafka.ssl.keystore.key"] == text
@@ -173,8 +207,15 @@ def test_an_unreadable_file_is_one_sentence_without_its_value(text: str) -> None
 
 
 def test_overrides_win_for_their_role_only() -> None:
-    settings = {"client.id": "mine", "check.crcs": True, "max.poll.records": 9, "client.rack": "${secret:kafka/west}"}
-    chosen = Cluster.model_validate({"bootstrap_servers": "b:1", "consumer": settings, "producer": {"linger.ms": 3}})
+    settings = {
+        "client.id": "mine",
+        "check.crcs": True,
+        "max.poll.records": 9,
+        "client.rack": "${secret:kafka/west}",
+    }
+    chosen = Cluster.model_validate(
+        {"bootstrap_servers": "b:1", "consumer": settings, "producer": {"linger.ms": 3}}
+    )
     options = spark_options("w", chosen, resolve, shaded=False)
     assert (options["kafka.check.crcs"], options["kafka.max.poll.records"]) == ("true", "9")
     assert (options["kafka.client.id"], options["kafka.client.rack"]) == ("mine", 'pa"ss\\word')
@@ -195,7 +236,11 @@ def test_overrides_win_for_their_role_only() -> None:
         ("admin", "bootstrap.servers", "is mirrorlake's own to set: write bootstrap_servers"),
         ("consumer", "sasl.jaas.config", "belongs into the security block, as mechanism"),
         ("producer", "ssl.ca.location", "belongs into the security block, as ca_file"),
-        ("producer", "buffer.memory", "which mirrorlake writes with; it says queue.buffering.max.kbytes"),
+        (
+            "producer",
+            "buffer.memory",
+            "which mirrorlake writes with; it says queue.buffering.max.kbytes",
+        ),
         ("consumer", "fetch.wait.max.ms", "which Spark reads with; it says fetch.max.wait.ms"),
         (
             "producer",
@@ -207,12 +252,20 @@ def test_overrides_win_for_their_role_only() -> None:
     ],
 )
 def test_settings_that_are_refused(role: str, name: str, sentence: str, tmp_path: Path) -> None:
-    clusters = {"w": {"bootstrap_servers": "b:1", role: {name: "hunter2"}}, "e": {"bootstrap_servers": "b:2"}}
+    clusters = {
+        "w": {"bootstrap_servers": "b:1", role: {name: "hunter2"}},
+        "e": {"bootstrap_servers": "b:2"},
+    }
     path = tmp_path / "mirrorlake.yml"
-    path.write_text(yaml.safe_dump({"clusters": clusters, "lake": {"path": "l"}, "flows": {"w->e": {}}}))
+    path.write_text(
+        yaml.safe_dump({"clusters": clusters, "lake": {"path": "l"}, "flows": {"w->e": {}}})
+    )
     with pytest.raises(TopologyError) as caught:
         load_topology(path)
-    assert f"clusters.w.{role}.{name}" in caught.value.message or f"{role}.{name}" in caught.value.message
+    assert (
+        f"clusters.w.{role}.{name}" in caught.value.message
+        or f"{role}.{name}" in caught.value.message
+    )
     assert sentence in caught.value.message
     assert "hunter2" not in f"{caught.value.message} {vars(caught.value)}"
 
@@ -245,12 +298,17 @@ def test_librdkafka_accepts_the_settings(mechanism: str) -> None:
 
 
 def test_librdkafka_accepts_tokens() -> None:
-    config = librdkafka_config("w", cluster(**TOKEN, scope="s", extensions={"a": "b"}), "consumer", resolve)
+    config = librdkafka_config(
+        "w", cluster(**TOKEN, scope="s", extensions={"a": "b"}), "consumer", resolve
+    )
     Consumer({**config, "bootstrap.servers": "", "group.id": "g"}).close()
 
 
 def test_settings_do_not_show_their_values() -> None:
-    for settings in (librdkafka_config("w", scram(), "admin", resolve), spark_options("w", scram(), resolve, False)):
+    for settings in (
+        librdkafka_config("w", scram(), "admin", resolve),
+        spark_options("w", scram(), resolve, False),
+    ):
         again = pickle.loads(pickle.dumps(settings))
         assert again == settings
         for text in (f"{settings!r} {settings}", f"{again!r}", f"{[settings]}"):

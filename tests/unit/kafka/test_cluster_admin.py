@@ -1,4 +1,5 @@
-"""What an admin client makes of refusals: one that is over must not stand for a slow answer later. No Kafka."""
+"""What an admin client makes of refusals: one that is over must not stand for a slow answer later.
+No Kafka."""
 
 from concurrent.futures import Future
 from types import SimpleNamespace
@@ -69,7 +70,9 @@ def test_a_cluster_that_has_answered_is_given_the_time_to_answer_again() -> None
 
 
 def test_both_mean_that_the_cluster_cannot_be_used() -> None:
-    assert issubclass(AuthenticationFailed, ClusterUnusable) and issubclass(ClusterUnreachable, ClusterUnusable)
+    assert issubclass(AuthenticationFailed, ClusterUnusable) and issubclass(
+        ClusterUnreachable, ClusterUnusable
+    )
 
 
 def offset(number: int) -> "Future[SimpleNamespace]":
@@ -80,7 +83,8 @@ def offset(number: int) -> "Future[SimpleNamespace]":
 
 
 class Offsets(Answers):
-    """A client whose answers are given: by partition, and by whether the start of a log is asked for."""
+    """A client whose answers are given: by partition, and by whether the start of a log is asked
+    for."""
 
     def __init__(self, starts: list[int], ends: list[int]) -> None:
         super().__init__()

@@ -1,4 +1,5 @@
-"""Asking brokers by the bytes of the protocol: DescribeProducers (KIP-664), and the logins in front of it."""
+"""Asking brokers by the bytes of the protocol: DescribeProducers (KIP-664), and the logins in front
+of it."""
 
 import base64
 import socket
@@ -32,7 +33,16 @@ def test_the_oldest_open_transaction_of_each_partition_is_read() -> None:
 
 def test_partitions_are_asked_by_topic() -> None:
     asked = request([("orders", 1), ("a", 0), ("orders", 0)])
-    assert asked == b"\3" + b"\2a\2" + struct.pack(">i", 0) + b"\0" + b"\7orders\3" + struct.pack(">ii", 0, 1) + b"\0\0"
+    assert (
+        asked
+        == b"\3"
+        + b"\2a\2"
+        + struct.pack(">i", 0)
+        + b"\0"
+        + b"\7orders\3"
+        + struct.pack(">ii", 0, 1)
+        + b"\0\0"
+    )
     long = "t" * 249
     assert request([(long, 0)]).startswith(b"\2\xfa\x01" + long.encode())
 
@@ -51,7 +61,8 @@ def test_scram_is_that_of_rfc_7677() -> None:
 
 
 def broker(answers: list[bytes]) -> tuple[int, list[bytes], Callable[[], None]]:
-    """A broker that answers one connection; returns its port, what it was asked, and how to wait for its end."""
+    """A broker that answers one connection; returns its port, what it was asked, and how to wait
+    for its end."""
     server = socket.create_server(("127.0.0.1", 0))
     asked: list[bytes] = []
 
@@ -70,7 +81,9 @@ def broker(answers: list[bytes]) -> tuple[int, list[bytes], Callable[[], None]]:
 
 
 def test_a_login_by_plain_goes_before_the_question() -> None:
-    port, asked, end = broker([b"\0\0" + struct.pack(">i", 0), b"\0\0\xff\xff" + struct.pack(">i", 0), b"\0" + ANSWER])
+    port, asked, end = broker(
+        [b"\0\0" + struct.pack(">i", 0), b"\0\0\xff\xff" + struct.pack(">i", 0), b"\0" + ANSWER]
+    )
     settings = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
     login = {"sasl.username": "me", "sasl.password": "secret"}
     with BrokerConnection("127.0.0.1", port, {**settings, **login}, 5) as connection:

@@ -7,7 +7,9 @@ from confluent_kafka import KafkaError
 
 from mirrorlake.kafka.error_classes import CLASSES, NAMES, ErrorClass, class_of
 
-CODES = {name: value for name in dir(KafkaError) if isinstance(value := getattr(KafkaError, name), int)}
+CODES = {
+    name: value for name in dir(KafkaError) if isinstance(value := getattr(KafkaError, name), int)
+}
 
 
 def test_each_code_has_a_class() -> None:
@@ -38,7 +40,10 @@ def test_it_goes_by_the_code(name: str, kind: ErrorClass) -> None:
 
 def test_what_ended_a_client_is_the_clients() -> None:
     assert class_of(KafkaError(KafkaError._STATE, "", True, False, False)) is ErrorClass.PRODUCER
-    assert class_of(KafkaError(KafkaError.INVALID_RECORD, "", True, False, False)) is ErrorClass.PRODUCER
+    assert (
+        class_of(KafkaError(KafkaError.INVALID_RECORD, "", True, False, False))
+        is ErrorClass.PRODUCER
+    )
     refused = KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED, "", True, False, False)
     assert class_of(refused) is ErrorClass.CLUSTER
 

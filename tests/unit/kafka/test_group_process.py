@@ -35,7 +35,9 @@ def test_nothing_is_started_for_no_groups() -> None:
 def test_a_death_costs_one_call(capfd: pytest.CaptureFixture[str]) -> None:
     groups = group_admin(**{"no.such.setting": "dies of it"})
     for _ in range(2):  # the second call starts another process
-        with pytest.raises(ClusterUnreachable, match="cluster east did not answer about consumer groups"):
+        with pytest.raises(
+            ClusterUnreachable, match="cluster east did not answer about consumer groups"
+        ):
             groups.positions(["app"])
         assert groups._process is None
     assert "dies of it" not in capfd.readouterr().err
@@ -56,12 +58,10 @@ def test_what_was_told_before_a_death_is_kept_and_the_rest_is_asked_again(
     """A process that answers two groups and dies, and one more that answers one and dies."""
     script = tmp_path / "worker.py"
     script.write_text(
-        "import json, os, sys\n"
-        "sys.stdin.readline()\n"
-        "groups = list(json.loads(sys.stdin.readline())['groups'])\n"
-        "for group in groups[:2] if len(groups) > 3 else groups[:1]:\n"
-        "    print(json.dumps({'group': group, 'positions': [['orders', 0, len(groups), '']]}), flush=True)\n"
-        "os.abort()\n"
+        "import json, os, sys\nsys.stdin.readline()\ngroups = "
+        "list(json.loads(sys.stdin.readline())['groups'])\nfor group in groups[:2] if len(groups) "
+        "> 3 else groups[:1]:\n    print(json.dumps({'group': group, 'positions': [['orders', 0, "
+        "len(groups), '']]}), flush=True)\nos.abort()\n"
     )
     groups = group_admin()
     started: list[list[str]] = []
@@ -77,7 +77,9 @@ def test_what_was_told_before_a_death_is_kept_and_the_rest_is_asked_again(
     assert told.positions["c"] == {("orders", 0): Committed(3)}
 
 
-def test_groups_whose_coordinator_did_not_answer_come_last_the_next_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_groups_whose_coordinator_did_not_answer_come_last_the_next_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     groups = group_admin()
     order: list[list[str]] = []
 
@@ -95,7 +97,8 @@ def test_groups_whose_coordinator_did_not_answer_come_last_the_next_time(monkeyp
 
 
 class Listed:
-    """A cluster that lists groups, of which one broker did not answer and one partition of positions has no leader."""
+    """A cluster that lists groups, of which one broker did not answer and one partition of
+    positions has no leader."""
 
     alias, address = "east", "127.0.0.1:1"
 
@@ -103,12 +106,18 @@ class Listed:
         self.client = self
 
     def topics(self) -> dict[str, TopicInfo]:
-        return {"__consumer_offsets": TopicInfo("__consumer_offsets", 5, 1, leaderless=frozenset({3}))}
+        return {
+            "__consumer_offsets": TopicInfo("__consumer_offsets", 5, 1, leaderless=frozenset({3}))
+        }
 
     def list_consumer_groups(self, request_timeout: float) -> SimpleNamespace:
         group = SimpleNamespace(group_id="app", state=SimpleNamespace(name="EMPTY"))
-        bare = KafkaError(KafkaError._TIMED_OUT)  # what confluent-kafka gives, where it says that it gives exceptions
-        return SimpleNamespace(result=lambda: SimpleNamespace(valid=[group], errors=[bare, KafkaException(bare)]))
+        bare = KafkaError(
+            KafkaError._TIMED_OUT
+        )  # what confluent-kafka gives, where it says that it gives exceptions
+        return SimpleNamespace(
+            result=lambda: SimpleNamespace(valid=[group], errors=[bare, KafkaException(bare)])
+        )
 
     def list_groups(self, timeout: float) -> list[SimpleNamespace]:
         found = {"app": "Empty", "sharing": "Dead", "connect-sink": "Stable"}
@@ -119,5 +128,8 @@ def test_a_listing_says_why_there_may_be_more() -> None:
     groups = GroupAdmin(Listed(), LiveSettings(lambda: {"bootstrap.servers": "127.0.0.1:1"}))  # type: ignore[arg-type]
     listing = groups.listing()
     assert listing.states == {"app": "EMPTY"}
-    assert len(listing.errors) == 3 and "1 partitions of __consumer_offsets have no leader, such as 3" in listing.errors
+    assert (
+        len(listing.errors) == 3
+        and "1 partitions of __consumer_offsets have no leader, such as 3" in listing.errors
+    )
     assert groups.other_kinds(listing) == {"sharing"}

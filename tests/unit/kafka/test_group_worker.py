@@ -1,4 +1,5 @@
-"""How the process that asks about groups goes through them: side by side, in order, within its time. No Kafka."""
+"""How the process that asks about groups goes through them: side by side, in order, within its
+time. No Kafka."""
 
 import threading
 from concurrent.futures import Future
@@ -60,5 +61,8 @@ def test_an_id_that_the_client_refuses_is_told_and_the_others_go_on() -> None:
         answered.set_result(group)
         return answered
 
-    found = {group: future and future.exception() for group, future in groups_worker.ask_in_order(["", "a"], ask)}
+    found = {
+        group: future and future.exception()
+        for group, future in groups_worker.ask_in_order(["", "a"], ask)
+    }
     assert isinstance(found[""], ValueError) and found["a"] is None

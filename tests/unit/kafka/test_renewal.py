@@ -1,4 +1,5 @@
-"""Secrets are resolved again after a refusal and from time to time; what cannot be resolved stays as it was."""
+"""Secrets are resolved again after a refusal and from time to time; what cannot be resolved stays
+as it was."""
 
 import pytest
 
@@ -32,7 +33,11 @@ def store() -> Store:
 def test_a_rotated_secret_is_seen_at_the_interval(store: Store) -> None:
     store.password = "new"
     store.now = SECRETS_SECONDS - 1
-    assert not store.settings.renewed() and store.settings.now == {"sasl.password": "old"} and store.asked == 1
+    assert (
+        not store.settings.renewed()
+        and store.settings.now == {"sasl.password": "old"}
+        and store.asked == 1
+    )
     store.now = SECRETS_SECONDS
     assert store.settings.renewed() and store.settings.now == {"sasl.password": "new"}
     assert not store.settings.renewed(), "told once"
@@ -46,7 +51,9 @@ def test_a_refusal_asks_at_once(store: Store) -> None:
 
 def test_a_secret_that_is_away_for_a_moment_stays_as_it_was(store: Store) -> None:
     store.password = None
-    assert not store.settings.renewed(refused=True) and store.settings.now == {"sasl.password": "old"}
+    assert not store.settings.renewed(refused=True) and store.settings.now == {
+        "sasl.password": "old"
+    }
     store.password = "new"
     assert store.settings.renewed(refused=True)
 

@@ -33,7 +33,8 @@ def module(monkeypatch: pytest.MonkeyPatch, name: str, **members: object) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("pw", "pw"), ("pw\n", "pw"), ("pw\r\n", "pw"), (" p w \n\n", " p w \n"), ("", "")]
+    ("text", "value"),
+    [("pw", "pw"), ("pw\n", "pw"), ("pw\r\n", "pw"), (" p w \n\n", " p w \n"), ("", "")],
 )
 def test_a_file_holds_a_secret(tmp_path: Path, text: str, value: str) -> None:
     put(tmp_path, "kafka/west", text)
@@ -55,7 +56,9 @@ def test_a_file_that_others_may_use_is_refused(tmp_path: Path, mode: int) -> Non
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("scope", "key"), [("..", "x"), ("kafka", "../../x"), ("kafka", "/etc/passwd")])
+@pytest.mark.parametrize(
+    ("scope", "key"), [("..", "x"), ("kafka", "../../x"), ("kafka", "/etc/passwd")]
+)
 def test_a_name_that_leads_out_is_refused(tmp_path: Path, scope: str, key: str) -> None:
     put(tmp_path, "x", "hunter2")
     with pytest.raises(Unresolved, match="leads out of it"):
@@ -75,7 +78,11 @@ def test_what_is_no_file_is_missing_or_refused(tmp_path: Path) -> None:
 
 
 def test_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
-    module(monkeypatch, "keyring", get_password=lambda scope, key: {("kafka", "west"): "pw"}.get((scope, key)))
+    module(
+        monkeypatch,
+        "keyring",
+        get_password=lambda scope, key: {("kafka", "west"): "pw"}.get((scope, key)),
+    )
     assert KeyringSecrets().read("kafka", "west") == "pw"
     assert KeyringSecrets().read("kafka", "none") is None
 
@@ -86,7 +93,11 @@ def test_a_databricks_scope(monkeypatch: pytest.MonkeyPatch) -> None:
             raise RuntimeError("hunter2")
         return "pw"
 
-    module(monkeypatch, "databricks.sdk.runtime", dbutils=SimpleNamespace(secrets=SimpleNamespace(get=get)))
+    module(
+        monkeypatch,
+        "databricks.sdk.runtime",
+        dbutils=SimpleNamespace(secrets=SimpleNamespace(get=get)),
+    )
     for name in ("databricks", "databricks.sdk"):
         module(monkeypatch, name)
     assert DatabricksSecrets().read("kafka", "west") == "pw"
@@ -104,7 +115,9 @@ def test_each_place_has_its_stores(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert kinds(MIRRORLAKE_SECRETS=str(tmp_path)) == ["FolderSecrets"]
     monkeypatch.setattr("mirrorlake.kafka.secrets.find_spec", lambda name: name)
     assert kinds(MIRRORLAKE_SECRETS=str(tmp_path)) == ["FolderSecrets", "KeyringSecrets"]
-    assert kinds(MIRRORLAKE_SECRETS=str(tmp_path), DATABRICKS_RUNTIME_VERSION="17.3") == ["DatabricksSecrets"]
+    assert kinds(MIRRORLAKE_SECRETS=str(tmp_path), DATABRICKS_RUNTIME_VERSION="17.3") == [
+        "DatabricksSecrets"
+    ]
 
 
 def ask(stores: list[SecretStore], reference: str = "${secret:kafka/west}") -> str:
@@ -126,7 +139,9 @@ def test_a_missing_secret_is_one_sentence(tmp_path: Path) -> None:
         "${secret:kafka/west} has no value: put it into the file "
         f"{tmp_path}/kafka/west or the keyring (`keyring set kafka west`)"
     )
-    with pytest.raises(TopologyError, match="has no value: set MIRRORLAKE_SECRETS to a folder that holds the file"):
+    with pytest.raises(
+        TopologyError, match="has no value: set MIRRORLAKE_SECRETS to a folder that holds the file"
+    ):
         ask([])
 
 

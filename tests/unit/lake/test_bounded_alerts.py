@@ -1,4 +1,5 @@
-"""The view `alerts` is asked every five minutes, so it reads no more of a history than its comment says."""
+"""The view `alerts` is asked every five minutes, so it reads no more of a history than its comment
+says."""
 
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -30,8 +31,13 @@ def windows(table: str) -> list[int | None]:
     """How far back each SELECT from a table reads, in minutes; None where nothing bounds it."""
     column, _ = BOUNDS[table]
     found: list[int | None] = []
-    for select in sqlglot.parse_one(TEXT.partition(" AS\n")[2], read="databricks").find_all(exp.Select):
-        sources = [select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())]
+    for select in sqlglot.parse_one(TEXT.partition(" AS\n")[2], read="databricks").find_all(
+        exp.Select
+    ):
+        sources = [
+            select.args["from_"].this,
+            *(join.this for join in select.args.get("joins") or ()),
+        ]
         if not any(isinstance(source, exp.Table) and source.name == table for source in sources):
             continue
         where = select.args.get("where")
@@ -64,19 +70,34 @@ def test_the_comment_names_the_windows() -> None:
         (0.5, 20.0, 0.5),  # samples of an earlier run say nothing of this one
     ],
 )
-def test_since_when_a_flow_does_not_run(tmp_path: Path, started: float, sampled: float, said: float) -> None:
+def test_since_when_a_flow_does_not_run(
+    tmp_path: Path, started: float, sampled: float, said: float
+) -> None:
     tables, now = PathTables(tmp_path), datetime.now(timezone.utc)
     for table in TABLES:
         tables.create(table)
     objectives = {
-        "flow": "east->west", "lag_seconds": 60, "latency_p99_ms": 5000, "heartbeat_seconds": 60, "stuck_seconds": 600,
-        "enabled": True, "heartbeats": False, "gaps": False, "mode": "continuous",
+        "flow": "east->west",
+        "lag_seconds": 60,
+        "latency_p99_ms": 5000,
+        "heartbeat_seconds": 60,
+        "stuck_seconds": 600,
+        "enabled": True,
+        "heartbeats": False,
+        "gaps": False,
+        "mode": "continuous",
         "since": now - timedelta(hours=started),
-    }  # fmt: skip
+    }
     sample = {
-        "flow": "east->west", "topic": "orders", "partition": 0, "sampled_at": now - timedelta(hours=sampled),
-        "produced_end": 1, "source_end": 1, "lag_records": 0, "lag_seconds": 0.0,
-    }  # fmt: skip
+        "flow": "east->west",
+        "topic": "orders",
+        "partition": 0,
+        "sampled_at": now - timedelta(hours=sampled),
+        "produced_end": 1,
+        "source_end": 1,
+        "lag_records": 0,
+        "lag_seconds": 0.0,
+    }
     tables.append("objectives", rows_of("objectives", [objectives]))
     tables.append("positions", rows_of("positions", [sample]))
     lake = DuckLake(tmp_path, None)

@@ -59,21 +59,29 @@ NOTHING = Decided(frozenset(), {}, {}, {}, {}, {})
         ("stage_trimmed", "read-again from 7", {}),
     ],
 )
-def test_each_is_of_a_generation(lake: Lake, kind: str, choice: str, wanted: dict[str, Any]) -> None:
+def test_each_is_of_a_generation(
+    lake: Lake, kind: str, choice: str, wanted: dict[str, Any]
+) -> None:
     at_target = {} if kind == "stage_trimmed" else {"target_generation": 2}
     Incidents(lake).note([Incident(FLOW, kind, error(HERE, **at_target))], choice)
     assert decided(lake, 2) == decided(lake, None) == NOTHING._replace(**wanted)
     over = NOTHING if at_target else NOTHING._replace(**wanted)
-    assert decided(lake, 3) == decided(lake, 0) == over, "what is about a target topic is of that one alone"
+    assert decided(lake, 3) == decided(lake, 0) == over, (
+        "what is about a target topic is of that one alone"
+    )
 
 
-def test_what_an_earlier_version_wrote_is_of_the_first_generation_and_of_any_target_topic(lake: Lake) -> None:
+def test_what_an_earlier_version_wrote_is_of_the_first_generation_and_of_any_target_topic(
+    lake: Lake,
+) -> None:
     old = ReplicationError("planted", topic="orders", partition=0, first_offset=5, last_offset=9)
     Incidents(lake).note([Incident(FLOW, "target_refused", old)], "skip")
     assert decided(lake, 0) == decided(lake, 7) == NOTHING._replace(skipped={BEFORE: RANGES})
 
 
-def test_what_a_target_lost_holds_its_partition_as_long_as_it_is_the_one_that_there_is(lake: Lake) -> None:
+def test_what_a_target_lost_holds_its_partition_as_long_as_it_is_the_one_that_there_is(
+    lake: Lake,
+) -> None:
     lost = TargetLost("planted", target_offset=50, **HERE._asdict(), target_generation=1)
     Incidents(lake).tell(FLOW, "target_lost", lost)
     assert decided(lake, 1) == NOTHING._replace(lost={("orders", 0): Lost(1, 50)})
@@ -112,7 +120,9 @@ def test_a_lake_of_an_earlier_version_is_asked_and_goes_on(lake: Lake, tmp_path:
     refused = {"kind": "target_refused", "first_offset": 5, "last_offset": 9, "resolution": "skip"}
     write_deltalake(
         str(lake.directory / "incidents"),
-        rows_of("incidents", [{**place, **refused, "at": NOW, "resolved_at": NOW}]).drop_columns("generation"),
+        rows_of("incidents", [{**place, **refused, "at": NOW, "resolved_at": NOW}]).drop_columns(
+            "generation"
+        ),
         mode="append",
     )
     found = DuckLake(lake.directory)

@@ -38,14 +38,17 @@ MEANT: dict[str, Any] = {
 
 @pytest.mark.parametrize("text", MEANT)
 def test_what_is_meant(tmp_path: Path, text: str) -> None:
-    (row,) = DuckLake(tmp_path).rows(f"SELECT {text} AS it FROM VALUES (1), (2), (3) AS v(x)", limit=1)
+    (row,) = DuckLake(tmp_path).rows(
+        f"SELECT {text} AS it FROM VALUES (1), (2), (3) AS v(x)", limit=1
+    )
     found = row["it"]
     assert (found, type(found)) == (MEANT[text], type(MEANT[text]))
 
 
 def test_nulls_are_ignored_in_windows(tmp_path: Path) -> None:
     found = DuckLake(tmp_path).rows(
-        "SELECT last(y) IGNORE NULLS OVER (ORDER BY x) AS it FROM VALUES (1, 5), (2, NULL) AS v(x, y) ORDER BY x"
+        "SELECT last(y) IGNORE NULLS OVER (ORDER BY x) AS it FROM VALUES (1, 5), (2, NULL) AS v(x, "
+        "y) ORDER BY x"
     )
     assert [row["it"] for row in found] == [5, 5]
 
@@ -62,7 +65,10 @@ def test_nulls_come_first_where_spark_says_so(tmp_path: Path) -> None:
         ("SELECT 1; SELECT 2", "2 statements"),
         ("DELETE FROM incidents", "not a query"),
         ("SHOW TABLES", "not a query"),
-        ("SELECT percentile(x, 0.5, n) FROM VALUES (1, 1) AS v(x, n)", "percentile with a frequency"),
+        (
+            "SELECT percentile(x, 0.5, n) FROM VALUES (1, 1) AS v(x, n)",
+            "percentile with a frequency",
+        ),
     ],
 )
 def test_what_is_refused(text: str, message: str) -> None:
@@ -71,7 +77,10 @@ def test_what_is_refused(text: str, message: str) -> None:
 
 
 def test_what_a_text_names() -> None:
-    text = "WITH a AS (SELECT * FROM Records WHERE topic = :topic) SELECT * FROM a JOIN alerts USING (flow)"
+    text = (
+        "WITH a AS (SELECT * FROM Records WHERE topic = :topic) SELECT * FROM a JOIN alerts "
+        "USING (flow)"
+    )
     query = to_duckdb(text)
     assert query.tables >= {"records", "alerts"} and query.parameters == {"topic"}
 
@@ -80,5 +89,7 @@ def test_all_tables_and_views_can_be_translated() -> None:
     for view in VIEWS:
         assert to_duckdb(sql_text("views", view)).tables & {*TABLES, *VIEWS}
     columns = {table: dict(columns_of(sql_text("tables", table))) for table in TABLES}
-    assert columns["records"]["timestamp"] == "TIMESTAMPTZ" and columns["records"]["headers"].endswith("[]")
+    assert columns["records"]["timestamp"] == "TIMESTAMPTZ" and columns["records"][
+        "headers"
+    ].endswith("[]")
     assert all(list(columns[table]) == definition(table).rows.names for table in columns)

@@ -1,4 +1,5 @@
-"""A lake in a folder, read by DuckDB: what is missing, what came since, what is refused; and no Spark is imported."""
+"""A lake in a folder, read by DuckDB: what is missing, what came since, what is refused; and no
+Spark is imported."""
 
 import json
 import subprocess
@@ -25,7 +26,9 @@ CHANGE = {"flow": "east->west", "at": AT, "kind": "topic", "resource": "größe"
 
 
 def append(place: Path, table: str, *rows: dict[str, object]) -> None:
-    write_deltalake(str(place / table), pa.Table.from_pylist(list(rows)), mode="append", schema_mode="merge")
+    write_deltalake(
+        str(place / table), pa.Table.from_pylist(list(rows)), mode="append", schema_mode="merge"
+    )
 
 
 def test_a_lake_that_is_not_there_yet_is_empty_and_is_not_made(tmp_path: Path) -> None:
@@ -42,7 +45,9 @@ def test_a_table_of_an_earlier_version_has_the_columns_of_this_one(tmp_path: Pat
     assert row["policy"] is None and row["at"] == AT.replace(tzinfo=None)
     append(tmp_path, "changes", {**CHANGE, "policy": "default"})  # the files of before lack it
     found = DuckLake(tmp_path).rows("SELECT policy FROM changes ORDER BY policy")
-    assert [row["policy"] for row in found] == [None, "default"] and "policy" in definition("changes").rows.names
+    assert [row["policy"] for row in found] == [None, "default"] and "policy" in definition(
+        "changes"
+    ).rows.names
 
 
 def test_all_is_as_of_one_moment_until_it_is_asked_anew(tmp_path: Path) -> None:
@@ -59,14 +64,18 @@ def test_all_is_as_of_one_moment_until_it_is_asked_anew(tmp_path: Path) -> None:
 def test_parameters_frames_and_limits(tmp_path: Path) -> None:
     append(tmp_path, "changes", CHANGE, {**CHANGE, "resource": "x'y"})
     lake = DuckLake(tmp_path)
-    assert lake.rows("SELECT kind FROM changes WHERE resource = :name", {"name": "x'y", "unused": 1}) == [
-        {"kind": "topic"}
-    ]
+    assert lake.rows(
+        "SELECT kind FROM changes WHERE resource = :name", {"name": "x'y", "unused": 1}
+    ) == [{"kind": "topic"}]
     frames: dict[str, Frame | str] = {
-        "wanted": Frame((("resource", "STRING"), ("n", "BIGINT")), [("größe", 7), ("nothing", None)]),
+        "wanted": Frame(
+            (("resource", "STRING"), ("n", "BIGINT")), [("größe", 7), ("nothing", None)]
+        ),
         "all": "SELECT resource FROM changes WHERE kind = :kind",
     }
-    found = lake.rows("SELECT n FROM {all} JOIN {wanted} AS wanted USING (resource)", {"kind": "topic"}, frames)
+    found = lake.rows(
+        "SELECT n FROM {all} JOIN {wanted} AS wanted USING (resource)", {"kind": "topic"}, frames
+    )
     assert found == [{"n": 7}]
     none = {"wanted": Frame((("resource", "STRING"),), [])}
     assert lake.rows("SELECT resource FROM {wanted}", frames=none).columns == ("resource",)
@@ -83,7 +92,9 @@ def test_an_answer_that_was_cut_says_so(tmp_path: Path) -> None:
 
 def test_results_of_any_size_come_in_batches(tmp_path: Path) -> None:
     append(tmp_path, "changes", *(CHANGE for _ in range(10)))
-    reader = DuckLake(tmp_path).arrow("SELECT a.at, sum(1) AS n FROM changes AS a, changes AS b GROUP BY ALL")
+    reader = DuckLake(tmp_path).arrow(
+        "SELECT a.at, sum(1) AS n FROM changes AS a, changes AS b GROUP BY ALL"
+    )
     table = reader.read_all()
     assert table.schema.field("at").type.tz and table.schema.field("n").type == pa.int64()
     assert table["n"].to_pylist() == [100]
@@ -91,21 +102,33 @@ def test_results_of_any_size_come_in_batches(tmp_path: Path) -> None:
 
 def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     append(tmp_path, "changes", CHANGE)
-    for text, query in (("SELECT nothing FROM changes", "nothing"), ("SELECT * FROM nowhere", "nowhere")):
+    for text, query in (
+        ("SELECT nothing FROM changes", "nothing"),
+        ("SELECT * FROM nowhere", "nowhere"),
+    ):
         with pytest.raises(InputError, match=query):
             DuckLake(tmp_path).rows(text)
     append(tmp_path, "records", {"topic": "a"})
     log = tmp_path / "records" / "_delta_log" / f"{0:020d}.json"
-    log.write_text(log.read_text().replace('"configuration":{}', '"configuration":{"mirrorlake.version":"99"}'))
+    log.write_text(
+        log.read_text().replace('"configuration":{}', '"configuration":{"mirrorlake.version":"99"}')
+    )
     with pytest.raises(LakeError, match="newer mirrorlake"):
         DuckLake(tmp_path).table_rows("changes")
 
 
 def test_a_table_that_is_more_than_its_files_is_refused(tmp_path: Path) -> None:
     append(tmp_path, "changes", CHANGE)
-    log = tmp_path / "changes" / "_delta_log" / f"{DeltaTable(str(tmp_path / 'changes')).version() + 1:020d}.json"
+    log = (
+        tmp_path
+        / "changes"
+        / "_delta_log"
+        / f"{DeltaTable(str(tmp_path / 'changes')).version() + 1:020d}.json"
+    )
     features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
-    log.write_text(json.dumps({"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}}))
+    log.write_text(
+        json.dumps({"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}})
+    )
     with pytest.raises(LakeError, match="deletionVectors.*--engine spark"):
         DuckLake(tmp_path).table_rows("changes")
 
@@ -124,7 +147,17 @@ def test_an_engine_that_cannot(tmp_path: Path) -> None:
 
 HEAVY = ("pyspark", "py4j", "delta", "pandas", "mlflow", "altair")
 ASKED = {
-    "translate": ["translate", "--flow", "east->west", "--topic", "orders", "--partition", "0", "--offset", "3"],
+    "translate": [
+        "translate",
+        "--flow",
+        "east->west",
+        "--topic",
+        "orders",
+        "--partition",
+        "0",
+        "--offset",
+        "3",
+    ],
     "sql": ["sql", "SELECT count(*) AS n FROM records"],
     "status": ["status"],
     "divergence": ["divergence", "--flow", "east->west"],
@@ -152,25 +185,54 @@ for command in json.loads(sys.argv[1]):
 
 
 def test_answers_import_no_spark(tmp_path: Path) -> None:
-    """One process asks all of them: what the first one imported is there when the last one has answered."""
+    """One process asks all of them: what the first one imported is there when the last one has
+    answered."""
     (tmp_path / "mirrorlake.yml").write_text(
-        "clusters: {east: {bootstrap_servers: '127.0.0.1:1'}, west: {bootstrap_servers: '127.0.0.1:1'}}\n"
-        "lake: {path: .}\nflows: {east->west: {enabled: false}}\n",
+        "clusters: {east: {bootstrap_servers: '127.0.0.1:1'}, west: {bootstrap_servers: "
+        "'127.0.0.1:1'}}\nlake: {path: .}\nflows: {east->west: {enabled: false}}\n",
         encoding="utf-8",
     )
-    record = {"source_cluster": "east", "topic": "orders", "partition": 0, "offset": 3, "generation": 0}
+    record = {
+        "source_cluster": "east",
+        "topic": "orders",
+        "partition": 0,
+        "offset": 3,
+        "generation": 0,
+    }
     append(tmp_path, "records", record)
-    run = {"flow": "east->west", "topic": "orders", "partition": 0, "source_first": 3, "source_last": 3,
-           "target_topic": "east.orders", "target_partition": 0, "target_first": 9, "target_last": 9, "record_count": 1,
-           "segments": [{"source_first": 3, "stride": 1, "target_first": 9, "record_count": 1}]}  # fmt: skip
+    run = {
+        "flow": "east->west",
+        "topic": "orders",
+        "partition": 0,
+        "source_first": 3,
+        "source_last": 3,
+        "target_topic": "east.orders",
+        "target_partition": 0,
+        "target_first": 9,
+        "target_last": 9,
+        "record_count": 1,
+        "segments": [{"source_first": 3, "stride": 1, "target_first": 9, "record_count": 1}],
+    }
     append(tmp_path, "offset_map", run)
-    script = SCRIPT + f"\nprint('imported', [name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
+    script = (
+        SCRIPT
+        + f"\nprint('imported', [name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
+    )
     asked = json.dumps(list(ASKED.values()))
-    done = subprocess.run([sys.executable, "-c", script, asked], cwd=tmp_path, capture_output=True, text=True)
-    assert "imported []" in done.stderr and done.stderr.count("ended with SystemExit(0)") == len(ASKED), done.stderr
+    done = subprocess.run(
+        [sys.executable, "-c", script, asked], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert "imported []" in done.stderr and done.stderr.count("ended with SystemExit(0)") == len(
+        ASKED
+    ), done.stderr
     answers = dict(zip(ASKED, map(json.loads, done.stdout.split("\0")), strict=False))
     assert answers.keys() == ASKED.keys()
-    assert answers["translate"] == {"topic": "east.orders", "partition": 0, "offset": 9, "exact": True}
+    assert answers["translate"] == {
+        "topic": "east.orders",
+        "partition": 0,
+        "offset": 9,
+        "exact": True,
+    }
     assert answers["sql"] == [{"n": 1}]
 
 
@@ -183,20 +245,31 @@ def test_folders_are_called_what_people_like(tmp_path: Path, folder: str) -> Non
     before = DuckLake(tmp_path / folder).table_rows("clusters")
     replaced = tables.compact("clusters")
     assert len(replaced) == 3 and all(path.exists() for path in replaced)
-    assert {row["alias"] for row in DuckLake(tmp_path / folder).table_rows("clusters")} == {"c0", "c1", "c2"}
+    assert {row["alias"] for row in DuckLake(tmp_path / folder).table_rows("clusters")} == {
+        "c0",
+        "c1",
+        "c2",
+    }
     assert len(before) == 3
 
 
 @pytest.mark.parametrize("folder", ["lake[1]", "my%20lake"])
 def test_folders_that_cannot_be_opened_are_refused(tmp_path: Path, folder: str) -> None:
-    with pytest.raises(LakeError, match="no folder of its path may have (\\[|%20) in its name; choose another"):
+    with pytest.raises(
+        LakeError, match="no folder of its path may have (\\[|%20) in its name; choose another"
+    ):
         check_location(Location(path=str(tmp_path / folder)), tmp_path)
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("names", [("open_incidents", "incidents"), ("incidents", "open_incidents")])
-def test_a_table_that_a_view_of_the_same_query_reads_is_opened_once(tmp_path: Path, names: tuple[str, str]) -> None:
-    """In whatever order a query's names come, which differs from process to process; an empty table above all."""
+@pytest.mark.parametrize(
+    "names", [("open_incidents", "incidents"), ("incidents", "open_incidents")]
+)
+def test_a_table_that_a_view_of_the_same_query_reads_is_opened_once(
+    tmp_path: Path, names: tuple[str, str]
+) -> None:
+    """In whatever order a query's names come, which differs from process to process; an empty table
+    above all."""
     lake = DuckLake(tmp_path)
     query = to_duckdb("SELECT * FROM open_incidents JOIN incidents USING (flow)")
     assert set(query.tables) == set(names)

@@ -21,10 +21,24 @@ def _no_session() -> Any:
     raise AssertionError("nothing here needs Spark")
 
 
-def row(flow: str, minute: int, position: int, reason: str | None = None, generation: int | None = 0) -> dict[str, Any]:
+def row(
+    flow: str, minute: int, position: int, reason: str | None = None, generation: int | None = 0
+) -> dict[str, Any]:
     at = BEGAN + timedelta(minutes=minute)
-    place = {"flow": flow, "group_id": "app", "topic": "orders", "partition": 0, "generation": generation}
-    return {**place, "source_position": position, "checkpointed_at": at, "read_at": at, "reason": reason}
+    place = {
+        "flow": flow,
+        "group_id": "app",
+        "topic": "orders",
+        "partition": 0,
+        "generation": generation,
+    }
+    return {
+        **place,
+        "source_position": position,
+        "checkpointed_at": at,
+        "read_at": at,
+        "reason": reason,
+    }
 
 
 WEST, NORTH, OTHER = "east->west", "east->north", "south->west"

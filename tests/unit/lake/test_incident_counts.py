@@ -27,7 +27,9 @@ class Table:
 
 def test_counts_follow_what_this_process_does() -> None:
     lake = Table()
-    lake.rows = [{"flow": "a->b", "kind": "flow_waits", "topic": None, "partition": None, "generation": 0}]
+    lake.rows = [
+        {"flow": "a->b", "kind": "flow_waits", "topic": None, "partition": None, "generation": 0}
+    ]
     incidents = Incidents(lake)  # type: ignore[arg-type]
     assert incidents.open_counts() == {}
     refused = TargetRefused("too large", topic="orders", partition=0)

@@ -1,4 +1,5 @@
-"""The copy of the index of the stage: what was written is what is read, and a damaged one is as good as none."""
+"""The copy of the index of the stage: what was written is what is read, and a damaged one is as
+good as none."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -41,15 +42,21 @@ def test_what_was_written_is_read(files: list[list[StagedRange]], gone: int) -> 
     assert found.version == -1, "what it is a copy of is asked of the table"
     assert list(map(str, found.rows())) == list(map(str, index.rows()))
     for both in (index, found):  # and it goes on where the other one would
-        both.apply([("next", [StagedRange("east", "orders", 0, 1, 2**61, 2**61, 1)])], ["file-5"], 9)
+        both.apply(
+            [("next", [StagedRange("east", "orders", 0, 1, 2**61, 2**61, 1)])], ["file-5"], 9
+        )
     assert sorted(map(str, found.rows())) == sorted(map(str, index.rows()))
-    assert [found.ends(name) for name in ("east", "west")] == [index.ends(name) for name in ("east", "west")]
+    assert [found.ends(name) for name in ("east", "west")] == [
+        index.ends(name) for name in ("east", "west")
+    ]
 
 
 @pytest.mark.parametrize("kept", [0, 1, 100, 400, 700, -9, -200])
 def test_a_damaged_copy_is_as_good_as_none(tmp_path: Path, kept: int) -> None:
     file = tmp_path / "index"
-    IndexCopy(file).write(made([[StagedRange("east", "orders", 0, 0, at, at, 1)] for at in range(9)]))
+    IndexCopy(file).write(
+        made([[StagedRange("east", "orders", 0, 0, at, at, 1)] for at in range(9)])
+    )
     file.write_bytes(file.read_bytes()[:kept])
     found = StageIndex()
     IndexCopy(file).fill(found)

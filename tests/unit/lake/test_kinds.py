@@ -10,9 +10,12 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
 
 SOURCE = Path(mirrorlake.__file__).parent
-ASKS = re.compile(r"isinstance\(\w*(?:lake|tables)\w*, (?:PathLake|CatalogLake)\)|lake\.directory is|path_tables is")
-#: Landing has a sink of its own for each kind; a catalog's platform keeps its tables; what a reader without a session
-#: knows of the stage before a plan.
+ASKS = re.compile(
+    r"isinstance\(\w*(?:lake|tables)\w*, (?:PathLake|CatalogLake)\)|lake\.directory is|path_tables "
+    r"is"
+)
+#: Landing has a sink of its own for each kind; a catalog's platform keeps its tables; what a reader
+#: without a session knows of the stage before a plan.
 KNOWN = {
     "landing/land.py": 2,
     "landing/spark_land.py": 1,

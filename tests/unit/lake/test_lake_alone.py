@@ -1,4 +1,5 @@
-"""What a lake does before it is asked for a table: its session, and what one that is only read refuses."""
+"""What a lake does before it is asked for a table: its session, and what one that is only read
+refuses."""
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -35,12 +36,20 @@ def test_no_lake_waits_for_the_session_of_another_one() -> None:
 
 
 def test_a_lake_that_is_read_refuses_what_writes_would_need(tmp_path: Path) -> None:
-    for lake in (CatalogLake(lambda: SESSION, "read", None), PathLake(lambda: SESSION, tmp_path, None)):
+    for lake in (
+        CatalogLake(lambda: SESSION, "read", None),
+        PathLake(lambda: SESSION, tmp_path, None),
+    ):
         _refuses(lake)
     PathLake(lambda: SESSION, tmp_path, tmp_path).check_for_writing()
 
 
 def _refuses(lake: Lake) -> None:
-    for needed in (lake.check_for_writing, lambda: lake.checkpoints, lambda: lake.leases, lambda: lake.lake_id):
+    for needed in (
+        lake.check_for_writing,
+        lambda: lake.checkpoints,
+        lambda: lake.leases,
+        lambda: lake.lake_id,
+    ):
         with pytest.raises(LakeError, match="was opened read-only"):
             needed()

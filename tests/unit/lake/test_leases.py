@@ -35,7 +35,9 @@ def test_one_that_another_host_has_not_given_back_is_not_free(lake: Lake) -> Non
     other = json.dumps({"host": "elsewhere", "pid": 7, "since": "2026-01-01T00:00:00+00:00"})
     lease._file.write_text(other)
     for _ in range(2):
-        with pytest.raises(LakeError, match=r"process 7 on elsewhere since .* still has flow a->b cannot be known"):
+        with pytest.raises(
+            LakeError, match=r"process 7 on elsewhere since .* still has flow a->b cannot be known"
+        ):
             Lease(lake, WHAT).take(sure=True)
     assert json.loads(lease._file.read_text()) == json.loads(other), "to ask takes nothing away"
     lease.take()  # `run` goes on where that process died

@@ -1,4 +1,5 @@
-"""The statement that merges rows of the map carries every column over, so that a new one is not lost with the rows."""
+"""The statement that merges rows of the map carries every column over, so that a new one is not
+lost with the rows."""
 
 import re
 

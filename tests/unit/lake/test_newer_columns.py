@@ -1,4 +1,5 @@
-"""A lake to which a newer version has added columns: this one goes on in it, and loses nothing of them."""
+"""A lake to which a newer version has added columns: this one goes on in it, and loses nothing of
+them."""
 
 import json
 import logging
@@ -34,13 +35,18 @@ def rows(directory: Path) -> list[dict[str, object]]:
     return found.select(["alias", *ADDED.names]).sort_by("alias").to_pylist()
 
 
-def test_rows_are_appended_with_null_for_what_is_not_known_here(tables: PathTables, tmp_path: Path) -> None:
+def test_rows_are_appended_with_null_for_what_is_not_known_here(
+    tables: PathTables, tmp_path: Path
+) -> None:
     tables.append("clusters", rows_of("clusters", [{"alias": "east", "cluster_id": "x"}]))
     assert rows(tmp_path) == [{"alias": "east", "region": None, "tags": None}]
 
 
 def test_rows_that_are_rewritten_keep_it(tables: PathTables, tmp_path: Path) -> None:
-    tables.append("clusters", rows_of("clusters", [{"alias": name, "cluster_id": name} for name in ("east", "west")]))
+    tables.append(
+        "clusters",
+        rows_of("clusters", [{"alias": name, "cluster_id": name} for name in ("east", "west")]),
+    )
     table = DeltaTable(str(tmp_path / "clusters"))
     table.update(updates={"region": "'there'"}, predicate="alias = 'west'")
     tables.rewrite("clusters", lambda found: found.filter(pa.compute.field("alias") == "west"))
@@ -48,11 +54,18 @@ def test_rows_that_are_rewritten_keep_it(tables: PathTables, tmp_path: Path) -> 
 
 
 def test_a_statement_that_changes_rows_keeps_it(tables: PathTables, tmp_path: Path) -> None:
-    tables.append("clusters", rows_of("clusters", [{"alias": name, "cluster_id": name} for name in ("east", "west")]))
+    tables.append(
+        "clusters",
+        rows_of("clusters", [{"alias": name, "cluster_id": name} for name in ("east", "west")]),
+    )
     table = DeltaTable(str(tmp_path / "clusters"))
     table.update(updates={"region": "'there'"}, predicate="alias = 'west'")
-    seen = Frame((("alias", "STRING"), ("cluster_id", "STRING")), [("west", "west"), ("north", "north")])
-    tables.rewrite("clusters", Change(sql_text("queries", "clusters_seen"), {}, {"seen": seen}).applied_to)
+    seen = Frame(
+        (("alias", "STRING"), ("cluster_id", "STRING")), [("west", "west"), ("north", "north")]
+    )
+    tables.rewrite(
+        "clusters", Change(sql_text("queries", "clusters_seen"), {}, {"seen": seen}).applied_to
+    )
     places = [(row["alias"], row["region"]) for row in rows(tmp_path)]
     assert places == [("east", None), ("north", None), ("west", "there")]
 
@@ -70,7 +83,9 @@ def test_fields_that_it_added_within_a_column_stay_too(tmp_path: Path) -> None:
     tables.rewrite("states", lambda found: found)
     fresh = {"cluster": "east", "topic": "fresh", "since": now[0].as_py(), "acls": [{"host": "*"}]}
     tables.append("states", rows_of("states", [fresh]))
-    found = DeltaTable(str(tmp_path / "states")).to_pyarrow_table().sort_by("topic")["acls"].to_pylist()
+    found = (
+        DeltaTable(str(tmp_path / "states")).to_pyarrow_table().sort_by("topic")["acls"].to_pylist()
+    )
     assert [[item["by"] for item in acls] for acls in found] == [[None], ["an admin"]]
 
 
@@ -93,8 +108,17 @@ class Stage:
     def land(self, offset: int) -> None:
         """One record, as this version writes it, or, of an odd offset, as the newer one does."""
         now = datetime.now(timezone.utc)
-        row = {"source_cluster": "east", "topic": "t", "partition": 0, "offset": offset, "timestamp": now}
-        rows = rows_of("records", [{**row, "landed_at": now, "batch_id": offset, "generation": 0, "timestamp_type": 0}])
+        row = {
+            "source_cluster": "east",
+            "topic": "t",
+            "partition": 0,
+            "offset": offset,
+            "timestamp": now,
+        }
+        rows = rows_of(
+            "records",
+            [{**row, "landed_at": now, "batch_id": offset, "generation": 0, "timestamp_type": 0}],
+        )
         if offset % 2:
             rows = rows.append_column("region", pa.array(["there"]))
             rows = rows.append_column("tags", pa.array([[("a", "b")]], ADDED.field("tags").type))
@@ -106,8 +130,14 @@ class Stage:
         """Give the table features, as another writer may."""
         version = DeltaTable(str(self.table)).version() + 1
         reader = {"columnMapping", "deletionVectors", "typeWidening"}.intersection(features)
-        protocol = {"minReaderVersion": 3 if reader else 1, "minWriterVersion": 7, "writerFeatures": list(features)}
-        action = {"protocol": {**protocol, **({"readerFeatures": sorted(reader)} if reader else {})}}
+        protocol = {
+            "minReaderVersion": 3 if reader else 1,
+            "minWriterVersion": 7,
+            "writerFeatures": list(features),
+        }
+        action = {
+            "protocol": {**protocol, **({"readerFeatures": sorted(reader)} if reader else {})}
+        }
         (self.table / "_delta_log" / f"{version:020d}.json").write_text(json.dumps(action) + "\n")
 
 
@@ -118,7 +148,8 @@ def test_small_files_that_become_one_keep_it(tmp_path: Path) -> None:
     assert len(table.file_uris()) == 1
     found = table.to_pyarrow_table().select(["offset", *ADDED.names]).sort_by("offset").to_pylist()
     assert [(row["offset"], row["region"], row["tags"]) for row in found] == [
-        (offset, "there" if offset % 2 else None, [("a", "b")] if offset % 2 else None) for offset in range(4)
+        (offset, "there" if offset % 2 else None, [("a", "b")] if offset % 2 else None)
+        for offset in range(4)
     ]
 
 
@@ -142,5 +173,7 @@ def test_a_table_with_what_is_not_known_here_is_left_to_others(
 
 def test_features_that_ask_nothing_are_no_reason(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
-    stage.upgrade("appendOnly", "invariants", "checkConstraints", "generatedColumns", "changeDataFeed")
+    stage.upgrade(
+        "appendOnly", "invariants", "checkConstraints", "generatedColumns", "changeDataFeed"
+    )
     assert len(stage.young.compact()) == 4

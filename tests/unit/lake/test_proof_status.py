@@ -14,33 +14,59 @@ NOW = datetime.now(timezone.utc)
 
 def mapped(topic: str, count: int) -> dict[str, object]:
     return {
-        "flow": "east->west", "topic": topic, "partition": 0, "source_first": 0, "source_last": count - 1,
-        "target_topic": f"east.{topic}", "target_partition": 0, "target_first": 0, "target_last": count - 1,
-        "record_count": count, "produced_at": NOW, "batch_id": 1,
+        "flow": "east->west",
+        "topic": topic,
+        "partition": 0,
+        "source_first": 0,
+        "source_last": count - 1,
+        "target_topic": f"east.{topic}",
+        "target_partition": 0,
+        "target_first": 0,
+        "target_last": count - 1,
+        "record_count": count,
+        "produced_at": NOW,
+        "batch_id": 1,
         "segments": [{"source_first": 0, "stride": 1, "target_first": 0, "record_count": count}],
-    }  # fmt: skip
+    }
 
 
 def audit(topic: str, first: int, last: int, verdict: str) -> dict[str, object]:
     count = last - first + 1
     return {
-        "flow": "east->west", "topic": topic, "partition": 0, "first_offset": first, "last_offset": last,
-        "source_count": count, "stage_count": count, "target_count": count, "verdict": verdict, "audited_at": NOW,
-    }  # fmt: skip
+        "flow": "east->west",
+        "topic": topic,
+        "partition": 0,
+        "first_offset": first,
+        "last_offset": last,
+        "source_count": count,
+        "stage_count": count,
+        "target_count": count,
+        "verdict": verdict,
+        "audited_at": NOW,
+    }
 
 
 def test_how_much_is_proven(tmp_path: Path) -> None:
     tables = PathTables(tmp_path)
     for table in TABLES:
         tables.create(table)
-    tables.append("offset_map", rows_of("offset_map", [mapped(topic, 100) for topic in ("all", "half", "none", "bad")]))
-    verdicts = [("all", 0, 99, "proven"), ("half", 0, 49, "source_trimmed"), ("bad", 0, 99, "content")]
+    tables.append(
+        "offset_map",
+        rows_of("offset_map", [mapped(topic, 100) for topic in ("all", "half", "none", "bad")]),
+    )
+    verdicts = [
+        ("all", 0, 99, "proven"),
+        ("half", 0, 49, "source_trimmed"),
+        ("bad", 0, 99, "content"),
+    ]
     tables.append("audits", rows_of("audits", [audit(*verdict) for verdict in verdicts]))
     lake = DuckLake(tmp_path)
     found = {row["topic"]: row for row in lake.table_rows("proof_status")}
     shares = {topic: (row["proven_records"], row["proven_share"]) for topic, row in found.items()}
     assert shares == {"all": (100, 1.0), "half": (50, 0.5), "none": (0, 0.0), "bad": (0, 0.0)}
-    assert {topic: row["differing_ranges"] for topic, row in found.items() if row["differing_ranges"]} == {"bad": 1}
+    assert {
+        topic: row["differing_ranges"] for topic, row in found.items() if row["differing_ranges"]
+    } == {"bad": 1}
 
 
 @pytest.mark.parametrize(("open_incident", "newest", "shown"), [
@@ -55,12 +81,28 @@ def test_proofs_of_a_target_topic_that_is_gone_do_not_count(
         tables.create(table)
     maps = [mapped("t", 100), {**mapped("t", 30), "target_generation": 1}]
     tables.append("offset_map", rows_of("offset_map", maps[: 1 + newest]))
-    tables.append("audits", rows_of("audits", [{**audit("t", 0, 99, "proven"), "target_topic": "east.t"}]))
-    common = {"flow": "east->west", "topic": "t", "target_topic": "east.t", "topic_id": "x", "begins": "stage"}
-    noted = [{**common, "target_generation": number, "started_at": NOW} for number in range(newest + 1)]
+    tables.append(
+        "audits", rows_of("audits", [{**audit("t", 0, 99, "proven"), "target_topic": "east.t"}])
+    )
+    common = {
+        "flow": "east->west",
+        "topic": "t",
+        "target_topic": "east.t",
+        "topic_id": "x",
+        "begins": "stage",
+    }
+    noted = [
+        {**common, "target_generation": number, "started_at": NOW} for number in range(newest + 1)
+    ]
     tables.append("target_generations", rows_of("target_generations", noted))
     if open_incident:
-        incident = {"flow": "east->west", "at": NOW, "kind": "target_recreated", "topic": "t", "target_generation": 0}
+        incident = {
+            "flow": "east->west",
+            "at": NOW,
+            "kind": "target_recreated",
+            "topic": "t",
+            "target_generation": 0,
+        }
         tables.append("incidents", rows_of("incidents", [incident]))
     (row,) = DuckLake(tmp_path).table_rows("proof_status")
     assert (row["mapped_records"], row["proven_records"]) == shown

@@ -3,7 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.lake.retention import ConsumingFlow, Cut, Removal, Retained, Staged, cut_records, removals_of
+from mirrorlake.lake.retention import (
+    ConsumingFlow,
+    Cut,
+    Removal,
+    Retained,
+    Staged,
+    cut_records,
+    removals_of,
+)
 
 KEY = ("orders", 0)
 offsets = st.lists(st.integers(0, 60), min_size=1, max_size=25, unique=True).map(sorted)
@@ -11,20 +19,33 @@ offsets = st.lists(st.integers(0, 60), min_size=1, max_size=25, unique=True).map
 
 @st.composite
 def extents(draw: st.DrawFn) -> list[Staged]:
-    """Generations of orders-0 and payments-0 in two clusters; landed in order, so what is old comes first."""
+    """Generations of orders-0 and payments-0 in two clusters; landed in order, so what is old comes
+    first."""
     found = []
     for cluster in ("east", "north"):
         for topic in ("orders", "payments"):
             for generation in draw(st.sets(st.integers(0, 2), max_size=3)):
                 rows = draw(offsets)
                 old = draw(st.integers(0, len(rows)))
-                found.append(Staged(cluster, topic, 0, generation, rows[0], rows[-1], rows[old - 1] if old else None))
+                found.append(
+                    Staged(
+                        cluster,
+                        topic,
+                        0,
+                        generation,
+                        rows[0],
+                        rows[-1],
+                        rows[old - 1] if old else None,
+                    )
+                )
     return found
 
 
 positions = st.tuples(st.integers(0, 2), st.integers(0, 61))
 readers = st.builds(
-    lambda number, source, topics, floors: ConsumingFlow(f"flow {number}", source, topics.__contains__, floors),
+    lambda number, source, topics, floors: ConsumingFlow(
+        f"flow {number}", source, topics.__contains__, floors
+    ),
     st.integers(0, 9),
     st.sampled_from(["east", "north"]),
     st.frozensets(st.sampled_from(["orders", "payments"]), min_size=1),
@@ -33,16 +54,23 @@ readers = st.builds(
 
 
 @given(extents(), st.lists(readers, max_size=3))
-def test_nothing_goes_that_a_flow_lacks_and_the_newest_stays(staged: list[Staged], flows: list[ConsumingFlow]) -> None:
+def test_nothing_goes_that_a_flow_lacks_and_the_newest_stays(
+    staged: list[Staged], flows: list[ConsumingFlow]
+) -> None:
     cuts, _ = cut_records(staged, flows)
     assert len({(cut.source_cluster, cut.topic, cut.generation) for cut in cuts}) == len(cuts)
     for cut in cuts:
         (extent,) = [
             item
             for item in staged
-            if (item.source_cluster, item.topic, item.generation) == (cut.source_cluster, cut.topic, cut.generation)
+            if (item.source_cluster, item.topic, item.generation)
+            == (cut.source_cluster, cut.topic, cut.generation)
         ]
-        newest = max(i.generation for i in staged if (i.source_cluster, i.topic) == (cut.source_cluster, cut.topic))
+        newest = max(
+            i.generation
+            for i in staged
+            if (i.source_cluster, i.topic) == (cut.source_cluster, cut.topic)
+        )
         for offset in range(extent.first, min(cut.below, extent.last + 1)):
             assert offset < extent.last or extent.generation < newest
             for flow in flows:
@@ -56,8 +84,14 @@ def test_all_that_is_old_goes_but_the_newest_when_every_flow_has_it() -> None:
         ConsumingFlow("a", "east", lambda topic: True, {KEY: (0, 90)}),
         ConsumingFlow("b", "east", lambda topic: True, {KEY: (0, 70)}),
     ]
-    assert cut_records([Staged("east", *KEY, 0, 5, 99, 60)], flows) == ([Cut("east", *KEY, 0, 70)], [])
-    assert cut_records([Staged("east", *KEY, 0, 5, 60, 60)], flows) == ([Cut("east", *KEY, 0, 60)], [])
+    assert cut_records([Staged("east", *KEY, 0, 5, 99, 60)], flows) == (
+        [Cut("east", *KEY, 0, 70)],
+        [],
+    )
+    assert cut_records([Staged("east", *KEY, 0, 5, 60, 60)], flows) == (
+        [Cut("east", *KEY, 0, 60)],
+        [],
+    )
 
 
 def test_a_flow_that_has_never_run_holds_all_back_and_is_named() -> None:
@@ -71,26 +105,39 @@ def test_a_flow_that_has_never_run_holds_all_back_and_is_named() -> None:
 
 def test_flows_of_another_source_and_disabled_ones_hold_nothing() -> None:
     elsewhere = ConsumingFlow("north->west", "north", lambda topic: True, {})
-    assert cut_records([Staged("east", *KEY, 0, 5, 99, 60)], [elsewhere])[0] == [Cut("east", *KEY, 0, 99)]
+    assert cut_records([Staged("east", *KEY, 0, 5, 99, 60)], [elsewhere])[0] == [
+        Cut("east", *KEY, 0, 99)
+    ]
 
 
 def test_a_disabled_flow_holds_records_until_they_are_released() -> None:
     off = ConsumingFlow("c", "east", lambda topic: True, {KEY: (0, 20)}, enabled=False)
     for released, below, offset in ((None, 20, 20), (10, 20, 20), (40, 41, 41)):
         extent = Staged("east", *KEY, 0, 5, 99, 60, released)
-        assert cut_records([extent], [off]) == ([Cut("east", *KEY, 0, below)], [Retained("c", *KEY, 0, offset)])
-    assert cut_records([Staged("east", *KEY, 0, 5, 99, 60, 60)], [off]) == ([Cut("east", *KEY, 0, 61)], [])
+        assert cut_records([extent], [off]) == (
+            [Cut("east", *KEY, 0, below)],
+            [Retained("c", *KEY, 0, offset)],
+        )
+    assert cut_records([Staged("east", *KEY, 0, 5, 99, 60, 60)], [off]) == (
+        [Cut("east", *KEY, 0, 61)],
+        [],
+    )
 
 
 def test_what_is_noted_is_what_is_old_enough() -> None:
     extents = [Staged("east", *KEY, 0, 5, 99, 60), Staged("east", "other", 0, 0, 5, 99, 60)]
     cuts = [Cut("east", *KEY, 0, 70), Cut("east", "other", 0, 0, 40)]
-    assert removals_of(extents, cuts) == [Removal("east", *KEY, 0, 5, 61), Removal("east", "other", 0, 0, 5, 40)]
+    assert removals_of(extents, cuts) == [
+        Removal("east", *KEY, 0, 5, 61),
+        Removal("east", "other", 0, 0, 5, 40),
+    ]
 
 
 def test_a_previous_generation_goes_whole_once_a_flow_is_in_the_newer_one() -> None:
     staged = [Staged("east", *KEY, 0, 0, 9, 9), Staged("east", *KEY, 1, 0, 4, 4)]
-    behind, ahead = (ConsumingFlow("a", "east", lambda topic: True, {KEY: floor}) for floor in ((0, 7), (1, 2)))
+    behind, ahead = (
+        ConsumingFlow("a", "east", lambda topic: True, {KEY: floor}) for floor in ((0, 7), (1, 2))
+    )
     assert cut_records(staged, [ahead])[0] == [Cut("east", *KEY, 0, 10), Cut("east", *KEY, 1, 2)]
     assert cut_records(staged, [behind, ahead]) == (
         [Cut("east", *KEY, 0, 7)],

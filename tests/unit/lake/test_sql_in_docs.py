@@ -1,4 +1,5 @@
-"""Every query that the pages show names tables, views and columns that exist: each is run over an empty lake."""
+"""Every query that the pages show names tables, views and columns that exist: each is run over an
+empty lake."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +12,9 @@ from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.path_tables import PathTables
 
 ROOT = Path(__file__).parents[3]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "notebooks").glob("*.py")])
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "notebooks").glob("*.py")]
+)
 #: Blocks of SQL, and queries in quotes or in code within the text.
 SHOWN = re.compile(
     r"""^```sql\n(.*?)^```|["'](SELECT\s[^"'\n]+(?:'[^'\n]*'[^"'\n]*)*)["']|`(SELECT\s[^`]+)`""",
@@ -38,7 +41,9 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> DuckLake:
     return DuckLake(directory, None)
 
 
-@pytest.mark.parametrize(("path", "text"), CASES, ids=[f"{path.name}-{at}" for at, (path, _) in enumerate(CASES)])
+@pytest.mark.parametrize(
+    ("path", "text"), CASES, ids=[f"{path.name}-{at}" for at, (path, _) in enumerate(CASES)]
+)
 def test_it_runs(lake: DuckLake, path: Path, text: str) -> None:
     values = dict.fromkeys(re.findall(r"(?<!:):(\w+)", text), "east->west")
     assert lake.rows(text, values).columns

@@ -17,15 +17,27 @@ TYPES = (pa.string(), pa.string(), pa.int32(), pa.int32())
 def write(path: Path, rows: list[tuple[str, str, int, int | None, int]], groups: int = 100) -> str:
     columns = {
         name: pa.array(list(values), kind)
-        for name, kind, values in zip((*PLACE, "offset"), (*TYPES, pa.int64()), zip(*rows, strict=True), strict=True)
+        for name, kind, values in zip(
+            (*PLACE, "offset"), (*TYPES, pa.int64()), zip(*rows, strict=True), strict=True
+        )
     }
-    pq.write_table(pa.table({"value": pa.nulls(len(rows), pa.binary()), **columns}), path, row_group_size=groups)
+    pq.write_table(
+        pa.table({"value": pa.nulls(len(rows), pa.binary()), **columns}),
+        path,
+        row_group_size=groups,
+    )
     return str(path)
 
 
 def test_each_file_tells_its_own_ranges_in_the_order_asked_for(tmp_path: Path) -> None:
-    first = write(tmp_path / "b.parquet", [("c", "t", 0, 0, 5), ("c", "t", 1, 0, 9), ("c", "t", 0, 0, 8)], groups=1)
-    second = write(tmp_path / "a.parquet", [("c", "t", 0, 0, 10), ("c", "t", 0, 1, 0), ("d", "t", 0, 0, 3)])
+    first = write(
+        tmp_path / "b.parquet",
+        [("c", "t", 0, 0, 5), ("c", "t", 1, 0, 9), ("c", "t", 0, 0, 8)],
+        groups=1,
+    )
+    second = write(
+        tmp_path / "a.parquet", [("c", "t", 0, 0, 10), ("c", "t", 0, 1, 0), ("d", "t", 0, 0, 3)]
+    )
     found = ranges_of_files([first, second])
     assert [set(ranges) for ranges in found] == [
         {StagedRange("c", "t", 0, 0, 5, 8, 2), StagedRange("c", "t", 1, 0, 9, 9, 1)},

@@ -1,4 +1,5 @@
-"""What is noted of how topics of a source are, and when: only what changed, with the ACLs that apply."""
+"""What is noted of how topics of a source are, and when: only what changed, with the ACLs that
+apply."""
 
 from dataclasses import replace
 
@@ -19,7 +20,13 @@ NAMES = st.text("ab*", min_size=1, max_size=4)
 def row(topic: str, state: TopicState) -> dict[str, object]:
     """As the lake tells it."""
     acls = None if state.acls is None else [vars(acl) for acl in state.acls]
-    return {**vars(state), "topic": topic, "noted_later": False, "configs": dict(state.configs), "acls": acls}
+    return {
+        **vars(state),
+        "topic": topic,
+        "noted_later": False,
+        "configs": dict(state.configs),
+        "acls": acls,
+    }
 
 
 def lake(**states: TopicState) -> MemoryLake:
@@ -31,7 +38,9 @@ def noted(lake: MemoryLake) -> dict[str, object]:
     return {found["topic"]: found["acls"] for found in lake.appended.get("states", ())}
 
 
-@given(st.sets(NAMES), st.sets(st.builds(acl, NAMES, pattern=st.sampled_from(["LITERAL", "PREFIXED"]))))
+@given(
+    st.sets(NAMES), st.sets(st.builds(acl, NAMES, pattern=st.sampled_from(["LITERAL", "PREFIXED"])))
+)
 def test_an_acl_applies_as_kafka_says(topics: set[str], acls: set[Acl]) -> None:
     def applies(acl: Acl, topic: str) -> bool:
         if acl.pattern == "PREFIXED":
@@ -49,10 +58,15 @@ def test_acls_are_noted_where_they_changed_and_nowhere_else() -> None:
     acls = frozenset({ORDERS, BELOW, EVERYTHING})
     states.note_acls("east", acls)
     everywhere = vars(EVERYTHING)
-    assert noted(there) == {"other": [everywhere], "orders": [everywhere, vars(ORDERS), vars(BELOW)]}
+    assert noted(there) == {
+        "other": [everywhere],
+        "orders": [everywhere, vars(ORDERS), vars(BELOW)],
+    }
     assert there.appended["states"][0]["configs"] == [("a", "b")]  # the rest is as it was
 
-    there.answers["states_as_of"] = [row(topic, state) for topic, state in states.newest("east").items()]
+    there.answers["states_as_of"] = [
+        row(topic, state) for topic, state in states.newest("east").items()
+    ]
     there.appended.clear()
     states.note_acls("east", frozenset(acls))
     States(there).note_acls("east", acls)
@@ -67,7 +81,9 @@ def test_who_tells_no_acls_changes_none() -> None:
     states = States(there)
     states.note("east", {"orders": replace(known, acls=None)})
     assert there.appended.get("states", []) == []
-    states.note("east", {"orders": replace(known, acls=None, configs={"a": "b"}), "fresh": TopicState(1, 1)})
+    states.note(
+        "east", {"orders": replace(known, acls=None, configs={"a": "b"}), "fresh": TopicState(1, 1)}
+    )
     assert noted(there) == {"orders": [vars(ORDERS)], "fresh": None}
 
 

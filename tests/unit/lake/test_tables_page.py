@@ -26,11 +26,21 @@ def test_the_page_is_up_to_date(maker: ModuleType) -> None:
 
 
 def test_every_table_view_and_column_is_on_it(maker: ModuleType) -> None:
-    parts = dict(re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", maker.page(), re.MULTILINE | re.DOTALL))
+    parts = dict(
+        re.findall(r"^### `(\w+)`\n(.*?)(?=^##|\Z)", maker.page(), re.MULTILINE | re.DOTALL)
+    )
     assert list(parts) == [*TABLES, *VIEWS]
     for name, text in parts.items():
-        columns = [item.name for item in definition(name).columns] if name in TABLES else maker.columns_of(name)
-        assert columns and re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", text, re.MULTILINE))) == columns
+        columns = (
+            [item.name for item in definition(name).columns]
+            if name in TABLES
+            else maker.columns_of(name)
+        )
+        assert (
+            columns
+            and re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", text, re.MULTILINE)))
+            == columns
+        )
         assert len(text.partition("|")[0].split()) > 5, f"what a row of {name} is"
 
 

@@ -1,4 +1,5 @@
-"""What `plan` knows of earlier runs without Spark: the table of changes, of this version and of earlier ones."""
+"""What `plan` knows of earlier runs without Spark: the table of changes, of this version and of
+earlier ones."""
 
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -20,8 +21,15 @@ MADE, GONE = AclChange("create", acl("east.a")), AclChange("create", acl("east.b
 @pytest.mark.parametrize("older", [False, True])
 def test_what_was_made_is_read_from_the_files(tmp_path: Path, older: bool) -> None:
     now = datetime.now(timezone.utc)
-    changes = [AclChange("delete", GONE.acl).row(), GONE.row(None, "default"), MADE.row(None, "default")]
-    rows = [{"flow": FLOW, "at": now - timedelta(seconds=ago), **vars(row)} for ago, row in enumerate(changes)]
+    changes = [
+        AclChange("delete", GONE.acl).row(),
+        GONE.row(None, "default"),
+        MADE.row(None, "default"),
+    ]
+    rows = [
+        {"flow": FLOW, "at": now - timedelta(seconds=ago), **vars(row)}
+        for ago, row in enumerate(changes)
+    ]
     rows.append({**rows[2], "flow": "west->east"})
     rows.append({**rows[2], **vars(Change("config", "east.a", None, "x"))})
     table = pa.Table.from_pylist(rows)

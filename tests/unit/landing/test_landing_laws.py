@@ -1,8 +1,9 @@
-"""Landing's laws over random histories of a source: what it has is staged, once, and what is lost has been told.
+"""Landing's laws over random histories of a source: what it has is staged, once, and what is lost
+has been told.
 
-The planner runs against a source and a stage in memory (`test_landing_plan.Model`). The source writes, trims its logs,
-loses their ends, changes leaders, adds partitions and makes topics again, between any two steps of landing; processes
-die, and forget what is not in the lake.
+The planner runs against a source and a stage in memory (`test_landing_plan.Model`). The source
+writes, trims its logs, loses their ends, changes leaders, adds partitions and makes topics again,
+between any two steps of landing; processes die, and forget what is not in the lake.
 """
 
 from collections.abc import Mapping
@@ -12,7 +13,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, Decision, TopicGeneration
+from mirrorlake.landing.source_comparison import (
+    Branch,
+    CurrentGenerations,
+    Decision,
+    TopicGeneration,
+)
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from tests.unit.landing.test_landing_plan import Log, Model
 
@@ -52,7 +58,9 @@ class LandingLaws(RuleBasedStateMachine):
             log.truncate(log.start + (log.end - log.start) * part // 9)
             gone = before - {row.offset for row in log.rows}
             if key in self.covered or self._staged(key):
-                self.trimmed.setdefault(key, set()).update(at for at in gone if not self._has(key, at))
+                self.trimmed.setdefault(key, set()).update(
+                    at for at in gone if not self._has(key, at)
+                )
 
     @rule(key=KEYS, back=COUNTS, written=st.integers(0, 12))
     def lose_the_end(self, key: TopicAndPartition, back: int, written: int) -> None:
@@ -75,15 +83,31 @@ class LandingLaws(RuleBasedStateMachine):
         for loss in (*planned.losses, *planned.given_up):
             given = loss in planned.given_up
             self.model.told.append(
-                Decision(loss.topic, loss.partition, loss.kind, loss.last, not given, "continue" if given else None)
+                Decision(
+                    loss.topic,
+                    loss.partition,
+                    loss.kind,
+                    loss.last,
+                    not given,
+                    "continue" if given else None,
+                )
             )
             self.firsts[loss.topic, loss.partition] = loss.first
             if loss.kind == "source_truncated":
-                assert loss.partition is not None and loss.first is not None and loss.last is not None
-                self.told.setdefault((loss.topic, loss.partition), set()).update(range(loss.first, loss.last + 1))
+                assert (
+                    loss.partition is not None and loss.first is not None and loss.last is not None
+                )
+                self.told.setdefault((loss.topic, loss.partition), set()).update(
+                    range(loss.first, loss.last + 1)
+                )
         for key, first in planned.plan.starts.items():
             if key in keys:
-                self._read(key, first, min(self.model.logs[key].end, first + limit), planned.plan.generations)
+                self._read(
+                    key,
+                    first,
+                    min(self.model.logs[key].end, first + limit),
+                    planned.plan.generations,
+                )
 
     @rule(choice=st.sampled_from(["continue", "new-generation"]))
     def decide(self, choice: str) -> None:
@@ -94,7 +118,8 @@ class LandingLaws(RuleBasedStateMachine):
         }
         deciding = [item for item in self.model.told if item.open and offered[item.kind] == choice]
         self.model.told = [
-            replace(item, open=False, resolution=choice) if item in deciding else item for item in self.model.told
+            replace(item, open=False, resolution=choice) if item in deciding else item
+            for item in self.model.told
         ]
         for item in deciding:
             if item.kind == "topic_recreated":
@@ -115,7 +140,11 @@ class LandingLaws(RuleBasedStateMachine):
     def nothing_that_was_trimmed_unread_is_passed_in_silence(self) -> None:
         for key, offsets in self.trimmed.items():
             branch = self.model.known.branches.get(key)
-            passed = [at for at in offsets if self._has_above(key, at) and (branch is None or at >= branch.first)]
+            passed = [
+                at
+                for at in offsets
+                if self._has_above(key, at) and (branch is None or at >= branch.first)
+            ]
             assert set(passed) <= self.told.get(key, set()), (key, passed)
 
     def teardown(self) -> None:
@@ -133,12 +162,20 @@ class LandingLaws(RuleBasedStateMachine):
     def firsts(self) -> dict[tuple[str, int | None], int | None]:
         return self.__dict__.setdefault("_firsts", {})
 
-    def _read(self, key: TopicAndPartition, first: int, end: int, generations: Mapping[TopicAndPartition, int]) -> None:
+    def _read(
+        self,
+        key: TopicAndPartition,
+        first: int,
+        end: int,
+        generations: Mapping[TopicAndPartition, int],
+    ) -> None:
         staged = self.model.staged.setdefault((*key, generations.get(key, 0)), {})
         for row in self.model.logs[key].rows:
             if first <= row.offset < end:
                 assert row.offset not in staged, f"{key}: offset {row.offset} is staged twice"
-                assert not staged or row.offset > max(staged), f"{key}: {row.offset} behind {max(staged)}"
+                assert not staged or row.offset > max(staged), (
+                    f"{key}: {row.offset} behind {max(staged)}"
+                )
                 staged[row.offset] = row
         if not staged:
             del self.model.staged[(*key, generations.get(key, 0))]
@@ -166,10 +203,15 @@ class LandingLaws(RuleBasedStateMachine):
         return (*key, self.model.known.generation(key)) in self.model.staged
 
     def _has(self, key: TopicAndPartition, offset: int) -> bool:
-        return any(offset in rows for (*place, _), rows in self.model.staged.items() if tuple(place) == key)
+        return any(
+            offset in rows for (*place, _), rows in self.model.staged.items() if tuple(place) == key
+        )
 
     def _has_above(self, key: TopicAndPartition, offset: int) -> bool:
-        return any(at > offset for at in self.model.staged.get((*key, self.model.known.generation(key)), ()))
+        return any(
+            at > offset
+            for at in self.model.staged.get((*key, self.model.known.generation(key)), ())
+        )
 
     def _same(self, key: TopicAndPartition, offset: int, value: bytes | None) -> bool:
         return any(

@@ -20,7 +20,9 @@ from mirrorlake.landing.pace import (
 MB = 1 << 20
 
 
-def batches(bytes_per_second: float, backlog: int, overhead: float = 0.3) -> list[tuple[int, float]]:
+def batches(
+    bytes_per_second: float, backlog: int, overhead: float = 0.3
+) -> list[tuple[int, float]]:
     """The batches (bytes, seconds) in which a backlog comes over a link."""
     limit, found = None, []
     while backlog:
@@ -46,7 +48,9 @@ def test_a_fast_link_has_large_batches_from_the_third_on() -> None:
 def test_only_what_is_known_to_be_slow_and_has_a_backlog_is_read_few_partitions_at_a_time() -> None:
     assert reads_few_partitions(8 * MB, 8 * MB)
     assert not reads_few_partitions(8 * MB, MB), "it has caught up: all partitions are waited at"
-    assert not reads_few_partitions(None, 8 * MB) and not reads_few_partitions(MOST_BYTES, MOST_BYTES)
+    assert not reads_few_partitions(None, 8 * MB) and not reads_few_partitions(
+        MOST_BYTES, MOST_BYTES
+    )
 
 
 def test_little_comes_in_one_batch() -> None:
@@ -58,7 +62,11 @@ def test_small_batches_of_a_flow_that_has_caught_up_say_nothing() -> None:
     assert next_limit(MOST_BYTES, 1_000, 0.3) == MOST_BYTES
 
 
-@given(st.none() | st.integers(LEAST_BYTES, MOST_BYTES), st.integers(0, 2 * MOST_BYTES), st.floats(0, 1e6))
+@given(
+    st.none() | st.integers(LEAST_BYTES, MOST_BYTES),
+    st.integers(0, 2 * MOST_BYTES),
+    st.floats(0, 1e6),
+)
 def test_a_limit_stays_within_its_bounds(limit: int | None, size: int, seconds: float) -> None:
     for found in (next_limit(limit, size, seconds), limit_after_failure(limit, seconds)):
         assert found is None or LEAST_BYTES <= found <= MOST_BYTES

@@ -1,4 +1,5 @@
-"""The planner of landing over a source and a stage in memory: rewound logs, refused partitions, when a plan is over."""
+"""The planner of landing over a source and a stage in memory: rewound logs, refused partitions,
+when a plan is over."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,13 @@ from mirrorlake.kafka.values import Row
 from mirrorlake.lake.retention import Removal
 from mirrorlake.landing.excluded import WAIT_SECONDS
 from mirrorlake.landing.plan import LandingPlanner, SourceTopic
-from mirrorlake.landing.source_comparison import Branch, CurrentGenerations, Decision, Loss, TopicGeneration
+from mirrorlake.landing.source_comparison import (
+    Branch,
+    CurrentGenerations,
+    Decision,
+    Loss,
+    TopicGeneration,
+)
 from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
 
 T0, T1 = ("t", 0), ("t", 1)
@@ -68,7 +75,10 @@ class Model:
 
     def rows(self, offsets: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, Row]:
         self.reads += len(offsets)
-        found = {key: [row for row in self.logs[key].rows if row.offset >= at] for key, at in offsets.items()}
+        found = {
+            key: [row for row in self.logs[key].rows if row.offset >= at]
+            for key, at in offsets.items()
+        }
         return {key: rows[0] for key, rows in found.items() if rows}
 
     def current_generations(self) -> CurrentGenerations:
@@ -88,10 +98,14 @@ class Model:
 
     def _since(self, key: TopicAndPartition, generation: int) -> list[dict[int, Row]]:
         """What is staged of a partition in the generations since one."""
-        places = sorted(place for place in self.staged if place[:2] == key and place[2] >= generation)
+        places = sorted(
+            place for place in self.staged if place[:2] == key and place[2] >= generation
+        )
         return [self.staged[place] for place in places]
 
-    def staged_firsts(self, since: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, int]:
+    def staged_firsts(
+        self, since: Mapping[TopicAndPartition, int]
+    ) -> Mapping[TopicAndPartition, int]:
         held = {key: self._since(key, generation) for key, generation in since.items()}
         return {key: min(rows[0]) for key, rows in held.items() if rows}
 
@@ -144,7 +158,9 @@ def staged_once(tag: str = "a", count: int = 50) -> tuple[Model, LandingPlanner]
 
 @pytest.mark.parametrize("written", [0, 10, 20, 40])
 @pytest.mark.parametrize("remembered", [True, False])
-def test_a_log_that_went_back_is_found_whatever_was_written_since(written: int, remembered: bool) -> None:
+def test_a_log_that_went_back_is_found_whatever_was_written_since(
+    written: int, remembered: bool
+) -> None:
     model, _ = staged_once()
     model.logs[T0].rewind(30)
     model.logs[T0].write("b", written)
@@ -202,7 +218,13 @@ def test_a_log_that_went_back_before_anything_of_its_generation_was_staged() -> 
     assert planner.plan({}).losses == (Loss("source_rewound", "t", 0, 20, 29, generation=1),)
 
 
-@given(st.integers(0, 60), st.integers(0, 60), st.integers(0, 60), st.sets(st.integers(0, 60)), st.booleans())
+@given(
+    st.integers(0, 60),
+    st.integers(0, 60),
+    st.integers(0, 60),
+    st.sets(st.integers(0, 60)),
+    st.booleans(),
+)
 def test_the_place_where_a_log_went_another_way_is_found(
     end: int, went_back: int, written: int, compacted: set[int], remembered: bool
 ) -> None:
@@ -218,7 +240,9 @@ def test_the_place_where_a_log_went_another_way_is_found(
     log.write("b", written)
     log.rows = [row for row in log.rows if row.offset not in compacted or row.offset >= end]
     found = {loss.partition: loss.first for loss in planner.plan({}).losses}
-    others = [row.offset for row in log.rows if row.offset < end and (row.value or b"").startswith(b"b")]
+    others = [
+        row.offset for row in log.rows if row.offset < end and (row.value or b"").startswith(b"b")
+    ]
     same = [row.offset for row in log.rows if (row.value or b"").startswith(b"a")]
     assert found == ({0: max(same, default=-1) + 1} if others or log.end < end else {})
 
@@ -270,11 +294,16 @@ def test_what_makes_a_plan_another_one() -> None:
 
 
 @pytest.mark.parametrize("silent", [{T0}, {T0, T1}])
-def test_a_partition_that_did_not_answer_is_read_when_it_does(silent: set[TopicAndPartition]) -> None:
+def test_a_partition_that_did_not_answer_is_read_when_it_does(
+    silent: set[TopicAndPartition],
+) -> None:
     model, planner = staged_once()
     model.silent = silent
     planned = planner.plan({})
-    assert planned.refused.keys() == silent == planned.unanswered and not silent & planned.plan.starts.keys()
+    assert (
+        planned.refused.keys() == silent == planned.unanswered
+        and not silent & planned.plan.starts.keys()
+    )
     assert not planner.differs(planned, {})
     model.silent = set()
     assert planner.differs(planned, {})

@@ -4,11 +4,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.landing.pace import LEAST_BYTES, MOST_BYTES, SMALL_ANSWERS_BYTES
-from mirrorlake.landing.ranges import UNDIVIDED, UNKNOWN_RECORD_BYTES, OffsetRange, next_ends, shared_out
+from mirrorlake.landing.ranges import (
+    UNDIVIDED,
+    UNKNOWN_RECORD_BYTES,
+    OffsetRange,
+    next_ends,
+    shared_out,
+)
 from mirrorlake.offsets.positions import TopicAndPartition
 
 KEYS = st.tuples(st.sampled_from(["orders", "heartbeats", "b"]), st.integers(0, 5))
-LOGS = st.dictionaries(KEYS, st.tuples(st.integers(0, 1_000_000), st.integers(-10, 200_000)), max_size=8)
+LOGS = st.dictionaries(
+    KEYS, st.tuples(st.integers(0, 1_000_000), st.integers(-10, 200_000)), max_size=8
+)
 
 
 def ends_of(logs: dict[TopicAndPartition, tuple[int, int]]) -> tuple[dict, dict]:
@@ -17,12 +25,16 @@ def ends_of(logs: dict[TopicAndPartition, tuple[int, int]]) -> tuple[dict, dict]
 
 
 @given(LOGS, st.integers(1, 300_000))
-def test_a_batch_never_goes_back_nor_beyond_the_log_and_has_a_bound(logs: dict, max_records: int) -> None:
+def test_a_batch_never_goes_back_nor_beyond_the_log_and_has_a_bound(
+    logs: dict, max_records: int
+) -> None:
     reached, ends = ends_of(logs)
     found = next_ends(reached, ends, max_records)
     assert found.keys() == reached.keys()
     assert all(reached[key] <= end <= max(reached[key], ends[key]) for key, end in found.items())
-    assert sum(found[key] - reached[key] for key in found) <= max_records + len(found)  # at least one of each
+    assert sum(found[key] - reached[key] for key in found) <= max_records + len(
+        found
+    )  # at least one of each
 
 
 @given(LOGS, st.integers(20_000, 300_000))
@@ -35,7 +47,9 @@ def test_batch_after_batch_everything_is_read(logs: dict, max_records: int) -> N
 
 
 @given(LOGS, st.integers(1_000, 300_000), st.integers(LEAST_BYTES, SMALL_ANSWERS_BYTES))
-def test_of_a_slow_cluster_everything_is_read_with_few_cuts(logs: dict, max_records: int, limit: int) -> None:
+def test_of_a_slow_cluster_everything_is_read_with_few_cuts(
+    logs: dict, max_records: int, limit: int
+) -> None:
     reached, ends = ends_of(logs)
     wanted = {key: max(first, ends[key]) for key, first in reached.items()}
     while reached != wanted:
@@ -46,7 +60,9 @@ def test_of_a_slow_cluster_everything_is_read_with_few_cuts(logs: dict, max_reco
         reached = found
 
 
-def test_of_a_slow_cluster_what_comes_live_goes_in_front_of_a_backlog_and_the_backlog_goes_on() -> None:
+def test_of_a_slow_cluster_what_comes_live_goes_in_front_of_a_backlog_and_the_backlog_goes_on() -> (
+    None
+):
     reached = {("old", 0): 0, ("old", 1): 0, ("live", 0): 0, ("live", 1): 0}
     ends = {("old", 0): 10**6, ("old", 1): 9 * 10**5, ("live", 0): 300, ("live", 1): 200}
     found = next_ends(reached, ends, 10**9, batch_bytes=1_000 * UNKNOWN_RECORD_BYTES)
@@ -90,7 +106,9 @@ RANGES = st.lists(
 )
 
 
-@given(RANGES, st.integers(1, 6), st.dictionaries(st.sampled_from(["t0", "t1"]), st.floats(1, 10_000)))
+@given(
+    RANGES, st.integers(1, 6), st.dictionaries(st.sampled_from(["t0", "t1"]), st.floats(1, 10_000))
+)
 def test_parts_cover_every_offset_once_in_order(ranges: list, tasks: int, sizes: dict) -> None:
     parts = shared_out(ranges, tasks, sizes)
     assert len(parts) <= tasks
@@ -109,7 +127,9 @@ def test_parts_cover_every_offset_once_in_order(ranges: list, tasks: int, sizes:
 def test_parts_are_about_as_much_work_each(ranges: list, tasks: int) -> None:
     parts = shared_out(ranges, tasks)
     total = sum(item.count for item in ranges)
-    assert all(sum(item.count for item in part) <= total / tasks + UNDIVIDED + tasks for part in parts)
+    assert all(
+        sum(item.count for item in part) <= total / tasks + UNDIVIDED + tasks for part in parts
+    )
 
 
 def test_large_records_weigh_more() -> None:

@@ -1,4 +1,5 @@
-"""What a Python worker keeps between tasks has bounds: Spark uses it again for replays, and after secrets rotated."""
+"""What a Python worker keeps between tasks has bounds: Spark uses it again for replays, and after
+secrets rotated."""
 
 import gc
 import weakref
@@ -58,7 +59,9 @@ class Reader:
         Reader.open_ones.remove(self)
 
 
-def test_a_secret_that_rotates_leaves_one_reader_of_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_that_rotates_leaves_one_reader_of_its_source(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Hourly tokens, for a day, of two sources."""
     monkeypatch.setattr(native_reader, "NativeReader", Reader)
     for hour in range(24):
@@ -68,11 +71,17 @@ def test_a_secret_that_rotates_leaves_one_reader_of_its_source(monkeypatch: pyte
                 found = list(native_source.read_ranges(alias, client, {("t", 0): (0, 1)}, False))
                 assert found == [(("t", 0), client["sasl.password"])]
             assert len(Reader.open_ones) <= 2
-    assert sorted(item.client["sasl.password"] for item in Reader.open_ones) == ["east 23", "north 23"]
+    assert sorted(item.client["sasl.password"] for item in Reader.open_ones) == [
+        "east 23",
+        "north 23",
+    ]
 
 
-def test_producers_of_replays_end_and_one_of_a_flow_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each replay writes by transactional ids of its own, which never come again. Real producers, without a broker."""
+def test_producers_of_replays_end_and_one_of_a_flow_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each replay writes by transactional ids of its own, which never come again. Real producers,
+    without a broker."""
     clock = Clock()
     monkeypatch.setattr(task, "_writers", ClientPool[ShardWriter](clock=clock))
     monkeypatch.setattr(task, "_paces", ClientPool[Any](idle_seconds=6 * IDLE_SECONDS, clock=clock))
@@ -86,7 +95,9 @@ def test_producers_of_replays_end_and_one_of_a_flow_goes_on(monkeypatch: pytest.
     assert sum(writer() is not None for writer in writers) <= 2
     assert len(task._writers) <= 3 and len(task._paces) <= 14
     clock.now += 7 * IDLE_SECONDS
-    rotated = replace(flow, target=replace(flow.target, client={**flow.target.client, "client.id": "another"}))
+    rotated = replace(
+        flow, target=replace(flow.target, client={**flow.target.client, "client.id": "another"})
+    )
     gone = weakref.ref(begun)
     assert task._writer(rotated) is not begun
     del begun

@@ -1,4 +1,5 @@
-"""What landing may read: topics made again, ranges lost or rewound, and what an operator decided."""
+"""What landing may read: topics made again, ranges lost or rewound, and what an operator
+decided."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -33,16 +34,25 @@ def compared(
 ) -> SourceComparison:
     """A comparison of logs that begin at `starts` and end at 1,000."""
     return compare_source(
-        {key: LogEnds(start, 1_000) for key, start in starts.items()}, positions, decisions, seen, rewound, begins
+        {key: LogEnds(start, 1_000) for key, start in starts.items()},
+        positions,
+        decisions,
+        seen,
+        rewound,
+        begins,
     )
 
 
 def remade(**said: Any) -> Decision:
-    return Decision("t", None, "topic_recreated", None, said.get("open", False), said.get("resolution"))
+    return Decision(
+        "t", None, "topic_recreated", None, said.get("open", False), said.get("resolution")
+    )
 
 
 def cut(last: int, **said: Any) -> Decision:
-    return Decision("t", 0, "source_truncated", last, said.get("open", False), said.get("resolution"))
+    return Decision(
+        "t", 0, "source_truncated", last, said.get("open", False), said.get("resolution")
+    )
 
 
 def test_nothing_happened() -> None:
@@ -50,7 +60,8 @@ def test_nothing_happened() -> None:
 
 
 def test_what_is_new_begins_where_its_log_does() -> None:
-    """What was gone before was never ours; a partition that was seen before, with nothing in it, was."""
+    """What was gone before was never ours; a partition that was seen before, with nothing in it,
+    was."""
     assert compared({}, {T0: 60}).starts == {T0: 60}
     assert compared({}, {T0: 60}, seen={T0: 0}).losses == (Loss("source_truncated", "t", 0, 0, 59),)
     assert compared({}, {T0: 60}, seen={T0: 60}).starts == {T0: 60}
@@ -59,23 +70,33 @@ def test_what_is_new_begins_where_its_log_does() -> None:
 def test_where_nothing_is_staged_landing_begins_where_it_was_asked_to() -> None:
     """What lies before was not asked for, and what is lost behind it was."""
     assert compared({}, {T0: 0, T1: 0}, begins={T0: 60}).starts == {T0: 60, T1: 0}
-    assert compared({}, {T0: 40}, begins={T0: 60}) == SourceComparison(frozenset(), (), (), {T0: 60})
-    assert compared({}, {T0: 80}, begins={T0: 60}).losses == (Loss("source_truncated", "t", 0, 60, 79),)
+    assert compared({}, {T0: 40}, begins={T0: 60}) == SourceComparison(
+        frozenset(), (), (), {T0: 60}
+    )
+    assert compared({}, {T0: 80}, begins={T0: 60}).losses == (
+        Loss("source_truncated", "t", 0, 60, 79),
+    )
     assert compared({T0: 70}, {T0: 0}, begins={T0: 60}).starts == {T0: 70}
-    assert compared({T0: 50}, {T0: 0}, begins={T0: 60}).starts == {T0: 50}, "another flow began sooner"
-    assert compared({}, {T0: 0}, begins={T0: 1_200}).starts == {T0: 1_000}, "the log went back meanwhile"
+    assert compared({T0: 50}, {T0: 0}, begins={T0: 60}).starts == {T0: 50}, (
+        "another flow began sooner"
+    )
+    assert compared({}, {T0: 0}, begins={T0: 1_200}).starts == {T0: 1_000}, (
+        "the log went back meanwhile"
+    )
 
 
 def test_a_topic_made_again_is_told_once_and_goes_on_when_a_new_generation_has_begun() -> None:
     current = CurrentGenerations({"t": TopicGeneration(0, OLD), "u": TopicGeneration(0, "u")})
-    assert recreated({"t": NEW, "u": "u", "new": "n"}, current, ()) == (Loss("topic_recreated", "t"),)
+    assert recreated({"t": NEW, "u": "u", "new": "n"}, current, ()) == (
+        Loss("topic_recreated", "t"),
+    )
     assert recreated({"t": NEW}, current, (remade(open=True),)) == ()
     assert compared({T0: 9, U0: 5}, {T0: 0, U0: 0}, (remade(open=True),)).starts == {U0: 5}
     decided = (remade(resolution="new-generation"),)
     assert recreated({"t": NEW}, CurrentGenerations({"t": TopicGeneration(1, NEW)}), decided) == ()
-    assert recreated({"t": "newest"}, CurrentGenerations({"t": TopicGeneration(1, NEW)}), decided) == (
-        Loss("topic_recreated", "t", generation=1),
-    )
+    assert recreated(
+        {"t": "newest"}, CurrentGenerations({"t": TopicGeneration(1, NEW)}), decided
+    ) == (Loss("topic_recreated", "t", generation=1),)
     assert compared({T0: 9}, {T0: 0}, decided).starts == {T0: 9}
     assert compared({T0: 9}, {T0: 0}, (remade(resolution="stop"),)).waiting == {T0}
 
@@ -102,8 +123,11 @@ def test_an_accepted_loss_is_stepped_over_and_grows_until_something_is_landed_be
 
 
 def test_markers_at_the_end_are_no_loss() -> None:
-    """Everything was landed, the last offsets were transaction markers, and retention took it all."""
-    assert compared({T0: 50}, {T0: 53}, seen={T0: 53}) == SourceComparison(frozenset(), (), (), {T0: 53})
+    """Everything was landed, the last offsets were transaction markers, and retention took it
+    all."""
+    assert compared({T0: 50}, {T0: 53}, seen={T0: 53}) == SourceComparison(
+        frozenset(), (), (), {T0: 53}
+    )
     assert compared({T0: 50}, {T0: 0}, seen={T0: 53}).starts == {T0: 50}, "no place to go on from"
 
 
@@ -127,13 +151,19 @@ def test_where_a_partition_goes_on_is_what_its_newest_generation_holds() -> None
 @given(
     st.dictionaries(
         st.tuples(st.sampled_from("tu"), st.integers(0, 2)),
-        st.tuples(st.integers(0, 9), st.integers(0, 9), st.none() | st.integers(0, 9), st.none() | st.integers(0, 9)),
+        st.tuples(
+            st.integers(0, 9),
+            st.integers(0, 9),
+            st.none() | st.integers(0, 9),
+            st.none() | st.integers(0, 9),
+        ),
     )
 )
 def test_nothing_is_ever_skipped_in_silence(
     places: dict[TopicAndPartition, tuple[int, int, int | None, int | None]],
 ) -> None:
-    """Between what is known of a partition and where it goes on nothing lies that is not told; none is read twice."""
+    """Between what is known of a partition and where it goes on nothing lies that is not told; none
+    is read twice."""
     positions = {key: end for key, (end, _, _, _) in places.items() if end < 8}
     starts = {key: first for key, (_, first, _, _) in places.items()}
     seen = {key: end for key, (_, _, end, _) in places.items() if end is not None}
@@ -145,7 +175,10 @@ def test_nothing_is_ever_skipped_in_silence(
     found = compared(positions, starts, decisions, seen)
     told = {(loss.topic, loss.partition): loss for loss in (*found.losses, *found.given_up)}
     for key in places:
-        accepted = next((item.last_offset + 1 for item in decisions if (item.topic, item.partition) == key), None)
+        accepted = next(
+            (item.last_offset + 1 for item in decisions if (item.topic, item.partition) == key),
+            None,
+        )
         known = [end for end in (positions.get(key), seen.get(key), accepted) if end is not None]
         assert (key in found.starts) != (key in found.waiting)
         if known and starts[key] > max(known):

@@ -31,7 +31,9 @@ def rows(partition: int, offsets: list[int], size: int = 3) -> pa.RecordBatch:
             "timestamp_type": [0] * count,
             "key": [None, b""] * (count // 2) + [b"k"] * (count % 2),
             "value": [bytes(size)] * count,
-            "headers": [None if offset % 2 else [{"key": "h", "value": None}] for offset in offsets],
+            "headers": [
+                None if offset % 2 else [{"key": "h", "value": None}] for offset in offsets
+            ],
         },
         schema=SCHEMA,
     )
@@ -49,18 +51,26 @@ def written(folder: Path, *parts: tuple[tuple[str, int], pa.RecordBatch]) -> tup
 
 def test_the_file_has_the_columns_of_the_table_and_every_row_once(tmp_path: Path) -> None:
     path, row = written(
-        tmp_path, (("b", 1), rows(1, [7, 9])), (("a", 0), rows(0, [1, 2, 5])), (("b", 1), rows(1, [10]))
+        tmp_path,
+        (("b", 1), rows(1, [7, 9])),
+        (("a", 0), rows(0, [1, 2, 5])),
+        (("b", 1), rows(1, [10])),
     )
     found = pq.read_table(path)
     assert found.schema.equals(RECORDS)
     assert row["size"] == path.stat().st_size
     columns = ("source_cluster", "topic", "partition", "offset", "generation", "batch_id")
-    assert [tuple(item[name] for name in columns) for item in found.select(columns).to_pylist()] == [
+    assert [
+        tuple(item[name] for name in columns) for item in found.select(columns).to_pylist()
+    ] == [
         *(("east", "a", 0, offset, 0, BATCH.landed_at) for offset in (1, 2, 5)),
         *(("east", "b", 1, offset, 2, BATCH.landed_at) for offset in (7, 9, 10)),
     ]
     first = found.slice(0, 1).to_pylist()[0]
-    assert first["timestamp"].timestamp() == 1.234 and first["landed_at"].timestamp() == BATCH.landed_at / 1_000
+    assert (
+        first["timestamp"].timestamp() == 1.234
+        and first["landed_at"].timestamp() == BATCH.landed_at / 1_000
+    )
     assert (first["key"], first["value"], first["headers"]) == (None, bytes(3), None)
 
 
@@ -75,9 +85,10 @@ def test_what_a_batch_notes_of_ends_costs_next_to_nothing(tmp_path: Path) -> Non
         sizes.append(row["size"])
         found = pq.read_table(tmp_path / row["path"], columns=["topic", "batch_end", "open_ends"])
         assert found.schema.field("open_ends").type == pa.string()
-        assert {tuple(item.values()) for item in found.group_by(found.column_names).aggregate([]).to_pylist()} == {
-            (key[0], batch.ends.get(key), batch.open_ends) for key in (("a", 0), ("b", 1))
-        }
+        assert {
+            tuple(item.values())
+            for item in found.group_by(found.column_names).aggregate([]).to_pylist()
+        } == {(key[0], batch.ends.get(key), batch.open_ends) for key in (("a", 0), ("b", 1))}
     assert sizes[1] - sizes[0] < 10_000
 
 
@@ -99,13 +110,19 @@ def test_the_commit_tells_the_ranges_and_delta_its_statistics(tmp_path: Path) ->
     }
 
 
-def test_a_partition_with_much_has_row_groups_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partition_with_much_has_row_groups_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever reads one partition need not open the rows of others; small ones stand together."""
     monkeypatch.setattr(stage_file, "OWN_GROUP_BYTES", 10_000)
     small = [((f"s{number}", 0), rows(0, [3])) for number in range(5)]
-    path, _ = written(tmp_path, (("b", 1), rows(1, [1, 2], 9_000)), *small, (("b", 2), rows(2, [4, 5], 9_000)))
+    path, _ = written(
+        tmp_path, (("b", 1), rows(1, [1, 2], 9_000)), *small, (("b", 2), rows(2, [4, 5], 9_000))
+    )
     metadata = pq.read_metadata(path)
-    groups = [pq.ParquetFile(path).read_row_group(i, columns=["topic", "partition"]) for i in range(3)]
+    groups = [
+        pq.ParquetFile(path).read_row_group(i, columns=["topic", "partition"]) for i in range(3)
+    ]
     assert metadata.num_row_groups == 3
     places = [{(row["topic"], row["partition"]) for row in group.to_pylist()} for group in groups]
     assert places == [{("b", 1)}, {("b", 2)}, {(f"s{number}", 0) for number in range(5)}]
@@ -114,7 +131,9 @@ def test_a_partition_with_much_has_row_groups_of_its_own(tmp_path: Path, monkeyp
 def test_what_a_column_cannot_hold_stands_beside_it(tmp_path: Path) -> None:
     odd = rows(0, [3, 4])
     at = SCHEMA.get_field_index("timestamp")
-    times = pa.array([1_700_000_000_000_000_000, 5], pa.int64()).cast(SCHEMA.field("timestamp").type)
+    times = pa.array([1_700_000_000_000_000_000, 5], pa.int64()).cast(
+        SCHEMA.field("timestamp").type
+    )
     odd = odd.set_column(at, SCHEMA.field(at), times)
     named = rows(0, [5]).append_column("header_names", pa.array([[b"\xff"]], pa.list_(pa.binary())))
     path, _ = written(tmp_path, (("a", 0), rows(0, [1, 2])), (("a", 0), odd), (("a", 0), named))
@@ -125,11 +144,19 @@ def test_what_a_column_cannot_hold_stands_beside_it(tmp_path: Path) -> None:
         assert [name for name in COLUMNS if name not in columns_of(file, [0], COLUMNS)] == [*RARE]
     found = pq.read_table(path, columns=["timestamp", "timestamp_ms", "header_names"]).to_pylist()
     assert [row["timestamp"] is None for row in found] == [False, False, True, False, False]
-    assert [row["timestamp_ms"] for row in found] == [None, None, 1_700_000_000_000_000_000, None, None]
+    assert [row["timestamp_ms"] for row in found] == [
+        None,
+        None,
+        1_700_000_000_000_000_000,
+        None,
+        None,
+    ]
     assert [row["header_names"] for row in found] == [None] * 4 + [[b"\xff"]]
 
 
-def test_a_record_that_cannot_be_staged_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_that_cannot_be_staged_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever the reason will be: here a time that Arrow does not cast."""
     monkeypatch.setattr(stage_file, "split_times", lambda times: (times, None))
     odd = rows(3, list(range(10, 19)))

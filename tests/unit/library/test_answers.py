@@ -1,4 +1,5 @@
-"""Answers are the documents of the command line, and tables in a notebook that show every text as it is."""
+"""Answers are the documents of the command line, and tables in a notebook that show every text as
+it is."""
 
 import json
 from datetime import datetime, timezone
@@ -30,15 +31,27 @@ def test_a_position() -> None:
 
 def test_rows_are_a_list_and_a_table() -> None:
     rows = Rows(
-        [{"a": ODD, "b": None}, {"a": {"stop": ODD, "go": 1.5}, "c": datetime(2026, 1, 2, tzinfo=timezone.utc)}]
+        [
+            {"a": ODD, "b": None},
+            {"a": {"stop": ODD, "go": 1.5}, "c": datetime(2026, 1, 2, tzinfo=timezone.utc)},
+        ]
     )
     assert json.loads(json.dumps(rows[:1])) == [{"a": ODD, "b": None}]
     html = rows._repr_html_()
-    assert "<th>a</th><th>b</th><th>c</th>" in html and f"<td>{SAFE}</td><td>-</td><td>-</td>" in html
-    assert f"stop: {SAFE}<br>go: 1.50" in html and "2026-01-02 00:00:00.000+00:00" in html and ODD not in html
+    assert (
+        "<th>a</th><th>b</th><th>c</th>" in html and f"<td>{SAFE}</td><td>-</td><td>-</td>" in html
+    )
+    assert (
+        f"stop: {SAFE}<br>go: 1.50" in html
+        and "2026-01-02 00:00:00.000+00:00" in html
+        and ODD not in html
+    )
     assert Rows()._repr_html_() == "<p>no rows</p>"
     many = Rows({"n": number} for number in range(SHOWN_ROWS + 1))._repr_html_()
-    assert many.count("<tr>") == SHOWN_ROWS + 1 and f"the first {SHOWN_ROWS} of {SHOWN_ROWS + 1} rows" in many
+    assert (
+        many.count("<tr>") == SHOWN_ROWS + 1
+        and f"the first {SHOWN_ROWS} of {SHOWN_ROWS + 1} rows" in many
+    )
 
 
 def test_a_status() -> None:
@@ -56,19 +69,32 @@ def test_a_status() -> None:
     assert found.to_dict() == document and list(found.to_dict()) == list(document)
     assert isinstance(found.flows, Rows) and not isinstance(found.unchecked, Rows)
     html = found._repr_html_()
-    assert "not healthy: 1 alerts" in html and html.count(SAFE) == 3 and ODD not in html and "more" not in html
+    assert (
+        "not healthy: 1 alerts" in html
+        and html.count(SAFE) == 3
+        and ODD not in html
+        and "more" not in html
+    )
 
 
 def test_groups() -> None:
     told = dict.fromkeys(("errors", "not_mirrored", "topics_waiting"), {})
-    whole = {"flow": "a->b", "source_unreachable": None, "target_unreachable": None, "untold": [], **told}
+    whole = {
+        "flow": "a->b",
+        "source_unreachable": None,
+        "target_unreachable": None,
+        "untold": [],
+        **told,
+    }
     found = Groups.from_document({**whole, "groups": [{"group": ODD}]})
     assert found.complete and found.to_dict() == {**whole, "groups": [{"group": ODD}]}
     assert SAFE in found._repr_html_() and ODD not in found._repr_html_()
     for name, value in (("untold", [ODD]), ("errors", {ODD: ODD}), ("source_unreachable", ODD)):
         found = Groups.from_document({**whole, name: value, "groups": []})
         assert not found.complete and SAFE in found._repr_html_()
-    assert Groups.from_document({**whole, "not_mirrored": {"g": "it is no consumer group"}, "groups": []}).complete
+    assert Groups.from_document(
+        {**whole, "not_mirrored": {"g": "it is no consumer group"}, "groups": []}
+    ).complete
 
 
 def test_moves() -> None:
@@ -76,15 +102,36 @@ def test_moves() -> None:
     assert found.to_dict() == MOVED, "what was not asked for is no key"
     assert "nothing was changed" in found._repr_html_() and found._repr_html_().count(SAFE) == 3
     gone = {**MOVED, "origin_unreachable": ODD, "staged_only": [], "never_staged": [{"topic": ODD}]}
-    assert Moves.from_document(gone).to_dict() == gone and "never staged" in Moves.from_document(gone)._repr_html_()
+    assert (
+        Moves.from_document(gone).to_dict() == gone
+        and "never staged" in Moves.from_document(gone)._repr_html_()
+    )
 
 
 def test_a_plan_and_upkeep() -> None:
     flow = {"flow": ODD, "topics": [{"topic": ODD, "configs": {"a": "b"}}]}
-    plan = {"clusters": {"a": "id"}, "problems": [{"sentence": ODD}], "flows": [flow], "totals": {"topics": 1}}
-    assert Plan.from_document(plan).to_dict() == plan and Plan.from_document(plan)._repr_html_().count(SAFE) == 3
+    plan = {
+        "clusters": {"a": "id"},
+        "problems": [{"sentence": ODD}],
+        "flows": [flow],
+        "totals": {"topics": 1},
+    }
+    assert (
+        Plan.from_document(plan).to_dict() == plan
+        and Plan.from_document(plan)._repr_html_().count(SAFE) == 3
+    )
     size = {"files_before": 2, "files": 1, "bytes_before": 2, "bytes": 1}
-    done = {"dry_run": True, "settings": {}, "records": {"removed": 5}, "history": {}, "thinned": 0, "map": None}
+    done = {
+        "dry_run": True,
+        "settings": {},
+        "records": {"removed": 5},
+        "history": {},
+        "thinned": 0,
+        "map": None,
+    }
     found = Upkeep.from_document({**done, "tables": {"records": size}})
     assert found.to_dict() == {**done, "tables": {"records": size}}
-    assert "5 records would be deleted" in found._repr_html_() and "<td>records</td>" in found._repr_html_()
+    assert (
+        "5 records would be deleted" in found._repr_html_()
+        and "<td>records</td>" in found._repr_html_()
+    )

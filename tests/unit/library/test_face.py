@@ -1,4 +1,5 @@
-"""What `import mirrorlake` gives: its names, their signatures, and that it costs nothing to import."""
+"""What `import mirrorlake` gives: its names, their signatures, and that it costs nothing to
+import."""
 
 import ast
 import inspect
@@ -18,8 +19,11 @@ ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
 HOMES = (answers, flows, lake, resent, tracing)
 LAKE = {
-    "translate": "(flow: str, topic: str, partition: int, offset: int, *, reverse: bool = False) -> Position",
-    "translate_all": "(flow: str, positions: Iterable[tuple[str, int, int]], *, reverse: bool = False)"
+    "translate": (
+        "(flow: str, topic: str, partition: int, offset: int, *, reverse: bool = False) -> Position"
+    ),
+    "translate_all": "(flow: str, positions: Iterable[tuple[str, int, int]], *, reverse: bool = "
+    "False)"
     " -> dict[tuple[str, int, int], Position]",
     "status": "() -> Status",
     "groups": "(flow: str, groups: Sequence[str] | None = None) -> Groups",
@@ -29,47 +33,58 @@ LAKE = {
     "arrow": "(query: str, /, **parameters: object) -> 'Table'",
     "plan": "(flows: Sequence[str] | None = None) -> Plan",
     "run": "(flows: Sequence[str] | None = None, *, once: bool = False,"
-    " report: Callable[[Produced], None] | None = None, stop: Event | None = None, reader: str = 'auto') -> Rows",
+    " report: Callable[[Produced], None] | None = None, stop: Event | None = None, reader: str = "
+    "'auto') -> Rows",
     "incidents": "(flow: str | None = None, topic: str | None = None, partition: int | None = None,"
     " kind: str | None = None) -> Rows",
-    "resolve": "(choice: str, flow: str | None = None, topic: str | None = None, partition: int | None = None,"
+    "resolve": "(choice: str, flow: str | None = None, topic: str | None = None, partition: int | "
+    "None = None,"
     " kind: str | None = None) -> Rows",
-    "failover": "(flow: str, groups: Sequence[str] | None = None, *, dry_run: bool = False, force: bool = False,"
+    "failover": "(flow: str, groups: Sequence[str] | None = None, *, dry_run: bool = False, force: "
+    "bool = False,"
     " drain: bool = True) -> Moves",
-    "failback": "(flow: str, groups: Sequence[str] | None = None, *, dry_run: bool = False, force: bool = False,"
+    "failback": "(flow: str, groups: Sequence[str] | None = None, *, dry_run: bool = False, force: "
+    "bool = False,"
     " drain: bool = True) -> Moves",
     "verify": "(flows: Sequence[str] | None = None, topics: Sequence[str] = (), *,"
-    " since: datetime.datetime | None = None, offsets: tuple[int, int] | None = None, sample: float | None = None,"
-    " again: bool = False, watch: bool = False, max_mb_per_s: float | None = None,"
-    " report: Callable[[Verified], None] | None = None, stop: Event | None = None) -> Verified",
+    " since: datetime.datetime | None = None, offsets: tuple[int, int] | None = None, sample: "
+    "float | None = None, again: bool = False, watch: bool = False, max_mb_per_s: float | None = "
+    "None, report: Callable[[Verified], None] | None = None, stop: Event | None = None) -> "
+    "Verified",
     "migrate": "(flow: str, topics: str, groups: str = '.*', *, copies: str = '{source}.{topic}',"
     " rollback: bool = False, dry_run: bool = False, inexact: bool = False) -> Migrated",
-    "replay": "(topic: str, where: str, to: str, *, source: str | None = None, cluster: str | None = None,"
-    " max_records: int | None = None, rate: int | None = None, into_mirror: bool = False, start_over: bool = False,"
-    " private: bool = False, dry_run: bool = False, report: Callable[[int], None] | None = None,"
-    " stop: Event | None = None) -> Resent",
-    "replay_parked": "(flow: str | None = None, topic: str | None = None, *, rate: int | None = None,"
+    "replay": "(topic: str, where: str, to: str, *, source: str | None = None, cluster: str | None "
+    "= None,"
+    " max_records: int | None = None, rate: int | None = None, into_mirror: bool = False, "
+    "start_over: bool = False, private: bool = False, dry_run: bool = False, report: "
+    "Callable[[int], None] | None = None, stop: Event | None = None) -> Resent",
+    "replay_parked": "(flow: str | None = None, topic: str | None = None, *, rate: int | None = "
+    "None,"
     " start_over: bool = False, dry_run: bool = False, report: Callable[[int], None] | None = None,"
     " stop: Event | None = None) -> Resent",
     "restore": "(source: str, target: str, topics: Sequence[str] = (), *,"
-    " as_of: datetime.datetime | None = None, below: Mapping[tuple[str, int], int] | None = None,"
-    " extras: Collection[str] = (), rename: str = 'identity', compacted: bool = False, start_over: bool = False,"
-    " dry_run: bool = False, report: Callable[[int], None] | None = None, stop: Event | None = None) -> Resent",
-    "forget": "(topic: str | Iterable[str], where: str, *, source: str | None = None, dry_run: bool = False)"
+    " as_of: datetime.datetime | None = None, below: Mapping[tuple[str, int], int] | None = None, "
+    "extras: Collection[str] = (), rename: str = 'identity', compacted: bool = False, start_over: "
+    "bool = False, dry_run: bool = False, report: Callable[[int], None] | None = None, stop: "
+    "Event | None = None) -> Resent",
+    "forget": "(topic: str | Iterable[str], where: str, *, source: str | None = None, dry_run: "
+    "bool = False)"
     " -> Forgotten",
-    "maintain": "(*, retention_days: int | None = None, vacuum_hours: int | None = None, dry_run: bool = False)"
+    "maintain": "(*, retention_days: int | None = None, vacuum_hours: int | None = None, dry_run: "
+    "bool = False)"
     " -> Upkeep",
 }
 FLOW = {
     **dict.fromkeys(("lag", "latency", "staged_only", "never_staged"), "() -> 'DataFrame'"),
     "divergence": "() -> Divergence",
-    "trace": "(topic: str, partition: int | None = None, offset: int | None = None, *, key: str | None = None,"
+    "trace": "(topic: str, partition: int | None = None, offset: int | None = None, *, key: str | "
+    "None = None,"
     " since: 'datetime | None' = None, reverse: bool = False) -> 'Trace'",
 }
 OPEN = (
-    "(topology: str | PathLike[str] | None = None, *, catalog: str | None = None, schema: str | None = None,"
-    " path: str | PathLike[str] | None = None, read_only: bool = False, spark: 'SparkSession | None' = None,"
-    " engine: str | None = None) -> OpenLake"
+    "(topology: str | PathLike[str] | None = None, *, catalog: str | None = None, schema: str | "
+    "None = None, path: str | PathLike[str] | None = None, read_only: bool = False, spark: "
+    "'SparkSession | None' = None, engine: str | None = None) -> OpenLake"
 )
 
 
@@ -80,13 +95,23 @@ def signature(what: object) -> str:
 
 
 def methods(kind: type) -> dict[str, str]:
-    found = {name: item for base in reversed(kind.__mro__[:-1]) for name, item in vars(base).items()}
-    return {name: signature(item) for name, item in found.items() if name[0] != "_" and inspect.isfunction(item)}
+    found = {
+        name: item for base in reversed(kind.__mro__[:-1]) for name, item in vars(base).items()
+    }
+    return {
+        name: signature(item)
+        for name, item in found.items()
+        if name[0] != "_" and inspect.isfunction(item)
+    }
 
 
 def named_in_signatures() -> set[str]:
     """The classes of the library that its functions take and give, by what their signatures say."""
-    texts = [signature(mirrorlake.open), *methods(mirrorlake.OpenLake).values(), *methods(mirrorlake.OpenFlow).values()]
+    texts = [
+        signature(mirrorlake.open),
+        *methods(mirrorlake.OpenLake).values(),
+        *methods(mirrorlake.OpenFlow).values(),
+    ]
     words = {word for text in texts for word in re.findall(r"\b[A-Z]\w+", text)}
     found = {
         name
@@ -101,13 +126,20 @@ def imported_for_type_checkers() -> set[str]:
     """What the source of the package imports, for those that read it: type checkers and editors."""
     tree = ast.parse(inspect.getsource(mirrorlake))
     names = [
-        (node.module, name.name) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names
+        (node.module, name.name)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
     ]
     return {name for module, name in names if str(module).startswith("mirrorlake.")}
 
 
 def test_the_names() -> None:
-    raised = {name for name, item in vars(errors).items() if inspect.isclass(item) and issubclass(item, Exception)}
+    raised = {
+        name
+        for name, item in vars(errors).items()
+        if inspect.isclass(item) and issubclass(item, Exception)
+    }
     public = {"open", "OpenFlow", *named_in_signatures(), *raised}
     assert set(mirrorlake.__all__) == {"__version__", *public}
     assert imported_for_type_checkers() == public
@@ -132,16 +164,24 @@ def test_all_of_it_is_documented() -> None:
     assert all(f"`{name}`" in PAGE for name in named_in_signatures() - {"OpenLake"})
 
 
-@pytest.mark.parametrize("statement", ["import mirrorlake", "from mirrorlake import InputError", "dir(mirrorlake)"])
+@pytest.mark.parametrize(
+    "statement", ["import mirrorlake", "from mirrorlake import InputError", "dir(mirrorlake)"]
+)
 def test_importing_it_imports_nothing_heavy(statement: str) -> None:
     heavy = {"pyspark", "pandas", "confluent_kafka", "pyarrow", "pydantic"}
-    script = f"import sys, mirrorlake; {statement}; sys.exit(' '.join({heavy} & set(sys.modules)) or None)"
+    script = (
+        f"import sys, mirrorlake; {statement}; sys.exit(' '.join({heavy} & set(sys.modules)) "
+        "or None)"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_answers_alone_need_no_spark() -> None:
-    script = "import sys; from mirrorlake import Position, Rows, Status; sys.exit('pyspark' in sys.modules)"
+    script = (
+        "import sys; from mirrorlake import Position, Rows, Status; sys.exit('pyspark' in "
+        "sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0
 
 
@@ -152,8 +192,8 @@ def test_types_are_shipped() -> None:
 def topology(directory: Path) -> Path:
     file = directory / "mirrorlake.yml"
     file.write_text(
-        "clusters: {east: {bootstrap_servers: 'x:1'}, west: {bootstrap_servers: 'y:1'}}\n"
-        "lake: {path: ./lake}\nflows: {east->west: {topics: [orders]}, west->east: {enabled: false}}\n",
+        "clusters: {east: {bootstrap_servers: 'x:1'}, west: {bootstrap_servers: 'y:1'}}\nlake: "
+        "{path: ./lake}\nflows: {east->west: {topics: [orders]}, west->east: {enabled: false}}\n",
         encoding="utf-8",
     )
     return file
@@ -164,7 +204,10 @@ def test_opening_starts_nothing(tmp_path: Path) -> None:
     assert list(lake.flows) == ["east->west", "west->east"] and isinstance(lake.flows, Flows)
     assert [flow.enabled for flow in lake.flows.values()] == [True, False]
     assert (lake.flows["east->west"].source, lake.flows["east->west"].target) == ("east", "west")
-    assert repr(lake) == f"OpenLake('{tmp_path / 'mirrorlake.yml'}')" and "east-&gt;west" in lake.flows._repr_html_()
+    assert (
+        repr(lake) == f"OpenLake('{tmp_path / 'mirrorlake.yml'}')"
+        and "east-&gt;west" in lake.flows._repr_html_()
+    )
     assert not (tmp_path / "lake").exists()
 
 
@@ -180,7 +223,11 @@ def test_an_unknown_flow_is_wrong_input_and_a_missing_key(tmp_path: Path) -> Non
             mirrorlake.TopologyError, match="^there is no flow east->wets; did you mean east->west"
         ) as it:
             ask()
-        assert isinstance(it.value, KeyError) and it.value.exit_code == 2 and isinstance(it.value, UnknownFlow)
+        assert (
+            isinstance(it.value, KeyError)
+            and it.value.exit_code == 2
+            and isinstance(it.value, UnknownFlow)
+        )
     assert "east->wets" not in lake.flows and lake.flows.get("east->wets") is None
 
 
@@ -202,7 +249,10 @@ def test_wrong_input(tmp_path: Path) -> None:
 def test_a_lake_by_its_place_has_no_clusters(tmp_path: Path) -> None:
     lake = mirrorlake.open(path=tmp_path)
     assert repr(lake) == f"OpenLake('{tmp_path}')"
-    assert repr(mirrorlake.open(catalog="main", schema="replication")) == "OpenLake('main.replication')"
+    assert (
+        repr(mirrorlake.open(catalog="main", schema="replication"))
+        == "OpenLake('main.replication')"
+    )
     for ask in (lake.plan, lambda: lake.run(once=True), lake.maintain):
         with pytest.raises(mirrorlake.InputError, match="only the topology file says"):
             ask()

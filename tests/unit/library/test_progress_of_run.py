@@ -41,7 +41,12 @@ def test_figures_of_a_flow(caplog: pytest.LogCaptureFixture) -> None:
     progress = Progress(clock)
     progress.expect("a->b")
     (idle,) = progress.now()
-    assert (idle.records, idle.lag_records, idle.latency_ms, idle.open_incidents) == (0, None, None, 0)
+    assert (idle.records, idle.lag_records, idle.latency_ms, idle.open_incidents) == (
+        0,
+        None,
+        None,
+        0,
+    )
     clock.now += 20
     progress.batch("a->b", batch(0))
     progress.batch("a->b", batch(500, (1, 2, 3)))
@@ -51,9 +56,16 @@ def test_figures_of_a_flow(caplog: pytest.LogCaptureFixture) -> None:
     progress.incidents = lambda: {"a->b": 1}
     (found,) = progress.now()
     assert (found.records, found.batches, found.records_per_second) == (800, 3, 80.0)
-    assert (found.lag_records, found.lag_seconds, found.latency_ms, found.open_incidents) == (7, 1.5, (1, 3), 1)
+    assert (found.lag_records, found.lag_seconds, found.latency_ms, found.open_incidents) == (
+        7,
+        1.5,
+        (1, 3),
+        1,
+    )
     clock.now += 9
     assert progress.now()[0].records_per_second == 30.0
     clock.now += 9
     assert progress.now()[0].records_per_second == 0.0
-    assert [item.getMessage() for item in caplog.records] == ["flow a->b: first records at the target after 20.0 s"]
+    assert [item.getMessage() for item in caplog.records] == [
+        "flow a->b: first records at the target after 20.0 s"
+    ]

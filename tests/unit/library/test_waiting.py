@@ -9,7 +9,8 @@ from mirrorlake.library.waiting import LOOK_SECONDS, SAY_SECONDS, wait_for_topol
 
 
 class Clock(Event):
-    """Stands for the event that ends a run: time goes by when it is waited for; `events` says what happens when."""
+    """Stands for the event that ends a run: time goes by when it is waited for; `events` says what
+    happens when."""
 
     def __init__(self, events: dict[int, object]) -> None:
         super().__init__()
@@ -56,7 +57,9 @@ def test_it_says_so_again_each_hour(tmp_path: Path) -> None:
 
 
 def test_it_ends_when_told_to(tmp_path: Path) -> None:
-    assert not wait_for_topology(tmp_path / "mirrorlake.yml", Clock({1: "stop"}), lambda _line: None)
+    assert not wait_for_topology(
+        tmp_path / "mirrorlake.yml", Clock({1: "stop"}), lambda _line: None
+    )
 
 
 def test_a_file_without_content_is_being_written(tmp_path: Path) -> None:
@@ -73,7 +76,9 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     assert "whose folder is not there either" in said[0]
 
 
-def test_a_file_that_cannot_be_looked_at_is_left_to_its_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_looked_at_is_left_to_its_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def denied(_self: Path, **_more: object) -> None:
         raise PermissionError
 

@@ -1,4 +1,5 @@
-"""Positions between MirrorMaker 2's copy and ours, against a copier that dies, goes back and sends again."""
+"""Positions between MirrorMaker 2's copy and ours, against a copier that dies, goes back and sends
+again."""
 
 from dataclasses import dataclass, field
 from unittest.mock import patch
@@ -23,12 +24,16 @@ from mirrorlake.migrate.matching import (
 from mirrorlake.migrate.syncs import MARGIN, Sync, living, window_back, window_of
 
 
-def log(digests: list[bytes], offsets: list[int] | None = None, end: int | None = None, **facts: bool) -> Stretch:
+def log(
+    digests: list[bytes], offsets: list[int] | None = None, end: int | None = None, **facts: bool
+) -> Stretch:
     at = list(range(len(digests))) if offsets is None else offsets
     return Stretch(at, digests, (at[-1] + 1 if at else 0) if end is None else end, **facts)
 
 
-def whole(digests: list[bytes], offsets: list[int] | None = None, end: int | None = None) -> Stretch:
+def whole(
+    digests: list[bytes], offsets: list[int] | None = None, end: int | None = None
+) -> Stretch:
     return log(digests, offsets, end, is_start=True, is_end=True)
 
 
@@ -46,8 +51,8 @@ def back(position: int, theirs: Stretch, ours: Stretch) -> Place:
 
 @dataclass
 class Copier:
-    """MirrorMaker 2 as it copies one partition: what it wrote, which source record each is (None: an aborted one),
-    and the syncs that it sent."""
+    """MirrorMaker 2 as it copies one partition: what it wrote, which source record each is (None:
+    an aborted one), and the syncs that it sent."""
 
     copied: list[int | None] = field(default_factory=list)
     syncs: list[Sync] = field(default_factory=list)
@@ -66,7 +71,8 @@ class Copier:
 
 @st.composite
 def lives(draw: st.DrawFn) -> tuple[list[bytes], Copier]:
-    """A source of which some records are twins, and what a copier made of it, dying now and then."""
+    """A source of which some records are twins, and what a copier made of it, dying now and
+    then."""
     count = draw(st.integers(1, 60))
     twins = draw(st.booleans())
     source = [f"{number // 2 if twins else number}".encode() for number in range(count)]
@@ -85,7 +91,9 @@ def lives(draw: st.DrawFn) -> tuple[list[bytes], Copier]:
 
 def stretches(source: list[bytes], copier: Copier) -> tuple[Stretch, Stretch]:
     aborted = iter(range(1_000))
-    theirs = [b"aborted %d" % next(aborted) if one is None else source[one] for one in copier.copied]
+    theirs = [
+        b"aborted %d" % next(aborted) if one is None else source[one] for one in copier.copied
+    ]
     ours = [2 * number for number in range(len(source))]  # markers in between
     return whole(theirs), whole(source, ours)
 
@@ -97,20 +105,30 @@ def test_nothing_is_lost_and_nothing_read_twice(made: tuple[list[bytes], Copier]
     for position in range(len(copier.copied) + 1):
         found = forward(position, theirs, ours)
         read = {source[one] for one in copier.copied[:position] if one is not None}
-        unread = [digest for at, digest in zip(ours.offsets, source, strict=True) if at >= (found.offset or 0)]
+        unread = [
+            digest
+            for at, digest in zip(ours.offsets, source, strict=True)
+            if at >= (found.offset or 0)
+        ]
         distinct = len(set(source)) == len(source)
         if found.exact and distinct:
             assert read.isdisjoint(unread)
         if found.offset is not None:
             assert read | set(unread) == set(source), "nothing is lost"
-        last, following = (copier.copied[at : at + 1] or [None] for at in (max(0, position - 1), position))
-        unsure = len(read) == len(set(source)) and None in copier.copied[:position]  # aborted, or not in ours yet?
+        last, following = (
+            copier.copied[at : at + 1] or [None] for at in (max(0, position - 1), position)
+        )
+        unsure = (
+            len(read) == len(set(source)) and None in copier.copied[:position]
+        )  # aborted, or not in ours yet?
         if distinct and not unsure and (following[0] is not None or (read and last[0] is not None)):
             assert found.exact, (position, copier.copied, found)
 
 
 @given(lives())
-def test_the_way_back_loses_nothing_and_repeats_only_what_is_repeated_there(made: tuple[list[bytes], Copier]) -> None:
+def test_the_way_back_loses_nothing_and_repeats_only_what_is_repeated_there(
+    made: tuple[list[bytes], Copier],
+) -> None:
     source, copier = made
     if len(set(source)) < len(source):
         return
@@ -125,7 +143,9 @@ def test_the_way_back_loses_nothing_and_repeats_only_what_is_repeated_there(made
 
 
 @given(lives(), st.integers(0, 60))
-def test_what_ours_lacks_yet_is_not_taken_for_read(made: tuple[list[bytes], Copier], known: int) -> None:
+def test_what_ours_lacks_yet_is_not_taken_for_read(
+    made: tuple[list[bytes], Copier], known: int
+) -> None:
     """Our copy is behind MirrorMaker 2's: what is exact is so for all that comes."""
     source, copier = made
     theirs, ours = stretches(source, copier)
@@ -135,11 +155,15 @@ def test_what_ours_lacks_yet_is_not_taken_for_read(made: tuple[list[bytes], Copi
         found = forward(position, theirs, behind)
         read = {one for one in copier.copied[:position] if one is not None}
         if found.exact and len(set(source)) == len(source):
-            assert {at for at in range(len(source)) if 2 * at >= (found.offset or 0)} == set(range(len(source))) - read
+            assert {at for at in range(len(source)) if 2 * at >= (found.offset or 0)} == set(
+                range(len(source))
+            ) - read
 
 
 @given(lives(), st.integers(0, 60), st.integers(0, 300))
-def test_the_way_back_where_one_is_ahead(made: tuple[list[bytes], Copier], known: int, copied: int) -> None:
+def test_the_way_back_where_one_is_ahead(
+    made: tuple[list[bytes], Copier], known: int, copied: int
+) -> None:
     """One of the two copies is behind: nothing that is there, or comes, is lost."""
     source, copier = made
     if len(set(source)) < len(source):
@@ -152,7 +176,9 @@ def test_the_way_back_where_one_is_ahead(made: tuple[list[bytes], Copier], known
         found = back(2 * unread, now, whole(source[:known], list(ours.offsets[:known])))
         if found.exact and found.offset is not None:
             left = {one for one in copier.copied[found.offset : copied] if one is not None}
-            comes = set(range(there[-1] + 1 if there else 0, len(source)))  # again, within a repetition
+            comes = set(
+                range(there[-1] + 1 if there else 0, len(source))
+            )  # again, within a repetition
             assert {one for one in there if one >= unread} <= left | comes
             assert max(there, default=-1) >= unread - 1, "what it read comes once more"
 
@@ -165,7 +191,9 @@ def test_there_and_back_loses_nothing(made: tuple[list[bytes], Copier]) -> None:
         there = forward(position, theirs, ours)
         if there.exact and there.offset is not None:
             home = back(there.offset, theirs, ours)
-            assert home.offset is not None and (home.offset >= position or len(set(source)) < len(source))
+            assert home.offset is not None and (
+                home.offset >= position or len(set(source)) < len(source)
+            )
 
 
 def test_a_position_inside_a_repetition_is_behind_all_that_was_read() -> None:
@@ -180,8 +208,12 @@ def test_what_our_copy_does_not_have_yet() -> None:
     theirs = whole(names("abcd"))
     assert forward(4, theirs, whole(names("ab"))) == Place(2, False, BEHIND, behind=True)
     assert forward(2, theirs, whole(names("ab"))) == Place(2, True), "the next record comes there"
-    assert back(4, whole(names("ab")), whole(names("abcd"))) == Place(None, False, THEIRS_BEHIND, behind=True)
-    assert back(2, whole(names("ab")), whole(names("abcd"))) == Place(2, True), "it comes there next"
+    assert back(4, whole(names("ab")), whole(names("abcd"))) == Place(
+        None, False, THEIRS_BEHIND, behind=True
+    )
+    assert back(2, whole(names("ab")), whole(names("abcd"))) == Place(2, True), (
+        "it comes there next"
+    )
 
 
 def test_the_beginning() -> None:
@@ -190,7 +222,9 @@ def test_the_beginning() -> None:
     # Ours began when the source had lost a and b: who has not read them would lose them.
     assert forward(1, whole(names("abcd")), whole(names("cd"))) == Place(0, False, BEFORE_OURS)
     assert forward(2, whole(names("abcd")), whole(names("cd"))) == Place(0, True)
-    assert forward(7, Stretch([], [], 7, True, True), whole(names("ab"))) == Place(None, False, UNKNOWN, True)
+    assert forward(7, Stretch([], [], 7, True, True), whole(names("ab"))) == Place(
+        None, False, UNKNOWN, True
+    )
     assert forward(1, log(names("xy")), log(names("ab"))) == Place(None, False, UNKNOWN)
 
 
@@ -227,7 +261,9 @@ def test_a_window_begins_where_the_copy_had_never_been_further() -> None:
     within = window_of(syncs, 10_500, 0, 20_000)
     assert within is not None and within.first <= 9_500 and within.source_first == 9_000
     behind = window_of(syncs, 12_500, 0, 20_000)
-    assert behind is not None and (behind.first, behind.source_first) == (11_450, 10_400), "past the repetition"
+    assert behind is not None and (behind.first, behind.source_first) == (11_450, 10_400), (
+        "past the repetition"
+    )
     assert window_of(syncs, 5_000, 4_500, 20_000) is not None
     assert window_of([Sync(900_000, 900_000)], 5_000, 0, 950_000) is None
     assert window_of([Sync(0, 0)], 500_000, 0, 950_000) is None, "too far away"
@@ -255,13 +291,19 @@ def test_the_window_is_enough(made: tuple[list[bytes], Copier], where: int) -> N
     source, copier = made
     position = min(where, len(copier.copied))
     theirs, ours = stretches(source, copier)
-    with patch.multiple("mirrorlake.migrate.syncs", MARGIN=24, AHEAD=3, LOOK_BACK=80):  # logs are short here
+    with patch.multiple(
+        "mirrorlake.migrate.syncs", MARGIN=24, AHEAD=3, LOOK_BACK=80
+    ):  # logs are short here
         window = window_of(living(copier.syncs), position, 0, len(copier.copied))
     if window is None:
         return
     part = slice(window.first, window.end)
     cut = Stretch(
-        theirs.offsets[part], theirs.digests[part], window.end, window.first == 0, window.end == len(theirs.offsets)
+        theirs.offsets[part],
+        theirs.digests[part],
+        window.end,
+        window.first == 0,
+        window.end == len(theirs.offsets),
     )
     near = slice(window.source_first, window.source_end)
     seen = Stretch(ours.offsets[near], ours.digests[near], ours.end, window.source_first == 0, True)

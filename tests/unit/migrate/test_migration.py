@@ -43,7 +43,12 @@ class FakeLog:
 
     def read(self, key: TopicAndPartition, first: int, end: int) -> Iterator[pa.RecordBatch]:
         rows = [
-            {"offset": at, "timestamp": self.logs[key][at][2], "key": self.logs[key][at][0], "headers": []}
+            {
+                "offset": at,
+                "timestamp": self.logs[key][at][2],
+                "key": self.logs[key][at][0],
+                "headers": [],
+            }
             | {"value": self.logs[key][at][1]}
             for at in range(first, end)
         ]
@@ -108,14 +113,24 @@ class World:
 def world(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> World:
     source = [(b"k", b"%d" % number, 1_000 + number) for number in range(COUNT)]
     theirs, ours = [source[number] for number in COPIED], list(source)
-    syncs = [OffsetSync("orders", 0, COPIED[at], at) for at in (0, 20, 40, 60, 80, 100)] if request.param else []
-    logs = {THEIRS: theirs, OURS: ours, (SYNCS, 0): [(*encode_offset_sync(sync), 0) for sync in syncs]}
+    syncs = (
+        [OffsetSync("orders", 0, COPIED[at], at) for at in (0, 20, 40, 60, 80, 100)]
+        if request.param
+        else []
+    )
+    logs = {
+        THEIRS: theirs,
+        OURS: ours,
+        (SYNCS, 0): [(*encode_offset_sync(sync), 0) for sync in syncs],
+    }
     east = MemoryCluster("east", {"orders": [COUNT], SYNCS: [len(syncs)]})
     west = MemoryCluster("west", {THEIRS[0]: [len(theirs)], OURS[0]: [COUNT]})
     document = {
         "clusters": {name: {"bootstrap_servers": "x:1"} for name in ("east", "west")},
         "lake": {"path": "./lake"},
-        "flows": {"east->west": {"topics": ["orders"], "replication_policy_separator": ".mirrorlake."}},
+        "flows": {
+            "east->west": {"topics": ["orders"], "replication_policy_separator": ".mirrorlake."}
+        },
     }
     connections = Connections(Topology.model_validate(document), {"east": east, "west": west})
     groups, lake = FakeGroups(), FakeLake()
@@ -125,9 +140,13 @@ def world(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Wo
     def log_of(*_: object) -> Iterator[FakeLog]:
         yield FakeLog(logs)
 
-    def translated(_lake: object, _flow: str, asked: Iterable[Any], reverse: bool = False) -> dict[Any, Translated]:
+    def translated(
+        _lake: object, _flow: str, asked: Iterable[Any], reverse: bool = False
+    ) -> dict[Any, Translated]:
         name = "orders" if reverse else OURS[0]
-        return {key: Translated(name, 0, min(key[2], len(ours)), key[2] <= len(ours)) for key in asked}
+        return {
+            key: Translated(name, 0, min(key[2], len(ours)), key[2] <= len(ours)) for key in asked
+        }
 
     monkeypatch.setattr(reading, "log_of", log_of)
     monkeypatch.setattr(locating, "log_of", log_of)
@@ -157,7 +176,9 @@ def test_a_group_reads_on(world: World, position: int) -> None:
     assert len(world.lake.changes) == 1, "noted once"
 
 
-@pytest.mark.parametrize(("position", "wanted"), [(0, 0), (29, 29), (30, 60), (59, 89), (60, 90), (COUNT, len(COPIED))])
+@pytest.mark.parametrize(
+    ("position", "wanted"), [(0, 0), (29, 29), (30, 60), (59, 89), (60, 90), (COUNT, len(COPIED))]
+)
 def test_and_back(world: World, position: int, wanted: int) -> None:
     world.groups.stand("billing", OURS, position)
     (row,) = world.migrate(rollback=True)["groups"]
@@ -168,7 +189,10 @@ def test_there_and_back_while_others_read(world: World) -> None:
     world.groups.stand("billing", THEIRS, 75)
     world.groups.stand("busy", THEIRS, 10, "STABLE")
     found = world.migrate()
-    assert {row["group"]: row["done"] for row in found["groups"]} == {"billing": "moved", "busy": "kept"}
+    assert {row["group"]: row["done"] for row in found["groups"]} == {
+        "billing": "moved",
+        "busy": "kept",
+    }
     assert not found["complete"] and ["members" in line for line in found["left"]] == [True]
     world.groups.stand("billing", OURS, 80)
     back = world.migrate(groups="billing", rollback=True)
@@ -187,7 +211,11 @@ def test_what_ours_does_not_have_yet_waits(world: World, monkeypatch: pytest.Mon
     world.groups.stand("reports", THEIRS, 75)  # within the repetition, behind what ours lacks
     found = world.migrate()
     for row, line in zip(found["groups"], found["left"], strict=True):
-        assert (row["done"], row["exact"], row["to_position"]) == ("kept", False, 50) and "not come" in line
+        assert (row["done"], row["exact"], row["to_position"]) == (
+            "kept",
+            False,
+            50,
+        ) and "not come" in line
     assert OURS not in world.groups.held["billing"]
     told = world.migrate(inexact=True, dry_run=True)["groups"][0]
     assert (told["done"], told["exact"]) == ("would move", False)

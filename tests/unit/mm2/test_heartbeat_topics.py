@@ -23,7 +23,9 @@ BEAT = encode_heartbeat(Heartbeat("east", "west", 1_700_000_000_000))
         (b"\x00\x01\xff\x00\x01a", BEAT[1], False),
     ],
 )
-def test_a_heartbeat_is_known_to_its_last_byte(key: bytes | None, value: bytes | None, said: bool) -> None:
+def test_a_heartbeat_is_known_to_its_last_byte(
+    key: bytes | None, value: bytes | None, said: bool
+) -> None:
     assert is_heartbeat(key, value) == said
 
 

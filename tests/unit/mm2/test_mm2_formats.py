@@ -72,21 +72,29 @@ CODECS = {
 
 
 @pytest.mark.parametrize(("encode", "decode", "record", "key", "value"), GOLDEN)
-def test_golden_vectors(encode: Encode, decode: Decode, record: object, key: str, value: str) -> None:
+def test_golden_vectors(
+    encode: Encode, decode: Decode, record: object, key: str, value: str
+) -> None:
     assert encode(record) == (bytes.fromhex(key), bytes.fromhex(value))
     assert decode(bytes.fromhex(key), bytes.fromhex(value)) == record
 
 
 @given(RECORDS, st.binary(max_size=5))
-def test_whatever_was_encoded_comes_back(record: MirrorCheckpoint | Heartbeat | OffsetSync, behind: bytes) -> None:
+def test_whatever_was_encoded_comes_back(
+    record: MirrorCheckpoint | Heartbeat | OffsetSync, behind: bytes
+) -> None:
     encode, decode = CODECS[type(record)]
     key, value = encode(record)
     assert decode(key, value) == record
-    assert decode(key + behind, value + behind) == record, "bytes behind the end are ignored, as MirrorMaker 2 does"
+    assert decode(key + behind, value + behind) == record, (
+        "bytes behind the end are ignored, as MirrorMaker 2 does"
+    )
 
 
 @given(RECORDS, st.data())
-def test_what_is_too_short_is_refused(record: MirrorCheckpoint | Heartbeat | OffsetSync, data: st.DataObject) -> None:
+def test_what_is_too_short_is_refused(
+    record: MirrorCheckpoint | Heartbeat | OffsetSync, data: st.DataObject
+) -> None:
     encode, decode = CODECS[type(record)]
     key, value = encode(record)
     with pytest.raises(InputError, match="ends too early"):
@@ -104,7 +112,9 @@ def test_a_tombstone_is_no_record(decode: Decode) -> None:
 
 def test_another_version_is_read_as_the_first_and_a_negative_length_is_refused() -> None:
     key, value = encode_checkpoint(MirrorCheckpoint("g", "t", 0, 1, 2, "m"))
-    assert decode_checkpoint(key, b"\x00\x07" + value[2:]) == MirrorCheckpoint("g", "t", 0, 1, 2, "m")
+    assert decode_checkpoint(key, b"\x00\x07" + value[2:]) == MirrorCheckpoint(
+        "g", "t", 0, 1, 2, "m"
+    )
     with pytest.raises(InputError):
         decode_checkpoint(b"\xff\xff" + key[2:], value)
 
@@ -127,7 +137,11 @@ def test_what_the_format_cannot_hold_is_refused(checkpoint: MirrorCheckpoint) ->
     [
         ({}, "A.checkpoints.internal", "mm2-offset-syncs.A.internal"),
         ({"policy": "identity"}, "A.checkpoints.internal", "mm2-offset-syncs.A.internal"),
-        ({"replication_policy_separator": "_"}, "A_checkpoints_internal", "mm2-offset-syncs_A_internal"),
+        (
+            {"replication_policy_separator": "_"},
+            "A_checkpoints_internal",
+            "mm2-offset-syncs_A_internal",
+        ),
         (
             {
                 "replication_policy_separator": "_",
@@ -145,11 +159,14 @@ def test_internal_names_follow_the_separator_settings(
     assert checkpoints_topic("A", flow) == checkpoints
     assert offset_syncs_topic("A", flow) == syncs
     separator = checkpoints[1]
-    assert is_internal(checkpoints, separator) and is_internal(syncs, separator), "so that no flow mirrors them"
+    assert is_internal(checkpoints, separator) and is_internal(syncs, separator), (
+        "so that no flow mirrors them"
+    )
 
 
 @pytest.mark.parametrize(
-    ("asked", "brokers", "factor"), [(None, 1, 1), (None, 3, 3), (None, 9, 3), (1, 9, 1), (5, 2, 2), (None, 0, 1)]
+    ("asked", "brokers", "factor"),
+    [(None, 1, 1), (None, 3, 3), (None, 9, 3), (1, 9, 1), (5, 2, 2), (None, 0, 1)],
 )
 def test_factor_of_internal_topics(asked: int | None, brokers: int, factor: int) -> None:
     assert internal_factor(asked, brokers) == factor

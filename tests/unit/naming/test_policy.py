@@ -1,5 +1,5 @@
-"""Naming policies against MirrorMaker 2's documented answers (docs/mm2.md, "Which topics are mirrored", KIP-382,
-KIP-690, KIP-1074)."""
+"""Naming policies against MirrorMaker 2's documented answers (docs/mm2.md, "Which topics are
+mirrored", KIP-382, KIP-690, KIP-1074)."""
 
 import hashlib
 import re
@@ -61,7 +61,15 @@ def test_identity_policy_renames_heartbeats_only() -> None:
 
 @pytest.mark.parametrize(
     ("topic", "expected"),
-    [("B.t", True), ("C.B.t", True), ("A.t", False), ("C.t", False), ("t", False), ("x.B.t", False), ("B", False)],
+    [
+        ("B.t", True),
+        ("C.B.t", True),
+        ("A.t", False),
+        ("C.t", False),
+        ("t", False),
+        ("x.B.t", False),
+        ("B", False),
+    ],
 )
 def test_only_the_target_alias_makes_a_cycle(topic: str, expected: bool) -> None:
     assert is_cycle(DEFAULT, topic, "B") is expected
@@ -75,8 +83,13 @@ def test_identity_policy_sees_cycles_of_heartbeats_only() -> None:
 
 @pytest.mark.parametrize("policy", [DEFAULT, IDENTITY])
 def test_heartbeats_after_any_number_of_hops(policy: ReplicationPolicy) -> None:
-    assert all(is_heartbeats(policy, topic) for topic in ("heartbeats", "A.heartbeats", "B.A.heartbeats"))
-    assert not any(is_heartbeats(policy, topic) for topic in ("x.heartbeats", "my-heartbeats", "heartbeats.A", "A."))
+    assert all(
+        is_heartbeats(policy, topic) for topic in ("heartbeats", "A.heartbeats", "B.A.heartbeats")
+    )
+    assert not any(
+        is_heartbeats(policy, topic)
+        for topic in ("x.heartbeats", "my-heartbeats", "heartbeats.A", "A.")
+    )
 
 
 @pytest.mark.parametrize(
@@ -105,7 +118,9 @@ def test_internal_topics_follow_the_separator() -> None:
     assert not is_internal("A.checkpoints.internal", "_")
 
 
-PARTS = st.sampled_from(["mm2", "internal", "checkpoints", "heartbeats", "A", "B", "C", ".", "_", "-", "__", "2", "x"])
+PARTS = st.sampled_from(
+    ["mm2", "internal", "checkpoints", "heartbeats", "A", "B", "C", ".", "_", "-", "__", "2", "x"]
+)
 NAMES = st.lists(PARTS, min_size=1, max_size=7).map("".join)
 SEPARATORS = st.sampled_from([".", "_", "-", "__", "-.-", "2"])
 
@@ -114,12 +129,16 @@ SEPARATORS = st.sampled_from([".", "_", "-", "__", "-.-", "2"])
 @example("mm2internal", "2", False)
 def test_regexes_say_what_the_functions_say(topic: str, separator: str, identity: bool) -> None:
     aliases = frozenset({"A", "B", "B-", "A_A", "mm2"})
-    policy: ReplicationPolicy = IdentityPolicy(separator, aliases) if identity else DefaultPolicy(separator, aliases)
+    policy: ReplicationPolicy = (
+        IdentityPolicy(separator, aliases) if identity else DefaultPolicy(separator, aliases)
+    )
     assert bool(re.fullmatch(internal_regex(separator), topic)) is is_internal(topic, separator)
     assert bool(re.fullmatch(heartbeats_regex(policy), topic)) is is_heartbeats(policy, topic)
     for target in sorted(aliases):
         regex = policy.cycle_regex(target)
-        assert (regex is not None and bool(re.fullmatch(regex, topic))) is is_cycle(policy, topic, target)
+        assert (regex is not None and bool(re.fullmatch(regex, topic))) is is_cycle(
+            policy, topic, target
+        )
 
 
 @given(st.sampled_from(["A", "B", "a-b", "A_A", "B-"]), NAMES, SEPARATORS)
@@ -137,7 +156,15 @@ def test_legal_topic_names(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("", "empty"), (".", '"."'), ("..", '".."'), ("x" * 250, "250"), ("a b", "' '"), ("a\n", r"'\n'"), ("ü", "'ü'")],
+    [
+        ("", "empty"),
+        (".", '"."'),
+        ("..", '".."'),
+        ("x" * 250, "250"),
+        ("a b", "' '"),
+        ("a\n", r"'\n'"),
+        ("ü", "'ü'"),
+    ],
 )
 def test_illegal_topic_names_give_the_reason(name: str, reason: str) -> None:
     assert reason in (check_topic_name(name) or "")
@@ -151,7 +178,8 @@ def test_multi_hop_names_read_back_hop_by_hop() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder for policies; what was imported from it, and the search path, are forgotten afterwards."""
+    """A folder for policies; what was imported from it, and the search path, are forgotten
+    afterwards."""
     path, modules = list(sys.path), set(sys.modules)
     yield tmp_path
     sys.path[:] = path
@@ -180,27 +208,47 @@ class P:
 def test_a_policy_of_ones_own_names_topics_but_not_heartbeats(folder: Path) -> None:
     policy = own(folder, ANSWERS)
     assert isinstance(policy, CustomPolicy)
-    assert (policy.remote_topic("A", "t"), policy.source_of("t@A"), policy.upstream_topic("t@A")) == ("t@A", "A", "t")
+    assert (
+        policy.remote_topic("A", "t"),
+        policy.source_of("t@A"),
+        policy.upstream_topic("t@A"),
+    ) == ("t@A", "A", "t")
     assert policy.remote_topic("A", "heartbeats") == "A.heartbeats"
-    assert (policy.source_of("A.heartbeats"), policy.upstream_topic("A.heartbeats")) == ("A", "heartbeats")
+    assert (policy.source_of("A.heartbeats"), policy.upstream_topic("A.heartbeats")) == (
+        "A",
+        "heartbeats",
+    )
     assert is_heartbeats(policy, "B.A.heartbeats") and not is_heartbeats(policy, "heartbeats@A")
-    assert is_cycle(policy, "t@B@C", "B") and not is_cycle(policy, "t@A", "B") and is_cycle(policy, "B.heartbeats", "B")
+    assert (
+        is_cycle(policy, "t@B@C", "B")
+        and not is_cycle(policy, "t@A", "B")
+        and is_cycle(policy, "B.heartbeats", "B")
+    )
 
 
 @pytest.mark.parametrize(
     ("constructor", "given"),
     [
         ("def __init__(self): self.given = {}", {}),
-        ("def __init__(self, separator): self.given = dict(separator=separator)", {"separator": "."}),
         (
-            "def __init__(self, *, source_alias, aliases): self.given = dict(s=source_alias, a=aliases)",
+            "def __init__(self, separator): self.given = dict(separator=separator)",
+            {"separator": "."},
+        ),
+        (
+            "def __init__(self, *, source_alias, aliases): self.given = dict(s=source_alias, "
+            "a=aliases)",
             {"s": "A", "a": ABC},
         ),
-        ("def __init__(self, **given): self.given = given", {"separator": ".", "aliases": ABC, "source_alias": "A"}),
+        (
+            "def __init__(self, **given): self.given = given",
+            {"separator": ".", "aliases": ABC, "source_alias": "A"},
+        ),
         ("given = {}", {}),
     ],
 )
-def test_it_is_constructed_with_what_it_takes(folder: Path, constructor: str, given: dict[str, object]) -> None:
+def test_it_is_constructed_with_what_it_takes(
+    folder: Path, constructor: str, given: dict[str, object]
+) -> None:
     policy = own(folder, f"{ANSWERS}    {constructor}\n")
     assert isinstance(policy, CustomPolicy)
     assert getattr(policy.naming, "given", None) == given
@@ -209,20 +257,40 @@ def test_it_is_constructed_with_what_it_takes(folder: Path, constructor: str, gi
 @pytest.mark.parametrize(
     ("code", "spec", "sentence"),
     [
-        (ANSWERS, "no_such:P", "policy no_such:P: there is no module no_such; install it, or name a file"),
+        (
+            ANSWERS,
+            "no_such:P",
+            "policy no_such:P: there is no module no_such; install it, or name a file",
+        ),
         (ANSWERS, "own_policy:P", "there is no module own_policy; install it, or name a file"),
         (ANSWERS, "json.deeper:P", "there is no module json.deeper; install it"),
-        (ANSWERS, "other.py:P", "other.py cannot be read (No such file or directory); correct the path"),
-        (ANSWERS, "own_policy.py:Q", "policy own_policy.py:Q: module own_policy.py has no class Q; correct the name"),
+        (
+            ANSWERS,
+            "other.py:P",
+            "other.py cannot be read (No such file or directory); correct the path",
+        ),
+        (
+            ANSWERS,
+            "own_policy.py:Q",
+            "policy own_policy.py:Q: module own_policy.py has no class Q; correct the name",
+        ),
         ("P = 3", "own_policy.py:P", "own_policy.py has no class P"),
         (
             "import no_such_library",
             "own_policy.py:P",
             "failed with ModuleNotFoundError: No module named 'no_such_library'; install what",
         ),
-        ("raise ModuleNotFoundError", "own_policy.py:P", "failed with ModuleNotFoundError; install what it needs"),
+        (
+            "raise ModuleNotFoundError",
+            "own_policy.py:P",
+            "failed with ModuleNotFoundError; install what it needs",
+        ),
         ("class P(", "own_policy.py:P", "own_policy.py failed with SyntaxError"),
-        ("raise ValueError('no\\nmore')", "own_policy.py:P", "own_policy.py failed with ValueError: no; fix it"),
+        (
+            "raise ValueError('no\\nmore')",
+            "own_policy.py:P",
+            "own_policy.py failed with ValueError: no; fix it",
+        ),
         (
             "class P: pass",
             "own_policy.py:P",
@@ -233,11 +301,21 @@ def test_it_is_constructed_with_what_it_takes(folder: Path, constructor: str, gi
             "own_policy.py:P",
             "class P has no method source_of; a policy needs",
         ),
-        (f"{ANSWERS}    def __init__(self): raise KeyError", "own_policy.py:P", "making it failed with KeyError; fix"),
-        (f"{ANSWERS}    def __init__(self, x): pass", "own_policy.py:P", "making it failed with TypeError: "),
+        (
+            f"{ANSWERS}    def __init__(self): raise KeyError",
+            "own_policy.py:P",
+            "making it failed with KeyError; fix",
+        ),
+        (
+            f"{ANSWERS}    def __init__(self, x): pass",
+            "own_policy.py:P",
+            "making it failed with TypeError: ",
+        ),
     ],
 )
-def test_what_is_wrong_with_a_policy_is_one_sentence(folder: Path, code: str, spec: str, sentence: str) -> None:
+def test_what_is_wrong_with_a_policy_is_one_sentence(
+    folder: Path, code: str, spec: str, sentence: str
+) -> None:
     with pytest.raises(TopologyError) as caught:
         own(folder, code, spec)
     assert sentence in caught.value.message and "\n" not in caught.value.message
@@ -246,10 +324,14 @@ def test_what_is_wrong_with_a_policy_is_one_sentence(folder: Path, code: str, sp
 def test_what_goes_wrong_within_a_policy_is_one_sentence(folder: Path) -> None:
     policy = own(folder, ANSWERS)
     with pytest.raises(
-        TopologyError, match=r"policy own_policy\.py:P: remote_topic\('A', 'bad'\) failed with ZeroDivision"
+        TopologyError,
+        match=r"policy own_policy\.py:P: remote_topic\('A', 'bad'\) failed with ZeroDivision",
     ):
         policy.remote_topic("A", "bad")
-    with pytest.raises(TopologyError, match=r"source_of\('odd'\) returned a value of type int, not a string or None"):
+    with pytest.raises(
+        TopologyError,
+        match=r"source_of\('odd'\) returned a value of type int, not a string or None",
+    ):
         policy.source_of("odd")
 
 
@@ -279,7 +361,9 @@ def test_nothing_is_imported_from_the_folder_of_the_topology_file(folder: Path) 
     assert str(folder) not in sys.path and "own_policy" not in sys.modules
     with pytest.raises(TopologyError, match="there is no module planted_module"):
         load_policy("planted_module:P", ".", ABC, "A", folder)
-    with pytest.raises(TopologyError, match="No module named 'planted_module'; install what it needs"):
+    with pytest.raises(
+        TopologyError, match="No module named 'planted_module'; install what it needs"
+    ):
         own(folder, "import planted_module")
 
 
@@ -294,16 +378,23 @@ def test_a_file_is_read_once_and_its_hash_is_of_what_runs(folder: Path) -> None:
 
 
 def test_an_edit_lets_no_code_into_a_running_process(folder: Path) -> None:
-    """A policy's file that the run did not begin with waits for the next start; one that it has is fine."""
+    """A policy's file that the run did not begin with waits for the next start; one that it has is
+    fine."""
     own(folder, ANSWERS)
 
     def topology(*policies: str) -> Topology:
         clusters = {alias: {"bootstrap_servers": alias} for alias in "abc"}
-        flows = {f"a->{target}": {"policy": policy} for target, policy in zip("bc", policies, strict=False)}
+        flows = {
+            f"a->{target}": {"policy": policy}
+            for target, policy in zip("bc", policies, strict=False)
+        }
         document = {"clusters": clusters, "lake": {"path": "./lake"}, "flows": flows}
         return Topology.model_validate(document, context={"directory": folder})
 
     before = topology("default", "own_policy.py:P")
     assert len(wanted_flows(topology("own_policy.py:P", "identity"), before, None)) == 2
-    with pytest.raises(TopologyError, match=r"own_policy\.py:P of flow a->c is code that this run did not begin with"):
+    with pytest.raises(
+        TopologyError,
+        match=r"own_policy\.py:P of flow a->c is code that this run did not begin with",
+    ):
         wanted_flows(before, topology("default", "json:JSONDecoder"), None)

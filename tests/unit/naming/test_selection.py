@@ -1,4 +1,5 @@
-"""Topic selection: MirrorMaker 2's rule, and that Spark's one regex selects exactly the same names."""
+"""Topic selection: MirrorMaker 2's rule, and that Spark's one regex selects exactly the same
+names."""
 
 import re
 from dataclasses import replace
@@ -9,7 +10,12 @@ from hypothesis import strategies as st
 
 from mirrorlake.naming.custom_policy import CustomPolicy
 from mirrorlake.naming.policy import DefaultPolicy, IdentityPolicy, ReplicationPolicy
-from mirrorlake.naming.selection import DEFAULT_TOPICS_EXCLUDE, TopicSelection, check_pattern, matches_any
+from mirrorlake.naming.selection import (
+    DEFAULT_TOPICS_EXCLUDE,
+    TopicSelection,
+    check_pattern,
+    matches_any,
+)
 
 ALIASES = frozenset({"A", "B", "C", "a-b"})
 
@@ -25,19 +31,32 @@ def selection(
 def both(chosen: TopicSelection, topic: str) -> bool:
     """Ask both ways and insist that they agree."""
     selects = chosen.selects(topic)
-    assert bool(re.fullmatch(chosen.java_pattern(), topic)) is selects, (chosen.java_pattern(), topic)
+    assert bool(re.fullmatch(chosen.java_pattern(), topic)) is selects, (
+        chosen.java_pattern(),
+        topic,
+    )
     return selects
 
 
 @pytest.mark.parametrize(
-    "topic", ["t", "app.internal", "x-internal", "_schemas", "connect-offsets", "A.t", "C.t", "x.B.t"]
+    "topic",
+    ["t", "app.internal", "x-internal", "_schemas", "connect-offsets", "A.t", "C.t", "x.B.t"],
 )
 def test_replicated_by_default(topic: str) -> None:
     assert both(selection(), topic)
 
 
 @pytest.mark.parametrize(
-    "topic", ["x.replica", "__x", "mm2-offset-syncs.B.internal", "A.checkpoints.internal", "B.t", "C.B.t", ".x"]
+    "topic",
+    [
+        "x.replica",
+        "__x",
+        "mm2-offset-syncs.B.internal",
+        "A.checkpoints.internal",
+        "B.t",
+        "C.B.t",
+        ".x",
+    ],
 )
 def test_not_replicated_by_default(topic: str) -> None:
     assert not both(selection(), topic)
@@ -46,7 +65,9 @@ def test_not_replicated_by_default(topic: str) -> None:
 def test_lists_match_whole_names_and_exclude_wins() -> None:
     chosen = selection(("orders|bills", "x.*"), ("x1|bills", ".*-tmp"))
     assert {
-        topic for topic in ("orders", "bills", "orders2", "my-orders", "x1", "x2", "x-tmp", "xx") if both(chosen, topic)
+        topic
+        for topic in ("orders", "bills", "orders2", "my-orders", "x1", "x2", "x-tmp", "xx")
+        if both(chosen, topic)
     } == {
         "orders",
         "x2",
@@ -57,7 +78,11 @@ def test_lists_match_whole_names_and_exclude_wins() -> None:
 def test_heartbeats_are_replicated_even_if_not_listed_but_not_in_a_cycle() -> None:
     chosen = selection((), ("heartbeats",))
     assert both(chosen, "heartbeats") and both(chosen, "C.heartbeats")
-    assert not both(chosen, "B.heartbeats") and not both(chosen, "x.heartbeats") and not both(chosen, "t")
+    assert (
+        not both(chosen, "B.heartbeats")
+        and not both(chosen, "x.heartbeats")
+        and not both(chosen, "t")
+    )
 
 
 def test_identity_policy_has_no_protection_from_cycles() -> None:
@@ -96,20 +121,72 @@ class Suffix:
 
 def test_what_only_a_users_policy_can_tell_is_landed_but_not_selected() -> None:
     chosen = selection(policy=CustomPolicy("x:Suffix", Suffix(), ".", ALIASES))
-    assert [chosen.selects(topic) for topic in ("t", "t-C", "t-B", "t-B-C", "B.t")] == [True, True, False, False, True]
+    assert [chosen.selects(topic) for topic in ("t", "t-C", "t-B", "t-B-C", "B.t")] == [
+        True,
+        True,
+        False,
+        False,
+        True,
+    ]
     assert all(chosen.lands(topic) for topic in ("t", "t-C", "t-B", "t-B-C"))
-    assert not chosen.lands("x.replica") and not chosen.lands("B.heartbeats") and chosen.selects("C.heartbeats")
+    assert (
+        not chosen.lands("x.replica")
+        and not chosen.lands("B.heartbeats")
+        and chosen.selects("C.heartbeats")
+    )
 
 
 PATTERNS = st.sampled_from(
-    [".*", "A", "a|b", "A|B.*", "(a|ab)(c|bcd)?", "[a-c]+", r"[^.]+", "a$|b", "^a.*", r"\w+\.a", r"A\.(?:a|b)",
-     "(?i:a).*", "(?!a).*", ".*(?<!b)", "", "|", r"a{1,2}", r".*[-.]b", "heart.*", "a*?", r"[\]a]+", "mm2.*",
-     ".*internal|", ".+b$"]
-)  # fmt: skip
-PIECES = st.sampled_from(
-    ["a", "b", "A", "B", "C", "c", "a-b", ".", "_", "-", "__", "mm2", "internal", "checkpoints", "heartbeats"]
+    [
+        ".*",
+        "A",
+        "a|b",
+        "A|B.*",
+        "(a|ab)(c|bcd)?",
+        "[a-c]+",
+        r"[^.]+",
+        "a$|b",
+        "^a.*",
+        r"\w+\.a",
+        r"A\.(?:a|b)",
+        "(?i:a).*",
+        "(?!a).*",
+        ".*(?<!b)",
+        "",
+        "|",
+        r"a{1,2}",
+        r".*[-.]b",
+        "heart.*",
+        "a*?",
+        r"[\]a]+",
+        "mm2.*",
+        ".*internal|",
+        ".+b$",
+    ]
 )
-TOPICS = st.one_of(st.lists(PIECES, min_size=1, max_size=7).map("".join), st.text("abABC._-", min_size=1, max_size=8))
+PIECES = st.sampled_from(
+    [
+        "a",
+        "b",
+        "A",
+        "B",
+        "C",
+        "c",
+        "a-b",
+        ".",
+        "_",
+        "-",
+        "__",
+        "mm2",
+        "internal",
+        "checkpoints",
+        "heartbeats",
+    ]
+)
+TOPICS = st.one_of(
+    st.lists(PIECES, min_size=1, max_size=7).map("".join),
+    st.text("abABC._-", min_size=1, max_size=8),
+)
 POLICIES = st.builds(
     lambda kind, separator, aliases: kind(separator, aliases),
     st.sampled_from([DefaultPolicy, IdentityPolicy]),
@@ -131,14 +208,21 @@ SELECTIONS = st.builds(
 @settings(max_examples=500, deadline=None)
 @given(SELECTIONS, TOPICS)
 @example(selection(("a|b",), ("b|c",)), "b")
-def test_the_regex_selects_exactly_what_the_rule_selects(chosen: TopicSelection, topic: str) -> None:
+def test_the_regex_selects_exactly_what_the_rule_selects(
+    chosen: TopicSelection, topic: str
+) -> None:
     both(chosen, topic)
 
 
 @settings(max_examples=500, deadline=None)
 @given(SELECTIONS, TOPICS)
-def test_under_a_users_policy_the_regex_never_selects_less(chosen: TopicSelection, topic: str) -> None:
-    own = replace(chosen, policy=CustomPolicy("x:Suffix", Suffix(), chosen.policy.separator, chosen.policy.aliases))
+def test_under_a_users_policy_the_regex_never_selects_less(
+    chosen: TopicSelection, topic: str
+) -> None:
+    own = replace(
+        chosen,
+        policy=CustomPolicy("x:Suffix", Suffix(), chosen.policy.separator, chosen.policy.aliases),
+    )
     assert own.lands(topic) is bool(re.fullmatch(own.java_pattern(), topic))
     assert own.lands(topic) or not own.selects(topic)
 
@@ -157,9 +241,30 @@ def test_shared_syntax_is_accepted(pattern: str) -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["(", "*", "[a", r"(a)\1", "(?P<n>a)", "(?i)a", "[a[b]]", "[a&&b]", "[]a]", "a{,3}", "a{", r"\p{L}", r"a\Z",
-     r"\Qa\E", "[a--b]", "(?x: a)", "(?#c)a", "(a)(?(1)b|c)", "(?-i:a)", "a{99999999999999999999}", r"[\b]"],
-)  # fmt: skip
+    [
+        "(",
+        "*",
+        "[a",
+        r"(a)\1",
+        "(?P<n>a)",
+        "(?i)a",
+        "[a[b]]",
+        "[a&&b]",
+        "[]a]",
+        "a{,3}",
+        "a{",
+        r"\p{L}",
+        r"a\Z",
+        r"\Qa\E",
+        "[a--b]",
+        "(?x: a)",
+        "(?#c)a",
+        "(a)(?(1)b|c)",
+        "(?-i:a)",
+        "a{99999999999999999999}",
+        r"[\b]",
+    ],
+)
 def test_what_java_and_python_do_not_share_is_refused(pattern: str) -> None:
     assert check_pattern(pattern)
 

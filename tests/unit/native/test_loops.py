@@ -1,4 +1,5 @@
-"""What the compiled loops do with messages that no broker sends when asked: here, functions in librdkafka's place."""
+"""What the compiled loops do with messages that no broker sends when asked: here, functions in
+librdkafka's place."""
 
 import ctypes as C
 from collections.abc import Sequence
@@ -28,8 +29,8 @@ class Given(NamedTuple):
 
 
 class Read(NamedTuple):
-    """What `survey` made of messages, the rows that `fill` took of them, and the offsets of those that were asked for
-    headers."""
+    """What `survey` made of messages, the rows that `fill` took of them, and the offsets of those
+    that were asked for headers."""
 
     error: int
     places: list[int]
@@ -40,7 +41,9 @@ class Read(NamedTuple):
 
 def read(given: Sequence[Given], start: int = 0, end: int = 100) -> Read:
     lib = library()
-    messages = [Message(err=one.err, rkt=one.rkt, partition=PARTITION, offset=one.offset) for one in given]
+    messages = [
+        Message(err=one.err, rkt=one.rkt, partition=PARTITION, offset=one.offset) for one in given
+    ]
     pointers = np.array([C.addressof(message) for message in messages], np.uint64)
     by_address = dict(zip(pointers.tolist(), given, strict=True))
     asked: list[int] = []
@@ -53,14 +56,24 @@ def read(given: Sequence[Given], start: int = 0, end: int = 100) -> Read:
     topic_name = C.CFUNCTYPE(C.c_void_p, C.c_void_p)(lambda _rkt: C.addressof(name))
     timestamp = C.CFUNCTYPE(C.c_int64, C.c_void_p, C.c_void_p)(lambda _message, _kind: 17)
     headers = C.CFUNCTYPE(C.c_int, C.c_void_p, C.c_void_p)(headers_of)
-    api = (C.c_void_p * 11)(*(C.cast(each, C.c_void_p).value for each in (topic_name, timestamp, headers)))
+    api = (C.c_void_p * 11)(
+        *(C.cast(each, C.c_void_p).value for each in (topic_name, timestamp, headers))
+    )
     ranges = np.zeros(1, RANGE)
     ranges[0] = (C.addressof(name), 0, PARTITION, start, end, -1, *[0] * 7)
     places, cursors = np.zeros(len(given), np.int32), np.zeros(CURSOR_BYTES, np.uint8)
     loop = (C.addressof(api), pointers.ctypes.data, len(given))
     error = lib.survey(*loop, ranges.ctypes.data, 1, places.ctypes.data)
     room = ColumnBuffers(ranges)
-    lib.fill(*loop, places.ctypes.data, ranges.ctypes.data, 1, cursors.ctypes.data, C.addressof(room.columns), 0)
+    lib.fill(
+        *loop,
+        places.ctypes.data,
+        ranges.ctypes.data,
+        1,
+        cursors.ctypes.data,
+        C.addressof(room.columns),
+        0,
+    )
     return Read(error, places.tolist(), ranges[0], room.batch().to_pylist(), asked)
 
 
@@ -77,13 +90,16 @@ def test_the_end_of_the_log_ends_a_range_that_it_covers(log_end: int, over: bool
 
 
 def test_an_error_about_no_partition_is_not_that_of_partition_0() -> None:
-    """librdkafka's message has the number 0 then, and no topic. Nor has a range of which no record has come yet."""
+    """librdkafka's message has the number 0 then, and no topic. Nor has a range of which no record
+    has come yet."""
     found = read([Given(0, DENIED, rkt=None), Given(0)])
     assert (found.error, found.range["error"]) == (DENIED, 0)
     assert (found.places, found.range["count"]) == ([DROPPED, BARE], 1)
 
 
-@pytest.mark.parametrize("broken", [Given(1, DENIED), Given(1, headers=BAD_MESSAGE)], ids=["error", "headers"])
+@pytest.mark.parametrize(
+    "broken", [Given(1, DENIED), Given(1, headers=BAD_MESSAGE)], ids=["error", "headers"]
+)
 def test_nothing_is_taken_behind_what_cannot_be_read(broken: Given) -> None:
     """Headers that cannot be read are not left out, and there is no hole where they were."""
     found = read([Given(0), broken, Given(2), Given(100), Given(200, EOF)])
@@ -94,4 +110,7 @@ def test_nothing_is_taken_behind_what_cannot_be_read(broken: Given) -> None:
 def test_headers_that_a_record_does_not_have_are_asked_for_once() -> None:
     """librdkafka looks for them each time."""
     found = read([Given(3)])
-    assert ([(row["offset"], row["headers"]) for row in found.rows], found.asked) == ([(3, None)], [3])
+    assert ([(row["offset"], row["headers"]) for row in found.rows], found.asked) == (
+        [(3, None)],
+        [3],
+    )

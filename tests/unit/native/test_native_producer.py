@@ -1,5 +1,5 @@
-"""The native producer's care for memory, on librdkafka's own mock broker: rows stay as long as librdkafka needs them,
-and no longer."""
+"""The native producer's care for memory, on librdkafka's own mock broker: rows stay as long as
+librdkafka needs them, and no longer."""
 
 import gc
 import logging
@@ -19,7 +19,12 @@ from confluent_kafka import KafkaError, KafkaException
 from mirrorlake.native.outgoing import Outgoing
 from mirrorlake.native.producer import Producer
 
-MOCK = {"bootstrap.servers": "127.0.0.1:1", "test.mock.num.brokers": 1, "linger.ms": 0, "log_level": 2}
+MOCK = {
+    "bootstrap.servers": "127.0.0.1:1",
+    "test.mock.num.brokers": 1,
+    "linger.ms": 0,
+    "log_level": 2,
+}
 #: A broker that answers each request after this time, ms.
 SLOW = {**MOCK, "test.mock.broker.rtt": 2_000}
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
@@ -57,7 +62,9 @@ def test_rows_are_kept_until_they_are_acknowledged() -> None:
     assert len(kept(producer)) == 1 and shipment.offsets().max() < 0 and len(producer) == 2
     assert producer.flush(0.01) == 2 and kept(producer), "they are on their way"
     assert producer.flush(10) == 0
-    assert shipment.offsets().tolist() == [0, 1] and shipment.refused() is None and not kept(producer)
+    assert (
+        shipment.offsets().tolist() == [0, 1] and shipment.refused() is None and not kept(producer)
+    )
 
 
 def test_a_producer_that_is_thrown_away_takes_its_rows_along() -> None:
@@ -82,7 +89,9 @@ def test_it_is_not_destroyed_while_somebody_is_inside() -> None:
     inside = Thread(target=lambda own: left.append(own.flush(1.5)), args=(producer,))
     inside.start()
     del producer
-    gc.collect(0)  # of the youngest objects only: with all of them it takes seconds on a busy machine
+    gc.collect(
+        0
+    )  # of the youngest objects only: with all of them it takes seconds on a busy machine
     time.sleep(0.2)  # not to wait for anything: the call goes on meanwhile
     assert inside.is_alive() and client() is not None
     inside.join()
@@ -148,7 +157,9 @@ def test_no_rows_are_all_acknowledged() -> None:
     producer = Producer(MOCK)
     shipment = producer.shipment("t", 0, rows([]))
     shipment.send()
-    assert producer.flush(1) == 0 and shipment.offsets().tolist() == [] and shipment.refused() is None
+    assert (
+        producer.flush(1) == 0 and shipment.offsets().tolist() == [] and shipment.refused() is None
+    )
 
 
 def test_the_rows_of_a_slice_are_its_own() -> None:
@@ -176,7 +187,9 @@ if sys.argv[1] == "thrown away":
 
 @pytest.mark.parametrize("how", ["alive", "thrown away"])
 def test_a_process_may_end_while_rows_are_on_their_way(how: str) -> None:
-    done = subprocess.run([sys.executable, "-c", ENDINGS, how], timeout=60, capture_output=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", ENDINGS, how], timeout=60, capture_output=True, check=False
+    )
     assert done.returncode == 0 and not done.stderr, done.stderr
 
 

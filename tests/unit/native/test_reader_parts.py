@@ -1,4 +1,5 @@
-"""What is too much for a column at a time is read in parts. The broker is librdkafka's mock, in this process."""
+"""What is too much for a column at a time is read in parts. The broker is librdkafka's mock, in
+this process."""
 
 import ctypes as C
 from collections.abc import Iterator
@@ -16,7 +17,8 @@ TOPIC, RECORDS = "t", 500
 
 @pytest.fixture(scope="module")
 def bootstrap() -> Iterator[str]:
-    """A mock broker whose topic has RECORDS records in each of two partitions, each value 8 bytes."""
+    """A mock broker whose topic has RECORDS records in each of two partitions, each value 8
+    bytes."""
     lib, found = library(), C.CDLL(cimpl.__file__)
     for name, taken in (("rd_kafka_handle_mock_cluster", 1), ("rd_kafka_mock_topic_create", 4)):
         getattr(found, name).argtypes = (C.c_void_p, C.c_char_p, C.c_int, C.c_int)[:taken]
@@ -58,7 +60,9 @@ def test_all_is_read_in_order_and_what_is_behind_the_end_is_kept(
     used = NativeReader({"bootstrap.servers": bootstrap, "log_level": 2}, keep=True)
     try:
         for first, end in ((0, 123), (123, 200), (200, RECORDS)):
-            assert values(used.read(dict.fromkeys(both, (first, end)))) == dict.fromkeys(both, expected(first, end))
+            assert values(used.read(dict.fromkeys(both, (first, end)))) == dict.fromkeys(
+                both, expected(first, end)
+            )
         again = used.read({both[0]: (0, RECORDS)})
         next(again)  # somebody who stops in the middle, with more at hand
         again.close()
@@ -74,12 +78,16 @@ def test_small_answers_have_all_too(bootstrap: str, keep: bool) -> None:
     used = NativeReader(settings, keep=keep, small_answers=True)
     try:
         for first, end in ((0, 123), (123, RECORDS)):
-            assert values(used.read({(TOPIC, 0): (first, end)})) == {(TOPIC, 0): expected(first, end)}
+            assert values(used.read({(TOPIC, 0): (first, end)})) == {
+                (TOPIC, 0): expected(first, end)
+            }
     finally:
         used.close()
 
 
-def test_a_record_that_no_column_holds_is_an_error(bootstrap: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_that_no_column_holds_is_an_error(
+    bootstrap: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(columns, "_MAX_SIZE", 7)
     used = NativeReader({"bootstrap.servers": bootstrap, "log_level": 2})
     try:

@@ -38,10 +38,16 @@ def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
         ("CURSOR_BYTES", 8, "another version"),
         ("_BY_RECORD", ("no_such_loop", *library._BY_RECORD[1:]), "rd_kafka_no_such_loop"),
         ("_BY_RECORD", library._BY_RECORD[1:], "another version"),
-        ("_FUNCTIONS", {**library._FUNCTIONS, "no_such_function": (C.c_int,)}, "rd_kafka_no_such_function"),
+        (
+            "_FUNCTIONS",
+            {**library._FUNCTIONS, "no_such_function": (C.c_int,)},
+            "rd_kafka_no_such_function",
+        ),
     ],
 )
-def test_what_does_not_fit_is_not_called(monkeypatch: pytest.MonkeyPatch, name: str, value: Any, said: str) -> None:
+def test_what_does_not_fit_is_not_called(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: Any, said: str
+) -> None:
     monkeypatch.setattr(library, name, value)
     assert said in str(look())
 
@@ -49,7 +55,9 @@ def test_what_does_not_fit_is_not_called(monkeypatch: pytest.MonkeyPatch, name: 
 def other_layout() -> type[C.Structure]:
     """The message of a library that had another member between the partition and the payload."""
     fields = list(selfcheck._Message._fields_)
-    return type("Other", (C.Structure,), {"_fields_": [*fields[:3], ("new", C.c_int64), *fields[3:]]})
+    return type(
+        "Other", (C.Structure,), {"_fields_": [*fields[:3], ("new", C.c_int64), *fields[3:]]}
+    )
 
 
 def test_another_layout_of_messages_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,5 @@
-"""In a kernel of Jupyter or VS Code, tables and charts stand below the cell; in a terminal they do not."""
+"""In a kernel of Jupyter or VS Code, tables and charts stand below the cell; in a terminal they do
+not."""
 
 import sys
 from datetime import datetime, timezone
@@ -65,14 +66,19 @@ def test_all_is_shown_inline(shown: Shown, monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.chdir(tmp_path)
     nb = open_notebook({"__name__": "__main__"}, lake="./lake", flow="east->west")
     assert (nb.widget("flow"), nb.directory) == ("east->west", tmp_path / "lake")
-    chart = alt.Chart(alt.InlineData(values=[{"a": 1, "b": 2}]), mark="bar", title="sizes").encode(x="a:Q", y="b:Q")
+    chart = alt.Chart(alt.InlineData(values=[{"a": 1, "b": 2}]), mark="bar", title="sizes").encode(
+        x="a:Q", y="b:Q"
+    )
     nb.display("a sentence", rows(2), FakeFrame(rows(32)), chart)  # type: ignore[arg-type]
     sentence, table, long, drawn = (bundle for bundle, raw in shown if raw)
     assert sentence == {"text/plain": "a sentence"}
     assert "<th>name</th><th>size</th>" in table["text/html"] and "&lt;a&gt;" in table["text/html"]
     assert "<td>2026-11-21 23:47:00.000</td>" in table["text/html"], "times are in UTC"
     assert long["text/html"].count("<tr>") == 31 and "the first 30 rows" in long["text/html"]
-    assert next(iter(drawn)).startswith("application/vnd.vegalite.v") and "sizes" in drawn["image/svg+xml"]
+    assert (
+        next(iter(drawn)).startswith("application/vnd.vegalite.v")
+        and "sizes" in drawn["image/svg+xml"]
+    )
     assert drawn["image/svg+xml"].startswith("<svg")
     assert not (tmp_path / "notebook-charts").exists()
 

@@ -20,7 +20,17 @@ NAMES = [
 ]
 #: What a page does on Databricks before it imports anything of ours, each in a cell of its own.
 INSTALLING = ["# MAGIC %pip install --quiet -r requirements.txt", "# MAGIC %restart_python"]
-LOGIC = (ast.FunctionDef, ast.ClassDef, ast.For, ast.While, ast.ListComp, ast.DictComp, ast.Lambda, ast.Try, ast.With)
+LOGIC = (
+    ast.FunctionDef,
+    ast.ClassDef,
+    ast.For,
+    ast.While,
+    ast.ListComp,
+    ast.DictComp,
+    ast.Lambda,
+    ast.Try,
+    ast.With,
+)
 
 
 def cells(path: Path) -> list[str]:
@@ -37,7 +47,11 @@ def test_all_are_there() -> None:
 def test_the_format(path: Path) -> None:
     assert path.read_text(encoding="utf-8").splitlines()[0] == "# Databricks notebook source"
     first, *others = cells(path)
-    assert first.removeprefix("# Databricks notebook source").strip().startswith("# MAGIC %md\n# MAGIC # ")
+    assert (
+        first.removeprefix("# Databricks notebook source")
+        .strip()
+        .startswith("# MAGIC %md\n# MAGIC # ")
+    )
     assert sum("# MAGIC %md" in cell for cell in [first, *others]) >= 5, "prose around every query"
     for cell in others:
         assert cell
@@ -62,5 +76,11 @@ def test_the_wheel_is_installed_before_it_is_imported(path: Path) -> None:
 def test_all_logic_is_in_the_package(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     assert [node for node in ast.walk(tree) if isinstance(node, LOGIC)] == []
-    strings = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    assert not [text for text in strings if re.search(r"\bselect\b", text, re.IGNORECASE)], "SQL lives in .sql files"
+    strings = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    assert not [text for text in strings if re.search(r"\bselect\b", text, re.IGNORECASE)], (
+        "SQL lives in .sql files"
+    )

@@ -1,7 +1,9 @@
-"""As of a time: every transaction of the source whole or not at all, whatever it looked like when batches landed.
+"""As of a time: every transaction of the source whole or not at all, whatever it looked like when
+batches landed.
 
-The model is Kafka's: partitions with logs, producers that write transactions over several of them, markers that come to
-each partition at a time of its own, last stable offsets, and a landing that asks for ends while all that goes on.
+The model is Kafka's: partitions with logs, producers that write transactions over several of them,
+markers that come to each partition at a time of its own, last stable offsets, and a landing that
+asks for ends while all that goes on.
 """
 
 import math
@@ -33,7 +35,9 @@ class Entry:
 class World:
     """Logs, and what was landed of them."""
 
-    logs: dict[TopicAndPartition, list[Entry]] = field(default_factory=lambda: {key: [] for key in KEYS})
+    logs: dict[TopicAndPartition, list[Entry]] = field(
+        default_factory=lambda: {key: [] for key in KEYS}
+    )
     aborted: set[int] = field(default_factory=set)
     reached: dict[TopicAndPartition, int] = field(default_factory=lambda: dict.fromkeys(KEYS, 0))
     landed: dict[TopicAndPartition, list[tuple[int, int, int]]] = field(
@@ -63,8 +67,11 @@ class World:
             and (log[offset].transaction is None or log[offset].transaction not in self.aborted)
         ]
 
-    def land(self, ends: dict[TopicAndPartition, int], log_ends: dict[TopicAndPartition, int] | None) -> None:
-        """A batch up to these ends; `log_ends` None: it does not reach the ends of all, and notes nothing."""
+    def land(
+        self, ends: dict[TopicAndPartition, int], log_ends: dict[TopicAndPartition, int] | None
+    ) -> None:
+        """A batch up to these ends; `log_ends` None: it does not reach the ends of all, and notes
+        nothing."""
         self.now += 1
         any_rows = False
         for key, end in ends.items():
@@ -74,7 +81,9 @@ class World:
                 self.landed[key] += [(offset, self.now, end) for offset in rows]
             self.reached[key] = max(end, self.reached[key])
         if any_rows:
-            behind = {key: (ends[key], end) for key, end in (log_ends or {}).items() if end > ends[key]}
+            behind = {
+                key: (ends[key], end) for key, end in (log_ends or {}).items() if end > ends[key]
+            }
             self.batches[self.now] = None if log_ends is None else behind
 
     def parts(self, until: int) -> dict[TopicAndPartition, list[LandedPart]]:
@@ -83,9 +92,18 @@ class World:
         for key, rows in self.landed.items():
             for batch in sorted({row[1] for row in rows}):
                 here = [row for row in rows if row[1] == batch]
-                late = [row[0] for row in here if batch > until and self.logs[key][row[0]].stamp > until]
+                late = [
+                    row[0] for row in here if batch > until and self.logs[key][row[0]].stamp > until
+                ]
                 found.setdefault(key, []).append(
-                    LandedPart(batch, here[0][0], here[-1][0], len(here), here[0][2], min(late, default=None))
+                    LandedPart(
+                        batch,
+                        here[0][0],
+                        here[-1][0],
+                        len(here),
+                        here[0][2],
+                        min(late, default=None),
+                    )
                 )
         return found
 
@@ -124,7 +142,10 @@ class Play:
         elif what == "ask":
             self._land_on()
         elif what == "part" and self._asking is None:
-            ends = {key: self._chance.randint(at, self.world.stable_end(key)) for key, at in self.world.reached.items()}
+            ends = {
+                key: self._chance.randint(at, self.world.stable_end(key))
+                for key, at in self.world.reached.items()
+            }
             self.world.land(ends, None)
         elif self._producers:
             self._produce(self._chance.choice(self._producers), what)
@@ -177,7 +198,11 @@ def split(world: World, ends: Mapping[TopicAndPartition, int]) -> set[int]:
     for key, log in world.logs.items():
         end = ends.get(key, 0)
         for offset, entry in enumerate(log):
-            if entry.transaction is not None and not entry.marker and entry.transaction not in world.aborted:
+            if (
+                entry.transaction is not None
+                and not entry.marker
+                and entry.transaction not in world.aborted
+            ):
                 sides.setdefault(entry.transaction, set()).add(offset < end)
     return {transaction for transaction, found in sides.items() if len(found) == 2}
 
@@ -201,7 +226,8 @@ def test_a_transaction_is_whole_or_not_there(seed: int, steps: int) -> None:
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0), st.integers(50, 150), st.integers(0, 10))
 def test_where_that_lies_too_far_back_it_is_said(seed: int, steps: int, patience: int) -> None:
-    """What is said to be whole is whole, whatever the patience; and no end is much older than it could be."""
+    """What is said to be whole is whole, whatever the patience; and no end is much older than it
+    could be."""
     chance = Random(seed)
     play = Play(chance)
     play.run(steps)
@@ -209,7 +235,11 @@ def test_where_that_lies_too_far_back_it_is_said(seed: int, steps: int, patience
     parts = world.parts(chance.randint(0, world.now))
     cuts = cut_as_of(parts, world.batches, patience)
     late = [part.batch for found in parts.values() for part in found if part.late_first is not None]
-    noted = [batch for batch, ends in world.batches.items() if ends is not None and batch < min(late, default=steps**2)]
+    noted = [
+        batch
+        for batch, ends in world.batches.items()
+        if ends is not None and batch < min(late, default=steps**2)
+    ]
     assert not noted or (cuts.base is not None and max(noted) - cuts.base <= patience)
     if not cuts.unproven:
         assert not split(world, cuts.ends)
@@ -222,13 +252,17 @@ def test_the_model_has_cuts_that_matter() -> None:
         play = Play(Random(seed))
         play.run(150)
         cuts = cut_as_of(play.world.parts(75), play.world.batches, math.inf)
-        found += not cuts.unproven and any(0 < end < len(play.world.logs[key]) for key, end in cuts.ends.items())
+        found += not cuts.unproven and any(
+            0 < end < len(play.world.logs[key]) for key, end in cuts.ends.items()
+        )
     assert found > 30
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.integers(0), st.integers(5, 80))
-def test_without_transactions_all_is_there_that_the_time_does_not_leave_out(seed: int, steps: int) -> None:
+def test_without_transactions_all_is_there_that_the_time_does_not_leave_out(
+    seed: int, steps: int
+) -> None:
     chance = Random(seed)
     play = Play(chance, transactional=False)
     play.run(steps)
@@ -248,8 +282,16 @@ def test_without_transactions_all_is_there_that_the_time_does_not_leave_out(seed
 def test_nobody_noted_where_logs_ended() -> None:
     """Of old batches; a later one proves only what has no gap."""
     parts = {
-        ("t", 0): [LandedPart(1, 0, 4, 5), LandedPart(2, 5, 9, 5, late_first=7), LandedPart(3, 10, 10, 1, 11)],
-        ("t", 1): [LandedPart(1, 0, 4, 5), LandedPart(2, 6, 9, 4), LandedPart(3, 10, 10, 1, 11, late_first=10)],
+        ("t", 0): [
+            LandedPart(1, 0, 4, 5),
+            LandedPart(2, 5, 9, 5, late_first=7),
+            LandedPart(3, 10, 10, 1, 11),
+        ],
+        ("t", 1): [
+            LandedPart(1, 0, 4, 5),
+            LandedPart(2, 6, 9, 4),
+            LandedPart(3, 10, 10, 1, 11, late_first=10),
+        ],
     }
     batches = {1: None, 2: None, 3: None}
     ends = {("t", 0): 7, ("t", 1): 10}
@@ -258,7 +300,8 @@ def test_nobody_noted_where_logs_ended() -> None:
 
 
 def test_nothing_had_landed_by_then() -> None:
-    """Records of before it, in a batch that has some of after it too: only what is no transaction is there."""
+    """Records of before it, in a batch that has some of after it too: only what is no transaction
+    is there."""
     parts = {
         ("t", 0): [LandedPart(1, 0, 9, 10, 11, late_first=4)],
         ("t", 1): [LandedPart(1, 0, 9, 10, 10, late_first=4)],

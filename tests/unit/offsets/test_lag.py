@@ -43,7 +43,9 @@ def test_catching_up_makes_it_younger() -> None:
 def test_an_end_that_goes_back_begins_anew() -> None:
     history = LagHistory()
     observed(history, (0, 0, 0), (10, 0, 100))
-    assert history.observe(KEY, 5000, 0, 50) == 0, "another generation: when its first record came is not known"
+    assert history.observe(KEY, 5000, 0, 50) == 0, (
+        "another generation: when its first record came is not known"
+    )
     assert history.observe(KEY, 5010, 0, 50) == 10
 
 
@@ -54,7 +56,9 @@ def test_a_restart_goes_on_counting() -> None:
     assert after.observe(KEY, 100, 10, 11) == lag + 30
     after.seed(KEY, 70, 10, 500, 60.0)
     assert after.observe(KEY, 100, 10, 600) == 90
-    assert 0 < after.observe(KEY, 100, 550, 600) < 30, "what came since the seed came between then and now"
+    assert 0 < after.observe(KEY, 100, 550, 600) < 30, (
+        "what came since the seed came between then and now"
+    )
     after.seed(KEY, 70, 10, 10, 0.0)
     assert after.observe(KEY, 100, 10, 10) == 0
 
@@ -68,11 +72,16 @@ def test_partitions_that_are_gone_are_forgotten() -> None:
 
 
 @given(
-    st.lists(st.tuples(st.integers(1, 30), st.integers(0, 50), st.integers(0, 60)), min_size=1, max_size=400),
+    st.lists(
+        st.tuples(st.integers(1, 30), st.integers(0, 50), st.integers(0, 60)),
+        min_size=1,
+        max_size=400,
+    ),
     st.integers(4, 16),
 )
 def test_it_is_right_within_the_samples(steps: list[tuple[int, int, int]], limit: int) -> None:
-    """However it goes: 0 exactly when all is produced, never older than the samples allow, and bounded."""
+    """However it goes: 0 exactly when all is produced, never older than the samples allow, and
+    bounded."""
     full, history = LagHistory(10_000), LagHistory(limit)
     at, produced, end = 0.0, 0, 0
     arrivals: list[tuple[float, float, int]] = []  # between these times the end became that

@@ -1,4 +1,5 @@
-"""Small files become one only where whoever reads the stage's files one after another still gets offsets in order."""
+"""Small files become one only where whoever reads the stage's files one after another still gets
+offsets in order."""
 
 from collections.abc import Sequence
 
@@ -15,7 +16,13 @@ Ranges = Sequence[tuple[str, int, int]]
 def _index(files: Sequence[Ranges]) -> StageIndex:
     index = StageIndex()
     held = (
-        (f"f{at}", [StagedRange("east", topic, 0, 0, first, last, last - first + 1) for topic, first, last in ranges])
+        (
+            f"f{at}",
+            [
+                StagedRange("east", topic, 0, 0, first, last, last - first + 1)
+                for topic, first, last in ranges
+            ],
+        )
         for at, ranges in enumerate(files)
     )
     index.apply(held, (), 0)
@@ -26,12 +33,20 @@ def _chosen(files: Sequence[Ranges], small: Sequence[int], max_bytes: int = 100)
     return mergeable(_index(files), {f"f{at}": 1 for at in small}, max_bytes)
 
 
-BURST = [[("t", 0, 1)], [("t", 2, 3)], [("t", 4, 999)], [("t", 1_000, 1_001)], [("t", 1_002, 1_003)]]
+BURST = [
+    [("t", 0, 1)],
+    [("t", 2, 3)],
+    [("t", 4, 999)],
+    [("t", 1_000, 1_001)],
+    [("t", 1_002, 1_003)],
+]
 
 
 def test_a_large_file_lies_between() -> None:
     assert _chosen(BURST, [0, 1, 3, 4]) == ["f0", "f1"]
-    assert _chosen(BURST, [0, 3, 4]) == ["f3", "f4"], "one that has nobody to go with stands in nobody's way"
+    assert _chosen(BURST, [0, 3, 4]) == ["f3", "f4"], (
+        "one that has nobody to go with stands in nobody's way"
+    )
     assert _chosen(BURST, [0, 3]) == []
 
 
@@ -45,9 +60,15 @@ def test_other_topics_go_on() -> None:
 
 
 def test_no_more_bytes_than_are_put_in_order_at_once() -> None:
-    assert _chosen([[("t", at, at)] for at in range(5)], range(5), max_bytes=3) == ["f0", "f1", "f2"]
+    assert _chosen([[("t", at, at)] for at in range(5)], range(5), max_bytes=3) == [
+        "f0",
+        "f1",
+        "f2",
+    ]
     files = _index([[("t", at, at)] for at in range(4)])
-    assert mergeable(files, {"f0": 1, "f1": 1, "f2": 2, "f3": 1}, 3) == ["f0", "f1"], "none behind one that is left out"
+    assert mergeable(files, {"f0": 1, "f1": 1, "f2": 2, "f3": 1}, 3) == ["f0", "f1"], (
+        "none behind one that is left out"
+    )
 
 
 def test_a_merged_file_came_late_and_lies_between() -> None:
@@ -73,13 +94,18 @@ def _stages(draw: st.DrawFn) -> tuple[list[Ranges], list[int]]:
 
 
 @given(_stages())
-def test_what_becomes_one_has_nothing_of_others_between(stage: tuple[list[Ranges], list[int]]) -> None:
+def test_what_becomes_one_has_nothing_of_others_between(
+    stage: tuple[list[Ranges], list[int]],
+) -> None:
     files, small = stage
     chosen = _chosen(files, small)
     assert len(chosen) != 1 and set(chosen) <= {f"f{at}" for at in small}
     for topic in "abc":
         held = sorted(
-            (first, f"f{at}" in chosen) for at, ranges in enumerate(files) for t, first, _ in ranges if t == topic
+            (first, f"f{at}" in chosen)
+            for at, ranges in enumerate(files)
+            for t, first, _ in ranges
+            if t == topic
         )
         mine = [at for at, (_, is_chosen) in enumerate(held) if is_chosen]
         assert not mine or mine == list(range(mine[0], mine[-1] + 1))

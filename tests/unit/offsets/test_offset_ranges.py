@@ -1,4 +1,5 @@
-"""Ranges of offsets are found by their order: a batch that needs few of many takes no longer for it."""
+"""Ranges of offsets are found by their order: a batch that needs few of many takes no longer for
+it."""
 
 from dataclasses import replace
 from itertools import chain
@@ -26,9 +27,13 @@ def test_they_hold_what_they_were_given(
     ranges = OffsetRanges(before)
     assert _offsets(ranges.within(0, 40)) == _offsets(before)
     ranges.add(later)
-    assert _offsets(ranges.within(*asked)) == _offsets([*before, *later]) & set(range(asked[0], asked[1] + 1))
+    assert _offsets(ranges.within(*asked)) == _offsets([*before, *later]) & set(
+        range(asked[0], asked[1] + 1)
+    )
     found = list(ranges)
-    assert all(one[1] < two[0] for one, two in zip(found, found[1:], strict=False)), "in order, without overlaps"
+    assert all(one[1] < two[0] for one, two in zip(found, found[1:], strict=False)), (
+        "in order, without overlaps"
+    )
 
 
 def _offsets(ranges: Any) -> set[int]:
@@ -61,8 +66,12 @@ class Store:
 
 
 def looks(count: int) -> int:
-    """How many offsets a batch in the middle looks at, where so many are left out for each reason."""
-    parked = [Parked("orders", 0, 0, Looked(10 * n), "east.orders", 0, "RECORD_TOO_LARGE", 1) for n in range(count)]
+    """How many offsets a batch in the middle looks at, where so many are left out for each
+    reason."""
+    parked = [
+        Parked("orders", 0, 0, Looked(10 * n), "east.orders", 0, "RECORD_TOO_LARGE", 1)
+        for n in range(count)
+    ]
     ranges = [(Looked(10 * n), Looked(10 * n + 1)) for n in range(count)]
     spec = replace(
         FlowSpec("a->b", "a", "name", lambda topic: topic, {}, {}, 1, True),

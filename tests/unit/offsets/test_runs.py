@@ -1,4 +1,5 @@
-"""Runs: any offsets become few rows and come back exactly, and what a target remembers is enough to rebuild them."""
+"""Runs: any offsets become few rows and come back exactly, and what a target remembers is enough to
+rebuild them."""
 
 import pytest
 from hypothesis import given, settings
@@ -56,7 +57,11 @@ def transactions(draw: st.DrawFn) -> list[tuple[list[int], int]]:
 
 
 def expand(segments: list[Segment] | tuple[Segment, ...]) -> list[tuple[int, int]]:
-    return [(s.source_first + k * s.stride, s.target_first + k) for s in segments for k in range(s.record_count)]
+    return [
+        (s.source_first + k * s.stride, s.target_first + k)
+        for s in segments
+        for k in range(s.record_count)
+    ]
 
 
 def pairs(parts: list[tuple[list[int], int]]) -> list[tuple[int, int]]:
@@ -75,7 +80,9 @@ def test_segments_expand_to_what_they_were_made_of(offsets: list[int], target: i
 
 
 @given(transactions(), st.integers(1, 5))
-def test_runs_keep_every_pair_and_their_bounds(parts: list[tuple[list[int], int]], most: int) -> None:
+def test_runs_keep_every_pair_and_their_bounds(
+    parts: list[tuple[list[int], int]], most: int
+) -> None:
     runs = runs_of(segments(parts), most)
     assert [pair for run in runs for pair in expand(run.segments)] == pairs(parts)
     for run in runs:
@@ -89,7 +96,9 @@ def test_runs_keep_every_pair_and_their_bounds(parts: list[tuple[list[int], int]
 @given(transactions())
 def test_a_run_ends_only_where_target_offsets_do(parts: list[tuple[list[int], int]]) -> None:
     found = pairs(parts)
-    breaks = sum(1 for (_, left), (_, right) in zip(found, found[1:], strict=False) if right != left + 1)
+    breaks = sum(
+        1 for (_, left), (_, right) in zip(found, found[1:], strict=False) if right != left + 1
+    )
     assert len(runs_of(segments(parts))) == breaks + 1
 
 
@@ -97,7 +106,9 @@ def test_a_run_ends_only_where_target_offsets_do(parts: list[tuple[list[int], in
 def test_regular_gaps_are_one_row_however_they_arrive(stride: int) -> None:
     offsets = list(range(0, 5_000 * stride, stride))
     parts = [segments_of(offsets[at : at + 500], at) for at in range(0, 5_000, 500)]
-    assert runs_of(segment for part in parts for segment in part) == [Run((Segment(0, stride, 0, 5_000),))]
+    assert runs_of(segment for part in parts for segment in part) == [
+        Run((Segment(0, stride, 0, 5_000),))
+    ]
 
 
 @given(st.lists(st.integers(1, 50), min_size=1_000, max_size=1_500), FIRST)
@@ -108,28 +119,48 @@ def test_any_gaps_cost_at_most_one_row_per_thousand_records(steps: list[int], ta
     assert MAX_SEGMENTS >= 1_000
 
 
-@pytest.mark.parametrize("offsets", [[1, 1], [2, 1], [1, 3, 3], [0, 2, 1], [5, 4, 6, 7], [0, 1, 1, 3]])
+@pytest.mark.parametrize(
+    "offsets", [[1, 1], [2, 1], [1, 3, 3], [0, 2, 1], [5, 4, 6, 7], [0, 1, 1, 3]]
+)
 def test_offsets_that_do_not_rise_are_refused(offsets: list[int]) -> None:
     with pytest.raises(ValueError, match="rise"):
         segments_of(offsets, 0)
 
 
-WRITTEN = st.lists(st.builds(Written, st.integers(0, 2**62), st.integers(0, 2**62), st.integers(1, 2**40)), max_size=20)
+WRITTEN = st.lists(
+    st.builds(Written, st.integers(0, 2**62), st.integers(0, 2**62), st.integers(1, 2**40)),
+    max_size=20,
+)
 
 
 @given(WRITTEN, st.integers(1, 1_000), st.integers(0, 9), st.integers(0, 9))
-def test_metadata_reads_back(written: list[Written], shards: int, generation: int, target: int) -> None:
+def test_metadata_reads_back(
+    written: list[Written], shards: int, generation: int, target: int
+) -> None:
     found = decode_written(encode_written(written, shards, generation, target))
     assert found == CommittedMetadata(shards, generation, target, tuple(written))
 
 
 def test_metadata_of_the_version_before_is_of_the_first_target_generation() -> None:
-    assert decode_written("v1;2;1;5,7,3;10,4,1") == CommittedMetadata(2, 1, 0, (Written(5, 7, 3), Written(15, 11, 1)))
+    assert decode_written("v1;2;1;5,7,3;10,4,1") == CommittedMetadata(
+        2, 1, 0, (Written(5, 7, 3), Written(15, 11, 1))
+    )
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "v3;1;0;0", "v2;1;0", "v1", "v1;1", "v1;x;0", "v1;1;0;1,2", "v1;1;0;1,2,3,4", "v1;1;0;a,b,c", "nonsense"],
+    [
+        "",
+        "v3;1;0;0",
+        "v2;1;0",
+        "v1",
+        "v1;1",
+        "v1;x;0",
+        "v1;1;0;1,2",
+        "v1;1;0;1,2,3,4",
+        "v1;1;0;a,b,c",
+        "nonsense",
+    ],
 )
 def test_metadata_of_somebody_else_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):

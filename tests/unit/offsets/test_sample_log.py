@@ -8,7 +8,9 @@ from mirrorlake.offsets.samples import HELD_SECONDS, LAGGING_SECONDS, SampleLog
 Ends = dict[TopicAndPartition, tuple[int, ...]]
 
 
-def turn(log: SampleLog[tuple[int, ...]], at: float, samples: Ends, lagging: frozenset[TopicAndPartition]) -> Ends:
+def turn(
+    log: SampleLog[tuple[int, ...]], at: float, samples: Ends, lagging: frozenset[TopicAndPartition]
+) -> Ends:
     """One turn, as a sampler takes it: what it writes."""
     written = {key: samples[key] for key in log.due(at, samples, lagging)}
     log.note(at, {**written, **dict.fromkeys(log.lost(samples))})
@@ -25,11 +27,15 @@ def test_what_changed_is_written_and_what_was_written_longest_ago() -> None:
     assert turn(log, 1000.0, samples, frozenset()) == samples, "nothing is known of an earlier one"
     samples[("orders", 3)] = (8,)
     assert turn(log, 1010.0, samples, frozenset()) == {("orders", 3): (8,), ("orders", 0): (7,)}
-    assert turn(log, 1020.0, samples, frozenset()) == {("orders", 1): (7,)}, "each in its turn: the flow is alive"
+    assert turn(log, 1020.0, samples, frozenset()) == {("orders", 1): (7,)}, (
+        "each in its turn: the flow is alive"
+    )
     assert turn(log, 1030.0, {}, frozenset()) == {}
 
 
-def test_a_partition_that_is_not_sampled_any_more_is_lost_once_and_written_when_it_is_back() -> None:
+def test_a_partition_that_is_not_sampled_any_more_is_lost_once_and_written_when_it_is_back() -> (
+    None
+):
     log: SampleLog[tuple[int, ...]] = SampleLog()
     samples = partitions(2)
     turn(log, 1000.0, samples, frozenset())
@@ -47,7 +53,8 @@ def test_a_clock_that_is_set_back_holds_no_sample_for_ever() -> None:
 
 
 def test_an_idle_day_and_a_day_in_which_a_tenth_moves() -> None:
-    """In fast motion: rows are bounded by what moves, and every reader finds what it looks back for."""
+    """In fast motion: rows are bounded by what moves, and every reader finds what it looks back
+    for."""
     for moving, most in ((0, 24 * 60 + 8640 + 60), (6, 6 * 8640 + 24 * 54 + 8640 + 60)):
         log: SampleLog[tuple[int, ...]] = SampleLog()
         samples, written_at, rows = partitions(60), dict.fromkeys(partitions(60), 0.0), 0

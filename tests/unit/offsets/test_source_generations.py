@@ -22,16 +22,32 @@ def test_a_topic_made_again_begins_anew() -> None:
 
 
 def test_a_log_that_went_back_is_the_same_up_to_where_it_did() -> None:
-    begun = [Begun("orders", 0), Begun("orders", 1, 0, 50), Begun("orders", 1, 1, 10), Begun("orders", 2, 0, 30)]
-    assert SourceGenerations(begun).newest(KEY) == 2 and SourceGenerations(begun).newest(("orders", 1)) == 1
+    begun = [
+        Begun("orders", 0),
+        Begun("orders", 1, 0, 50),
+        Begun("orders", 1, 1, 10),
+        Begun("orders", 2, 0, 30),
+    ]
+    assert (
+        SourceGenerations(begun).newest(KEY) == 2
+        and SourceGenerations(begun).newest(("orders", 1)) == 1
+    )
     assert [living(0, at, *begun) for at in (20, 30, 40, 60)] == [20, 30, 30, 30]
     assert [living(1, at, *begun) for at in (20, 40)] == [20, 30]
     assert living(2, 60, *begun) == 60
-    assert living(0, 20, *begun, Begun("orders", 3)) == living(2, 20, *begun, Begun("orders", 3)) == 0
+    assert (
+        living(0, 20, *begun, Begun("orders", 3)) == living(2, 20, *begun, Begun("orders", 3)) == 0
+    )
 
 
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6))), st.integers(0, 35), st.integers(0, 9))
-def test_ranges_cover_what_each_offset_of_it_lies_in(pairs: list[tuple[int, int]], first: int, more: int) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.integers(0, 6))),
+    st.integers(0, 35),
+    st.integers(0, 9),
+)
+def test_ranges_cover_what_each_offset_of_it_lies_in(
+    pairs: list[tuple[int, int]], first: int, more: int
+) -> None:
     ranges = OffsetRanges((start, start + count) for start, count in pairs)
     each = {at for start, count in pairs for at in range(start, start + count + 1)}
     assert ranges.covers(first, first + more) is each.issuperset(range(first, first + more + 1))

@@ -1,4 +1,5 @@
-"""The index of the stage: however files come, go and are rewritten, it says which offsets lie where."""
+"""The index of the stage: however files come, go and are rewritten, it says which offsets lie
+where."""
 
 from dataclasses import dataclass, field
 
@@ -25,7 +26,8 @@ class File:
 
 
 class Table(RuleBasedStateMachine):
-    """A table that lands, compacts and forgets; beside it an index that follows, and one that is built anew."""
+    """A table that lands, compacts and forgets; beside it an index that follows, and one that is
+    built anew."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,10 +44,16 @@ class Table(RuleBasedStateMachine):
         for path in removed:
             del self.files[path]
         self.files.update(named)
-        self.index.apply([(path, file.ranges()) for path, file in named.items()], removed, self.index.version + 1)
+        self.index.apply(
+            [(path, file.ranges()) for path, file in named.items()], removed, self.index.version + 1
+        )
 
     @rule(
-        parts=st.lists(st.tuples(st.sampled_from(PLACES), st.integers(1, 9), st.integers(1, 3)), min_size=1, max_size=4)
+        parts=st.lists(
+            st.tuples(st.sampled_from(PLACES), st.integers(1, 9), st.integers(1, 3)),
+            min_size=1,
+            max_size=4,
+        )
     )
     def land(self, parts: list[tuple[tuple[str, str, int], int, int]]) -> None:
         file = File()
@@ -81,7 +89,9 @@ class Table(RuleBasedStateMachine):
     @invariant()
     def it_is_the_one_that_is_built_anew(self) -> None:
         anew = StageIndex()
-        anew.apply([(path, file.ranges()) for path, file in self.files.items()], (), self.index.version)
+        anew.apply(
+            [(path, file.ranges()) for path, file in self.files.items()], (), self.index.version
+        )
         assert sorted(map(str, anew.rows())) == sorted(map(str, self.index.rows()))
         assert anew.ends("east") == self.index.ends("east")
 
@@ -95,12 +105,16 @@ class Table(RuleBasedStateMachine):
                         path
                         for path, file in self.files.items()
                         for (place, found), offsets in file.held.items()
-                        if place == (cluster, topic, partition) and found == generation and max(offsets) >= offset
+                        if place == (cluster, topic, partition)
+                        and found == generation
+                        and max(offsets) >= offset
                     )
                     items = [] if ranges is None else list(ranges.above(generation, offset))
                     if wanted:
                         assert sorted(self.index.path(item.file) for item in items) == wanted
-                        assert [item.first for item in items] == sorted(item.first for item in items)
+                        assert [item.first for item in items] == sorted(
+                            item.first for item in items
+                        )
                     assert all(item.generation > generation for item in items) or wanted
 
 
@@ -110,7 +124,13 @@ TestTable = Table.TestCase
 @given(st.integers(0, 5), st.integers(0, 30))
 def test_behind_a_generation_comes_the_next_that_there_is(generation: int, offset: int) -> None:
     index = StageIndex()
-    index.apply([(f"f{number}", [StagedRange("east", "orders", 0, number, 0, 9, 10)]) for number in (1, 3)], (), 0)
-    found = [item.generation for item in index.topics("east")["orders"][0].above(generation, offset)]
+    index.apply(
+        [(f"f{number}", [StagedRange("east", "orders", 0, number, 0, 9, 10)]) for number in (1, 3)],
+        (),
+        0,
+    )
+    found = [
+        item.generation for item in index.topics("east")["orders"][0].above(generation, offset)
+    ]
     here = [generation] if generation in (1, 3) and offset <= 9 else []
     assert found == (here or [number for number in (1, 3) if number > generation][:1])

@@ -1,4 +1,5 @@
-"""Where a flow begins that was told not to begin at the start: in what was there, and nowhere else."""
+"""Where a flow begins that was told not to begin at the start: in what was there, and nowhere
+else."""
 
 from mirrorlake.offsets.generations import TargetGeneration
 from mirrorlake.offsets.positions import PartitionGeneration as At
@@ -7,7 +8,13 @@ from mirrorlake.offsets.starts import floors_from, landing_begins
 
 
 def test_a_start_is_where_nothing_was_mapped_below_it() -> None:
-    starts = {At("t", 0, 0): 100, At("t", 1, 0): 50, At("t", 2, 1): 7, At("t", 3, 0): 9, At("gone", 0, 0): 3}
+    starts = {
+        At("t", 0, 0): 100,
+        At("t", 1, 0): 50,
+        At("t", 2, 1): 7,
+        At("t", 3, 0): 9,
+        At("gone", 0, 0): 3,
+    }
     floors = {("t", 1): Floor(60, 12), ("t", 2): Floor(4, 4, 2), ("t", 3): Floor(2, 2)}
     names = {"t": "east.t"}
     found = floors_from(floors, starts, names.get, {"east.t": TargetGeneration(2)})
@@ -30,6 +37,8 @@ def test_landing_begins_where_the_first_flow_does() -> None:
         "a->c": lambda topic: topic in "tw",
         "a->d": lambda topic: topic == "u",
     }
-    begins = landing_begins(noted, selects, lambda key: 3 if key[0] == "w" else 1 if key[0] == "v" else 0)
+    begins = landing_begins(
+        noted, selects, lambda key: 3 if key[0] == "w" else 1 if key[0] == "v" else 0
+    )
     assert begins == {("t", 0): 70, ("w", 0): 4}, "u is wanted as a whole, v was made again"
     assert landing_begins(noted, {}, lambda key: 0) == {}

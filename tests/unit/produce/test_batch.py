@@ -1,4 +1,5 @@
-"""Planning batches: all that the stage holds above the progress, once, by the shard that owns the partition."""
+"""Planning batches: all that the stage holds above the progress, once, by the shard that owns the
+partition."""
 
 from collections import defaultdict
 
@@ -14,7 +15,12 @@ from mirrorlake.produce.batch import BatchPlan, plan_batch, shard_of
 TOPICS = ("a", "b", "orders")
 #: Landed batches: offsets that each brings of some partitions.
 LANDED = st.lists(
-    st.dictionaries(st.tuples(st.sampled_from(TOPICS), st.integers(0, 2)), st.integers(1, 40), min_size=1, max_size=5),
+    st.dictionaries(
+        st.tuples(st.sampled_from(TOPICS), st.integers(0, 2)),
+        st.integers(1, 40),
+        min_size=1,
+        max_size=5,
+    ),
     max_size=8,
 )
 SHARDS = st.integers(1, 5)
@@ -25,7 +31,9 @@ def remote(topic: str) -> str:
     return f"east.{topic}"
 
 
-def landed(batches: list[dict[TopicAndPartition, int]]) -> tuple[StageIndex, dict[TopicAndPartition, int]]:
+def landed(
+    batches: list[dict[TopicAndPartition, int]],
+) -> tuple[StageIndex, dict[TopicAndPartition, int]]:
     """A stage as landing leaves it, and how far each partition goes."""
     index, ends = StageIndex(), defaultdict(int)
     for number, batch in enumerate(batches):
@@ -38,7 +46,9 @@ def landed(batches: list[dict[TopicAndPartition, int]]) -> tuple[StageIndex, dic
     return index, dict(ends)
 
 
-def planned(index: StageIndex, floors: dict[TopicAndPartition, Floor], shards: int, most: int) -> BatchPlan:
+def planned(
+    index: StageIndex, floors: dict[TopicAndPartition, Floor], shards: int, most: int
+) -> BatchPlan:
     return plan_batch(index, "east", floors, remote, shards, most)
 
 
@@ -67,7 +77,11 @@ def test_a_batch_is_about_as_large_as_it_may_be(
     plan = planned(index, {}, shards, most)
     held = sum(each.last - each.first + 1 for each in plan.partitions)
     largest = max((count for batch in batches for count in batch.values()), default=0)
-    assert plan.record_count == held >= (min(most, sum(ends.values())) if largest <= most else 1 if batches else 0)
+    assert (
+        plan.record_count
+        == held
+        >= (min(most, sum(ends.values())) if largest <= most else 1 if batches else 0)
+    )
     assert held <= most + min(most, largest)
 
 
@@ -110,7 +124,9 @@ def test_two_partitions_that_want_files_in_opposite_order_are_to_be_sorted() -> 
     index = StageIndex()
     one, two = ("a", 0), ("a", 1)
     for path, firsts in (("x", {one: 0, two: 10}), ("y", {one: 10, two: 0})):
-        ranges = [StagedRange("east", *key, 0, first, first + 9, 10) for key, first in firsts.items()]
+        ranges = [
+            StagedRange("east", *key, 0, first, first + 9, 10) for key, first in firsts.items()
+        ]
         index.apply([(path, ranges)], (), 0)
     assert not planned(index, {}, 1, 100).ordered
 
@@ -118,18 +134,28 @@ def test_two_partitions_that_want_files_in_opposite_order_are_to_be_sorted() -> 
 def test_large_ranges_are_taken_in_parts_so_that_others_get_their_turn() -> None:
     index = StageIndex()
     for partition in range(4):
-        index.apply([(f"f{partition}", [StagedRange("east", "a", partition, 0, 0, 999_999, 1_000_000)])], (), 0)
+        index.apply(
+            [(f"f{partition}", [StagedRange("east", "a", partition, 0, 0, 999_999, 1_000_000)])],
+            (),
+            0,
+        )
     plan = planned(index, {}, 4, 1_000)
-    assert {(each.partition, each.first, each.last) for each in plan.partitions} == {(p, 0, 249) for p in range(4)}
+    assert {(each.partition, each.first, each.last) for each in plan.partitions} == {
+        (p, 0, 249) for p in range(4)
+    }
     gaps = StageIndex()
     gaps.apply([("g", [StagedRange("east", "a", 0, 0, 0, 999_999, 1_000)])], (), 0)
-    assert [(each.first, each.last) for each in planned(gaps, {}, 1, 100).partitions] == [(0, 99_999)]
+    assert [(each.first, each.last) for each in planned(gaps, {}, 1, 100).partitions] == [
+        (0, 99_999)
+    ]
 
 
 def test_the_oldest_generation_goes_first_and_alone() -> None:
     index = StageIndex()
     for generation in (0, 1):
-        index.apply([(f"f{generation}", [StagedRange("east", "a", 0, generation, 0, 9, 10)])], (), 0)
+        index.apply(
+            [(f"f{generation}", [StagedRange("east", "a", 0, generation, 0, 9, 10)])], (), 0
+        )
     floors: dict[TopicAndPartition, Floor] = {}
     for generation in (0, 1):
         (each,) = planned(index, floors, 1, 100).partitions
@@ -140,14 +166,18 @@ def test_the_oldest_generation_goes_first_and_alone() -> None:
 
 def test_what_waits_or_has_no_name_is_left_out() -> None:
     index, _ = landed([{("a", 0): 5, ("a", 1): 5, ("b", 0): 5}])
-    plan = plan_batch(index, "east", {}, lambda topic: None if topic == "b" else topic, 2, 100, {("a", 0)})
+    plan = plan_batch(
+        index, "east", {}, lambda topic: None if topic == "b" else topic, 2, 100, {("a", 0)}
+    )
     assert [(each.topic, each.partition) for each in plan.partitions] == [("a", 1)]
     assert not plan_batch(index, "west", {}, remote, 2, 100).shards
 
 
 def test_an_unmapped_partition_begins_in_the_living_generation_of_its_target() -> None:
     index, _ = landed([{("a", 0): 5}])
-    (each,) = plan_batch(index, "east", {}, remote, 1, 9, targets={"east.a": TargetGeneration(2)}).partitions
+    (each,) = plan_batch(
+        index, "east", {}, remote, 1, 9, targets={"east.a": TargetGeneration(2)}
+    ).partitions
     assert each.floor == Floor(0, None, 0, 2)
 
 
@@ -167,7 +197,9 @@ def test_floors_are_the_newest_ends_of_what_counts(ends: list[MappedEnd]) -> Non
     assert floors_of(ends, remote, {"east.a": TargetGeneration(2, 0)})[key] == Floor(30, None, 1, 2)
     assert floors_of(ends, remote, {"east.a": TargetGeneration(1, 1)})[key] == Floor(30, 11, 1, 1)
     assert floors_of(ends[:0], remote, {}) == {}
-    without_new = [end for end in ends if end.target_generation == 0 and end.target_topic == "east.a"]
+    without_new = [
+        end for end in ends if end.target_generation == 0 and end.target_topic == "east.a"
+    ]
     assert floors_of(without_new, remote, {})[key] == Floor(20, 131, 1)
     assert key not in floors_of(without_new, remote, {"east.a": TargetGeneration(1, 1)})
 

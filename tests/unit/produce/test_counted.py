@@ -1,4 +1,5 @@
-"""A reader of the stage that gives less than was planned fails, before anything behind the hole is handed on."""
+"""A reader of the stage that gives less than was planned fails, before anything behind the hole is
+handed on."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,9 @@ from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 from mirrorlake.produce.counted import check_unread, counted
 from mirrorlake.produce.stage_files import read_shard
 
-PLAN = PartitionPlan("t", 1, "t", NOTHING_MAPPED, 0, 19, spans=(Span(0, 9, 10, 10), Span(12, 19, 4, 4)))
+PLAN = PartitionPlan(
+    "t", 1, "t", NOTHING_MAPPED, 0, 19, spans=(Span(0, 9, 10, 10), Span(12, 19, 4, 4))
+)
 
 
 def chunk(*offsets: int) -> pa.RecordBatch:
@@ -26,9 +29,13 @@ def test_as_many_as_were_planned_are_handed_on() -> None:
     assert list(counted(iter(rows), [PLAN], {})) == rows
 
 
-@pytest.mark.parametrize("left", [[*range(8), 12, 14, 16, 19], list(range(10)), [0, 2, 12, 14, 16, 19], []])
+@pytest.mark.parametrize(
+    "left", [[*range(8), 12, 14, 16, 19], list(range(10)), [0, 2, 12, 14, 16, 19], []]
+)
 def test_fewer_are_an_error_that_names_the_place(left: list[int]) -> None:
-    with pytest.raises(CountDiffers, match="^t-1 was not read as it was planned, from offset 0 to 19") as raised:
+    with pytest.raises(
+        CountDiffers, match="^t-1 was not read as it was planned, from offset 0 to 19"
+    ) as raised:
         list(counted(iter([(PLAN, chunk(*left))] if left else []), [PLAN], {}))
     assert (raised.value.topic, raised.value.partition) == ("t", 1)
     assert (raised.value.first_offset, raised.value.last_offset) in ((0, 9), (12, 19))
@@ -43,7 +50,9 @@ def test_what_is_left_out_by_name_may_be_there_or_not() -> None:
 
 
 def test_a_partition_without_a_row_has_none_or_only_what_is_left_out() -> None:
-    check_unread([replace(PLAN, spans=(Span(3, 7, 0, 4),)), replace(PLAN, partition=2, spans=None)], {})
+    check_unread(
+        [replace(PLAN, spans=(Span(3, 7, 0, 4),)), replace(PLAN, partition=2, spans=None)], {}
+    )
     check_unread([PLAN], {("t", 1): ((0, 19),)})
     with pytest.raises(CountDiffers, match="10 records by the index of the stage, and 0 were read"):
         check_unread([PLAN], {})
@@ -60,7 +69,10 @@ def test_a_file_that_holds_less_than_the_index_says_is_found_before_its_first_ro
         "partition": pa.array([1] * count, pa.int32()),
         "generation": pa.array([0] * count, pa.int32()),
         "offset": pa.array(written),
-        **{name: pa.nulls(count, pa.binary()) for name in ("timestamp", "key", "value", "headers", "landed_at")},
+        **{
+            name: pa.nulls(count, pa.binary())
+            for name in ("timestamp", "key", "value", "headers", "landed_at")
+        },
     }
     pq.write_table(pa.table(columns), tmp_path / "f")
     plan = replace(PLAN, last=9, spans=(Span(0, 9, 10, 10),))

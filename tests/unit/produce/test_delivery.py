@@ -1,4 +1,5 @@
-"""Handing rows to a producer that takes no more for a moment, and what is made of the offsets that it tells."""
+"""Handing rows to a producer that takes no more for a moment, and what is made of the offsets that
+it tells."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -51,7 +52,9 @@ class Taker:
 def delivery(count: int) -> Delivery:
     plan: Any = SimpleNamespace(topic="t", target_topic="east.t", partition=2)
     rows = pa.record_batch({"offset": pa.array(range(count))})
-    return Delivery(Chunk(plan, rows, np.arange(10, 10 + 2 * count, 2)), provenance=None, patience=Patience())
+    return Delivery(
+        Chunk(plan, rows, np.arange(10, 10 + 2 * count, 2)), provenance=None, patience=Patience()
+    )
 
 
 @given(st.integers(1, 30), st.integers(1, 7))
@@ -73,17 +76,25 @@ def test_each_row_has_its_offset(steps: list[int]) -> None:
         for segment in sent.segments()
         for number in range(segment.record_count)
     ]
-    assert pairs == list(zip(range(10, 10 + 2 * len(steps), 2), taker.targets.tolist(), strict=True))
+    assert pairs == list(
+        zip(range(10, 10 + 2 * len(steps), 2), taker.targets.tolist(), strict=True)
+    )
 
 
 def test_a_row_that_is_not_taken_is_refused() -> None:
     """By the producer itself; the rows in front of it are on their way."""
-    taker: Any = Taker(5, at_once=3, not_taken=KafkaError(KafkaError._STATE, "no more in this transaction"))
+    taker: Any = Taker(
+        5, at_once=3, not_taken=KafkaError(KafkaError._STATE, "no more in this transaction")
+    )
     sent = delivery(5)
     assert sent.refusal() is None
     assert not sent.send(taker)
     refusal = sent.refusal()
-    assert refusal is not None and (refusal.first, refusal.last, refusal.kind) == (3, 3, ErrorClass.PRODUCER)
+    assert refusal is not None and (refusal.first, refusal.last, refusal.kind) == (
+        3,
+        3,
+        ErrorClass.PRODUCER,
+    )
     assert refusal.error.str() == "no more in this transaction"
 
 
@@ -101,11 +112,16 @@ def test_chunks_are_cut_at_offsets(data: st.DataObject) -> None:
     ]
     first = data.draw(st.integers(0, 60))
     last = data.draw(st.integers(first, 60))
-    parts = [[n for chunk in part for n in chunk.rows["offset"].to_pylist()] for part in parts_of(chunks, first, last)]
+    parts = [
+        [n for chunk in part for n in chunk.rows["offset"].to_pylist()]
+        for part in parts_of(chunks, first, last)
+    ]
     wanted = offsets.tolist()
     assert parts == [
-        [n for n in wanted if n < first], [n for n in wanted if first <= n <= last], [n for n in wanted if n > last]
-    ]  # fmt: skip
+        [n for n in wanted if n < first],
+        [n for n in wanted if first <= n <= last],
+        [n for n in wanted if n > last],
+    ]
 
 
 def test_what_is_not_acknowledged_is_no_success() -> None:

@@ -1,4 +1,5 @@
-"""What of the stage a flow lacks, told from what retention noted, from the map's end and from what is still there."""
+"""What of the stage a flow lacks, told from what retention noted, from the map's end and from what
+is still there."""
 
 from mirrorlake.lake.retention import Removal
 from mirrorlake.offsets.generations import TargetGeneration
@@ -31,13 +32,19 @@ def holes(
     target: TargetGeneration | None = None,
     forgotten: bool = False,
 ) -> list[tuple[int, int, int]]:
-    """Holes of orders-0 as (generation, first, last); `there` are its ranges: generation, first and last."""
+    """Holes of orders-0 as (generation, first, last); `there` are its ranges: generation, first and
+    last."""
     index = StageIndex()
-    ranges = [StagedRange("east", *KEY, generation, first, last, last - first + 1) for generation, first, last in there]
+    ranges = [
+        StagedRange("east", *KEY, generation, first, last, last - first + 1)
+        for generation, first, last in there
+    ]
     index.apply([("a file", ranges)], (), 1)
     floors = {} if floor is None else {KEY: floor}
     over = [PartitionGeneration(*KEY, generation) for generation in stopped]
-    candidates = lacking(removals, floors, named, {} if target is None else {"east.orders": target}, over)
+    candidates = lacking(
+        removals, floors, named, {} if target is None else {"east.orders": target}, over
+    )
     ranges_accepted = {PartitionGeneration(*KEY, accepted_in): OffsetRanges(accepted)}
     emptied = {PartitionGeneration(*KEY, 0)} if forgotten else frozenset()
     found = list(find_holes(candidates, floors, index, "east", ranges_accepted, emptied))
@@ -52,7 +59,9 @@ def test_what_was_deleted_behind_the_maps_end_is_a_hole() -> None:
 
 def test_what_was_produced_before_is_none_and_neither_is_a_gap_of_the_source() -> None:
     assert holes([removal(0, 80)], Floor(80, 80), (0, 80, 99)) == []
-    assert holes([removal(0, 20)], Floor(20, 20), (0, 90, 99)) == [], "20 to 89 were compacted away at the source"
+    assert holes([removal(0, 20)], Floor(20, 20), (0, 90, 99)) == [], (
+        "20 to 89 were compacted away at the source"
+    )
 
 
 def test_what_was_noted_and_not_deleted_is_none() -> None:
@@ -64,18 +73,24 @@ def test_a_flow_that_has_nothing_of_a_partition_lacks_all_that_went() -> None:
     assert holes([removal(7, 80)], None, (0, 80, 99)) == [(0, 7, 79)]
 
 
-def test_where_landing_began_behind_the_start_of_a_log_a_flow_that_comes_later_lacks_what_lay_before() -> None:
+def test_a_flow_that_comes_later_lacks_what_landing_passed_over() -> None:
     assert holes([removal(0, 10)], None, (0, 10, 15)) == [(0, 0, 9)]
-    assert holes([removal(0, 10)], Floor(0, None, reached=6), (0, 10, 15)) == [(0, 6, 9)], "it begins at 6 itself"
+    assert holes([removal(0, 10)], Floor(0, None, reached=6), (0, 10, 15)) == [(0, 6, 9)], (
+        "it begins at 6 itself"
+    )
     assert holes([removal(0, 10)], Floor(0, None, reached=10), (0, 10, 15)) == []
-    assert holes([removal(0, 10)], None) == [], "nothing is staged: landing begins where this flow wants it"
+    assert holes([removal(0, 10)], None) == [], (
+        "nothing is staged: landing begins where this flow wants it"
+    )
     assert holes([removal(0, 10)], None, forgotten=True) == [(0, 0, 9)]
     assert holes([removal(0, 10)], None, (0, 0, 15)) == [], "it was read from the source since"
 
 
 def test_a_target_topic_that_was_made_again_gets_what_the_stage_holds() -> None:
     assert holes([removal(0, 80)], None, (0, 80, 99), target=TargetGeneration(1, 1)) == []
-    assert holes([removal(0, 80)], Floor(20, 20), (0, 80, 99), target=TargetGeneration(1, 0)) == [(0, 20, 79)]
+    assert holes([removal(0, 80)], Floor(20, 20), (0, 80, 99), target=TargetGeneration(1, 0)) == [
+        (0, 20, 79)
+    ]
 
 
 def test_each_generation_is_checked_and_one_is_told_at_a_time() -> None:
@@ -83,15 +98,23 @@ def test_each_generation_is_checked_and_one_is_told_at_a_time() -> None:
     there = (1, 60, 70)
     assert holes(gone, Floor(20, 20), there) == [(0, 20, 99)]
     assert holes(gone, Floor(20, 20), there, accepted=((20, 99),)) == [(1, 0, 59)]
-    assert holes(gone, Floor(20, 20), there, accepted=((0, 99),)) == [(1, 0, 59)], "each is accepted by itself"
+    assert holes(gone, Floor(20, 20), there, accepted=((0, 99),)) == [(1, 0, 59)], (
+        "each is accepted by itself"
+    )
     assert holes(gone, Floor(99, 99, generation=0), there, accepted=((99, 99),), stopped=(1,)) == []
     assert holes(gone, Floor(20, 20), there, stopped=(0,)) == [(1, 0, 59)]
-    assert holes(gone, Floor(10, 10, generation=1), there, accepted=((10, 59),), accepted_in=1) == []
-    assert holes(gone, Floor(10, 10, generation=1), there) == [(1, 10, 59)], "the previous generation is behind it"
+    assert (
+        holes(gone, Floor(10, 10, generation=1), there, accepted=((10, 59),), accepted_in=1) == []
+    )
+    assert holes(gone, Floor(10, 10, generation=1), there) == [(1, 10, 59)], (
+        "the previous generation is behind it"
+    )
 
 
 def test_one_that_grew_since_it_was_accepted_is_told_again() -> None:
-    assert holes([removal(0, 80)], Floor(20, 20), (0, 80, 99), accepted=((20, 69),)) == [(0, 20, 79)]
+    assert holes([removal(0, 80)], Floor(20, 20), (0, 80, 99), accepted=((20, 69),)) == [
+        (0, 20, 79)
+    ]
 
 
 def test_a_topic_that_is_not_produced_lacks_nothing() -> None:

@@ -1,4 +1,5 @@
-"""How large transactions become: small enough for a slow target, as large as ever for a fast one."""
+"""How large transactions become: small enough for a slow target, as large as ever for a fast
+one."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,12 +8,15 @@ from mirrorlake.produce.pace import AIM_SECONDS, FIRST, LARGEST, SMALLEST, Pace
 
 SIZES = st.integers(0, 2 * LARGEST)
 SECONDS = st.floats(0, 1_000)
-#: Bytes/s at which even the smallest transaction lasts no longer than it should, up to more than any network.
+#: Bytes/s at which even the smallest transaction lasts no longer than it should, up to more than
+#: any network.
 SPEEDS = st.floats(SMALLEST / AIM_SECONDS, 1e10)
 
 
 @given(st.lists(st.tuples(st.booleans(), SIZES, SECONDS)))
-def test_the_limit_stays_within_its_bounds_and_at_most_doubles(past: list[tuple[bool, int, float]]) -> None:
+def test_the_limit_stays_within_its_bounds_and_at_most_doubles(
+    past: list[tuple[bool, int, float]],
+) -> None:
     pace = Pace()
     for good, size, seconds in past:
         before = pace.limit
@@ -41,7 +45,8 @@ def test_a_target_that_changes_its_speed_is_followed(before: float, after: float
 
 @given(st.integers(1, FIRST // 2 - 1), st.floats(0, AIM_SECONDS))
 def test_a_few_records_at_a_time_say_nothing_of_the_speed(size: int, seconds: float) -> None:
-    """As on a flow that has caught up: its transactions are as slow as their commit, and are not made smaller."""
+    """As on a flow that has caught up: its transactions are as slow as their commit, and are not
+    made smaller."""
     pace = Pace()
     for _ in range(10):
         pace.measured(size, seconds)

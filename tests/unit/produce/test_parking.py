@@ -1,4 +1,5 @@
-"""Where more of what a target refused is looked for: only among records like it, and no longer than it helps."""
+"""Where more of what a target refused is looked for: only among records like it, and no longer than
+it helps."""
 
 import os
 import time
@@ -54,7 +55,9 @@ def test_a_search_that_guesses_wrong_ends_soon() -> None:
     values = [os.urandom(size) for size in range(100, 200)]
     search = Search.like("MSG_SIZE_TOO_LARGE", rows([b"x"]))
     shuffled = [values[at * 37 % 100] for at in range(100)]
-    assert len(found(search, rows(shuffled), [False] * 100)) < 12, "each that is taken raises the bound"
+    assert len(found(search, rows(shuffled), [False] * 100)) < 12, (
+        "each that is taken raises the bound"
+    )
 
 
 @pytest.mark.parametrize("seconds", [-3_600, 3_600])
@@ -62,12 +65,17 @@ def test_times_further_from_now_are_tried(seconds: int) -> None:
     now = time.time_ns() // 1_000_000
     times = [now, now + 500 * seconds, now + 2_000 * seconds, now - 2_000 * seconds]
     search = Search.like("INVALID_TIMESTAMP", rows([], times=[now + 1_000 * seconds]))
-    assert [at for at, _ in found(search, rows([], times=times), [False, False, True, False])] == [2]
+    assert [at for at, _ in found(search, rows([], times=times), [False, False, True, False])] == [
+        2
+    ]
 
 
 def test_records_without_a_key_are_tried_where_one_was_refused() -> None:
     batch = rows([], keys=[None, b"k", None])
-    assert found(Search.like("INVALID_RECORD", rows([], keys=[None])), batch, [True] * 3) == [(0, True), (2, True)]
+    assert found(Search.like("INVALID_RECORD", rows([], keys=[None])), batch, [True] * 3) == [
+        (0, True),
+        (2, True),
+    ]
     assert found(Search.like("INVALID_RECORD", rows([], keys=[b"k"])), batch, [True] * 3) == []
 
 

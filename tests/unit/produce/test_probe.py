@@ -1,4 +1,5 @@
-"""Opening files of the stage in a process of its own: whatever happens there is an answer, nobody else dies of it."""
+"""Opening files of the stage in a process of its own: whatever happens there is an answer, nobody
+else dies of it."""
 
 import subprocess
 import sys
@@ -13,7 +14,8 @@ from mirrorlake.produce.batch import ShardPlan
 from mirrorlake.produce.probe import why_unreadable
 from mirrorlake.produce.stage_files import read_shard
 
-#: Arrow's Azure client looks for credentials, finds none, and ends the process by an exception that nobody catches.
+#: Arrow's Azure client looks for credentials, finds none, and ends the process by an exception that
+#: nobody catches.
 DEADLY = "abfss://container@account.dfs.core.windows.net/part-0.parquet"
 #: An address that refuses connections.
 REFUSED = "s3://bucket/part-0.parquet?scheme=http&endpoint_override=127.0.0.1:9&region=here"
@@ -44,7 +46,9 @@ def test_one_that_is_no_parquet_and_a_scheme_that_nobody_knows(tmp_path: Path) -
 
 def test_one_that_kills_the_process_that_opens_it() -> None:
     code = f"from mirrorlake.lake.parquet import open_parquet; open_parquet({DEADLY!r})"
-    alone = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60, check=False)
+    alone = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, timeout=60, check=False
+    )
     if alone.returncode >= 0:
         pytest.skip("this version of Arrow survives it")
     assert "SIGABRT" in (why_unreadable(DEADLY) or "")

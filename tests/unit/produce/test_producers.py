@@ -1,4 +1,5 @@
-"""Which producer is taken, and the one of Python's objects: each row once, in order, by few acknowledgements."""
+"""Which producer is taken, and the one of Python's objects: each row once, in order, by few
+acknowledgements."""
 
 import logging
 from typing import Any
@@ -20,14 +21,17 @@ MOCK = {"bootstrap.servers": "127.0.0.1:1", "test.mock.num.brokers": 1, "log_lev
 
 
 class FullNowAndThen:
-    """A producer whose queue is full at the calls of these numbers: what librdkafka does when the broker is slow."""
+    """A producer whose queue is full at the calls of these numbers: what librdkafka does when the
+    broker is slow."""
 
     def __init__(self, full_at: set[int]) -> None:
         self.full_at, self.calls = full_at, 0
         self.taken: list[tuple[bytes, Any]] = []
         self.told: list[tuple[bytes, Any]] = []
 
-    def produce(self, topic: str, value: bytes, key: object, partition: int, callback: Any, *rest: Any) -> None:
+    def produce(
+        self, topic: str, value: bytes, key: object, partition: int, callback: Any, *rest: Any
+    ) -> None:
         self.calls += 1
         if self.calls in self.full_at:
             raise BufferError

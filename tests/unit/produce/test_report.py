@@ -11,16 +11,24 @@ PLAN = PartitionPlan("t", 0, "east.t", NOTHING_MAPPED, 0, 9)
 SENT_MS, LANDED_MS, ACKNOWLEDGED_MS = (1_000, 1_500, 2_001), 2_000, 3_000
 
 
-@pytest.mark.parametrize("unit", ["ms", "us"], ids=["as a source gives them", "as the stage has them"])
+@pytest.mark.parametrize(
+    "unit", ["ms", "us"], ids=["as a source gives them", "as the stage has them"]
+)
 def test_latency_is_in_milliseconds_and_negative_where_clocks_differ(unit: str) -> None:
     kind = pa.timestamp(unit, "UTC")
     times = {"timestamp": SENT_MS, "landed_at": [LANDED_MS] * 3}
-    columns = {name: pa.array(values, pa.timestamp("ms", "UTC")).cast(kind) for name, values in times.items()}
+    columns = {
+        name: pa.array(values, pa.timestamp("ms", "UTC")).cast(kind)
+        for name, values in times.items()
+    }
     payload = {"key": pa.array([b"k", None, b""]), "value": pa.array([b"four", b"", None])}
     state = Progress(PLAN, 0, [], [])
     measure(state, pa.RecordBatch.from_pydict({**columns, **payload}), ACKNOWLEDGED_MS)
     (row,) = result_of(0, "w", [state], True).to_pylist()
-    found = {which: [row[f"{which}_{name}_ms"] for name in LATENCY] for which in ("landing", "replication")}
+    found = {
+        which: [row[f"{which}_{name}_ms"] for name in LATENCY]
+        for which in ("landing", "replication")
+    }
     assert found["landing"] == [-1, pytest.approx(499.6667), 500, 950, 990, 1_000]
     assert found["replication"] == [999, pytest.approx(1_499.6667), 1_500, 1_950, 1_990, 2_000]
     assert row["byte_count"] == 5

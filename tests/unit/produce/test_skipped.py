@@ -9,7 +9,8 @@ from mirrorlake.produce.skipped import without_skipped
 
 PLAN = PartitionPlan("orders", 1, "east.orders", NOTHING_MAPPED, 0, 100)
 RANGES = st.lists(
-    st.tuples(st.integers(0, 60), st.integers(0, 60)).map(lambda pair: (min(pair), max(pair))), max_size=3
+    st.tuples(st.integers(0, 60), st.integers(0, 60)).map(lambda pair: (min(pair), max(pair))),
+    max_size=3,
 )
 
 
@@ -21,9 +22,14 @@ def test_only_the_ranges_are_left_out(offsets: list[int], ranges: list[tuple[int
         for _, part in without_skipped(iter([(PLAN, rows)]), {("orders", 1): tuple(ranges)})
         for offset in part.column("offset").to_pylist()
     ]
-    assert kept == [offset for offset in offsets if not any(first <= offset <= last for first, last in ranges)]
+    assert kept == [
+        offset for offset in offsets if not any(first <= offset <= last for first, last in ranges)
+    ]
 
 
 def test_other_partitions_are_left_alone() -> None:
     rows = pa.record_batch({"offset": pa.array([1, 2, 3], pa.int64())})
-    assert [part.num_rows for _, part in without_skipped(iter([(PLAN, rows)]), {("orders", 0): ((1, 3),)})] == [3]
+    assert [
+        part.num_rows
+        for _, part in without_skipped(iter([(PLAN, rows)]), {("orders", 0): ((1, 3),)})
+    ] == [3]

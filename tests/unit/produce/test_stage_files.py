@@ -1,4 +1,5 @@
-"""Workers that read the stage's files: what is not in rising order is found before the first row is handed on."""
+"""Workers that read the stage's files: what is not in rising order is found before the first row is
+handed on."""
 
 from pathlib import Path
 
@@ -19,22 +20,37 @@ def written(path: Path, rows: list[tuple[str, int, int]], cluster: str = "east")
         "partition": pa.array([0] * len(rows), pa.int32()),
         "generation": pa.array([generation for _, generation, _ in rows], pa.int32()),
         "offset": pa.array([offset for _, _, offset in rows]),
-        **{name: pa.nulls(len(rows), pa.binary()) for name in ("timestamp", "key", "value", "headers", "landed_at")},
+        **{
+            name: pa.nulls(len(rows), pa.binary())
+            for name in ("timestamp", "key", "value", "headers", "landed_at")
+        },
     }
     pq.write_table(pa.table(columns), path)
     return str(path)
 
 
 def shard(files: list[str], first: int = 0, last: int = 9) -> ShardPlan:
-    return ShardPlan(0, (PartitionPlan("t", 0, "t", NOTHING_MAPPED, first, last),), tuple(files), 1, "east")
+    return ShardPlan(
+        0, (PartitionPlan("t", 0, "t", NOTHING_MAPPED, first, last),), tuple(files), 1, "east"
+    )
 
 
 def offsets(plan: ShardPlan) -> list[int]:
-    return [offset for _, chunk in read_shard(plan, {}) for offset in chunk.column("offset").to_pylist()]
+    return [
+        offset for _, chunk in read_shard(plan, {}) for offset in chunk.column("offset").to_pylist()
+    ]
 
 
 def test_a_range_is_read_whatever_lies_beside_it(tmp_path: Path) -> None:
-    rows = [("a", 0, 3), ("t", 0, 1), ("t", 0, 2), ("t", 1, 2), ("b", 0, 1), ("t", 0, 4), ("t", 0, 7)]
+    rows = [
+        ("a", 0, 3),
+        ("t", 0, 1),
+        ("t", 0, 2),
+        ("t", 1, 2),
+        ("b", 0, 1),
+        ("t", 0, 4),
+        ("t", 0, 7),
+    ]
     files = [
         written(tmp_path / "x", rows),
         written(tmp_path / "y", [("t", 0, 3)], "north"),
@@ -48,7 +64,9 @@ def test_a_range_is_read_whatever_lies_beside_it(tmp_path: Path) -> None:
 def test_rows_of_several_clusters_lie_in_a_file(tmp_path: Path, group: int) -> None:
     """As OPTIMIZE leaves them, in row groups that have a dictionary each."""
     parts = [
-        pq.read_table(written(tmp_path / f"{number}", [("t", 0, number), ("u", 0, number)], cluster))
+        pq.read_table(
+            written(tmp_path / f"{number}", [("t", 0, number), ("u", 0, number)], cluster)
+        )
         for number, cluster in enumerate(["east", "north", "east", "east", "west"])
     ]
     pq.write_table(pa.concat_tables(parts), tmp_path / "all", row_group_size=group)
@@ -64,14 +82,20 @@ def test_rows_of_several_clusters_lie_in_a_file(tmp_path: Path, group: int) -> N
         [[("t", 0, 2)], [("t", 0, 2)]],
     ],
 )
-def test_nothing_is_handed_on_of_what_is_not_in_order(tmp_path: Path, files: list[list[tuple[str, int, int]]]) -> None:
+def test_nothing_is_handed_on_of_what_is_not_in_order(
+    tmp_path: Path, files: list[list[tuple[str, int, int]]]
+) -> None:
     named = [written(tmp_path / str(number), rows) for number, rows in enumerate(files)]
     with pytest.raises(LayoutError, match="rising order"):
         next(read_shard(shard(named), {}))
 
 
-@pytest.mark.parametrize(("size", "most"), [(100, 16_384), (1_000, 4_200), (100_000, 42), (10_000_000, 1)])
-def test_the_larger_records_are_the_fewer_are_decoded_at_a_time(tmp_path: Path, size: int, most: int) -> None:
+@pytest.mark.parametrize(
+    ("size", "most"), [(100, 16_384), (1_000, 4_200), (100_000, 42), (10_000_000, 1)]
+)
+def test_the_larger_records_are_the_fewer_are_decoded_at_a_time(
+    tmp_path: Path, size: int, most: int
+) -> None:
     count = min(20_000, 40_000_000 // size)
     path = tmp_path / "x"
     table = pa.table({"value": pa.repeat(pa.scalar(b"x" * size), count)})

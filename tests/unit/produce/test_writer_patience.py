@@ -1,4 +1,5 @@
-"""Writing to a target that is slow: librdkafka's own mock broker, which answers each request after a while."""
+"""Writing to a target that is slow: librdkafka's own mock broker, which answers each request after
+a while."""
 
 import os
 
@@ -30,22 +31,37 @@ def job(lane: str, monkeypatch: pytest.MonkeyPatch) -> ShardJob:
     monkeypatch.setattr(writer, "LOOK_SECONDS", 0.1)
     monkeypatch.setattr(pace, "AIM_SECONDS", 1.0)
     monkeypatch.setattr(pace, "SMALLEST", 20_000)
-    monkeypatch.setattr(writer.ShardWriter, "positions", lambda _self, _keys: {})  # its client has no mock
-    monkeypatch.setattr(task, "check_token", lambda _target, _topics: None)  # neither has this one's
-    target = Target({"bootstrap.servers": "127.0.0.1:1"}, SLOW, "group", os.urandom(8).hex(), 1, transactional=True)
+    monkeypatch.setattr(
+        writer.ShardWriter, "positions", lambda _self, _keys: {}
+    )  # its client has no mock
+    monkeypatch.setattr(
+        task, "check_token", lambda _target, _topics: None
+    )  # neither has this one's
+    target = Target(
+        {"bootstrap.servers": "127.0.0.1:1"},
+        SLOW,
+        "group",
+        os.urandom(8).hex(),
+        1,
+        transactional=True,
+    )
     return ShardJob(ShardPlan(0, (PLAN,), (), ROWS), target, None)
 
 
 def test_all_is_written_at_the_rate_that_the_target_takes(job: ShardJob) -> None:
     result = produce_shard(job, chunks(PLAN, ROWS, SIZE, AT_A_TIME))
-    assert result.column("record_count").to_pylist() == [ROWS] and result.column("complete").to_pylist() == [True]
+    assert result.column("record_count").to_pylist() == [ROWS] and result.column(
+        "complete"
+    ).to_pylist() == [True]
     runs = result.column("runs")[0].as_py()
     assert runs[0]["source_first"] == 0 and runs[-1]["source_last"] == ROWS - 1
     found = task._paces.get(job.target.transactional_id)
     assert found is not None and found.limit < 200_000, "the transactions became no smaller"
 
 
-def test_what_takes_too_long_is_left_to_the_next_batch(job: ShardJob, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_takes_too_long_is_left_to_the_next_batch(
+    job: ShardJob, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(pace, "FIRST", 100_000)
     monkeypatch.setattr(task, "TASK_SECONDS", 1.0)
     result = produce_shard(job, chunks(PLAN, ROWS, SIZE, AT_A_TIME))

@@ -33,7 +33,10 @@ def staged(topic: str, partition: int, generation: int, first: int, last: int) -
 def planned(stage: BoundedStage) -> dict[tuple[str, int], tuple[int, int, int]]:
     with stage.reading() as index:
         plan = plan_batch(index, "east", {}, str.upper, 2, 1_000)
-    return {(item.topic, item.partition): (item.generation, item.first, item.last) for item in plan.partitions}
+    return {
+        (item.topic, item.partition): (item.generation, item.first, item.last)
+        for item in plan.partitions
+    }
 
 
 def test_only_what_is_within_is_there() -> None:
@@ -43,14 +46,20 @@ def test_only_what_is_within_is_there() -> None:
         ("b", [staged("t", 0, 0, 10, 19), staged("t", 0, 1, 0, 9)]),
     ]
     memory.index.apply(files, (), 1)
-    stage = BoundedStage(memory, [staged("t", 0, 0, 5, 12), staged("t", 1, 0, 50, 60), staged("v", 0, 0, 0, 9)])
+    stage = BoundedStage(
+        memory, [staged("t", 0, 0, 5, 12), staged("t", 1, 0, 50, 60), staged("v", 0, 0, 0, 9)]
+    )
     with stage.reading() as index:
         (ranges,) = index.topics("east")["t"].values()
         assert [(ranges[at].first, ranges[at].last, ranges[at].record_count) for at in (0, 1)] == [
             (5, 9, 5),
             (10, 12, 3),
         ]
-        assert len(ranges) == 2 and set(index.topics("east")) == {"t"} and index.path(ranges[1].file) == "b"
+        assert (
+            len(ranges) == 2
+            and set(index.topics("east")) == {"t"}
+            and index.path(ranges[1].file) == "b"
+        )
     assert planned(stage) == {("t", 0): (0, 0, 12)}
 
 
@@ -77,5 +86,9 @@ def test_offsets_are_those_within(widths: list[int], one: int, other: int) -> No
     memory.index.apply(files, (), 1)
     with BoundedStage(memory, [staged("t", 0, 0, first, last)]).reading() as index:
         ranges = index.topics("east").get("t", {}).get(0, [])
-        found = [offset for n in range(len(ranges)) for offset in range(ranges[n].first, ranges[n].last + 1)]
+        found = [
+            offset
+            for n in range(len(ranges))
+            for offset in range(ranges[n].first, ranges[n].last + 1)
+        ]
     assert found == [offset for offset in range(at) if first <= offset <= last]

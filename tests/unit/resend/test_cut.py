@@ -1,5 +1,5 @@
-"""What a restore takes of the stage: the newest generation that has records below the cut, and what partitions of it
-had before they began one by themselves."""
+"""What a restore takes of the stage: the newest generation that has records below the cut, and what
+partitions of it had before they began one by themselves."""
 
 import pytest
 
@@ -11,9 +11,13 @@ from mirrorlake.resend.cut import RestoredGenerations, ends_as_of, ends_of, rang
 
 
 def staged(*ranges: tuple[str, int, int, int, int]):  # type: ignore[no-untyped-def]
-    """The stage of a cluster, each range (topic, partition, generation, first, last) in a file of its own."""
+    """The stage of a cluster, each range (topic, partition, generation, first, last) in a file of
+    its own."""
     index = StageIndex()
-    files = [(str(at), [StagedRange("east", *item, item[4] - item[3] + 1)]) for at, item in enumerate(ranges)]
+    files = [
+        (str(at), [StagedRange("east", *item, item[4] - item[3] + 1)])
+        for at, item in enumerate(ranges)
+    ]
     index.apply(files, (), 1)
     return index.topics("east")
 
@@ -57,28 +61,43 @@ def test_a_partition_whose_log_went_back() -> None:
 
 
 def test_as_of_a_time() -> None:
-    """A partition that had nothing yet is not there; one that began a generation by itself has the one before too."""
+    """A partition that had nothing yet is not there; one that began a generation by itself has the
+    one before too."""
     begun = [Begun("t", 0), Begun("t", 1, 0, 6), Begun("t", 2, 0, 7)]
     stage = staged(("t", 0, 0, 0, 9), ("t", 0, 1, 6, 8), ("t", 0, 2, 7, 7), ("t", 1, 0, 0, 9))
     held = {("t", 0): (1, 8)}
     assert ends_as_of(stage, held) == {("t", 0, 0): 10, ("t", 0, 1): 8}
-    assert taken(stage, begun, ends=ends_as_of(stage, held)) == {"t": [(0, 0, 0, 5, 6), (0, 1, 6, 7, 2)]}
+    assert taken(stage, begun, ends=ends_as_of(stage, held)) == {
+        "t": [(0, 0, 0, 5, 6), (0, 1, 6, 7, 2)]
+    }
     assert ends_as_of(stage, {("t", 1): (0, 99)}) == {("t", 1, 0): 10}
 
 
 def test_positions_of_groups_are_of_a_generation() -> None:
     stage = staged(("t", 0, 0, 0, 9), ("t", 1, 1, 0, 9), ("u", 0, 0, 0, 0))
-    ranges = [item for items in ranges_below("east", stage, (), ends_of(stage, ())).values() for item in items]
+    ranges = [
+        item
+        for items in ranges_below("east", stage, (), ends_of(stage, ())).values()
+        for item in items
+    ]
 
-    def place(*begun: Begun, key: TopicAndPartition = ("t", 0), generation: int | None = None) -> int | None:
+    def place(
+        *begun: Begun, key: TopicAndPartition = ("t", 0), generation: int | None = None
+    ) -> int | None:
         return RestoredGenerations(ranges, begun).position(key, generation, 7)
 
     assert place(Begun("t", 0), Begun("u", 0)) == 7
-    assert place(Begun("t", 1)) is None, "an earlier version did not note the generation: it may be the later one"
+    assert place(Begun("t", 1)) is None, (
+        "an earlier version did not note the generation: it may be the later one"
+    )
     assert place(Begun("t", 1), key=("t", 1)) == place(Begun("t", 1), key=("u", 0)) == 7
     assert place(Begun("t", 2, 1, 5)) == 7 and place(Begun("t", 2, 1, 5), key=("t", 1)) is None
-    assert place(Begun("t", 1), generation=0) == 7, "what is restored is of the generation that it is of"
+    assert place(Begun("t", 1), generation=0) == 7, (
+        "what is restored is of the generation that it is of"
+    )
     assert place(Begun("t", 1), generation=1) is None
-    assert place(Begun("t", 1), key=("t", 1), generation=0) == 0, "nothing of the restored one was read"
+    assert place(Begun("t", 1), key=("t", 1), generation=0) == 0, (
+        "nothing of the restored one was read"
+    )
     assert place(Begun("t", 1, 1, 4), key=("t", 1), generation=0) == 4
     assert place(Begun("t", 1, 1, 9), key=("t", 1), generation=0) == 7, "the same log, up to there"

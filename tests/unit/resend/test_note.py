@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from mirrorlake.errors import LakeError
 from mirrorlake.offsets.stage_index import StagedRange
-from mirrorlake.resend.note import Part, Resend, first_of, is_resend, new_id, read_notes, same_request, with_began
+from mirrorlake.resend.note import (
+    Part,
+    Resend,
+    first_of,
+    is_resend,
+    new_id,
+    read_notes,
+    same_request,
+    with_began,
+)
 
 REQUEST = {"topic": "orders", "where": "key = 'ü'", "to": "orders.replay", "max_records": None}
 
@@ -18,12 +27,17 @@ def part(topic: str, target: str, *ranges: tuple[int, int, int, int, int]) -> Pa
 
 
 def resend(number: str = "20261124-1") -> Resend:
-    parts = part("orders", "orders.replay", (0, 0, 5, 90, 4), (0, 1, 0, 7, 8)), part("a.b", "a.b", (1, 0, 0, 0, 1))
+    parts = (
+        part("orders", "orders.replay", (0, 0, 5, 90, 4), (0, 1, 0, 7, 8)),
+        part("a.b", "a.b", (1, 0, 0, 0, 1)),
+    )
     return Resend("replay", number, "east", "west", "id-of-west", REQUEST, parts, "Europe/Berlin")
 
 
 def rows_of(one: Resend) -> list[dict[str, object]]:
-    return [{"flow": one.name, "resource": item.resource, "after": item.after} for item in one.began()]
+    return [
+        {"flow": one.name, "resource": item.resource, "after": item.after} for item in one.began()
+    ]
 
 
 def test_a_resend_is_read_as_it_was_noted() -> None:
@@ -31,14 +45,18 @@ def test_a_resend_is_read_as_it_was_noted() -> None:
     assert read_notes([*rows_of(one), *rows_of(other)]) == [one, other]
     assert [item.outcome for item in one.began()] == ["begun", "begun"]
     assert [item.after for item in one.ended({"a.b": 1})] == ["records=0", "records=1"]
-    assert {item.outcome for item in one.ended({})} == {"done"} and {item.outcome for item in one.given_up()} == {
-        "skipped"
-    }
+    assert {item.outcome for item in one.ended({})} == {"done"} and {
+        item.outcome for item in one.given_up()
+    } == {"skipped"}
 
 
 def test_its_name_is_that_of_no_flow_and_leads_to_its_target() -> None:
     one = resend()
-    assert one.name == "replay:20261124-1:east->west" and is_resend(one.name) and not is_resend("east->west")
+    assert (
+        one.name == "replay:20261124-1:east->west"
+        and is_resend(one.name)
+        and not is_resend("east->west")
+    )
     assert one.name.split("->") == ["replay:20261124-1:east", "west"]
     now = datetime(2026, 11, 24, tzinfo=timezone.utc)
     assert new_id(now).startswith("20261124-") and new_id(now) != new_id(now)
@@ -69,7 +87,9 @@ def test_counts_ranges_and_ends() -> None:
     st.integers(1, 200),
 )
 def test_the_first_records_are_taken_in_order(counts: list[int], most: int) -> None:
-    ranges = [StagedRange("east", "t", at // 2, at % 2, 0, 99, count) for at, count in enumerate(counts)]
+    ranges = [
+        StagedRange("east", "t", at // 2, at % 2, 0, 99, count) for at, count in enumerate(counts)
+    ]
     kept, cut = first_of(reversed(ranges), most)
     taken = [*kept, *([] if cut is None else [cut])]
     assert sum(item.record_count for item in taken) == min(most, sum(counts))

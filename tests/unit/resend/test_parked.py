@@ -10,7 +10,13 @@ def row(topic: str, partition: int, generation: int, offset: int) -> dict[str, o
     return {**place, "target_topic": f"east.{topic}"}
 
 
-ROWS = [row("a", 0, 0, 3), row("a", 0, 0, 9), row("a", 0, 1, 2), row("a", 1, 0, 5), row("b", 0, 0, 7)]
+ROWS = [
+    row("a", 0, 0, 3),
+    row("a", 0, 0, 9),
+    row("a", 0, 1, 2),
+    row("a", 1, 0, 5),
+    row("b", 0, 0, 7),
+]
 PARTS = (
     Part(
         "a",
@@ -32,15 +38,24 @@ def test_rows_become_parts() -> None:
 
 
 def test_each_record_is_noted() -> None:
-    noted = [{"flow": RESEND.name, "resource": one.resource, "after": one.after} for one in RESEND.began()]
+    noted = [
+        {"flow": RESEND.name, "resource": one.resource, "after": one.after}
+        for one in RESEND.began()
+    ]
     assert read_notes(noted) == [RESEND]
 
 
-def segment(topic: str, partition: int, generation: int, first: int, stride: int, count: int) -> dict[str, object]:
+def segment(
+    topic: str, partition: int, generation: int, first: int, stride: int, count: int
+) -> dict[str, object]:
     place = {"topic": topic, "partition": partition, "generation": generation}
     return {**place, "source_first": first, "stride": stride, "record_count": count}
 
 
 def test_what_the_map_has_was_sent() -> None:
-    segments = [segment("a", 0, 0, 3, 6, 2), segment("a", 0, 1, 0, 2, 1), segment("b", 0, 0, 0, 1, 7)]
+    segments = [
+        segment("a", 0, 0, 3, 6, 2),
+        segment("a", 0, 1, 0, 2, 1),
+        segment("b", 0, 0, 0, 1, 7),
+    ]
     assert sent_of(RESEND, segments) == [("a", 0, 0, 3, "east.a"), ("a", 0, 0, 9, "east.a")]

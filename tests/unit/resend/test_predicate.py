@@ -13,7 +13,8 @@ def known(name: str) -> bool:
 @pytest.mark.parametrize(
     "where",
     [
-        "timestamp >= '2026-11-21' AND get_json_object(CAST(value AS STRING), '$.status') = 'FAILED'",
+        "timestamp >= '2026-11-21' AND get_json_object(CAST(value AS STRING), '$.status') = "
+        "'FAILED'",
         "offset % 2 = 0 AND key IS NOT NULL",
         "exists(headers, h -> h.key = 'version' AND h.value IS NULL)",
         "key LIKE 'now' OR CAST(value AS STRING) = 'rand()'",

@@ -1,4 +1,5 @@
-"""ACLs of restored topics: what applied to them at the source, and to nothing else at the target."""
+"""ACLs of restored topics: what applied to them at the source, and to nothing else at the
+target."""
 
 import pytest
 
@@ -42,7 +43,8 @@ def test_they_are_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_nobody_gets_a_right_on_anything_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a topic of somebody else lies below a prefix, and for all topics, each restored topic gets its own."""
+    """Where a topic of somebody else lies below a prefix, and for all topics, each restored topic
+    gets its own."""
     states = dict.fromkeys(NAMES, (BELOW, EVERYTHING))
     each = {one.on("LITERAL", topic) for one in (BELOW, EVERYTHING) for topic in NAMES}
     assert set(planned(monkeypatch, states, strange="ordinary").create) == each

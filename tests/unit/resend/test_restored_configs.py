@@ -12,13 +12,19 @@ MADE = {key: ConfigValue("-1", "topic") for key in ("retention.ms", "retention.b
 
 def planned(configs: dict[str, str], oldest_ms: int | None) -> tuple[dict[str, str | None], int]:
     """What is set, and how much is left as it is."""
-    found = plan_restored({"t": TopicState(1, 1, configs)}, {"t": Restored("x.t", MADE, 1, oldest_ms)}, NOW)
+    found = plan_restored(
+        {"t": TopicState(1, 1, configs)}, {"t": Restored("x.t", MADE, 1, oldest_ms)}, NOW
+    )
     assert {change.target_topic for change in found.changes} <= {"x.t"}
     return {change.key: change.after for change in found.changes}, len(found.left)
 
 
 def test_what_was_set_is_set() -> None:
-    configs = {"cleanup.policy": "compact", "leader.replication.throttled.replicas": "0:1", "retention.bytes": "-1"}
+    configs = {
+        "cleanup.policy": "compact",
+        "leader.replication.throttled.replicas": "0:1",
+        "retention.bytes": "-1",
+    }
     assert planned({**configs, "retention.ms": str(HOUR)}, NOW - HOUR // 2) == (
         {"cleanup.policy": "compact", "retention.ms": str(HOUR)},
         0,
@@ -35,7 +41,9 @@ def test_what_was_set_is_set() -> None:
         ({}, None, 0),
     ],
 )
-def test_nothing_is_deleted_by_it(configs: dict[str, str], oldest_ms: int | None, left: int) -> None:
+def test_nothing_is_deleted_by_it(
+    configs: dict[str, str], oldest_ms: int | None, left: int
+) -> None:
     assert planned(configs, oldest_ms) == ({}, left)
 
 

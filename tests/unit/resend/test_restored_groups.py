@@ -35,7 +35,9 @@ class Groups:
     def positions(self, groups: Any) -> GroupPositions:
         return GroupPositions({group: dict(self.groups.get(group, {})) for group in groups})
 
-    def move(self, moves: dict[str, dict[TopicAndPartition, Committed]]) -> dict[tuple[str, str, int], str]:
+    def move(
+        self, moves: dict[str, dict[TopicAndPartition, Committed]]
+    ) -> dict[tuple[str, str, int], str]:
         for group, items in moves.items():
             self.groups.setdefault(group, {}).update(items)
         return {}
@@ -81,5 +83,8 @@ def test_a_plan_changes_nothing() -> None:
 
 
 def test_what_was_moved_is_read_from_changes() -> None:
-    history = [Change("group", "g t-0", None, "7"), Change("group", "g t-1", None, "8", "refused", "no")]
+    history = [
+        Change("group", "g t-0", None, "7"),
+        Change("group", "g t-1", None, "8", "refused", "no"),
+    ]
     assert moved_before(history) == {"g t-0": "7"}

@@ -8,7 +8,14 @@ import pytest
 from mirrorlake.run.attention import attention, standing
 
 AT = datetime(2026, 3, 1, 12, 3)
-FLOW = {"flow": "a->b", "enabled": True, "state": "idle", "sampled_at": AT, "lag_records": 0, "open_incidents": 0}
+FLOW = {
+    "flow": "a->b",
+    "enabled": True,
+    "state": "idle",
+    "sampled_at": AT,
+    "lag_records": 0,
+    "open_incidents": 0,
+}
 
 
 @pytest.mark.parametrize(
@@ -19,7 +26,10 @@ FLOW = {"flow": "a->b", "enabled": True, "state": "idle", "sampled_at": AT, "lag
         ({"state": "replicating"}, "caught up"),
         ({"state": "not running", "lag_records": 3}, "stopped since 2026-03-01 12:03"),
         ({"state": "incident", "sample_age_seconds": 3}, "waiting for you"),
-        ({"state": "incident", "sample_age_seconds": 61}, "waiting for you, stopped since 2026-03-01 12:03"),
+        (
+            {"state": "incident", "sample_age_seconds": 61},
+            "waiting for you, stopped since 2026-03-01 12:03",
+        ),
         ({"enabled": False, "state": "incident"}, "disabled"),
         ({"paused": True}, "paused"),
         ({"sampled_at": None}, "never run"),
@@ -32,9 +42,26 @@ def test_how_a_flow_stands(more: dict[str, Any], said: str) -> None:
 
 
 def test_what_is_decided_comes_first_and_says_what_to_type() -> None:
-    alert = {"flow": "a->b", "topic": "t", "partition": 1, "value": 9.0, "threshold": 5.0, "detail": "slow"}
-    incident = {"flow": "a->b", "kind": "target_refused", "topic": "t", "partition": 1, "detail": "too large", "at": AT}
-    alerts = [{**alert, "alert": name} for name in ("latency", "incident", "lag", "not_running", "new_kind")]
+    alert = {
+        "flow": "a->b",
+        "topic": "t",
+        "partition": 1,
+        "value": 9.0,
+        "threshold": 5.0,
+        "detail": "slow",
+    }
+    incident = {
+        "flow": "a->b",
+        "kind": "target_refused",
+        "topic": "t",
+        "partition": 1,
+        "detail": "too large",
+        "at": AT,
+    }
+    alerts = [
+        {**alert, "alert": name}
+        for name in ("latency", "incident", "lag", "not_running", "new_kind")
+    ]
     found = attention([incident], alerts)
     assert [line.split(":")[1].split()[0] for line in found] == [
         "target_refused", "not_running", "lag", "latency", "new_kind",

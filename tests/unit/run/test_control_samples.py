@@ -11,7 +11,11 @@ from mirrorlake.run.control_loop import ControlLoop
 
 @pytest.mark.parametrize(
     ("error", "stopping", "written"),
-    [(None, False, 1), (MapError("they contradict each other"), False, 0), (MapError("they do"), True, 1)],
+    [
+        (None, False, 1),
+        (MapError("they contradict each other"), False, 0),
+        (MapError("they do"), True, 1),
+    ],
     ids=["a flow that goes on", "one that ended with an error", "the last one, of where it ended"],
 )
 def test_a_flow_that_ended_with_an_error_is_sampled_once_more_at_the_end(

@@ -1,4 +1,5 @@
-"""What a running replicator does with an edit of its topology file that cannot be in force yet. No Kafka, no Spark."""
+"""What a running replicator does with an edit of its topology file that cannot be in force yet. No
+Kafka, no Spark."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -38,7 +39,9 @@ class News:
 
     def close(self, over: Callable[[IncidentKey], bool]) -> None:
         """Close what is over."""
-        self.open = {place: text for place, text in self.open.items() if not over(IncidentKey(*place))}
+        self.open = {
+            place: text for place, text in self.open.items() if not over(IncidentKey(*place))
+        }
 
     def record(self, flow: str, changes: list[Change]) -> None:
         """A change."""
@@ -91,7 +94,9 @@ def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Running:
     return Running(tmp_path, monkeypatch)
 
 
-def test_an_edit_while_a_cluster_is_silent_is_told_and_in_force_when_it_answers(running: Running) -> None:
+def test_an_edit_while_a_cluster_is_silent_is_told_and_in_force_when_it_answers(
+    running: Running,
+) -> None:
     running.edit("b")
     running.refusal = ClusterUnreachable("cluster west does not answer", alias="west")
     for _ in range(3):

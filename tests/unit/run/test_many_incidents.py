@@ -1,4 +1,5 @@
-"""What thousands of partitions have to tell is told in one commit, and closed in one: nobody else waits for it."""
+"""What thousands of partitions have to tell is told in one commit, and closed in one: nobody else
+waits for it."""
 
 import logging
 import time
@@ -33,10 +34,14 @@ logger = logging.getLogger(__name__)
 
 PARTITIONS = 2_000
 KEYS = [("wide", number) for number in range(PARTITIONS)]
-FLOWS = [(f"east->{name}", TopicSelection((".*",), (), DefaultPolicy(), "east", name)) for name in ("west", "north")]
+FLOWS = [
+    (f"east->{name}", TopicSelection((".*",), (), DefaultPolicy(), "east", name))
+    for name in ("west", "north")
+]
 NAMES = [name for name, _ in FLOWS]
 _NO_CONNECTIONS: Any = None  # nobody is asked
-#: How long all of a step may take here, seconds: one by one they took 25 ms each, and 38 ms to be closed.
+#: How long all of a step may take here, seconds: one by one they took 25 ms each, and 38 ms to be
+#: closed.
 SOON = 10.0
 
 
@@ -83,7 +88,9 @@ def _planned(
     )
 
 
-def test_what_landing_has_to_tell(lake: Lake, commits: Callable[[Callable[[], object]], int]) -> None:
+def test_what_landing_has_to_tell(
+    lake: Lake, commits: Callable[[Callable[[], object]], int]
+) -> None:
     """Without a leader: told once, however often it is planned, and closed as far as it is over."""
     event_log = EventLog(lake)
     news = LandingIncidents("east", event_log)
@@ -94,27 +101,36 @@ def test_what_landing_has_to_tell(lake: Lake, commits: Callable[[Callable[[], ob
     assert {(row["flow"], row["partition"]) for row in lake.ask_table("open_incidents")} == {
         (flow, number) for flow in NAMES for number in range(3)
     }
-    assert len({row["resolved_at"] for row in lake.ask_table("incidents") if row["resolution"]}) == 1
+    assert (
+        len({row["resolved_at"] for row in lake.ask_table("incidents") if row["resolution"]}) == 1
+    )
 
 
 def test_what_landing_lost(lake: Lake, commits: Callable[[Callable[[], object]], int]) -> None:
     gone = tuple(Loss("source_truncated", *key, 0, 9) for key in KEYS)
     planned = _planned(KEYS[:1], gone[: PARTITIONS // 2], gone[PARTITIONS // 2 :])
-    assert commits(lambda: LandingIncidents("east", EventLog(lake)).report_plan(planned, FLOWS)) <= 2
+    assert (
+        commits(lambda: LandingIncidents("east", EventLog(lake)).report_plan(planned, FLOWS)) <= 2
+    )
     rows = lake.ask_table("incidents")
     assert len(rows) == 2 * (PARTITIONS + 1)
     assert sum(row["resolution"] == "continue" for row in rows) == PARTITIONS
 
 
 def _refused(*keys: TopicAndPartition) -> list[TargetRefused]:
-    return [TargetRefused("no right", topic=key[0], partition=key[1], first_offset=5, last_offset=9) for key in keys]
+    return [
+        TargetRefused("no right", topic=key[0], partition=key[1], first_offset=5, last_offset=9)
+        for key in keys
+    ]
 
 
 def test_what_a_target_refuses(lake: Lake, commits: Callable[[Callable[[], object]], int]) -> None:
     """Told, gone on behind, parked, stopped by an operator and let go on."""
     asked: list[int] = []
     targets = SimpleNamespace(check=lambda: asked.append(1), closed=dict, remote_topic=str)
-    stopped = StoppedPartitions("east->west", lake, targets, Incidents(lake), lambda: None, lambda _topics: {})  # type: ignore[arg-type]
+    stopped = StoppedPartitions(
+        "east->west", lake, targets, Incidents(lake), lambda: None, lambda _topics: {}
+    )  # type: ignore[arg-type]
     assert commits(lambda: stopped.refused(_refused(*KEYS))) == 1
     assert len(asked) == 1, "the target is asked once what it has"
     floors = dict.fromkeys(KEYS[: PARTITIONS // 2], 10) | dict.fromkeys(KEYS[PARTITIONS // 2 :], 9)
@@ -122,13 +138,16 @@ def test_what_a_target_refuses(lake: Lake, commits: Callable[[Callable[[], objec
     assert commits(lambda: stopped.check(snapshot)) == 1
     places = [PartitionGeneration(*key, 0) for key in KEYS]
     assert commits(lambda: stopped.parked(places[PARTITIONS // 2 : -9])) == 1
-    assert {row["partition"] for row in lake.ask_table("open_incidents")} == {n for _, n in KEYS[-9:]}
+    assert {row["partition"] for row in lake.ask_table("open_incidents")} == {
+        n for _, n in KEYS[-9:]
+    }
     assert commits(lambda: resolve(lake, _NO_CONNECTIONS, Wanted(topic="wide"), "stop")) == 1
     assert Incidents(lake).decided("east->west", lambda _: 0).stopped == set(places[-9:])
 
 
 def test_a_check_beside_a_refusal_loses_sight_of_none(lake: Lake) -> None:
-    """The control looks just before the incident is there; once its record was taken, it is over."""
+    """The control looks just before the incident is there; once its record was taken, it is
+    over."""
 
     class Beside(Incidents):
         def report(self, incidents: Iterable[Incident]) -> None:
@@ -136,7 +155,9 @@ def test_a_check_beside_a_refusal_loses_sight_of_none(lake: Lake) -> None:
             super().report(incidents)
 
     targets = SimpleNamespace(check=lambda: None, closed=dict, remote_topic=str)
-    stopped = StoppedPartitions("east->west", lake, targets, Beside(lake), lambda: None, lambda _topics: {})  # type: ignore[arg-type]
+    stopped = StoppedPartitions(
+        "east->west", lake, targets, Beside(lake), lambda: None, lambda _topics: {}
+    )  # type: ignore[arg-type]
     stopped._before = False
     stopped.refused(_refused(KEYS[0]))
     assert len(lake.ask_table("open_incidents")) == 1
@@ -145,10 +166,13 @@ def test_a_check_beside_a_refusal_loses_sight_of_none(lake: Lake) -> None:
 
 
 def test_decisions_are_read_as_fast_as_there_are_many(lake: Lake) -> None:
-    """Thousands of ranges of one partition: a tuple that grew by one each took the square of that."""
+    """Thousands of ranges of one partition: a tuple that grew by one each took the square of
+    that."""
     incidents = Incidents(lake)
     errors = [
-        TargetRefused("too large", topic="wide", partition=0, first_offset=number, last_offset=number)
+        TargetRefused(
+            "too large", topic="wide", partition=0, first_offset=number, last_offset=number
+        )
         for number in range(20_000)
     ]
     incidents.note([Incident("east->west", "target_refused", error) for error in errors], "skip")
@@ -158,11 +182,15 @@ def test_decisions_are_read_as_fast_as_there_are_many(lake: Lake) -> None:
     assert time.monotonic() - began < SOON
 
 
-def test_target_topics_that_are_gone(lake: Lake, commits: Callable[[Callable[[], object]], int]) -> None:
+def test_target_topics_that_are_gone(
+    lake: Lake, commits: Callable[[Callable[[], object]], int]
+) -> None:
     """Told together, and closed together once they turn out to be the ones that they were."""
     topics = [f"t{number}" for number in range(PARTITIONS)]
     target = MemoryCluster("west")
-    note_targets(lake, "east->west", {(topic, topic): NotedTarget(0, f"id of {topic}") for topic in topics})
+    note_targets(
+        lake, "east->west", {(topic, topic): NotedTarget(0, f"id of {topic}") for topic in topics}
+    )
     known = TargetGenerations(lake, "east->west", target, Incidents(lake))  # type: ignore[arg-type]
     names = {topic: topic for topic in topics}
     for topic in topics:

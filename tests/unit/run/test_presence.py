@@ -1,4 +1,5 @@
-"""Whether a flow is run is told by samples that go on coming, and by nobody's clock but to begin with."""
+"""Whether a flow is run is told by samples that go on coming, and by nobody's clock but to begin
+with."""
 
 from datetime import datetime, timedelta, timezone
 

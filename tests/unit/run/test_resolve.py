@@ -23,7 +23,9 @@ REFUSED = {"flow": "east->west", "kind": "target_refused", "topic": "orders", "p
         (Wanted(kind="target_refused"), REMADE, False),
     ],
 )
-def test_which_incidents_are_meant(wanted: Wanted, incident: dict[str, object], meant: bool) -> None:
+def test_which_incidents_are_meant(
+    wanted: Wanted, incident: dict[str, object], meant: bool
+) -> None:
     assert wanted.meets(incident) is meant
 
 

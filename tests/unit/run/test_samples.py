@@ -1,5 +1,5 @@
-"""Samples of a flow: each cluster is asked once, what is new is written, and lag goes on over a restart. No Kafka, no
-Spark."""
+"""Samples of a flow: each cluster is asked once, what is new is written, and lag goes on over a
+restart. No Kafka, no Spark."""
 
 import time
 from typing import Any
@@ -34,7 +34,11 @@ class Setting:
 
     def __init__(self, source: MemoryCluster, target: MemoryCluster, lake: MemoryLake) -> None:
         clusters = {"east": {"bootstrap_servers": "a:1"}, "west": {"bootstrap_servers": "b:1"}}
-        document = {"clusters": clusters, "lake": {"path": "lake"}, "flows": {"east->west": {"topics": ["orders"]}}}
+        document = {
+            "clusters": clusters,
+            "lake": {"path": "lake"},
+            "flows": {"east->west": {"topics": ["orders"]}},
+        }
         topology = Topology.model_validate(document)
         self.lake = lake
         connections = Connections(topology, {"east": source, "west": target})
@@ -43,7 +47,9 @@ class Setting:
 
     def sample(self, floors: dict[TopicAndPartition, int], caught_up: bool = False) -> Rows:
         before = len(self.lake.appended.get("positions", ()))
-        snapshot = Snapshot(dict(floors), caught_up, dict(floors), dict(floors), frozenset(), frozenset())
+        snapshot = Snapshot(
+            dict(floors), caught_up, dict(floors), dict(floors), frozenset(), frozenset()
+        )
         lag = self.sampler.sample(lambda: snapshot)
         assert lag is not None
         self.lag = lag
@@ -55,7 +61,8 @@ def never_sampled() -> MemoryLake:
 
 
 def after(rows: Rows, ago: float) -> MemoryLake:
-    """A lake in which an earlier process wrote these, the newest of each partition, so many seconds ago."""
+    """A lake in which an earlier process wrote these, the newest of each partition, so many seconds
+    ago."""
     at = time.time() - ago
     return MemoryLake({"newest_samples": [{**row, "at": at} for row in rows]})
 
@@ -68,14 +75,19 @@ def test_one_call_a_cluster_however_many_partitions() -> None:
     assert source.asked == {"topics": 1, "start_offsets": 1, "end_offsets": 2}
     assert target.asked == {"topics": 1, "end_offsets": 1}
     assert [(row["topic"], row["partition"]) for row in rows] == [("orders", p) for p in range(50)]
-    assert {row["lag_records"] for row in rows} == {0} and {row["lag_seconds"] for row in rows} == {0.0}
+    assert {row["lag_records"] for row in rows} == {0} and {row["lag_seconds"] for row in rows} == {
+        0.0
+    }
     assert {row["interval_seconds"] for row in rows} == {10}
     assert rows[0]["source_end"] == 0, "a partition that never had a record has its row"
     assert rows[49]["target_end"] is None and rows[48]["target_end"] == 9, "one is not made yet"
 
 
 def test_what_did_not_change_is_not_written_but_for_one() -> None:
-    source, target = MemoryCluster("east", {"orders": [5] * 40}), MemoryCluster("west", {"east.orders": [5] * 40})
+    source, target = (
+        MemoryCluster("east", {"orders": [5] * 40}),
+        MemoryCluster("west", {"east.orders": [5] * 40}),
+    )
     floors = {("orders", p): 5 for p in range(40)}
     setting = Setting(source, target, never_sampled())
     assert len(setting.sample(floors, caught_up=True)) == 40
@@ -83,24 +95,34 @@ def test_what_did_not_change_is_not_written_but_for_one() -> None:
     source.ends["orders"][7] = 6
     changed, alive = setting.sample(floors)
     assert (changed["partition"], changed["lag_records"]) == (7, 1)
-    assert alive["target_passed_end"] == 5, "that the flow is not at its end elsewhere is nothing to it"
+    assert alive["target_passed_end"] == 5, (
+        "that the flow is not at its end elsewhere is nothing to it"
+    )
     floors["orders", 7] = 6
     target.ends["east.orders"][7] = 6
     assert [row["partition"] for row in setting.sample(floors, caught_up=True)] == [7, 2]
 
 
 def test_another_process_goes_on_from_what_was_written() -> None:
-    source, target = MemoryCluster("east", {"orders": [5] * 9}), MemoryCluster("west", {"east.orders": [5] * 9})
+    source, target = (
+        MemoryCluster("east", {"orders": [5] * 9}),
+        MemoryCluster("west", {"east.orders": [5] * 9}),
+    )
     floors = {("orders", p): 5 for p in range(9)}
     rows = Setting(source, target, never_sampled()).sample(floors, caught_up=True)
     assert len(Setting(source, target, after(rows, 60)).sample(floors, caught_up=True)) == 1
     gone = {**rows[0], "partition": 9}
     found = Setting(source, target, after([*rows, gone], 60)).sample(floors, caught_up=True)
-    assert [(row["partition"], row["source_end"]) for row in found] == [(0, 5), (9, None)], "deleted while it was down"
+    assert [(row["partition"], row["source_end"]) for row in found] == [(0, 5), (9, None)], (
+        "deleted while it was down"
+    )
 
 
 def test_lag_in_seconds_is_told_and_goes_on_over_a_restart() -> None:
-    source, target = MemoryCluster("east", {"orders": [10, 5]}), MemoryCluster("west", {"east.orders": [10]})
+    source, target = (
+        MemoryCluster("east", {"orders": [10, 5]}),
+        MemoryCluster("west", {"east.orders": [10]}),
+    )
     first = Setting(source, target, never_sampled())
     first.sample({("orders", 0): 10, ("orders", 1): 5})
     source.ends["orders"][0] = 30
@@ -116,8 +138,13 @@ def test_lag_in_seconds_is_told_and_goes_on_over_a_restart() -> None:
 
 def test_a_sample_of_an_hour_ago_held_until_the_flow_stopped() -> None:
     """Else the first record after a restart would have come at some time in that hour."""
-    source, target = MemoryCluster("east", {"orders": [10, 5]}), MemoryCluster("west", {"east.orders": [10, 5]})
-    idle, other = Setting(source, target, never_sampled()).sample({("orders", 0): 10, ("orders", 1): 5}, caught_up=True)
+    source, target = (
+        MemoryCluster("east", {"orders": [10, 5]}),
+        MemoryCluster("west", {"east.orders": [10, 5]}),
+    )
+    idle, other = Setting(source, target, never_sampled()).sample(
+        {("orders", 0): 10, ("orders", 1): 5}, caught_up=True
+    )
     now = time.time()
     lake = MemoryLake({"newest_samples": [{**idle, "at": now - 3000}, {**other, "at": now - 2}]})
     source.ends["orders"][0] = 11
@@ -126,14 +153,20 @@ def test_a_sample_of_an_hour_ago_held_until_the_flow_stopped() -> None:
 
 
 def test_what_the_source_has_forgotten_is_not_waited_for() -> None:
-    source, target = MemoryCluster("east", {"orders": [100]}), MemoryCluster("west", {"east.orders": [4]})
+    source, target = (
+        MemoryCluster("east", {"orders": [100]}),
+        MemoryCluster("west", {"east.orders": [4]}),
+    )
     source.starts["orders", 0] = 100
     (row,) = Setting(source, target, never_sampled()).sample({("orders", 0): 4})
     assert (row["lag_records"], row["lag_seconds"]) == (0, 0.0)
 
 
 def test_a_partition_whose_leader_is_away_is_said_to_be_and_its_lag_goes_on() -> None:
-    source, target = MemoryCluster("east", {"orders": [10, 5]}), MemoryCluster("west", {"east.orders": [10]})
+    source, target = (
+        MemoryCluster("east", {"orders": [10, 5]}),
+        MemoryCluster("west", {"east.orders": [10]}),
+    )
     floors = {("orders", 0): 4, ("orders", 1): 5}
     rows = Setting(source, target, never_sampled()).sample(floors)
     setting = Setting(source, target, after([{**rows[0], "lag_seconds": 60.0}], 60))
@@ -148,8 +181,13 @@ def test_a_partition_whose_leader_is_away_is_said_to_be_and_its_lag_goes_on() ->
     assert setting.sample(floors)[0]["lag_seconds"] >= 60, "not as if it had just begun"
 
 
-def test_a_transaction_that_stays_open_is_told_with_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    source, target = MemoryCluster("east", {"orders": [10]}), MemoryCluster("west", {"east.orders": [4]})
+def test_a_transaction_that_stays_open_is_told_with_its_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    source, target = (
+        MemoryCluster("east", {"orders": [10]}),
+        MemoryCluster("west", {"east.orders": [4]}),
+    )
     source.open_at["orders", 0] = 4
     floors = {("orders", 0): 4}
     setting = Setting(source, target, never_sampled())
@@ -158,7 +196,9 @@ def test_a_transaction_that_stays_open_is_told_with_its_time(monkeypatch: pytest
     assert first["transaction_since"] is None, "it may be over in a moment"
     written = time.time() - 60
     told = OpenTransaction(4711, 4, int(written * 1000))
-    monkeypatch.setattr(Connections, "open_transactions", lambda _self, _alias, keys: dict.fromkeys(keys, told))
+    monkeypatch.setattr(
+        Connections, "open_transactions", lambda _self, _alias, keys: dict.fromkeys(keys, told)
+    )
     (standing,) = setting.sample(floors)
     assert standing["transaction_producer_id"] == 4711
     assert standing["transaction_since"].timestamp() == pytest.approx(written, abs=0.01)
@@ -166,4 +206,8 @@ def test_a_transaction_that_stays_open_is_told_with_its_time(monkeypatch: pytest
     assert again["transaction_since"] is not None, "another process goes on from what was seen"
     source.open_at.clear()
     (over,) = setting.sample(floors)
-    assert (over["source_end"], over["transaction_since"], over["transaction_producer_id"]) == (10, None, None)
+    assert (over["source_end"], over["transaction_since"], over["transaction_producer_id"]) == (
+        10,
+        None,
+        None,
+    )

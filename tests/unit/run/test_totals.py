@@ -36,13 +36,22 @@ def test_topics_and_partitions_by_what_becomes_of_them() -> None:
     ]
     found = topic_totals(plans, {"east.b": 5, "east.c": 8, "east.d": 1})
     assert (found.topics, found.topics_to_create, found.topics_refused) == (4, 1, 1)
-    assert (found.partitions, found.partitions_to_create, found.partitions_there, found.partitions_refused) == (
-        21, 4 + 1, 5 + 2, 9,
-    )  # fmt: skip
+    assert (
+        found.partitions,
+        found.partitions_to_create,
+        found.partitions_there,
+        found.partitions_refused,
+    ) == (
+        21,
+        4 + 1,
+        5 + 2,
+        9,
+    )
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "staged", "left"), [(0, 9, None, 9), (4, 9, None, 5), (4, 9, 7, 2), (4, 9, 2, 5), (4, 9, 12, 0)]
+    ("start", "end", "staged", "left"),
+    [(0, 9, None, 9), (4, 9, None, 5), (4, 9, 7, 2), (4, 9, 2, 5), (4, 9, 12, 0)],
 )
 def test_what_is_not_landed(start: int, end: int, staged: int | None, left: int) -> None:
     key = ("a", 0)
@@ -64,25 +73,47 @@ def test_both_clusters_are_asked(tmp_path: Path) -> None:
         encoding="utf-8",
     )
     topology = load_topology(file)
-    east, west = MemoryCluster("east", {"orders": [120, 80], "audit": [7]}), MemoryCluster("west", {"east.orders": [9]})
-    connections, flow = Connections(topology, {"east": east, "west": west}), topology.flow("east->west")
+    east, west = (
+        MemoryCluster("east", {"orders": [120, 80], "audit": [7]}),
+        MemoryCluster("west", {"east.orders": [9]}),
+    )
+    connections, flow = (
+        Connections(topology, {"east": east, "west": west}),
+        topology.flow("east->west"),
+    )
     plans = observe_topics(flow, connections, None)
     found = flow_totals(connections, flow, plans, Stage())
     assert (found.topics, found.partitions_to_create, found.partitions_there) == (1, 1, 1)
     assert (found.offsets_at_source, found.records_staged, found.bytes_staged) == (20 + 80, 7, 70)
     unknown = flow_totals(connections, flow, plans, UnknownStage())
-    assert (unknown.offsets_at_source, unknown.records_staged, unknown.bytes_staged) == (None, None, None)
+    assert (unknown.offsets_at_source, unknown.records_staged, unknown.bytes_staged) == (
+        None,
+        None,
+        None,
+    )
     assert flow_totals(connections, flow, plans, NothingStaged()).offsets_at_source == 200
 
 
 def test_what_waits_in_the_stage_lies_behind_the_map() -> None:
     ranges = PartitionRanges()
-    for file, (generation, first, last, count) in enumerate(((0, 0, 9, 10), (0, 10, 19, 5), (1, 0, 4, 5))):
+    for file, (generation, first, last, count) in enumerate(
+        ((0, 0, 9, 10), (0, 10, 19, 5), (1, 0, 4, 5))
+    ):
         ranges.add(file, StagedRange("east", "t", 0, generation, first, last, count))
-    mapped = {"topic": "t", "partition": 0, "target_generation": 0, "generation": 0, "source_position": 14}
+    mapped = {
+        "topic": "t",
+        "partition": 0,
+        "target_generation": 0,
+        "generation": 0,
+        "source_position": 14,
+    }
     staged = {"t": {0: ranges}}
     assert waiting_places(staged, map_ends([mapped])) == ([("t", 0, 0, 14), ("t", 0, 1, 0)], 3 + 5)
     assert waiting_places(staged, {}) == ([("t", 0, 0, 0), ("t", 0, 1, 0)], 20)
-    assert waiting_places(staged, map_ends([mapped, {**mapped, "generation": 1, "source_position": 5}])) == ([], 0)
+    assert waiting_places(
+        staged, map_ends([mapped, {**mapped, "generation": 1, "source_position": 5}])
+    ) == ([], 0)
     again = {**mapped, "target_generation": 1, "source_position": 12}
-    assert waiting_places(staged, map_ends([mapped, again]))[0][0] == ("t", 0, 0, 12), "what the new topic never got"
+    assert waiting_places(staged, map_ends([mapped, again]))[0][0] == ("t", 0, 0, 12), (
+        "what the new topic never got"
+    )

@@ -1,4 +1,5 @@
-"""An edit of the topology file is noticed by content, waits where it has to, and is never taken as known meanwhile."""
+"""An edit of the topology file is noticed by content, waits where it has to, and is never taken as
+known meanwhile."""
 
 from pathlib import Path
 
@@ -97,8 +98,11 @@ def test_an_invalid_edit_is_told_once_and_ends_the_waiting(edits: Edits) -> None
     assert edits.seen() is None
 
 
-def test_an_edit_that_could_not_be_read_is_one_still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever reading it ended with, as too many open files do: only what a file says settles what it is."""
+def test_an_edit_that_could_not_be_read_is_one_still(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever reading it ended with, as too many open files do: only what a file says settles what
+    it is."""
     path = tmp_path / "mirrorlake.yml"
     path.write_text(FILE % "a", encoding="utf-8")
     watch = TopologyWatch(path, load_topology(path))

@@ -15,7 +15,14 @@ from mirrorlake.errors import (
     TargetRefused,
     first_line,
 )
-from mirrorlake.spark.causes import as_mirrorlake_error, cause_of, causes_of, is_conflict, places_in, raised_by_task
+from mirrorlake.spark.causes import (
+    as_mirrorlake_error,
+    cause_of,
+    causes_of,
+    is_conflict,
+    places_in,
+    raised_by_task,
+)
 from mirrorlake.spark.failures import SPARK_FAILURES
 
 TASK = """An error occurred while calling o667.getResult.
@@ -36,12 +43,17 @@ def test_a_job_that_fails_on_its_way_to_the_driver_can_be_tried_again() -> None:
 def test_a_contradiction_that_a_task_found_is_known_as_one() -> None:
     problem = as_mirrorlake_error(RuntimeError(TASK), "flow a->b")
     assert isinstance(problem, MapError)
-    assert str(problem) == "the target's position of a-0 carries metadata that this version cannot read"
+    assert (
+        str(problem)
+        == "the target's position of a-0 carries metadata that this version cannot read"
+    )
 
 
 def test_a_plan_that_is_outdated_is_told_alike_whoever_ran_the_task() -> None:
     by_spark = as_mirrorlake_error(Py4JError(TASK.replace("MapError", "PlanOutdated")), "flow a->b")
-    assert isinstance(by_spark, PlanOutdated) and not isinstance(by_spark, ReplicationError), "it is tried again"
+    assert isinstance(by_spark, PlanOutdated) and not isinstance(by_spark, ReplicationError), (
+        "it is tried again"
+    )
 
 
 def test_an_error_of_ours_stays_as_it_is_and_others_name_their_cause() -> None:
@@ -56,16 +68,24 @@ def test_what_a_worker_raised_says_more_than_the_innermost_cause() -> None:
     assert cause_of(RuntimeError(TASK)).startswith("mirrorlake.errors.MapError: ")
 
 
-@pytest.mark.parametrize("kind", [MapError, PlanOutdated, LayoutError, FilesUnreadable, FileNotFoundError])
-def test_what_a_task_raised_for_the_driver_to_go_by_is_known_by_its_class(kind: type[Exception]) -> None:
+@pytest.mark.parametrize(
+    "kind", [MapError, PlanOutdated, LayoutError, FilesUnreadable, FileNotFoundError]
+)
+def test_what_a_task_raised_for_the_driver_to_go_by_is_known_by_its_class(
+    kind: type[Exception],
+) -> None:
     name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
     raised = raised_by_task(Py4JError(TASK.replace("mirrorlake.errors.MapError", name)))
     assert type(raised) is kind
-    assert str(raised) == "the target's position of a-0 carries metadata that this version cannot read"
+    assert (
+        str(raised) == "the target's position of a-0 carries metadata that this version cannot read"
+    )
 
 
 def test_a_name_that_is_only_spoken_of_is_not_what_a_task_raised() -> None:
-    other = Py4JError(TASK.replace("mirrorlake.errors.MapError: ", "ValueError: LayoutError, FileNotFoundError: "))
+    other = Py4JError(
+        TASK.replace("mirrorlake.errors.MapError: ", "ValueError: LayoutError, FileNotFoundError: ")
+    )
     assert raised_by_task(other) is other
     ours = ReplicationError("x\nFileNotFoundError: y")
     assert raised_by_task(ours) is ours
@@ -84,13 +104,21 @@ Current Committed Offsets: {KafkaV2[Assign[a-0, a-1, a-1-0, b.c_d-12]]: {"a":{"0
 Caused by: org.apache.kafka.common.KafkaException: Received exception when fetching the next record from b.c_d-12. If
 """
     assert places_in(error, keys).keys() == {("b.c_d", 12)}
-    assert places_in(error, keys)["b.c_d", 12].startswith("org.apache.kafka.common.KafkaException: Received")
-    assert places_in("java.lang.IllegalStateException: a-1-0 and a-1.", keys).keys() == {("a-1", 0), ("a", 1)}
+    assert places_in(error, keys)["b.c_d", 12].startswith(
+        "org.apache.kafka.common.KafkaException: Received"
+    )
+    assert places_in("java.lang.IllegalStateException: a-1-0 and a-1.", keys).keys() == {
+        ("a-1", 0),
+        ("a", 1),
+    }
     assert not places_in("no partition", keys)
 
 
 def test_a_record_that_a_task_could_not_stage_names_its_partition() -> None:
-    raised = "mirrorlake.errors.StagingError: b.c_d-12 cannot be staged from offset 7, since its record cannot be: 1e18"
+    raised = (
+        "mirrorlake.errors.StagingError: b.c_d-12 cannot be staged from offset 7, since its "
+        "record cannot be: 1e18"
+    )
     error = TASK.replace("mirrorlake.errors.MapError: the target's position of a-0 carries", raised)
     assert "from offset 7" in places_in(error, {("b.c_d", 12), ("a", 0)})["b.c_d", 12]
 
@@ -102,18 +130,24 @@ class Mute(Exception):
         return None  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("error", [AssertionError(), Mute(), RuntimeError("  \n "), KafkaException()])
+@pytest.mark.parametrize(
+    "error", [AssertionError(), Mute(), RuntimeError("  \n "), KafkaException()]
+)
 def test_an_error_without_a_text_is_called_by_its_kind(error: Exception) -> None:
-    """What makes a sentence of an error runs where an error is handled: it must not raise another one."""
+    """What makes a sentence of an error runs where an error is handled: it must not raise another
+    one."""
     assert cause_of(error) == first_line(error) == type(error).__name__
-    assert str(as_mirrorlake_error(error, "flow a->b")) == f"flow a->b stopped: {type(error).__name__}"
+    assert (
+        str(as_mirrorlake_error(error, "flow a->b")) == f"flow a->b stopped: {type(error).__name__}"
+    )
     assert raised_by_task(error) is error and not is_conflict(error)
     assert not places_in(causes_of(error), {("a", 0)})
 
 
 def test_an_error_of_kafkas_speaks_for_itself() -> None:
     said = as_mirrorlake_error(
-        KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN, "3/3 brokers are down")), "flow a->b"
+        KafkaException(KafkaError(KafkaError._ALL_BROKERS_DOWN, "3/3 brokers are down")),
+        "flow a->b",
     )
     assert str(said) == "flow a->b stopped: 3/3 brokers are down"
 
@@ -123,7 +157,9 @@ def test_no_error_at_all_is_unknown() -> None:
 
 
 def test_a_library_that_is_missing_is_named_with_its_extra() -> None:
-    told = as_mirrorlake_error(ModuleNotFoundError("No module named 'pyspark.sql'", name="pyspark.sql"), "landing")
+    told = as_mirrorlake_error(
+        ModuleNotFoundError("No module named 'pyspark.sql'", name="pyspark.sql"), "landing"
+    )
     assert isinstance(told, MissingExtra) and told.extra == "spark"
     assert (
         str(as_mirrorlake_error(ModuleNotFoundError("No module named 'x'", name="x"), "it"))

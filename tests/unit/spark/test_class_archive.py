@@ -35,7 +35,9 @@ def place(archive: Archive = SESSIONS) -> Path:
     return class_archive._place(archive, Path(sys.executable))
 
 
-def test_a_session_takes_it_only_where_it_is(begun: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_takes_it_only_where_it_is(
+    begun: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     java = Path(sys.executable)
     assert class_archive.archive_flags(SESSIONS, java) == []
     place().parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +50,9 @@ def test_a_session_takes_it_only_where_it_is(begun: list[list[str]], monkeypatch
     assert not begun
 
 
-def test_it_is_made_behind_whoever_asks(begun: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_made_behind_whoever_asks(
+    begun: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     said: list[str] = []
     class_archive.make_behind(said.append)
     assert [command[1:] for command in begun] == [["-m", class_archive.__name__]] and len(said) == 1
@@ -64,7 +68,9 @@ def test_it_is_made_behind_whoever_asks(begun: list[list[str]], monkeypatch: pyt
     assert len(begun) == 2 and len(said) == 2
 
 
-def test_nobody_asks_for_it_where_it_cannot_be_kept(begun: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_asks_for_it_where_it_cannot_be_kept(
+    begun: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "access", lambda *_: False)
     class_archive.make_behind(lambda _line: pytest.fail("nothing is said"))
     assert not begun

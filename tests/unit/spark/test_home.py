@@ -1,4 +1,5 @@
-"""Where a JVM finds Spark: without the zip from which Python would compile pyspark in each process."""
+"""Where a JVM finds Spark: without the zip from which Python would compile pyspark in each
+process."""
 
 import os
 import sys
@@ -22,7 +23,9 @@ def test_it_has_scripts_and_jars_and_no_python() -> None:
     home = spark_home()
     assert sorted(path.name for path in home.iterdir()) == ["bin", "jars"]
     assert (home / "bin" / "spark-submit").exists()
-    assert {path.name for path in (home / "jars").glob("*.jar")} == {path.name for path in pyspark_jars().glob("*.jar")}
+    assert {path.name for path in (home / "jars").glob("*.jar")} == {
+        path.name for path in pyspark_jars().glob("*.jar")
+    }
 
 
 def test_a_link_that_leads_elsewhere_is_replaced(tmp_path: Path) -> None:
@@ -33,7 +36,9 @@ def test_a_link_that_leads_elsewhere_is_replaced(tmp_path: Path) -> None:
     assert sorted(path.name for path in home.iterdir()) == ["bin", "jars"]
 
 
-def test_who_has_chosen_another_spark_keeps_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_who_has_chosen_another_spark_keeps_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("SPARK_HOME", "/opt/spark")
     assert spark_home() == Path("/opt/spark")
     with at_spark_home():

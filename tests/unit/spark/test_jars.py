@@ -1,4 +1,5 @@
-"""The jar cache: whole sets or nothing, one resolve for all processes. Ivy itself is replaced here."""
+"""The jar cache: whole sets or nothing, one resolve for all processes. Ivy itself is replaced
+here."""
 
 import threading
 from collections.abc import Sequence
@@ -15,7 +16,9 @@ BROKER = jars.JarSet("kafka", "Kafka broker", 40, ("org.example:broker:1.0",))
 class FakeIvy:
     """Stands in for `run_ivy`: writes jars, or stops half way."""
 
-    def __init__(self, *names: str, code: int = 0, fails: type[BaseException] | None = None) -> None:
+    def __init__(
+        self, *names: str, code: int = 0, fails: type[BaseException] | None = None
+    ) -> None:
         self.names, self.code, self.fails, self.calls = names, code, fails, 0
 
     def __call__(self, coordinates: Sequence[str], target: Path, ivy_cache: Path, log: Path) -> int:
@@ -64,7 +67,9 @@ def test_interrupted_resolve_leaves_nothing(
     assert len(jars.jars_of(BROKER)) == 2
 
 
-def test_half_set_of_a_killed_process_is_not_used(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+def test_half_set_of_a_killed_process_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
     half = cache / ".resolving-killed"
     half.mkdir(parents=True)
     (half / "a-1.jar").write_bytes(b"ha")
@@ -92,16 +97,23 @@ def test_concurrent_calls_resolve_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ivy.calls == 1
 
 
-def test_jars_that_spark_carries_are_left_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_jars_that_spark_carries_are_left_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     carried = tmp_path / "pyspark"
     carried.mkdir()
     (carried / "slf4j-api-2.0.16.jar").touch()
-    use(monkeypatch, FakeIvy("slf4j-api-1.7.36.jar", "kafka-clients-3.9.0.jar", "commons-logging-1.3.0.jar"))
+    use(
+        monkeypatch,
+        FakeIvy("slf4j-api-1.7.36.jar", "kafka-clients-3.9.0.jar", "commons-logging-1.3.0.jar"),
+    )
     found = jars.jars_of(jars.JarSet("spark", "connector", 1, ("g:a:1",), carried))
     assert [jar.name for jar in found] == ["kafka-clients-3.9.0.jar"]
 
 
-def test_connector_version_is_a_setting_of_its_own(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+def test_connector_version_is_a_setting_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
     use(monkeypatch, FakeIvy("kafka-clients-3.9.0.jar"))
     jars.spark_jars()
     monkeypatch.setenv("MIRRORLAKE_SPARK_KAFKA_VERSION", "4.0.1")

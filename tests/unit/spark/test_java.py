@@ -36,7 +36,9 @@ def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ("The operation couldn't be completed. Unable to locate a Java Runtime.", None),
     ],
 )
-def test_version_is_read_from_what_java_tells(tmp_path: Path, told: str, version: int | None) -> None:
+def test_version_is_read_from_what_java_tells(
+    tmp_path: Path, told: str, version: int | None
+) -> None:
     assert java.java_version(fake_java(tmp_path / "jdk", told)) == version
 
 
@@ -62,7 +64,11 @@ def test_too_old_java_home_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_missing_java_says_what_to_install() -> None:
     with pytest.raises(MissingJava) as raised:
         java.find_java()
-    for part in ("apt-get install openjdk-17-jre-headless", "brew install openjdk@17", "pip install install-jdk"):
+    for part in (
+        "apt-get install openjdk-17-jre-headless",
+        "brew install openjdk@17",
+        "pip install install-jdk",
+    ):
         assert part in raised.value.message
     assert "\n" not in raised.value.message
     assert "no java in JAVA_HOME or on PATH" in raised.value.message

@@ -8,9 +8,17 @@ from hypothesis import strategies as st
 
 from mirrorlake.errors import InputError
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.spark.query_files import QueryPosition, committed_batch, read_position, starting_offsets
+from mirrorlake.spark.query_files import (
+    QueryPosition,
+    committed_batch,
+    read_position,
+    starting_offsets,
+)
 
-METADATA = '{"batchWatermarkMs":0,"batchTimestampMs":1700000000000,"conf":{"spark.sql.shuffle.partitions":"200"}}'
+METADATA = (
+    '{"batchWatermarkMs":0,"batchTimestampMs":1700000000000,'
+    '"conf":{"spark.sql.shuffle.partitions":"200"}}'
+)
 
 
 def log(*sources: str) -> str:
@@ -32,7 +40,9 @@ def test_the_next_start_begins_behind_the_last_committed_batch(
     assert committed_batch(offsets, commits) == batch
 
 
-@pytest.mark.parametrize(("offsets", "commits", "said"), [([], [], "no offsets"), ([4], [3], "batch 3")])
+@pytest.mark.parametrize(
+    ("offsets", "commits", "said"), [([], [], "no offsets"), ([4], [3], "batch 3")]
+)
 def test_a_checkpoint_that_is_not_whole(offsets: list[int], commits: list[int], said: str) -> None:
     with pytest.raises(InputError, match=said):
         committed_batch(offsets, commits)
@@ -44,7 +54,12 @@ def test_one_source() -> None:
 
 
 def test_sources_that_do_not_read_kafka_are_left_out() -> None:
-    text = log('{"logOffset":3}', '{"orders":{"0":5}}', "42", '{"sourceVersion":1,"reservoirId":"x","index":-1}')
+    text = log(
+        '{"logOffset":3}',
+        '{"orders":{"0":5}}',
+        "42",
+        '{"sourceVersion":1,"reservoirId":"x","index":-1}',
+    )
     assert read_position(0, text, {}).sources == {1: {("orders", 0): 5}}
 
 
@@ -57,11 +72,15 @@ def test_a_source_without_an_offset_goes_on_where_it_began() -> None:
 
 
 def test_the_committed_offset_wins_over_where_a_source_began() -> None:
-    assert read_position(0, log('{"t":{"0":5}}'), {0: '\0v1\n{"t":{"0":1}}'}).sources == {0: {("t", 0): 5}}
+    assert read_position(0, log('{"t":{"0":5}}'), {0: '\0v1\n{"t":{"0":1}}'}).sources == {
+        0: {("t", 0): 5}
+    }
 
 
 def test_without_a_committed_batch_all_sources_go_on_where_they_began() -> None:
-    found = read_position(None, None, {0: '\0v1\n{"orders":{"0":-2}}', 1: "v1\n7", 2: '\0v1\n{"payments":{"0":-1}}'})
+    found = read_position(
+        None, None, {0: '\0v1\n{"orders":{"0":-2}}', 1: "v1\n7", 2: '\0v1\n{"payments":{"0":-1}}'}
+    )
     assert found == QueryPosition(None, {0: {("orders", 0): -2}, 2: {("payments", 0): -1}})
 
 
@@ -91,7 +110,9 @@ def test_other_files_are_refused(text: str, said: str) -> None:
         min_size=1,
     )
 )
-def test_starting_offsets_are_read_back_as_they_were(positions: dict[TopicAndPartition, int]) -> None:
+def test_starting_offsets_are_read_back_as_they_were(
+    positions: dict[TopicAndPartition, int],
+) -> None:
     assert read_position(0, log(starting_offsets(positions)), {}).sources == {0: positions}
 
 

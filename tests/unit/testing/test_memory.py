@@ -1,4 +1,5 @@
-"""The fakes that users get: what the page shows works, they follow the real ones, and say what they cannot do."""
+"""The fakes that users get: what the page shows works, they follow the real ones, and say what they
+cannot do."""
 
 import inspect
 import re
@@ -32,8 +33,12 @@ def test_they_have_no_method_that_the_real_ones_lack() -> None:
     """mypy compares the signatures, since they are subclasses."""
     own = {"make", "delete"}
     for fake, real in ((MemoryCluster, ClusterAdmin), (MemoryLake, Lake)):
-        names = {name for name, item in vars(fake).items() if inspect.isfunction(item) and name[0] != "_"}
-        assert {name for name in names if not hasattr(real, name)} == (own if fake is MemoryCluster else set())
+        names = {
+            name for name, item in vars(fake).items() if inspect.isfunction(item) and name[0] != "_"
+        }
+        assert {name for name in names if not hasattr(real, name)} == (
+            own if fake is MemoryCluster else set()
+        )
 
 
 def test_a_topic_that_is_made_again_is_another_one() -> None:
@@ -53,7 +58,9 @@ def test_topics_are_made_and_grown_but_for_those_that_are_refused() -> None:
     assert cluster.try_create_topics(wanted) == [refusal]
     with pytest.raises(TargetRefused):
         cluster.create_topics(wanted)
-    assert cluster.ends == {"there": [1], "new": [0, 0]} and [topic.name for topic in cluster.made] == ["new"]
+    assert cluster.ends == {"there": [1], "new": [0, 0]} and [
+        topic.name for topic in cluster.made
+    ] == ["new"]
     cluster.add_partitions("there", 3)
     assert cluster.end_offsets([("there", 0), ("there", 2)]) == {("there", 0): 1, ("there", 2): 0}
     with pytest.raises(TargetRefused):
@@ -85,7 +92,9 @@ def test_a_lake_keeps_rows_and_answers_what_it_was_given() -> None:
         lake.append("positions", rows, "flow", version)
     with pytest.raises(Fenced):
         lake.append("positions", rows, "flow", 0)
-    assert lake.appended["positions"] == [{"n": 1}, {"n": 2}] * 2, "of an application each version once"
+    assert lake.appended["positions"] == [{"n": 1}, {"n": 2}] * 2, (
+        "of an application each version once"
+    )
     assert [row["alias"] for row in lake.query_rows("known_clusters")] == ["east"]
     assert lake.asked == {"known_clusters": 1}
     with pytest.raises(LakeError, match="no answer to query newest_samples"):

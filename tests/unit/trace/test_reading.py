@@ -1,4 +1,5 @@
-"""A record's life, read by DuckDB from tables that delta-rs wrote: what of many rows belongs to one record."""
+"""A record's life, read by DuckDB from tables that delta-rs wrote: what of many rows belongs to one
+record."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -25,36 +26,84 @@ def ago(seconds: float) -> datetime:
     return NOW - timedelta(seconds=seconds)
 
 
-def record(offset: int, written: float, landed: float, topic: str = "orders", **more: object) -> dict[str, object]:
+def record(
+    offset: int, written: float, landed: float, topic: str = "orders", **more: object
+) -> dict[str, object]:
     batch = int(ago(landed).timestamp() * 1000)
-    place = {"source_cluster": "east", "topic": topic, "partition": 0, "offset": offset, "generation": 0}
-    common = {"timestamp": ago(written), "timestamp_type": 0, "landed_at": ago(landed), "batch_id": batch}
+    place = {
+        "source_cluster": "east",
+        "topic": topic,
+        "partition": 0,
+        "offset": offset,
+        "generation": 0,
+    }
+    common = {
+        "timestamp": ago(written),
+        "timestamp_type": 0,
+        "landed_at": ago(landed),
+        "batch_id": batch,
+    }
     return {**place, **common, "key": f"key {offset % 4}".encode(), "value": b"x" * 10, **more}
 
 
-def run(first: int, count: int, target: int, produced: float, stride: int = 1, **more: object) -> dict[str, object]:
+def run(
+    first: int, count: int, target: int, produced: float, stride: int = 1, **more: object
+) -> dict[str, object]:
     last = first + (count - 1) * stride
     return {
-        "flow": FLOW, "topic": "orders", "partition": 0, "source_first": first, "source_last": last,
-        "target_topic": "east.orders", "target_partition": 0, "target_first": target,
-        "target_last": target + count - 1, "record_count": count, "produced_at": ago(produced), "batch_id": first,
-        "generation": 0, "target_generation": 0,
-        "segments": [{"source_first": first, "stride": stride, "target_first": target, "record_count": count}], **more,
-    }  # fmt: skip
+        "flow": FLOW,
+        "topic": "orders",
+        "partition": 0,
+        "source_first": first,
+        "source_last": last,
+        "target_topic": "east.orders",
+        "target_partition": 0,
+        "target_first": target,
+        "target_last": target + count - 1,
+        "record_count": count,
+        "produced_at": ago(produced),
+        "batch_id": first,
+        "generation": 0,
+        "target_generation": 0,
+        "segments": [
+            {"source_first": first, "stride": stride, "target_first": target, "record_count": count}
+        ],
+        **more,
+    }
 
 
 def sample(at: float, end: int, staged: int, produced: int) -> dict[str, object]:
     place = {"flow": FLOW, "topic": "orders", "partition": 0, "target_topic": "east.orders"}
-    ends = {"source_end": end, "staged_end": staged, "produced_end": produced, "lag_records": end - produced}
+    ends = {
+        "source_end": end,
+        "staged_end": staged,
+        "produced_end": produced,
+        "lag_records": end - produced,
+    }
     return {**place, "sampled_at": ago(at), "source_start": 0, **ends}
 
 
-def checkpoint(group: str, at: float, position: int, target: int, **more: object) -> dict[str, object]:
-    place = {"flow": FLOW, "group_id": group, "topic": "orders", "partition": 0, "target_topic": "east.orders"}
-    return {**place, "source_position": position, "target_position": target, "checkpointed_at": ago(at), **more}
+def checkpoint(
+    group: str, at: float, position: int, target: int, **more: object
+) -> dict[str, object]:
+    place = {
+        "flow": FLOW,
+        "group_id": group,
+        "topic": "orders",
+        "partition": 0,
+        "target_topic": "east.orders",
+    }
+    return {
+        **place,
+        "source_position": position,
+        "target_position": target,
+        "checkpointed_at": ago(at),
+        **more,
+    }
 
 
-#: Offsets 0 to 18, even ones only, in two batches; 18 is refused. Nobody ran the flow between 300 and 200 s ago.
+#: Offsets 0 to 18, even ones only, in two batches; 18 is refused. Nobody ran the flow between 300
+#: and 200 s ago.
 TABLES: Mapping[str, list[dict[str, object]]] = {
     "records": [
         *(record(offset, 400, 399) for offset in range(0, 10, 2)),
@@ -64,7 +113,14 @@ TABLES: Mapping[str, list[dict[str, object]]] = {
     ],
     "offset_map": [run(0, 5, 100, 398, 2), run(10, 4, 106, 150, 2)],
     "latency": [
-        {"flow": FLOW, "batch_id": 10, "topic": topic, "partition": 0, "record_count": count, "way": "short"}
+        {
+            "flow": FLOW,
+            "batch_id": 10,
+            "topic": topic,
+            "partition": 0,
+            "record_count": count,
+            "way": "short",
+        }
         for topic, count in (("orders", 4), ("others", 7))
     ],
     "positions": [
@@ -72,17 +128,32 @@ TABLES: Mapping[str, list[dict[str, object]]] = {
         *(sample(at, 20, 20, 18) for at in range(200, 0, -10)),
     ],
     "incidents": [
-        {"flow": FLOW, "at": ago(180), "kind": "target_refused", "topic": "orders", "partition": 0,
-         "first_offset": 18, "last_offset": 18, "detail": "too large"},
+        {
+            "flow": FLOW,
+            "at": ago(180),
+            "kind": "target_refused",
+            "topic": "orders",
+            "partition": 0,
+            "first_offset": 18,
+            "last_offset": 18,
+            "detail": "too large",
+        },
         {"flow": FLOW, "at": ago(180), "kind": "control_acls", "detail": "no right"},
-        {"flow": "east->lab", "at": ago(180), "kind": "source_refused", "topic": "orders", "partition": 1},
+        {
+            "flow": "east->lab",
+            "at": ago(180),
+            "kind": "source_refused",
+            "topic": "orders",
+            "partition": 1,
+        },
     ],
     "checkpoints": [
-        checkpoint("billing", 395, 6, 103, synced=True), checkpoint("billing", 140, 18, 110, synced=True),
+        checkpoint("billing", 395, 6, 103, synced=True),
+        checkpoint("billing", 140, 18, 110, synced=True),
         checkpoint("reports", 100, 4, 102, synced=False),
     ],
     "objectives": [{"flow": FLOW, "mode": "continuous", "enabled": True}],
-}  # fmt: skip
+}
 
 
 def make(place: Path, tables: Mapping[str, list[dict[str, object]]] = TABLES) -> Path:
@@ -105,11 +176,17 @@ def ask(lake: Path) -> Ask:
 
 def test_a_record_behind_a_pause(ask: Ask) -> None:
     found = ask("orders", 0, 12)
-    assert (found.state, found.target_topic, found.target_offset) == ("at_target", "east.orders", 107)
+    assert (found.state, found.target_topic, found.target_offset) == (
+        "at_target",
+        "east.orders",
+        107,
+    )
     assert found.latency_ms == {"landing": 100_000, "producing": 40_000, "replication": 140_000}
     said = {item["what"]: item["said"] for item in found.held_up}
     assert set(said) == {"not running", "backlog in the stage"}, "not the refused record behind it"
-    assert "for 1 min 40 s" in said["not running"] and said["backlog in the stage"].startswith("1 staged")
+    assert "for 1 min 40 s" in said["not running"] and said["backlog in the stage"].startswith(
+        "1 staged"
+    )
     stages = {item["stage"]: item["said"] for item in found.stages}
     assert "12 records, 5 of its partition" in stages["landed"]
     assert "11 records, 4 of its partition, the short way" in stages["produced"]
@@ -119,29 +196,47 @@ def test_a_record_that_was_there_before_the_flow_ran(ask: Ask) -> None:
     item = ask("first", 0, 0).held_up[0]
     assert (item["what"], item["until"]) == ("first start", ago(390).replace(tzinfo=None))
     assert abs(item["since"] - ago(500).replace(tzinfo=None)) < timedelta(milliseconds=2)
-    assert item["said"].startswith("the flow started for the first time in a week at least: its first sample is of ")
-    assert not [row for row in ask("orders", 0, 4).held_up if row["what"] == "first start"], "10 s before it"
+    assert item["said"].startswith(
+        "the flow started for the first time in a week at least: its first sample is of "
+    )
+    assert not [row for row in ask("orders", 0, 4).held_up if row["what"] == "first start"], (
+        "10 s before it"
+    )
 
 
 def test_who_reads(ask: Ask) -> None:
     found = ask("orders", 0, 12)
     readers = {(row["group_id"], row["side"]): row for row in found.readers}
     assert set(readers) == {("billing", "source"), ("billing", "target"), ("reports", "source")}
-    assert [key for key, row in readers.items() if row["is_past"]] == [("billing", "source"), ("billing", "target")]
+    assert [key for key, row in readers.items() if row["is_past"]] == [
+        ("billing", "source"),
+        ("billing", "target"),
+    ]
     assert readers["billing", "target"]["position"] == 110
     assert "not yet read past by: reports (source)" in "\n".join(found.lines())
-    first = {row["side"]: row["passed_at"] for row in ask("orders", 0, 4).readers if row["group_id"] == "billing"}
-    assert first["source"] < ago(390).replace(tzinfo=None), "when it was first past it, not when it was seen last"
+    first = {
+        row["side"]: row["passed_at"]
+        for row in ask("orders", 0, 4).readers
+        if row["group_id"] == "billing"
+    }
+    assert first["source"] < ago(390).replace(tzinfo=None), (
+        "when it was first past it, not when it was seen last"
+    )
 
 
 def test_a_refused_record(ask: Ask) -> None:
     found = ask("orders", 0, 18)
     assert (found.state, found.needs_somebody, found.target_offset) == ("refused", True, None)
-    assert "too large" in found.sentence and [row["kind"] for row in found.incidents] == ["target_refused"]
+    assert "too large" in found.sentence and [row["kind"] for row in found.incidents] == [
+        "target_refused"
+    ]
 
 
 def test_what_is_no_record(ask: Ask) -> None:
-    assert ask("orders", 0, 11).state == "no_record" and "10 before it and 12 behind" in ask("orders", 0, 11).sentence
+    assert (
+        ask("orders", 0, 11).state == "no_record"
+        and "10 before it and 12 behind" in ask("orders", 0, 11).sentence
+    )
     assert ask("orders", 0, 20).state == "beyond_end"
     with pytest.raises(UnknownOffset, match="never seen partition 7 of source topic orders"):
         ask("orders", 7, 1)
@@ -167,7 +262,9 @@ def test_the_newest_record_with_a_key(ask: Ask) -> None:
 def command(lake: Path, flow: Mapping[str, object], *arguments: str) -> tuple[int, Any]:
     file = lake.parent / "mirrorlake.yml"
     clusters = {alias: {"bootstrap_servers": "127.0.0.1:1"} for alias in ("east", "west")}
-    file.write_text(json.dumps({"clusters": clusters, "lake": {"path": str(lake)}, "flows": {FLOW: flow}}))
+    file.write_text(
+        json.dumps({"clusters": clusters, "lake": {"path": str(lake)}, "flows": {FLOW: flow}})
+    )
     words = ["-c", str(file), "trace", "--flow", FLOW, "--topic", "orders", *arguments]
     done = CliRunner().invoke(app, words)
     return done.exit_code, done.exception if isinstance(done.exception, InputError) else done.stdout
@@ -180,22 +277,47 @@ def test_the_command(lake: Path) -> None:
     code, text = command(lake, {}, *place, "18", "--json")
     assert code == 1 and json.loads(text)["state"] == "refused"
     assert json.loads(command(lake, {}, "--key", "key 2", "--json")[1])["offset"] == 18
-    for wrong in ((), ("--offset", "3"), ("--key", "a", "--offset", "3"), (*place, "1", "--since", "2026-01-01")):
+    for wrong in (
+        (),
+        ("--offset", "3"),
+        ("--key", "a", "--offset", "3"),
+        (*place, "1", "--since", "2026-01-01"),
+    ):
         assert isinstance(command(lake, {}, *wrong)[1], InputError)
 
 
-@pytest.mark.parametrize(("flow", "state"), [({"paused": ["ord.*"]}, "paused"), ({"enabled": False}, "disabled")])
-def test_what_the_file_says_now_holds_it(tmp_path: Path, flow: dict[str, object], state: str) -> None:
+@pytest.mark.parametrize(
+    ("flow", "state"), [({"paused": ["ord.*"]}, "paused"), ({"enabled": False}, "disabled")]
+)
+def test_what_the_file_says_now_holds_it(
+    tmp_path: Path, flow: dict[str, object], state: str
+) -> None:
     waiting = {**TABLES, "incidents": TABLES["incidents"][1:]}
-    code, text = command(make(tmp_path, waiting), flow, "--partition", "0", "--offset", "18", "--json")
+    code, text = command(
+        make(tmp_path, waiting), flow, "--partition", "0", "--offset", "18", "--json"
+    )
     assert (code, json.loads(text)["state"]) == (1, state)
 
 
 def test_a_parked_record(tmp_path: Path) -> None:
     parked = [
-        {"flow": FLOW, "topic": "orders", "partition": 0, "offset": offset, "generation": 0, "reason": "TOO_LARGE",
-         "parked_at": ago(170), "target_topic": "east.orders", "target_generation": 0}
+        {
+            "flow": FLOW,
+            "topic": "orders",
+            "partition": 0,
+            "offset": offset,
+            "generation": 0,
+            "reason": "TOO_LARGE",
+            "parked_at": ago(170),
+            "target_topic": "east.orders",
+            "target_generation": 0,
+        }
         for offset in (12, 18)
-    ]  # fmt: skip
-    flow = mirrorlake.open(path=make(tmp_path, {**TABLES, "incidents": [], "parked": parked})).flows[FLOW]
-    assert (flow.trace("orders", 0, 18).state, flow.trace("orders", 0, 12).state) == ("parked", "at_target")
+    ]
+    flow = mirrorlake.open(
+        path=make(tmp_path, {**TABLES, "incidents": [], "parked": parked})
+    ).flows[FLOW]
+    assert (flow.trace("orders", 0, 18).state, flow.trace("orders", 0, 12).state) == (
+        "parked",
+        "at_target",
+    )

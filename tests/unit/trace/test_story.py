@@ -23,30 +23,68 @@ def ago(seconds: float) -> datetime:
 
 
 RECORD = {
-    "generation": 0, "written_at": ago(100), "timestamp_type": 0, "landed_at": ago(99.39), "batch_id": 7,
-    "key_bytes": 5, "value_bytes": 1200, "is_echo": False,
-}  # fmt: skip
+    "generation": 0,
+    "written_at": ago(100),
+    "timestamp_type": 0,
+    "landed_at": ago(99.39),
+    "batch_id": 7,
+    "key_bytes": 5,
+    "value_bytes": 1200,
+    "is_echo": False,
+}
 MAPPED = {
-    "target_topic": "east.orders", "target_partition": 0, "target_generation": 0, "target_offset": 52,
-    "produced_at": ago(99), "batch_id": 9, "first_batch_id": None, "source_first": 40, "source_last": 49,
-    "record_count": 10, "lives": True,
-}  # fmt: skip
-SAMPLE = {
-    "sampled_at": ago(5), "source_start": 0, "source_end": 60, "staged_end": 60, "produced_end": 60, "lag_records": 0,
     "target_topic": "east.orders",
-}  # fmt: skip
-PARKED = {"reason": "MSG_SIZE_TOO_LARGE", "parked_at": ago(50), "replayed_at": None, "target_topic": "east.orders"}
+    "target_partition": 0,
+    "target_generation": 0,
+    "target_offset": 52,
+    "produced_at": ago(99),
+    "batch_id": 9,
+    "first_batch_id": None,
+    "source_first": 40,
+    "source_last": 49,
+    "record_count": 10,
+    "lives": True,
+}
+SAMPLE = {
+    "sampled_at": ago(5),
+    "source_start": 0,
+    "source_end": 60,
+    "staged_end": 60,
+    "produced_end": 60,
+    "lag_records": 0,
+    "target_topic": "east.orders",
+}
+PARKED = {
+    "reason": "MSG_SIZE_TOO_LARGE",
+    "parked_at": ago(50),
+    "replayed_at": None,
+    "target_topic": "east.orders",
+}
 RUNS = FlowState(None, "continuous", ago(5))
 DELIVERED = Facts(
-    PLACE, NOW, RECORD, MAPPED, {"record_count": 1200, "of_partition": 400},
-    {"record_count": 30, "of_partition": 10, "way": "short"}, newest=SAMPLE, flow_state=RUNS,
-)  # fmt: skip
+    PLACE,
+    NOW,
+    RECORD,
+    MAPPED,
+    {"record_count": 1200, "of_partition": 400},
+    {"record_count": 30, "of_partition": 10, "way": "short"},
+    newest=SAMPLE,
+    flow_state=RUNS,
+)
 STAGED = replace(DELIVERED, mapped=None, produced=None)
-MISSING = replace(STAGED, record=None, batch=None, around={"before": 41, "behind": 43, "removed_at": None})
+MISSING = replace(
+    STAGED, record=None, batch=None, around={"before": 41, "behind": 43, "removed_at": None}
+)
 
 
 def incident(kind: str = "target_refused", **more: object) -> dict[str, Any]:
-    place = {"flow": "east->west", "topic": "orders", "partition": 0, "first_offset": 42, "last_offset": 42}
+    place = {
+        "flow": "east->west",
+        "topic": "orders",
+        "partition": 0,
+        "first_offset": 42,
+        "last_offset": 42,
+    }
     return {
         "kind": kind,
         "at": ago(50),
@@ -64,52 +102,146 @@ def told(facts: Facts) -> str:
 
 def test_a_record_that_is_at_the_target() -> None:
     found = tell(DELIVERED)
-    assert (found["state"], found["needs_somebody"], found["target_offset"]) == ("at_target", False, 52)
+    assert (found["state"], found["needs_somebody"], found["target_offset"]) == (
+        "at_target",
+        False,
+        52,
+    )
     assert found["latency_ms"] == {"landing": 610, "producing": 390, "replication": 1000}
     assert [(item["stage"], item["after_ms"]) for item in found["stages"]] == [
-        ("written", None), ("landed", 610), ("produced", 390),
-    ]  # fmt: skip
+        ("written", None),
+        ("landed", 610),
+        ("produced", 390),
+    ]
     assert "batch 7 of 1,200 records, 400 of its partition" in found["stages"][1]["said"]
-    assert "east.orders-0 offset 52" in found["stages"][2]["said"] and "short way" in found["stages"][2]["said"]
+    assert (
+        "east.orders-0 offset 52" in found["stages"][2]["said"]
+        and "short way" in found["stages"][2]["said"]
+    )
     assert found["held_up"] == []
 
 
 @pytest.mark.parametrize(
     ("facts", "state", "needs", "says"),
     [
-        (replace(STAGED, incidents=[incident()]), "refused", True, "resolve --flow 'east->west' --topic ord"),
-        (replace(STAGED, incidents=[incident(first_offset=30, last_offset=30)]), "blocked", True, "refused is open"),
-        (replace(STAGED, incidents=[incident(resolution="skip", resolved_at=ago(9))]), "given_up", False, "skip"),
-        (replace(STAGED, incidents=[incident(resolution="stop", resolved_at=ago(9))]), "stopped", True, "was stopped"),
-        (replace(STAGED, incidents=[incident("cluster_unreachable", first_offset=None)]), "blocked", True, "reachable"),
-        (replace(STAGED, incidents=[incident("control_acls")]), "waiting", False, "the flow is running"),
-        (replace(STAGED, incidents=[incident("landing_failed")]), "waiting", False, "the flow is running"),
-        (replace(STAGED, flow_state=FlowState("paused", "continuous", ago(5))), "paused", True, "is paused"),
+        (
+            replace(STAGED, incidents=[incident()]),
+            "refused",
+            True,
+            "resolve --flow 'east->west' --topic ord",
+        ),
+        (
+            replace(STAGED, incidents=[incident(first_offset=30, last_offset=30)]),
+            "blocked",
+            True,
+            "refused is open",
+        ),
+        (
+            replace(STAGED, incidents=[incident(resolution="skip", resolved_at=ago(9))]),
+            "given_up",
+            False,
+            "skip",
+        ),
+        (
+            replace(STAGED, incidents=[incident(resolution="stop", resolved_at=ago(9))]),
+            "stopped",
+            True,
+            "was stopped",
+        ),
+        (
+            replace(STAGED, incidents=[incident("cluster_unreachable", first_offset=None)]),
+            "blocked",
+            True,
+            "reachable",
+        ),
+        (
+            replace(STAGED, incidents=[incident("control_acls")]),
+            "waiting",
+            False,
+            "the flow is running",
+        ),
+        (
+            replace(STAGED, incidents=[incident("landing_failed")]),
+            "waiting",
+            False,
+            "the flow is running",
+        ),
+        (
+            replace(STAGED, flow_state=FlowState("paused", "continuous", ago(5))),
+            "paused",
+            True,
+            "is paused",
+        ),
         (replace(STAGED, flow_state=FlowState("disabled")), "disabled", True, "is disabled"),
-        (replace(STAGED, flow_state=FlowState(None, "continuous", ago(61))), "not_running", True, "no process runs"),
-        (replace(STAGED, flow_state=FlowState(None, "once", None)), "not_running", False, "run --once"),
+        (
+            replace(STAGED, flow_state=FlowState(None, "continuous", ago(61))),
+            "not_running",
+            True,
+            "no process runs",
+        ),
+        (
+            replace(STAGED, flow_state=FlowState(None, "once", None)),
+            "not_running",
+            False,
+            "run --once",
+        ),
         (replace(STAGED, record={**RECORD, "is_echo": True}), "echo", False, "provenance"),
-        (replace(STAGED, parked=PARKED), "parked", True, "refused it .MSG_SIZE_TOO_LARGE.*replay --parked"),
-        (replace(STAGED, parked={**PARKED, "replayed_at": ago(3)}), "replayed", False, "sent again at"),
+        (
+            replace(STAGED, parked=PARKED),
+            "parked",
+            True,
+            "refused it .MSG_SIZE_TOO_LARGE.*replay --parked",
+        ),
+        (
+            replace(STAGED, parked={**PARKED, "replayed_at": ago(3)}),
+            "replayed",
+            False,
+            "sent again at",
+        ),
         (replace(DELIVERED, mapped={**MAPPED, "lives": False}), "target_gone", False, "made again"),
         (replace(MISSING, newest={**SAMPLE, "source_end": 42}), "beyond_end", False, "ended at 42"),
         (replace(MISSING, newest={**SAMPLE, "staged_end": 42}), "waiting", False, "not yet landed"),
         (
-            replace(MISSING, newest={**SAMPLE, "staged_end": 42}, incidents=[incident("landing_failed")]),
-            "blocked", True, "landing_failed",
+            replace(
+                MISSING, newest={**SAMPLE, "staged_end": 42}, incidents=[incident("landing_failed")]
+            ),
+            "blocked",
+            True,
+            "landing_failed",
         ),
-        (MISSING, "no_record", False, "marker of a transaction.*the stage has 41 before it and 43 behind it"),
         (
-            replace(MISSING, around={"before": None, "behind": 50}, newest={**SAMPLE, "source_start": 50}),
-            "before_start", False, "begins at 50",
+            MISSING,
+            "no_record",
+            False,
+            "marker of a transaction.*the stage has 41 before it and 43 behind it",
         ),
-        (replace(MISSING, around={"removed_at": ago(9)}), "removed", False, "`maintain` deleted it"),
         (
-            replace(MISSING, incidents=[incident("source_truncated", resolved_at=ago(9), resolution="continue")]),
-            "lost", False, "it is lost",
+            replace(
+                MISSING,
+                around={"before": None, "behind": 50},
+                newest={**SAMPLE, "source_start": 50},
+            ),
+            "before_start",
+            False,
+            "begins at 50",
+        ),
+        (
+            replace(MISSING, around={"removed_at": ago(9)}),
+            "removed",
+            False,
+            "`maintain` deleted it",
+        ),
+        (
+            replace(
+                MISSING,
+                incidents=[incident("source_truncated", resolved_at=ago(9), resolution="continue")],
+            ),
+            "lost",
+            False,
+            "it is lost",
         ),
     ],
-)  # fmt: skip
+)
 def test_where_a_record_is(facts: Facts, state: str, needs: bool, says: str) -> None:
     found = state_of(facts)
     assert (found.name, found.needs_somebody) == (state, needs)
@@ -133,13 +265,21 @@ def test_incidents_are_told_that_were_open_on_its_way() -> None:
     closed = {**unreachable, "resolved_at": ago(30), "resolution": "it came through again"}
     assert "(closed: it came through again)" in told(replace(late, incidents=[closed]))
     assert told(replace(late, incidents=[{**unreachable, "at": ago(19)}])) == "", "behind it"
-    assert told(replace(late, incidents=[{**closed, "at": ago(300), "resolved_at": ago(200)}])) == "", "before it"
+    assert (
+        told(replace(late, incidents=[{**closed, "at": ago(300), "resolved_at": ago(200)}])) == ""
+    ), "before it"
     assert told(replace(late, incidents=[incident("control_acls")])) == ""
 
 
 def test_what_waited_in_front_of_it() -> None:
-    slow = replace(DELIVERED, record={**RECORD, "landed_at": ago(90)}, mapped={**MAPPED, "produced_at": ago(80)})
-    queued = replace(slow, at_landing={**SAMPLE, "sampled_at": ago(92), "source_end": 60, "staged_end": 12})
+    slow = replace(
+        DELIVERED,
+        record={**RECORD, "landed_at": ago(90)},
+        mapped={**MAPPED, "produced_at": ago(80)},
+    )
+    queued = replace(
+        slow, at_landing={**SAMPLE, "sampled_at": ago(92), "source_end": 60, "staged_end": 12}
+    )
     assert "30 offsets of its partition waited in front of it at the source" in told(queued)
     assert "7 staged records of its partition" in told(replace(slow, backlog=7))
     assert told(replace(slow, backlog=0)) == ""
@@ -147,17 +287,25 @@ def test_what_waited_in_front_of_it() -> None:
 
 
 def test_a_late_producer_is_told_from_a_backlog() -> None:
-    """Its timestamp is a minute old, and ten seconds before it was landed the source had not got it."""
+    """Its timestamp is a minute old, and ten seconds before it was landed the source had not got
+    it."""
     landed = {**RECORD, "landed_at": ago(40), "written_at": ago(100)}
     late = replace(
-        DELIVERED, record=landed, at_landing={**SAMPLE, "sampled_at": ago(50), "source_end": 42, "staged_end": 42}
+        DELIVERED,
+        record=landed,
+        at_landing={**SAMPLE, "sampled_at": ago(50), "source_end": 42, "staged_end": 42},
     )
-    assert "at least 50.0 s of its wait passed between its timestamp and the source's log" in told(late)
+    assert "at least 50.0 s of its wait passed between its timestamp and the source's log" in told(
+        late
+    )
 
 
 def test_a_merged_row_of_the_map_promises_nothing() -> None:
     found = tell(replace(DELIVERED, mapped={**MAPPED, "first_batch_id": 2}))
-    assert "by then" in found["stages"][-1]["said"] and "batches 2 to 9 were merged" in found["stages"][-1]["said"]
+    assert (
+        "by then" in found["stages"][-1]["said"]
+        and "batches 2 to 9 were merged" in found["stages"][-1]["said"]
+    )
 
 
 def test_who_has_read_past_it() -> None:
@@ -168,15 +316,26 @@ def test_who_has_read_past_it() -> None:
     ]
     found = tell(replace(DELIVERED, readers=readers))
     assert (
-        found["stages"][-1]["after_ms"] == 10_000 and "billing is past it at the source" in found["stages"][-1]["said"]
+        found["stages"][-1]["after_ms"] == 10_000
+        and "billing is past it at the source" in found["stages"][-1]["said"]
     )
     assert len(found["stages"]) == 4 and len(found["readers"]) == 2
 
 
 def test_durations() -> None:
-    given = {0: "0 ms", 999: "999 ms", 12_340: "12.3 s", 200_000: "3 min 20 s", 60_000: "1 min", -1_500: "-1.5 s"}
+    given = {
+        0: "0 ms",
+        999: "999 ms",
+        12_340: "12.3 s",
+        200_000: "3 min 20 s",
+        60_000: "1 min",
+        -1_500: "-1.5 s",
+    }
     assert {value: duration(value) for value in given} == given
-    assert duration(18_120_000) == "5 h 2 min" and duration(3 * 86_400_000 + 4 * 3_600_000) == "3 d 4 h"
+    assert (
+        duration(18_120_000) == "5 h 2 min"
+        and duration(3 * 86_400_000 + 4 * 3_600_000) == "3 d 4 h"
+    )
 
 
 def test_every_kind_that_holds_is_one_that_there_is() -> None:

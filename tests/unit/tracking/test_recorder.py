@@ -1,4 +1,5 @@
-"""The thread that records a run: it loses what a store does not take, tells so once, and holds up no other."""
+"""The thread that records a run: it loses what a store does not take, tells so once, and holds up
+no other."""
 
 import logging
 import threading
@@ -14,12 +15,15 @@ from mirrorlake.tracking import recorder as recorder_module
 from mirrorlake.tracking.meter import Meter
 from mirrorlake.tracking.recorder import Begin, Recorder
 
-BEGIN = Begin("run", {"mirrorlake.command": "run"}, {"cores": "2"}, {"topology.redacted.yml": "flows: {}"})
+BEGIN = Begin(
+    "run", {"mirrorlake.command": "run"}, {"cores": "2"}, {"topology.redacted.yml": "flows: {}"}
+)
 
 
 @dataclass
 class FakeStore:
-    """Keeps what it is told; `fails` raises at each call, `gate` holds every call until it is set."""
+    """Keeps what it is told; `fails` raises at each call, `gate` holds every call until it is
+    set."""
 
     fails: bool = False
     gate: threading.Event | None = None
@@ -79,10 +83,16 @@ def test_figures_are_asked_for_again_and_again() -> None:
     recorder = Recorder(lambda: store, BEGIN, "here", figures, tick_seconds=0.02)
     assert enough.wait(30)
     recorder.close("FINISHED", 10)
-    assert [call[1] for call in store.calls if call[0] == "metrics"][:3] == [{"n": 1}, {"n": 2}, {"n": 3}]
+    assert [call[1] for call in store.calls if call[0] == "metrics"][:3] == [
+        {"n": 1},
+        {"n": 2},
+        {"n": 3},
+    ]
 
 
-def test_a_store_that_fails_is_told_of_once_and_without_its_address(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_store_that_fails_is_told_of_once_and_without_its_address(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     recorder = Recorder(lambda: FakeStore(fails=True), BEGIN, "https://host")
     with caplog.at_level(logging.WARNING):
         for _ in range(50):

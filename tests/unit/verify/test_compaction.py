@@ -1,4 +1,5 @@
-"""Which records compaction has to leave: the last one of each key, as far as it was sent, and no old deletion."""
+"""Which records compaction has to leave: the last one of each key, as far as it was sent, and no
+old deletion."""
 
 from datetime import datetime, timezone
 from pathlib import Path
@@ -13,17 +14,23 @@ NOW_MS = 1_000_000
 
 
 def kept(
-    directory: Path, keys: list[str | None], below: int, deletions: dict[int, int], left_out: list[tuple[int, int]]
+    directory: Path,
+    keys: list[str | None],
+    below: int,
+    deletions: dict[int, int],
+    left_out: list[tuple[int, int]],
 ) -> list[int]:
-    """Of records with these keys (`deletions`: the ages in ms of those that are deletions) what has to stay of the
-    first six."""
+    """Of records with these keys (`deletions`: the ages in ms of those that are deletions) what has
+    to stay of the first six."""
     tables = PathTables(directory)
     for table in TABLES:
         tables.create(table)
     rows = [
         {
             **{"source_cluster": "east", "topic": "t", "partition": 0, "offset": at, "batch_id": 1},
-            "timestamp": datetime.fromtimestamp((NOW_MS - deletions.get(at, 0)) / 1000, timezone.utc),
+            "timestamp": datetime.fromtimestamp(
+                (NOW_MS - deletions.get(at, 0)) / 1000, timezone.utc
+            ),
             "key": None if key is None else key.encode(),
             "value": None if at in deletions else b"v",
             "landed_at": datetime.now(timezone.utc),
@@ -36,7 +43,10 @@ def kept(
         "left_out": Frame(_EXTENTS, [("t", 0, 0, *extent) for extent in left_out]),
     }
     args = {"source_cluster": "east", "deletions_ms": NOW_MS - 500}
-    return sorted(row["offset"] for row in DuckLake(directory).query_rows("verify_last_of_key", frames, **args))
+    return sorted(
+        row["offset"]
+        for row in DuckLake(directory).query_rows("verify_last_of_key", frames, **args)
+    )
 
 
 KEYS: list[str | None] = ["a", "b", "a", None, "c", "b", "c", "a"]

@@ -1,4 +1,5 @@
-"""The digest: one record has one, two records have two, and who reads docs/trust.md gets the same."""
+"""The digest: one record has one, two records have two, and who reads docs/trust.md gets the
+same."""
 
 import hashlib
 import struct
@@ -26,7 +27,9 @@ def batch_of(records: list[Record]) -> pa.RecordBatch:
             "timestamp": when,
             "key": key,
             "value": value,
-            "headers": None if headers is None else [{"key": name, "value": text} for name, text in headers],
+            "headers": None
+            if headers is None
+            else [{"key": name, "value": text} for name, text in headers],
         }
         for at, (when, key, value, headers) in enumerate(records)
     ]
@@ -43,7 +46,9 @@ def by_the_book(record: Record) -> bytes:
     encoded = struct.pack(">qiii", when, length(key), length(value), len(headers or ()))
     encoded += (key or b"") + (value or b"")
     for name, text in headers or ():
-        encoded += struct.pack(">ii", len(name.encode()), length(text)) + name.encode() + (text or b"")
+        encoded += (
+            struct.pack(">ii", len(name.encode()), length(text)) + name.encode() + (text or b"")
+        )
     return encoded
 
 
@@ -68,7 +73,9 @@ def test_two_records_have_two_encodings(one: Record, other: Record) -> None:
 
 
 @given(st.lists(RECORD, max_size=8), st.integers(0, 8), st.integers(0, 8))
-def test_how_it_was_cut_into_batches_does_not_matter(records: list[Record], cut: int, other: int) -> None:
+def test_how_it_was_cut_into_batches_does_not_matter(
+    records: list[Record], cut: int, other: int
+) -> None:
     whole = batch_of(records)
     first, second = sorted((min(cut, len(records)), min(other, len(records))))
     parts = [whole.slice(0, first), whole.slice(first, second - first), whole.slice(second)]
@@ -82,8 +89,14 @@ def test_the_order_matters(records: list[Record], data: Any) -> None:
     assert (one == other) == all(map(same, records, mixed))
 
 
-@given(RECORD, st.lists(st.sampled_from([b"here", b"there", b"elsewhere", None]), max_size=3), st.integers(0, 3))
-def test_headers_of_provenance_are_no_part_of_it(record: Record, hops: list[bytes | None], at: int) -> None:
+@given(
+    RECORD,
+    st.lists(st.sampled_from([b"here", b"there", b"elsewhere", None]), max_size=3),
+    st.integers(0, 3),
+)
+def test_headers_of_provenance_are_no_part_of_it(
+    record: Record, hops: list[bytes | None], at: int
+) -> None:
     headers = list(record[3] or [])
     for hop in hops:
         headers.insert(min(at, len(headers)), (HEADER, hop))
@@ -97,9 +110,15 @@ def test_headers_of_provenance_are_no_part_of_it(record: Record, hops: list[byte
 SIDE = st.lists(RECORD, max_size=6)
 
 
-@given(SIDE, SIDE | st.none(), SIDE | st.none(), st.integers(0, 6), st.sampled_from([0, 40, 1 << 20]))
+@given(
+    SIDE, SIDE | st.none(), SIDE | st.none(), st.integers(0, 6), st.sampled_from([0, 40, 1 << 20])
+)
 def test_twins_have_the_digests_that_each_would_have_alone(
-    stage: list[Record], source: list[Record] | None, target: list[Record] | None, cut: int, limit: int
+    stage: list[Record],
+    source: list[Record] | None,
+    target: list[Record] | None,
+    cut: int,
+    limit: int,
 ) -> None:
     """Whether a side is the same (None), another one, or too large to be held."""
     twins = Twins()

@@ -1,4 +1,5 @@
-"""A comparison names what is different, by kind and offset: each thing that can happen to a record, alone and mixed."""
+"""A comparison names what is different, by kind and offset: each thing that can happen to a record,
+alone and mixed."""
 
 import hashlib
 from collections.abc import Sequence
@@ -18,7 +19,8 @@ SHIFT = 1_000
 
 @dataclass
 class World:
-    """Three sides, each (offset, content) in order, and the map. The target's offsets are the source's plus SHIFT."""
+    """Three sides, each (offset, content) in order, and the map. The target's offsets are the
+    source's plus SHIFT."""
 
     source: list[tuple[int, str]] | None
     stage: list[tuple[int, str]]
@@ -30,8 +32,17 @@ class World:
 
     def verdict(self) -> Verdict:
         source = None if self.source is None else self.side(self.source)
-        sources, targets = (np.array([pair[at] for pair in sorted(self.pairs)], np.int64) for at in (0, 1))
-        return compare(source, self.side(self.stage), self.side(self.target), (sources, targets), 0, self.allowed)
+        sources, targets = (
+            np.array([pair[at] for pair in sorted(self.pairs)], np.int64) for at in (0, 1)
+        )
+        return compare(
+            source,
+            self.side(self.stage),
+            self.side(self.target),
+            (sources, targets),
+            0,
+            self.allowed,
+        )
 
     def side(self, records: Sequence[tuple[int, str]]) -> Side:
         offsets = np.array([at for at, _ in records], np.int64)
@@ -88,7 +99,9 @@ def test_two_that_are_swapped() -> None:
 
 def test_one_that_nobody_wrote_and_the_rest_moved_up() -> None:
     here = world()
-    here.target = [(SHIFT + number, f"record {at}") for number, at in enumerate([0, 1, 2, *range(4, 10)])]
+    here.target = [
+        (SHIFT + number, f"record {at}") for number, at in enumerate([0, 1, 2, *range(4, 10)])
+    ]
     assert here.found()[0] == ("missing_at_target", 3, 3)
     assert {kind for kind, *_ in here.found()} == {"missing_at_target", "not_mapped"}
 
@@ -137,7 +150,10 @@ def test_what_the_source_has_trimmed_is_no_difference() -> None:
     here = world()
     here.source = here.source and here.source[6:]
     here.allowed = Allowances(source_start=6)
-    assert here.verdict() == Verdict((), {"source_trimmed": 6}) and here.verdict().word == "source_trimmed"
+    assert (
+        here.verdict() == Verdict((), {"source_trimmed": 6})
+        and here.verdict().word == "source_trimmed"
+    )
     here.source = None
     assert here.verdict() == Verdict((), {"source_trimmed": 10})
     here.target[2] = (SHIFT + 2, "other")
@@ -148,7 +164,9 @@ def test_a_compacted_source_and_target() -> None:
     here = world()
     assert here.source is not None
     del here.source[2], here.target[7]
-    here.allowed = Allowances(source_compacts=True, target_compacts=True, last_of_key=frozenset({2, 8, 9}))
+    here.allowed = Allowances(
+        source_compacts=True, target_compacts=True, last_of_key=frozenset({2, 8, 9})
+    )
     assert here.verdict() == Verdict((), {"source_trimmed": 1, "superseded": 1})
     assert here.verdict().word == "superseded"
     here.allowed = replace(here.allowed, last_of_key=frozenset({7}))
@@ -163,7 +181,9 @@ def test_what_the_target_keeps_no_more() -> None:
     here.allowed = Allowances(target_start=SHIFT + 3, target_keeps_from=6_000)
     assert here.verdict() == Verdict((), {"target_trimmed": 3})
     here.allowed = replace(here.allowed, target_keeps_from=4_000)
-    assert here.found() == [("missing_at_target", 0, 2)], "retention does not delete what is so young"
+    assert here.found() == [("missing_at_target", 0, 2)], (
+        "retention does not delete what is so young"
+    )
 
 
 def test_what_was_given_up_and_echoes_are_not_expected() -> None:
@@ -181,7 +201,9 @@ def test_what_others_wrote() -> None:
     here.allowed = Allowances(others=((SHIFT + 10, SHIFT + 11),))
     assert here.verdict() == Verdict((), {"others": 2})
     here.allowed = Allowances(others=((SHIFT + 5, SHIFT + 11),))
-    assert here.verdict() == Verdict((), {"others": 2}), "what was being written and is mapped now is compared"
+    assert here.verdict() == Verdict((), {"others": 2}), (
+        "what was being written and is mapped now is compared"
+    )
     here.allowed, here.own = Allowances(shared=True), {at for at, _ in here.target[:-2]}
     assert here.verdict() == Verdict((), {"others": 2})
 
@@ -193,7 +215,9 @@ def test_records_that_are_all_the_same() -> None:
     assert here.found() == [("missing_at_target", 4, 4)]
     here = world(content="same")
     here.target.insert(5, (SHIFT + 100, "same"))
-    assert here.verdict().differences[0].target_offset == SHIFT + 100, "the one that the map does not know"
+    assert here.verdict().differences[0].target_offset == SHIFT + 100, (
+        "the one that the map does not know"
+    )
 
 
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=8), st.data())
@@ -205,12 +229,15 @@ def test_whatever_the_target_lacks_or_has_more_is_found(letters: list[str], data
     here.target = list(right)
     assert here.verdict().word == "proven"
     places = st.integers(SHIFT, SHIFT + 9)
-    here.target = sorted(data.draw(st.dictionaries(places, st.sampled_from("abcd"), max_size=9)).items())
+    here.target = sorted(
+        data.draw(st.dictionaries(places, st.sampled_from("abcd"), max_size=9)).items()
+    )
     assert (here.verdict().word == "proven") == (here.target == right)
 
 
 def test_what_was_forgotten_is_counted_once_whoever_still_has_it() -> None:
-    """Offset 3 is at source and target, 4 only at the source, 5 only at the target, 6 nowhere; 7 was never sent."""
+    """Offset 3 is at source and target, 4 only at the source, 5 only at the target, 6 nowhere; 7
+    was never sent."""
     here = world()
     here.allowed = Allowances(left_out={"forgotten": OffsetRanges([(3, 7)])})
     here.stage = [record for record in here.stage if not 3 <= record[0] <= 7]

@@ -26,11 +26,15 @@ def ranges(*items: tuple[int, int, int]) -> PartitionRanges:
     return found
 
 
-def known(compared: tuple[int, int], staged: PartitionRanges | None, **facts: Any) -> PartitionFacts:
+def known(
+    compared: tuple[int, int], staged: PartitionRanges | None, **facts: Any
+) -> PartitionFacts:
     left_out: Iterable[Extent] = facts.pop("left_out", ())
     landed = Place(*facts.pop("landed", (0, 0)))
     source = facts.pop("source", (0, 0))
-    return PartitionFacts(("t", 0), Place(*compared), staged, lambda _generation: left_out, landed, source, **facts)
+    return PartitionFacts(
+        ("t", 0), Place(*compared), staged, lambda _generation: left_out, landed, source, **facts
+    )
 
 
 def extents(found: list[NotCompared]) -> list[tuple[int, int, int | None]]:
@@ -47,7 +51,10 @@ def test_what_lies_behind_the_position_of_any_generation() -> None:
 
 def test_what_was_left_out_on_purpose_is_no_gap() -> None:
     staged = ranges((0, 0, 9), (0, 20, 29))
-    assert extents(not_mapped(known((0, 5), staged, left_out=[(7, 22)]))) == [(0, 5, 6), (0, 23, 29)]
+    assert extents(not_mapped(known((0, 5), staged, left_out=[(7, 22)]))) == [
+        (0, 5, 6),
+        (0, 23, 29),
+    ]
     assert extents(not_mapped(known((0, 5), staged, left_out=[(0, 40)]))) == []
 
 
@@ -63,9 +70,13 @@ def test_what_was_left_out_on_purpose_is_no_gap() -> None:
     ],
 )
 def test_what_may_not_be_staged(
-    landed: tuple[int, int], source: tuple[int, int] | None, same: bool, told: tuple[int, int, int | None] | None
+    landed: tuple[int, int],
+    source: tuple[int, int] | None,
+    same: bool,
+    told: tuple[int, int, int | None] | None,
 ) -> None:
-    """A topic that was made again is another one from its start; what no leader tells is not known."""
+    """A topic that was made again is another one from its start; what no leader tells is not
+    known."""
     found = maybe_not_staged(known((0, 0), None, landed=landed, source=source, same=same))
     assert (None if found is None else extents([found])[0]) == told
 
@@ -74,15 +85,25 @@ def test_why() -> None:
     item = NotCompared("t", 0, 0, 5, 9, "not_mapped")
 
     def row(
-        kind: str, topic: str | None = "t", partition: int | None = 0, is_open: bool = True, generation: int = 0
+        kind: str,
+        topic: str | None = "t",
+        partition: int | None = 0,
+        is_open: bool = True,
+        generation: int = 0,
     ) -> dict[str, Any]:
         where = {"topic": topic, "partition": partition, "generation": generation}
         return {"kind": kind, **where, "open": is_open}
 
     assert reason(item, [], False) is None
-    assert reason(item, [row("target_refused", partition=1), row("target_refused", "other")], False) is None
+    assert (
+        reason(item, [row("target_refused", partition=1), row("target_refused", "other")], False)
+        is None
+    )
     assert reason(item, [row("content_differs"), row("control_acls", None, None)], False) is None
-    assert reason(item, [row("target_refused")], False) == ("refused", "incident target_refused is open")
+    assert reason(item, [row("target_refused")], False) == (
+        "refused",
+        "incident target_refused is open",
+    )
     assert reason(item, [row("target_recreated", partition=None)], False) == (
         "refused",
         "incident target_recreated is open",

@@ -5,7 +5,10 @@ from hypothesis import strategies as st
 
 from mirrorlake.verify.ranges import Extent, cut, is_in, merged, sampled, without
 
-EXTENTS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)).map(lambda pair: tuple(sorted(pair))), max_size=5)
+EXTENTS = st.lists(
+    st.tuples(st.integers(0, 60), st.integers(0, 60)).map(lambda pair: tuple(sorted(pair))),
+    max_size=5,
+)
 
 
 def offsets(extents: list[Extent]) -> list[int]:
@@ -33,7 +36,11 @@ def test_ranges_are_cut_at_multiples(wanted: Extent) -> None:
 def test_a_sample_is_the_same_each_time_and_never_empty(count: int, share: float) -> None:
     ranges = cut([(0, count * 100_000 - 1)])
     found = sampled(ranges, "orders-0", share)
-    assert found and set(found) <= set(ranges) and found == sampled(reversed(ranges), "orders-0", share)
+    assert (
+        found
+        and set(found) <= set(ranges)
+        and found == sampled(reversed(ranges), "orders-0", share)
+    )
     assert len(sampled(ranges, "orders-0", 1)) == count
 
 

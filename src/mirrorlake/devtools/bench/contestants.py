@@ -1,4 +1,5 @@
-"""Who races: each contestant replicates one topic from one cluster to another, in processes of its own."""
+"""Who races: each contestant replicates one topic from one cluster to another, in processes of its
+own."""
 
 import json
 import signal
@@ -42,10 +43,11 @@ rootLogger.appenderRef.err.ref = err
 
 @dataclass(frozen=True)
 class Job:
-    """One run of one contestant: `alias` is the source's, and so the prefix of the topic at the target, or at each of
-    `targets`.
+    """One run of one contestant: `alias` is the source's, and so the prefix of the topic at the
+    target, or at each of `targets`.
 
-    `tuned` gives MirrorMaker 2 the settings for throughput; for latency its own defaults are the better ones.
+    `tuned` gives MirrorMaker 2 the settings for throughput; for latency its own defaults are the
+    better ones.
     """
 
     source: str
@@ -70,7 +72,8 @@ class Job:
 
 @dataclass
 class Running:
-    """The processes of a contestant, and where it stages: `table` is a Delta table that must hold every record too."""
+    """The processes of a contestant, and where it stages: `table` is a Delta table that must hold
+    every record too."""
 
     name: str
     log: Path
@@ -89,9 +92,11 @@ class Running:
             raise ReplicationError(f"{self.name} ended by itself: see {self.log}")
 
     def reading_since(self) -> float | None:
-        """Return when the first batch was planned (epoch seconds); None where nothing is staged, or not yet.
+        """Return when the first batch was planned (epoch seconds); None where nothing is staged, or
+        not yet.
 
-        A stage reads long before its first record reaches the target; a clock that starts there would not count it.
+        A stage reads long before its first record reaches the target; a clock that starts there
+        would not count it.
         """
         if self.checkpoints is None:
             return None
@@ -99,7 +104,8 @@ class Running:
         return min(starts, default=None)
 
     def stop(self) -> None:
-        """End all processes, by force those that do not end in time; nothing of theirs is left afterwards."""
+        """End all processes, by force those that do not end in time; nothing of theirs is left
+        afterwards."""
         tree = tree_of(self.pids)
         for process in self.processes:
             process.signal(signal.SIGTERM)
@@ -111,7 +117,8 @@ class Running:
 
 
 def start_mirrorlake(job: Job) -> Running:
-    """Start `mirrorlake run`, continuous, exactly once, with default settings except for tracking."""
+    """Start `mirrorlake run`, continuous, exactly once, with default settings except for
+    tracking."""
     topology = write_topology(job)
     log = job.directory / "mirrorlake.log"
     process = start_guarded(mirrorlake_command(job, "run"), str(topology), log)
@@ -139,12 +146,22 @@ def write_topology(job: Job) -> Path:
 
 def mirrorlake_command(job: Job, *words: str) -> list[str]:
     """The words of a `mirrorlake` command over the topology file of a job."""
-    return [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(job.directory / "mirrorlake.yml"), *words]
+    return [
+        sys.executable,
+        "-m",
+        "mirrorlake.cli.main",
+        "-c",
+        str(job.directory / "mirrorlake.yml"),
+        *words,
+    ]
 
 
 def mirror_properties(job: Job) -> str:
     """Return the mm2.properties of a job: two tasks a flow, everything emitted as by default."""
-    settings = {"clusters": ", ".join((job.alias, *job.targets)), f"{job.alias}.bootstrap.servers": job.source}
+    settings = {
+        "clusters": ", ".join((job.alias, *job.targets)),
+        f"{job.alias}.bootstrap.servers": job.source,
+    }
     for alias, servers in job.targets.items():
         flow = f"{job.alias}->{alias}"
         settings |= {
@@ -156,7 +173,10 @@ def mirror_properties(job: Job) -> str:
         }
         if job.tuned:
             settings[f"{flow}.source.consumer.max.poll.records"] = "5000"
-            settings |= {f"{alias}.producer.batch.size": str(256 << 10), f"{alias}.producer.linger.ms": "20"}
+            settings |= {
+                f"{alias}.producer.batch.size": str(256 << 10),
+                f"{alias}.producer.linger.ms": "20",
+            }
     settings |= {
         "tasks.max": "2",
         "refresh.topics.interval.seconds": "5",
@@ -165,7 +185,9 @@ def mirror_properties(job: Job) -> str:
     }
     factors = ("", "checkpoints.topic.", "heartbeats.topic.", "offset-syncs.topic.")
     settings |= {f"{name}replication.factor": "1" for name in factors}
-    settings |= {f"{name}.storage.replication.factor": "1" for name in ("config", "offset", "status")}
+    settings |= {
+        f"{name}.storage.replication.factor": "1" for name in ("config", "offset", "status")
+    }
     return "".join(f"{name}={value}\n" for name, value in settings.items())
 
 
@@ -176,8 +198,14 @@ def start_mirrormaker(job: Job) -> Running:
     logging.write_text(_MIRROR_LOG4J, encoding="utf-8")
     log = job.directory / "mm2.log"
     command = [str(find_java()), *_MIRROR_FLAGS, f"-Dlog4j2.configurationFile={logging.as_uri()}"]
-    command += ["-cp", str(mirror_jars()[0].parent / "*"), "org.apache.kafka.connect.mirror.MirrorMaker"]
-    return Running("MirrorMaker 2", log, [start_guarded([*command, str(properties)], str(properties), log)])
+    command += [
+        "-cp",
+        str(mirror_jars()[0].parent / "*"),
+        "org.apache.kafka.connect.mirror.MirrorMaker",
+    ]
+    return Running(
+        "MirrorMaker 2", log, [start_guarded([*command, str(properties)], str(properties), log)]
+    )
 
 
 def start_mirrormaker_and_landing(job: Job) -> Running:
@@ -205,7 +233,9 @@ def start_naive_pipeline(job: Job) -> Running:
     """Start the two idiomatic streaming queries. Their target topic has to be there."""
     arguments = [job.source, job.topic, job.target, job.target_topic, str(job.directory)]
     process = _start_module("naive_pipeline", arguments, job.directory)
-    return Running("naive two-query pipeline", job.directory, [process], job.directory / "checkpoints")
+    return Running(
+        "naive two-query pipeline", job.directory, [process], job.directory / "checkpoints"
+    )
 
 
 def _start_module(module: str, arguments: Sequence[str], directory: Path) -> JvmProcess:

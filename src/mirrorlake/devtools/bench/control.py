@@ -1,4 +1,5 @@
-"""How long control takes for many topics when nothing changed: what it costs every refresh interval, for ever."""
+"""How long control takes for many topics when nothing changed: what it costs every refresh
+interval, for ever."""
 
 import statistics
 import time
@@ -23,8 +24,8 @@ PREFIX = "bench-control-"
 
 @dataclass(frozen=True)
 class ControlTimes:
-    """Seconds to make all mirrors with their configs, and the median ones of a refresh of topics and of configs when
-    nothing changed."""
+    """Seconds to make all mirrors with their configs, and the median ones of a refresh of topics
+    and of configs when nothing changed."""
 
     topics: int
     partitions: int
@@ -34,7 +35,8 @@ class ControlTimes:
 
 
 def measure_control(east: str, west: str) -> ControlTimes:
-    """Make 300 topics with 1,000 partitions on `east` and their mirrors on `west`, and time what control does then."""
+    """Make 300 topics with 1,000 partitions on `east` and their mirrors on `west`, and time what
+    control does then."""
     topology = _topology(east, west)
     (flow,) = topology.active_flows()
     connections = Connections(topology)
@@ -45,10 +47,15 @@ def measure_control(east: str, west: str) -> ControlTimes:
 
     def create() -> None:
         plans = observe_topics(flow, connections, None)
-        made_names.update(plan.target_topic for plan in plans)  # heartbeats are mirrored too, where there are some
+        made_names.update(
+            plan.target_topic for plan in plans
+        )  # heartbeats are mirrored too, where there are some
         given = configs.creation({plan.topic: plan.factor for plan in plans})
         target.create_topics(
-            [TopicInfo(plan.target_topic, plan.partitions, plan.factor, given[plan.topic]) for plan in plans]
+            [
+                TopicInfo(plan.target_topic, plan.partitions, plan.factor, given[plan.topic])
+                for plan in plans
+            ]
         )
 
     made = seconds_of(create)
@@ -57,7 +64,9 @@ def measure_control(east: str, west: str) -> ControlTimes:
         len(names),
         PARTITIONS,
         made,
-        statistics.median(seconds_of(lambda: _nothing_to_do(flow, connections)) for _ in range(ROUNDS)),
+        statistics.median(
+            seconds_of(lambda: _nothing_to_do(flow, connections)) for _ in range(ROUNDS)
+        ),
         statistics.median(seconds_of(configs.plan) for _ in range(ROUNDS)),
     )
 
@@ -66,13 +75,19 @@ def many_topics(prefix: str = PREFIX) -> list[TopicInfo]:
     """The topics: as even as 1,000 partitions go into 300 topics, each with a config of its own."""
     few, more = divmod(PARTITIONS, TOPICS)
     return [
-        TopicInfo(f"{prefix}{number:03}", few + (number < more), 1, {"retention.bytes": str(10**9 + number)})
+        TopicInfo(
+            f"{prefix}{number:03}",
+            few + (number < more),
+            1,
+            {"retention.bytes": str(10**9 + number)},
+        )
         for number in range(TOPICS)
     ]
 
 
 def create_many(admin: ClusterAdmin, prefix: str = PREFIX) -> list[TopicInfo]:
-    """Make the topics and wait until the brokers list them all: the controller acknowledges them before that.
+    """Make the topics and wait until the brokers list them all: the controller acknowledges them
+    before that.
 
     Returns them.
     """
@@ -94,7 +109,9 @@ def wait_until_listed(admin: ClusterAdmin, names: Collection[str]) -> None:
 def _topology(east: str, west: str) -> Topology:
     clusters = {"east": {"bootstrap_servers": east}, "west": {"bootstrap_servers": west}}
     flows = {"east->west": {"topics": [f"{PREFIX}.*"]}}
-    return Topology.model_validate({"clusters": clusters, "lake": {"path": "./lake"}, "flows": flows})
+    return Topology.model_validate(
+        {"clusters": clusters, "lake": {"path": "./lake"}, "flows": flows}
+    )
 
 
 def _nothing_to_do(flow: ResolvedFlow, connections: Connections) -> None:

@@ -1,4 +1,5 @@
-"""What a person waits for, and what an idle flow costs: cold commands, starts, and the CPU of a quiet flow."""
+"""What a person waits for, and what an idle flow costs: cold commands, starts, and the CPU of a
+quiet flow."""
 
 import subprocess
 import sys
@@ -45,8 +46,9 @@ class Commands:
 
 @dataclass(frozen=True)
 class Feel:
-    """Seconds from the start of a process to the first records at the target, on nothing and where it ran before, and
-    the cores that an idle flow takes, heartbeats included. The rest is mirrorlake's alone."""
+    """Seconds from the start of a process to the first records at the target, on nothing and where
+    it ran before, and the cores that an idle flow takes, heartbeats included. The rest is
+    mirrorlake's alone."""
 
     start_new_seconds: float
     start_again_seconds: float
@@ -57,7 +59,9 @@ class Feel:
     spark_count_seconds: float | None = None
 
 
-def measure_feel(job: Job, target: ClusterAdmin, start: Callable[[Job], Running], commands: bool) -> Feel:
+def measure_feel(
+    job: Job, target: ClusterAdmin, start: Callable[[Job], Running], commands: bool
+) -> Feel:
     """Start a contestant on a topic with records, let it be idle, stop it, start it again.
 
     Args:
@@ -67,7 +71,9 @@ def measure_feel(job: Job, target: ClusterAdmin, start: Callable[[Job], Running]
         commands: whether mirrorlake's commands are to be timed, beside the idle flow and after it.
     """
     _send(job, 100)
-    new, (idle, running) = _first_out(job, target, start, lambda running: _idle(running, job, commands))
+    new, (idle, running) = _first_out(
+        job, target, start, lambda running: _idle(running, job, commands)
+    )
     stopped = _commands(job) if commands else None
     feel = Feel(new, 0.0, idle, running, stopped)
     if commands:
@@ -110,7 +116,11 @@ def _first_out(
 
 def _written(target: ClusterAdmin, job: Job) -> int:
     info = target.topics().get(job.target_topic)
-    return ends_of(target, job.target_topic)[1] if info is not None and info.partitions >= PARTITIONS else 0
+    return (
+        ends_of(target, job.target_topic)[1]
+        if info is not None and info.partitions >= PARTITIONS
+        else 0
+    )
 
 
 def _idle(running: Running, job: Job, commands: bool) -> tuple[float, Commands | None]:
@@ -139,9 +149,13 @@ def _command(job: Job, *words: str) -> float:
     """Seconds of one command in a process of its own."""
 
     def run() -> None:
-        done = subprocess.run(mirrorlake_command(job, *words), capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            mirrorlake_command(job, *words), capture_output=True, text=True, check=False
+        )
         if done.returncode != 0:
-            raise ReplicationError(f"`mirrorlake {' '.join(words)}` ended with {done.returncode}: {done.stderr[-500:]}")
+            raise ReplicationError(
+                f"`mirrorlake {' '.join(words)}` ended with {done.returncode}: {done.stderr[-500:]}"
+            )
 
     return round(seconds_of(run), 2)
 

@@ -1,4 +1,5 @@
-"""How long a turn of checkpoints takes for many consumer groups: what it costs every ten seconds, for ever."""
+"""How long a turn of checkpoints takes for many consumer groups: what it costs every ten seconds,
+for ever."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -37,8 +38,8 @@ _MAP = pa.schema(
 
 @dataclass(frozen=True)
 class GroupTimes:
-    """Seconds of the first turn of a process, and of later ones in which all groups have moved, every tenth, and none;
-    `positions` are committed ones, all of them different."""
+    """Seconds of the first turn of a process, and of later ones in which all groups have moved,
+    every tenth, and none; `positions` are committed ones, all of them different."""
 
     groups: int
     topics: int
@@ -50,7 +51,8 @@ class GroupTimes:
 
 
 def measure_groups(east: str, west: str, directory: Path) -> GroupTimes:
-    """Make 500 groups over 200 topics on `east`, a map of them in a new lake, and time turns of checkpoints."""
+    """Make 500 groups over 200 topics on `east`, a map of them in a new lake, and time turns of
+    checkpoints."""
     clusters = {"east": {"bootstrap_servers": east}, "west": {"bootstrap_servers": west}}
     flows = {FLOW: {"topics": [f"{PREFIX}.*"], "groups": [f"{PREFIX}.*"]}}
     document = {"clusters": clusters, "lake": {"path": "./lake"}, "flows": flows}
@@ -70,13 +72,16 @@ def measure_groups(east: str, west: str, directory: Path) -> GroupTimes:
 
 
 def time_turns(lake: Lake, connections: Connections, topology: Topology) -> GroupTimes:
-    """Commit positions and time the turns, which write `checkpoints` and MirrorMaker 2's topic too."""
+    """Commit positions and time the turns, which write `checkpoints` and MirrorMaker 2's topic
+    too."""
     flow, log = topology.flow(FLOW), MemoryLog()
     groups = connections.groups("east")
     positions = committed()
     groups.move(positions)
     running = _Mapped(flow.selection.selects)
-    checkpoints = Checkpoints(flow, lake, connections, running, CheckpointTopic(flow, connections, log), log)
+    checkpoints = Checkpoints(
+        flow, lake, connections, running, CheckpointTopic(flow, connections, log), log
+    )
     first = seconds_of(checkpoints.checkpoint)
     groups.move(_moved(positions, 1, 1))
     everyone = seconds_of(checkpoints.checkpoint)
@@ -103,22 +108,43 @@ def committed() -> dict[str, dict[TopicAndPartition, Committed]]:
     positions: dict[str, dict[TopicAndPartition, Committed]] = {}
     for number in range(GROUPS):
         topics = [(number * 3 + step) % TOPICS for step in range(TOPICS_OF_A_GROUP)]
-        keys = [(f"{PREFIX}{topic:03}", partition) for topic in topics for partition in range(PARTITIONS)]
-        offsets = [(number * 397 + index * 4_001) % (RUNS * RUN_RECORDS) for index in range(len(keys))]
-        positions[f"{PREFIX}{number:03}"] = {key: Committed(offset) for key, offset in zip(keys, offsets, strict=True)}
+        keys = [
+            (f"{PREFIX}{topic:03}", partition)
+            for topic in topics
+            for partition in range(PARTITIONS)
+        ]
+        offsets = [
+            (number * 397 + index * 4_001) % (RUNS * RUN_RECORDS) for index in range(len(keys))
+        ]
+        positions[f"{PREFIX}{number:03}"] = {
+            key: Committed(offset) for key, offset in zip(keys, offsets, strict=True)
+        }
     return positions
 
 
 def fill_map(lake: Lake) -> None:
     """A map as batches leave it: each has a run of every partition."""
-    targets = [(f"{PREFIX}{topic:03}", partition) for topic in range(TOPICS) for partition in range(PARTITIONS)]
+    targets = [
+        (f"{PREFIX}{topic:03}", partition)
+        for topic in range(TOPICS)
+        for partition in range(PARTITIONS)
+    ]
     for number in range(RUNS):
         first, there = number * RUN_RECORDS, number * (RUN_RECORDS + 1)
         ends = (first, first + RUN_RECORDS - 1, there, there + RUN_RECORDS - 1, RUN_RECORDS, number)
-        segment = {"source_first": first, "stride": 1, "target_first": there, "record_count": RUN_RECORDS}
+        segment = {
+            "source_first": first,
+            "stride": 1,
+            "target_first": there,
+            "record_count": RUN_RECORDS,
+        }
         rows = [
             {"flow": FLOW, "topic": topic, "partition": partition, "target_topic": f"east.{topic}"}
-            | {"target_partition": partition, **dict(zip(_LONGS, ends, strict=True)), "segments": [segment]}
+            | {
+                "target_partition": partition,
+                **dict(zip(_LONGS, ends, strict=True)),
+                "segments": [segment],
+            }
             for topic, partition in targets
         ]
         lake.append("offset_map", pa.Table.from_pylist(rows, _MAP))
@@ -126,7 +152,8 @@ def fill_map(lake: Lake) -> None:
 
 @dataclass(frozen=True)
 class _Mapped:
-    """A flow that has brought over all that the map holds; `groups.running_flow.RunningFlow` to the groups."""
+    """A flow that has brought over all that the map holds; `groups.running_flow.RunningFlow` to the
+    groups."""
 
     mirrors: Callable[[str], bool]
 

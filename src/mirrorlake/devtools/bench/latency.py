@@ -23,7 +23,8 @@ _STAMP = 20
 
 @dataclass(frozen=True)
 class Pace:
-    """Load of a latency run: records a second, bytes a record, and seconds before and while it is measured."""
+    """Load of a latency run: records a second, bytes a record, and seconds before and while it is
+    measured."""
 
     records_per_second: int = 1000
     record_bytes: int = 200
@@ -33,8 +34,8 @@ class Pace:
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Latencies in ms of the records sent in the measured time, of which `sent` were sent, and the cores that the
-    contestant took meanwhile."""
+    """Latencies in ms of the records sent in the measured time, of which `sent` were sent, and the
+    cores that the contestant took meanwhile."""
 
     contestant: str
     sent: int
@@ -43,21 +44,29 @@ class Arrivals:
 
 
 class PacedProducer(threading.Thread):
-    """Sends a trickle, then a steady pace until it is stopped; each value starts with its time of sending, epoch ns."""
+    """Sends a trickle, then a steady pace until it is stopped; each value starts with its time of
+    sending, epoch ns."""
 
     def __init__(self, bootstrap_servers: str, topic: str, pace: Pace) -> None:
         super().__init__(name="paced producer", daemon=True)
-        settings = {"bootstrap.servers": bootstrap_servers, "compression.type": "lz4", "linger.ms": 1}
+        settings = {
+            "bootstrap.servers": bootstrap_servers,
+            "compression.type": "lz4",
+            "linger.ms": 1,
+        }
         self._producer = Producer(settings)
         self._topic = topic
         self._pace = pace
-        self._filler = b'{"status":"shipped","note":"' + b"standard parcel " * (pace.record_bytes // 16)
+        self._filler = b'{"status":"shipped","note":"' + b"standard parcel " * (
+            pace.record_bytes // 16
+        )
         self._stop_asked = threading.Event()
         self._full_pace = threading.Event()
         self.sent_at_ns: list[int] = []
 
     def run(self) -> None:
-        """Send; after a stall of this machine the records that are late are sent at once, with their real times."""
+        """Send; after a stall of this machine the records that are late are sent at once, with
+        their real times."""
         while not self._full_pace.is_set() and not self._stop_asked.wait(1 / _TRICKLE):
             self._send(0)
         start = time.monotonic()
@@ -76,7 +85,8 @@ class PacedProducer(threading.Thread):
         self.sent_at_ns.append(now)
 
     def full_pace(self) -> None:
-        """Go from a trickle to the full pace: a contestant that starts slowly has no backlog to work off."""
+        """Go from a trickle to the full pace: a contestant that starts slowly has no backlog to
+        work off."""
         self._full_pace.set()
 
     def stop(self) -> None:
@@ -86,7 +96,8 @@ class PacedProducer(threading.Thread):
 
 
 def measure_latency(running: Running, job: Job, target: ClusterAdmin, pace: Pace) -> Arrivals:
-    """Send a trickle until a record arrives, warm up at the full pace, then measure. Raises ReplicationError."""
+    """Send a trickle until a record arrives, warm up at the full pace, then measure. Raises
+    ReplicationError."""
     producer = PacedProducer(job.source, job.topic, pace)
     producer.start()
     try:
@@ -102,12 +113,15 @@ def _wait_for_topic(running: Running, job: Job, target: ClusterAdmin) -> None:
     while job.target_topic not in target.topics():
         running.check()
         if time.monotonic() > deadline:
-            raise ReplicationError(f"{running.name} made no topic {job.target_topic}: see {running.log}")
+            raise ReplicationError(
+                f"{running.name} made no topic {job.target_topic}: see {running.log}"
+            )
         pause.wait(0.1)
 
 
 def _consume(running: Running, job: Job, producer: PacedProducer, pace: Pace) -> Arrivals:
-    """Read until every record that was sent in the measured time is there; at least once may bring some twice."""
+    """Read until every record that was sent in the measured time is there; at least once may bring
+    some twice."""
     consumer = _consumer(job)
     try:
         first = _poll_until_first(running, consumer)
@@ -127,7 +141,9 @@ def _consume(running: Running, job: Job, producer: PacedProducer, pace: Pace) ->
             if arrival is None:
                 running.check()
         cores = (cpu[1] - cpu[0]) / pace.seconds if len(cpu) == 2 else 0.0
-        return Arrivals(running.name, _sent(producer, begin, end), tuple(latencies.values()), round(cores, 2))
+        return Arrivals(
+            running.name, _sent(producer, begin, end), tuple(latencies.values()), round(cores, 2)
+        )
     finally:
         consumer.close()
 
@@ -143,7 +159,9 @@ def _poll_until_first(running: Running, consumer: Consumer) -> int:
         if arrival is not None:
             return arrival[0]
         running.check()
-    raise ReplicationError(f"no record came through {running.name} in {_START_SECONDS:.0f} s: see {running.log}")
+    raise ReplicationError(
+        f"no record came through {running.name} in {_START_SECONDS:.0f} s: see {running.log}"
+    )
 
 
 def _poll(consumer: Consumer) -> tuple[int, int, int] | None:
@@ -155,7 +173,8 @@ def _poll(consumer: Consumer) -> tuple[int, int, int] | None:
     if message.error() is not None:
         if message.error().fatal():
             raise KafkaException(message.error())
-        return None  # a topic so new that its partitions have no leader yet, or a reconnect: librdkafka goes on
+        # a topic so new that its partitions have no leader yet, or a reconnect: librdkafka goes on
+        return None
     return now, message.partition(), int(message.value()[:_STAMP])
 
 
@@ -168,5 +187,7 @@ def _consumer(job: Job) -> Consumer:
         "auto.offset.reset": "earliest",
     }
     consumer = Consumer(settings)
-    consumer.assign([TopicPartition(job.target_topic, partition, 0) for partition in range(PARTITIONS)])
+    consumer.assign(
+        [TopicPartition(job.target_topic, partition, 0) for partition in range(PARTITIONS)]
+    )
     return consumer

@@ -1,6 +1,8 @@
-"""Tables of a lake as months of running leave them, made by writing Parquet and Delta's log directly: a minute's work.
+"""Tables of a lake as months of running leave them, made by writing Parquet and Delta's log
+directly: a minute's work.
 
-The files are what Spark would have written, except for their number: `maintain` compacts each table once a day.
+The files are what Spark would have written, except for their number: `maintain` compacts each table
+once a day.
 """
 
 import json
@@ -32,9 +34,10 @@ _FILES = 8
 
 @dataclass(frozen=True)
 class History:
-    """How much has happened: batches left `runs` rows of the map in `days`; tables got `commits` commits. `positions`
-    are sampled every minute and, as `maintain` does it, kept for 90 days. `merged`: whether it has merged the runs of
-    each day too, except the last one (sql/queries/merge_map.sql)."""
+    """How much has happened: batches left `runs` rows of the map in `days`; tables got `commits`
+    commits. `positions` are sampled every minute and, as `maintain` does it, kept for 90 days.
+    `merged`: whether it has merged the runs of each day too, except the last one
+    (sql/queries/merge_map.sql)."""
 
     runs: int
     commits: int
@@ -49,7 +52,8 @@ MAINTAINED = replace(YEAR, merged=True)
 
 
 def make_history(lake: Lake, history: History) -> None:
-    """Fill the tables of a new lake in a directory. Nothing of it may have been read by this process before."""
+    """Fill the tables of a new lake in a directory. Nothing of it may have been read by this
+    process before."""
     assert isinstance(lake, PathLake)
     parts = {
         "offset_map": _map_rows(history),
@@ -85,15 +89,20 @@ def _fill(folder: Path, tables: Iterable[pa.Table], history: History) -> None:
 
 
 def _move_log(log: Path, version: int, history: History) -> None:
-    """Let the log be as long as so many commits make it: with one checkpoint near its end, and without what is old."""
+    """Let the log be as long as so many commits make it: with one checkpoint near its end, and
+    without what is old."""
     checkpoint = history.commits - history.commits % 100
     for path in log.glob("*.json"):
         path.unlink()
     for path in log.glob("*.crc"):
         path.unlink()
-    shutil.move(log / f"{version:020}.checkpoint.parquet", log / f"{checkpoint:020}.checkpoint.parquet")
+    shutil.move(
+        log / f"{version:020}.checkpoint.parquet", log / f"{checkpoint:020}.checkpoint.parquet"
+    )
     size = pq.read_metadata(log / f"{checkpoint:020}.checkpoint.parquet").num_rows
-    (log / "_last_checkpoint").write_text(json.dumps({"version": checkpoint, "size": size}), encoding="utf-8")
+    (log / "_last_checkpoint").write_text(
+        json.dumps({"version": checkpoint, "size": size}), encoding="utf-8"
+    )
     kept = history.commits * min(_LOG_DAYS, history.days) // history.days
     for number in range(max(0, history.commits - kept), history.commits + 1):
         _commit(log, number, [])
@@ -141,12 +150,14 @@ def _map_rows(history: History) -> Iterator[pa.Table]:
     dice = np.random.default_rng(0)
     for numbers in np.array_split(np.arange(history.partitions), min(_FILES, history.partitions)):
         yield pa.concat_tables(
-            _map_of(number, dice.integers(1, _RUN_RECORDS, each), bounds, history.days) for number in numbers.tolist()
+            _map_of(number, dice.integers(1, _RUN_RECORDS, each), bounds, history.days)
+            for number in numbers.tolist()
         )
 
 
 def _map_of(number: int, counts: np.ndarray, bounds: np.ndarray, days: int) -> pa.Table:
-    """The map of one partition, of runs of so many records; row i has those from bounds[i] to bounds[i + 1]."""
+    """The map of one partition, of runs of so many records; row i has those from bounds[i] to
+    bounds[i + 1]."""
     first = np.cumsum(counts) - counts
     there = first + np.arange(len(counts))
     segment = [_longs(first), _longs(np.ones(len(counts))), _longs(there), _longs(counts)]
@@ -167,7 +178,8 @@ def _map_of(number: int, counts: np.ndarray, bounds: np.ndarray, days: int) -> p
             "first_batch_id": _longs(begin),
             "generation": pa.array(np.zeros(rows), pa.int32()),
             "segments": pa.ListArray.from_arrays(
-                pa.array(bounds, pa.int32()), pa.StructArray.from_arrays(segment, fields=list(SEGMENT))
+                pa.array(bounds, pa.int32()),
+                pa.StructArray.from_arrays(segment, fields=list(SEGMENT)),
             ),
         }
     )
@@ -182,14 +194,19 @@ def _position_rows(history: History, days: int) -> Iterator[pa.Table]:
         rows = len(minutes)
         at = _now() - (days - day) * _DAY_US + minutes * 60_000_000
         names = [topic_partition(number) for number in range(history.partitions)]
-        topics = pa.DictionaryArray.from_arrays(pa.array(numbers, pa.int32()), pa.array([name for name, _ in names]))
+        topics = pa.DictionaryArray.from_arrays(
+            pa.array(numbers, pa.int32()), pa.array([name for name, _ in names])
+        )
         yield pa.table(
             {
                 "flow": pa.repeat(FLOW, rows),
                 "topic": topics.cast(pa.string()),
                 "partition": pa.array(numbers % 10, pa.int32()),
                 "sampled_at": pa.array(at, _TIME),
-                **{name: _longs(ends) for name in ("source_end", "staged_end", "produced_end", "target_end")},
+                **{
+                    name: _longs(ends)
+                    for name in ("source_end", "staged_end", "produced_end", "target_end")
+                },
                 "source_start": _longs(np.zeros(rows)),
                 "lag_records": _longs(np.zeros(rows)),
                 "lag_seconds": pa.array(np.zeros(rows), pa.float64()),
@@ -198,12 +215,18 @@ def _position_rows(history: History, days: int) -> Iterator[pa.Table]:
 
 
 def _change_rows(history: History) -> Iterator[pa.Table]:
-    """A group whose position is set every five minutes, and an ACL and a config made and taken away each day."""
+    """A group whose position is set every five minutes, and an ACL and a config made and taken away
+    each day."""
     moves = history.days * 288
     kinds = ["group"] * 286 + ["acl", "config"]
     pattern = pa.array(kinds * history.days)
     text = pa.array(
-        ["1" if kind != "acl" else '["LITERAL", "east.topic-000", "User:u", "*", "READ", "ALLOW"]' for kind in kinds]
+        [
+            "1"
+            if kind != "acl"
+            else '["LITERAL", "east.topic-000", "User:u", "*", "READ", "ALLOW"]'
+            for kind in kinds
+        ]
     )
     texts = pa.concat_arrays([text] * history.days)
     yield pa.table(
@@ -230,7 +253,10 @@ def _named(number: int, rows: int) -> dict[str, pa.Array]:
 def _times(days: int, count: int) -> pa.Array:
     """So many moments, equally far apart, the last one now."""
     return pa.array(
-        (_now() - days * _DAY_US + np.arange(1, count + 1) * (days * _DAY_US / count)).astype(np.int64), _TIME
+        (_now() - days * _DAY_US + np.arange(1, count + 1) * (days * _DAY_US / count)).astype(
+            np.int64
+        ),
+        _TIME,
     )
 
 

@@ -1,4 +1,5 @@
-"""Measures a run: watches the target's end offsets and the CPU time of process trees until every record is there."""
+"""Measures a run: watches the target's end offsets and the CPU time of process trees until every
+record is there."""
 
 import threading
 import time
@@ -28,8 +29,9 @@ _NEW_TOPIC = frozenset(
 
 @dataclass(frozen=True)
 class Sample:
-    """What was seen at one time: offsets at the targets, rows in the stage to wait for, CPU seconds so far, and the
-    resident memory of mirrorlake's Python driver, and of the workers of those that run Spark (0 for the others)."""
+    """What was seen at one time: offsets at the targets, rows in the stage to wait for, CPU seconds
+    so far, and the resident memory of mirrorlake's Python driver, and of the workers of those that
+    run Spark (0 for the others)."""
 
     at: float
     written: int
@@ -43,7 +45,8 @@ class Sample:
 
 @dataclass(frozen=True)
 class Race:
-    """One measured run. `first_read` is when the contestant planned its first batch, None where it stages nothing."""
+    """One measured run. `first_read` is when the contestant planned its first batch, None where it
+    stages nothing."""
 
     contestant: str
     records: int
@@ -52,12 +55,18 @@ class Race:
 
 
 def watch(
-    running: Running, job: Job, targets: Sequence[ClusterAdmin], brokers: list[int], records: int, timeout: float
+    running: Running,
+    job: Job,
+    targets: Sequence[ClusterAdmin],
+    brokers: list[int],
+    records: int,
+    timeout: float,
 ) -> Race:
-    """Sample until all records are committed at each target, and in the stage where there is one to wait for.
+    """Sample until all records are committed at each target, and in the stage where there is one to
+    wait for.
 
-    Transactions add markers that count as offsets, so targets are done when they hold as many offsets as records
-    and none is open. Raises ReplicationError when a process ends or time is up.
+    Transactions add markers that count as offsets, so targets are done when they hold as many
+    offsets as records and none is open. Raises ReplicationError when a process ends or time is up.
     """
     rows = TableRows(running.table) if running.table is not None else None
     samples: list[Sample] = []
@@ -68,17 +77,27 @@ def watch(
     while not samples or not finished(samples[-1], records, len(targets), rows is not None):
         running.check()
         if time.monotonic() > deadline:
-            raise ReplicationError(f"{running.name} was not done after {timeout:.0f} s: see {running.log}")
+            raise ReplicationError(
+                f"{running.name} was not done after {timeout:.0f} s: see {running.log}"
+            )
         first_read = first_read or running.reading_since()
         landed = rows.refresh() if rows is not None else 0
-        there += [target for target in targets if target not in there and is_there(target, job.target_topic)]
+        there += [
+            target
+            for target in targets
+            if target not in there and is_there(target, job.target_topic)
+        ]
         written, committed = map(
             sum, zip((0, 0), *(ends_of(target, job.target_topic) for target in there), strict=True)
         )
         cpu, brokers_cpu = cpu_seconds(running.pids), cpu_seconds(brokers)
         driver_mib = memory_mib(running.pids, DRIVER)
         workers_mib = memory_mib(running.pids, WORKERS)
-        samples.append(Sample(time.time(), written, committed, landed, cpu, brokers_cpu, driver_mib, workers_mib))
+        samples.append(
+            Sample(
+                time.time(), written, committed, landed, cpu, brokers_cpu, driver_mib, workers_mib
+            )
+        )
         pause.wait(POLL_SECONDS)
     return Race(running.name, records, tuple(samples), first_read)
 
@@ -96,7 +115,8 @@ def is_there(target: ClusterAdmin, topic: str) -> bool:
 
 
 def ends_of(target: ClusterAdmin, topic: str) -> tuple[int, int]:
-    """Give the offsets written and committed; none for a topic so new that its partitions have no leader yet."""
+    """Give the offsets written and committed; none for a topic so new that its partitions have no
+    leader yet."""
     keys = [(topic, partition) for partition in range(PARTITIONS)]
     try:
         committed = sum(target.end_offsets(keys).values())

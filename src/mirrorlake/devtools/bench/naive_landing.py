@@ -1,8 +1,10 @@
 """A plain Spark job that lands one topic in Delta, as many teams run one beside MirrorMaker 2.
 
-    python -m mirrorlake.devtools.bench.naive_landing BOOTSTRAP_SERVERS TOPIC TABLE_PATH CHECKPOINT_PATH
+    python -m mirrorlake.devtools.bench.naive_landing \
+        BOOTSTRAP_SERVERS TOPIC TABLE_PATH CHECKPOINT_PATH
 
-It has mirrorlake's tuned local session, so that what it costs is the landing and not a stock setting.
+It has mirrorlake's tuned local session, so that what it costs is the landing and not a stock
+setting.
 """
 
 import sys

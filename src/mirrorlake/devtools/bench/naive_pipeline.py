@@ -1,9 +1,11 @@
-"""Kafka to Delta to Kafka with Spark's own sinks: two streaming queries in default settings, as people write them.
+"""Kafka to Delta to Kafka with Spark's own sinks: two streaming queries in default settings, as
+people write them.
 
-    python -m mirrorlake.devtools.bench.naive_pipeline SOURCE_SERVERS TOPIC TARGET_SERVERS TARGET_TOPIC DIRECTORY
+    python -m mirrorlake.devtools.bench.naive_pipeline \
+        SOURCE_SERVERS TOPIC TARGET_SERVERS TARGET_TOPIC DIRECTORY
 
-The session is a stock Delta session: the extension and the catalog, nothing of mirrorlake's tuning. What is written is
-at least once, without the source's timestamps, and without a map of offsets.
+The session is a stock Delta session: the extension and the catalog, nothing of mirrorlake's tuning.
+What is written is at least once, without the source's timestamps, and without a map of offsets.
 """
 
 import os
@@ -23,7 +25,9 @@ def stock_session() -> SparkSession:
         SparkSession.builder.master("local[*]")
         .appName("naive pipeline")
         .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
-        .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+        .config(
+            "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+        )
         .config("spark.jars", ",".join(str(jar) for jar in spark_jars()))
         # About this machine and not about speed: no port of the web page, no name lookup.
         .config("spark.ui.enabled", "false")
@@ -46,7 +50,9 @@ def main(source: str, topic: str, target: str, target_topic: str, directory: str
     )
     table = f"{directory}/table"
     spark.createDataFrame([], records.schema).write.format("delta").mode("ignore").save(table)
-    records.writeStream.format("delta").option("checkpointLocation", f"{directory}/checkpoints/land").start(table)
+    records.writeStream.format("delta").option(
+        "checkpointLocation", f"{directory}/checkpoints/land"
+    ).start(table)
     (
         spark.readStream.format("delta")
         .load(table)

@@ -1,4 +1,5 @@
-"""A plain Spark job that reads what `verify` compares, a topic of two clusters and a Delta table, and throws it away.
+"""A plain Spark job that reads what `verify` compares, a topic of two clusters and a Delta table,
+and throws it away.
 
     python -m mirrorlake.devtools.bench.naive_reader SOURCE TOPIC TARGET TARGET_TOPIC TABLE_PATH
 
@@ -17,7 +18,9 @@ def main(source: str, topic: str, target: str, target_topic: str, table: str) ->
     spark = local_session()
     stage = spark.read.format("delta").load(table)
     for frame in (_topic(spark, source, topic), stage, _topic(spark, target, target_topic)):
-        frame.write.format("noop").mode("overwrite").save()  # every column is read, and none is kept
+        frame.write.format("noop").mode(
+            "overwrite"
+        ).save()  # every column is read, and none is kept
 
 
 def _topic(spark: SparkSession, servers: str, topic: str) -> DataFrame:

@@ -1,4 +1,5 @@
-"""What the benchmark replicates: JSON records of a given size that compress as real ones do, loaded with lz4."""
+"""What the benchmark replicates: JSON records of a given size that compress as real ones do, loaded
+with lz4."""
 
 import json
 import random
@@ -16,17 +17,46 @@ PARTITIONS = 6
 LINES = 20_000
 _LOAD_SECONDS = 900
 _WORDS = (
-    *("order", "customer", "shipped", "pending", "invoice", "street", "market", "online", "parcel", "refund", "gift"),
-    *("coupon", "basket", "store", "season", "blue", "green", "large", "small", "cotton", "leather", "wool", "express"),
+    *(
+        "order",
+        "customer",
+        "shipped",
+        "pending",
+        "invoice",
+        "street",
+        "market",
+        "online",
+        "parcel",
+        "refund",
+        "gift",
+    ),
+    *(
+        "coupon",
+        "basket",
+        "store",
+        "season",
+        "blue",
+        "green",
+        "large",
+        "small",
+        "cotton",
+        "leather",
+        "wool",
+        "express",
+    ),
     *("standard", "return", "exchange", "address", "payment", "card", "account", "total"),
 )
 _STATUS = ("created", "paid", "packed", "shipped", "delivered", "returned")
 
 
 def payload_lines(size: int, count: int, seed: int = 7) -> list[str]:
-    """Return `count` JSON records of exactly `size` bytes, the same for the same seed. Raises InputError below 80."""
+    """Return `count` JSON records of exactly `size` bytes, the same for the same seed. Raises
+    InputError below 80."""
     if size < 80:
-        raise InputError(f"records of {size} bytes are too small for the benchmark's JSON records: use 80 or more")
+        raise InputError(
+            f"records of {size} bytes are too small for the benchmark's JSON records: use 80 or "
+            "more"
+        )
     chance = random.Random(seed)
     return [_record(chance, size) for _ in range(count)]
 
@@ -34,7 +64,11 @@ def payload_lines(size: int, count: int, seed: int = 7) -> list[str]:
 def _record(chance: random.Random, size: int) -> str:
     fields: dict[str, object] = {"id": chance.getrandbits(40), "status": chance.choice(_STATUS)}
     if size >= 400:
-        fields["customer"] = {"id": chance.getrandbits(32), "segment": chance.choice("ABCD"), "since": 2026}
+        fields["customer"] = {
+            "id": chance.getrandbits(32),
+            "segment": chance.choice("ABCD"),
+            "since": 2026,
+        }
         fields["items"] = [
             {
                 "sku": f"{chance.getrandbits(32):08x}",
@@ -52,13 +86,16 @@ def _record(chance: random.Random, size: int) -> str:
 
 
 def load_topic(source: ClusterAdmin, topic: str, size: int, records: int, directory: Path) -> None:
-    """Create a topic and fill it from a payload file with Kafka's own load tool. Raises InputError when that fails."""
+    """Create a topic and fill it from a payload file with Kafka's own load tool. Raises InputError
+    when that fails."""
     source.create_topics([TopicInfo(topic, PARTITIONS, 1)])
     payload = payload_file(directory, size)
     log = directory / f"load-{topic}.log"
     with log.open("wb") as output:
         command = load_command(source.address, topic, records, payload)
-        done = subprocess.run(command, stdout=output, stderr=output, timeout=_LOAD_SECONDS, check=False)
+        done = subprocess.run(
+            command, stdout=output, stderr=output, timeout=_LOAD_SECONDS, check=False
+        )
     ends = source.end_offsets([(topic, partition) for partition in range(PARTITIONS)])
     if done.returncode != 0 or sum(ends.values()) != records:
         raise InputError(f"topic {topic} could not be filled with {records} records: see {log}")
@@ -74,7 +111,13 @@ def payload_file(directory: Path, size: int, lines: int = LINES) -> Path:
 def load_command(bootstrap_servers: str, topic: str, records: int, payload: Path) -> list[str]:
     """The command of Kafka's own load tool that fills a topic with lines of a file."""
     tool = [str(find_java()), "-Xmx512m", "-cp", str(mirror_jars()[0].parent / "*")]
-    tool += ["org.apache.kafka.tools.ProducerPerformance", "--topic", topic, "--num-records", str(records)]
+    tool += [
+        "org.apache.kafka.tools.ProducerPerformance",
+        "--topic",
+        topic,
+        "--num-records",
+        str(records),
+    ]
     tool += ["--throughput", "-1", "--payload-file", str(payload), "--producer-props"]
     settings = {
         "bootstrap.servers": bootstrap_servers,

@@ -1,9 +1,10 @@
-"""A plain copier by librdkafka: what a machine does that stages nothing, maps nothing and may write a record twice.
+"""A plain copier by librdkafka: what a machine does that stages nothing, maps nothing and may write
+a record twice.
 
     python -m mirrorlake.devtools.bench.plain_copier SOURCE TOPIC TARGET TARGET_TOPIC
 
-Two processes, each with half of the partitions, read and send by the same compiled loops as mirrorlake: the difference
-to it is what staging, exactly once and the map cost.
+Two processes, each with half of the partitions, read and send by the same compiled loops as
+mirrorlake: the difference to it is what staging, exactly once and the map cost.
 """
 
 import multiprocessing
@@ -31,7 +32,10 @@ _SETTINGS: Mapping[str, str | int | bool] = {
 
 def copy(source: str, target: str, target_topic: str, ends: Mapping[tuple[str, int], int]) -> None:
     """Copy partitions from their beginning to some ends."""
-    reader, producer = NativeReader({"bootstrap.servers": source}), Producer({"bootstrap.servers": target, **_SETTINGS})
+    reader, producer = (
+        NativeReader({"bootstrap.servers": source}),
+        Producer({"bootstrap.servers": target, **_SETTINGS}),
+    )
     for (_, partition), rows in reader.read({key: (0, end) for key, end in ends.items()}):
         shipment = producer.shipment(target_topic, partition, rows)
         while True:
@@ -47,12 +51,24 @@ def copy(source: str, target: str, target_topic: str, ends: Mapping[tuple[str, i
 
 def main(source: str, topic: str, target: str, target_topic: str) -> None:
     """Copy what is there, then wait until this process is ended."""
-    partitions = len(AdminClient({"bootstrap.servers": source}).list_topics(topic, 30).topics[topic].partitions)
-    ends = ClusterAdmin("source", {"bootstrap.servers": source}).end_offsets([(topic, n) for n in range(partitions)])
-    ClusterAdmin("target", {"bootstrap.servers": target}).create_topics([TopicInfo(target_topic, partitions, 1)])
-    shares = [{key: end for key, end in ends.items() if key[1] % _PROCESSES == n} for n in range(_PROCESSES)]
+    partitions = len(
+        AdminClient({"bootstrap.servers": source}).list_topics(topic, 30).topics[topic].partitions
+    )
+    ends = ClusterAdmin("source", {"bootstrap.servers": source}).end_offsets(
+        [(topic, n) for n in range(partitions)]
+    )
+    ClusterAdmin("target", {"bootstrap.servers": target}).create_topics(
+        [TopicInfo(target_topic, partitions, 1)]
+    )
+    shares = [
+        {key: end for key, end in ends.items() if key[1] % _PROCESSES == n}
+        for n in range(_PROCESSES)
+    ]
     start = multiprocessing.get_context("spawn").Process
-    copiers = [start(target=copy, args=(source, target, target_topic, share), daemon=True) for share in shares]
+    copiers = [
+        start(target=copy, args=(source, target, target_topic, share), daemon=True)
+        for share in shares
+    ]
     for copier in copiers:
         copier.start()
     for copier in copiers:

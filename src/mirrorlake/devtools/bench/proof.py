@@ -1,4 +1,5 @@
-"""What `verify` costs beside a plain Spark job that only reads the same three places, each a cold process."""
+"""What `verify` costs beside a plain Spark job that only reads the same three places, each a cold
+process."""
 
 import json
 import subprocess
@@ -14,8 +15,8 @@ from mirrorlake.kafka.admin import ClusterAdmin
 
 
 def measure_proof(job: Job, source: ClusterAdmin, size: int, records: int) -> dict[str, Any]:
-    """Mirror a topic, prove it by content, and read it by Spark: {"records", "record_bytes", "verify_seconds",
-    "spark_seconds", "ratio"}; the ratio is that of rates, verify's to Spark's.
+    """Mirror a topic, prove it by content, and read it by Spark: {"records", "record_bytes",
+    "verify_seconds", "spark_seconds", "ratio"}; the ratio is that of rates, verify's to Spark's.
 
     Raises:
         ReplicationError: a command fails, or not every record is proven.
@@ -26,12 +27,23 @@ def measure_proof(job: Job, source: ClusterAdmin, size: int, records: int) -> di
     proven: dict[str, Any] = {}
 
     def verify() -> None:
-        proven.update(json.loads(_run(job, mirrorlake_command(job, "verify", "--topic", job.topic, "--json"))))
+        proven.update(
+            json.loads(_run(job, mirrorlake_command(job, "verify", "--topic", job.topic, "--json")))
+        )
 
     verify_seconds = seconds_of(verify)
     if proven["proven"] != records or proven["differences"]:
-        raise ReplicationError(f"{proven['proven']:,} of {records:,} records were proven: see {job.directory}")
-    reader = [sys.executable, "-m", "mirrorlake.devtools.bench.naive_reader", job.source, job.topic, job.target]
+        raise ReplicationError(
+            f"{proven['proven']:,} of {records:,} records were proven: see {job.directory}"
+        )
+    reader = [
+        sys.executable,
+        "-m",
+        "mirrorlake.devtools.bench.naive_reader",
+        job.source,
+        job.topic,
+        job.target,
+    ]
     reader += [job.target_topic, str(job.directory / "lake" / "records")]
     spark_seconds = seconds_of(lambda: _run(job, reader))
     return {
@@ -48,5 +60,7 @@ def _run(job: Job, command: Sequence[str]) -> str:
     with (job.directory / "proof.log").open("ab") as log:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=log, text=True, check=False)
     if done.returncode != 0:
-        raise ReplicationError(f"{' '.join(command[:5])} … failed: see {job.directory / 'proof.log'}")
+        raise ReplicationError(
+            f"{' '.join(command[:5])} … failed: see {job.directory / 'proof.log'}"
+        )
     return done.stdout

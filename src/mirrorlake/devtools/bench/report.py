@@ -11,7 +11,12 @@ from mirrorlake.devtools.bench.latency import Arrivals
 from mirrorlake.devtools.bench.measure import Race, Sample
 from mirrorlake.devtools.bench.soak import MEMORY
 
-MIRRORLAKE, MIRROR, LANDING, NAIVE = "mirrorlake", "mirrormaker2", "mirrormaker2_and_landing", "naive_pipeline"
+MIRRORLAKE, MIRROR, LANDING, NAIVE = (
+    "mirrorlake",
+    "mirrormaker2",
+    "mirrormaker2_and_landing",
+    "naive_pipeline",
+)
 COPIER = "plain_copier"
 TITLES = {
     MIRRORLAKE: "mirrorlake",
@@ -26,11 +31,12 @@ TITLES = {
 class Throughput:
     """Figures of one run. Two clocks: both end when all is done, target and stage.
 
-    `records_per_second` starts at the first read of a contestant that stages, else at its first record at the target:
-    staging is work, and much of it is done before a first record comes out. `records_per_second_from_first_record`
-    starts at the first record at the target for all. `driver_mib` and `workers_mib` are the resident memory of
-    mirrorlake's Python driver, and of Spark's Python workers, when a third of the records were there, and at most: it
-    must not grow with them.
+    `records_per_second` starts at the first read of a contestant that stages, else at its first
+    record at the target: staging is work, and much of it is done before a first record comes out.
+    `records_per_second_from_first_record` starts at the first record at the target for all.
+    `driver_mib` and `workers_mib` are the resident memory of mirrorlake's Python driver, and of
+    Spark's Python workers, when a third of the records were there, and at most: it must not grow
+    with them.
     """
 
     seconds: float
@@ -45,7 +51,8 @@ class Throughput:
 
 @dataclass(frozen=True)
 class Latency:
-    """End-to-end latency in ms, and the cores that it took; `lost` records did not arrive within a minute."""
+    """End-to-end latency in ms, and the cores that it took; `lost` records did not arrive within a
+    minute."""
 
     p50_ms: float
     p95_ms: float
@@ -62,7 +69,11 @@ def throughput_of(race: Race) -> Throughput:
     first_record = _first_record_at(samples)
     begin = first_record if race.first_read is None else min(first_record, race.first_read)
     end = samples[-1]
-    before = max((sample for sample in samples if sample.at <= begin), key=lambda one: one.at, default=samples[0])
+    before = max(
+        (sample for sample in samples if sample.at <= begin),
+        key=lambda one: one.at,
+        default=samples[0],
+    )
     millions = race.records / 1e6
     return Throughput(
         seconds=round(end.at - begin, 2),
@@ -84,13 +95,15 @@ def _mib(race: Race, sizes: Sequence[float]) -> tuple[float, float]:
 
 
 def _first_record_at(samples: Sequence[Sample]) -> float:
-    """Give the middle between the last sample without a record at the target and the first with one."""
+    """Give the middle between the last sample without a record at the target and the first with
+    one."""
     first = next(number for number, sample in enumerate(samples) if sample.written > 0)
     return (samples[max(0, first - 1)].at + samples[first].at) / 2
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """Give the smallest value that at least `share` of all values do not exceed; nan when there are none."""
+    """Give the smallest value that at least `share` of all values do not exceed; nan when there are
+    none."""
     if not values:
         return math.nan
     ordered = sorted(values)
@@ -112,8 +125,8 @@ def ratio(ours: float, theirs: float) -> float | None:
 
 
 def throughput_document(laps: Mapping[str, Sequence[Throughput]]) -> dict[str, Any]:
-    """Give each contestant's median lap over one backlog, mirrorlake's ratios of these to the others, by both clocks,
-    and the records a second of all laps."""
+    """Give each contestant's median lap over one backlog, mirrorlake's ratios of these to the
+    others, by both clocks, and the records a second of all laps."""
     runs = {name: _median(runs_of_laps) for name, runs_of_laps in laps.items()}
     ours = runs.get(MIRRORLAKE)
     ratios = {
@@ -130,7 +143,10 @@ def throughput_document(laps: Mapping[str, Sequence[Throughput]]) -> dict[str, A
     return {
         "contestants": {name: asdict(run) for name, run in runs.items()},
         "ratios": ratios,
-        "laps": {name: [run.records_per_second for run in runs_of_laps] for name, runs_of_laps in laps.items()},
+        "laps": {
+            name: [run.records_per_second for run in runs_of_laps]
+            for name, runs_of_laps in laps.items()
+        },
     }
 
 
@@ -173,7 +189,9 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
 
 def _throughput_table(size: int, part: Mapping[str, Any]) -> Table:
     targets = "" if part["targets"] == 1 else f", each to {part['targets']} targets"
-    table = Table(title=f"{part['records']:,} records of {size} B, lz4{targets}", title_justify="left")
+    table = Table(
+        title=f"{part['records']:,} records of {size} B, lz4{targets}", title_justify="left"
+    )
     table.add_column("contestant", no_wrap=True)
     for column in ("records/s", "from 1st out", "CPU s/M", "brokers", "ratio", "from 1st out"):
         table.add_column(column, justify="right")
@@ -224,13 +242,31 @@ def feel_table(part: Mapping[str, Any]) -> Table:
         table.add_row(what, f"{ours_measured:.2f}{unit}", f"{beside:.2f}{unit}", other)
 
     title = TITLES[MIRROR]
-    row("run on a new lake: to the first records", ours["start_new_seconds"], mirror["start_new_seconds"], title)
-    row("run where it ran before", ours["start_again_seconds"], mirror["start_again_seconds"], title)
-    row("an idle flow, heartbeats included", ours["idle_cores"], mirror["idle_cores"], title, " cores")
+    row(
+        "run on a new lake: to the first records",
+        ours["start_new_seconds"],
+        mirror["start_new_seconds"],
+        title,
+    )
+    row(
+        "run where it ran before", ours["start_again_seconds"], mirror["start_again_seconds"], title
+    )
+    row(
+        "an idle flow, heartbeats included",
+        ours["idle_cores"],
+        mirror["idle_cores"],
+        title,
+        " cores",
+    )
     for when in ("running", "stopped"):
         for command, seconds in ours[when].items():
             row(f"{command}, flow {when}", seconds, by_spark, "one count by Spark")
-    row("dashboard: the page and its figures", ours["dashboard_seconds"], by_spark, "one count by Spark")
+    row(
+        "dashboard: the page and its figures",
+        ours["dashboard_seconds"],
+        by_spark,
+        "one count by Spark",
+    )
     return table
 
 
@@ -248,7 +284,8 @@ def _control_table(part: Mapping[str, Any]) -> Table:
 
 def _groups_table(part: Mapping[str, Any]) -> Table:
     return _seconds_table(
-        f"Checkpoints of {part['groups']:,} groups over {part['topics']:,} topics, {part['positions']:,} positions",
+        f"Checkpoints of {part['groups']:,} groups over {part['topics']:,} topics, "
+        f"{part['positions']:,} positions",
         "round",
         {
             "the first of a process": part["first_round_seconds"],
@@ -267,13 +304,19 @@ def _proof_table(part: Mapping[str, Mapping[str, Any]]) -> Table:
         table.add_column(name, justify="right")
     for one in part.values():
         what = f"{one['records']:,} of {one['record_bytes']:,} B"
-        table.add_row(what, f"{one['verify_seconds']:.1f}", f"{one['spark_seconds']:.1f}", f"{one['ratio']:.2f}x")
+        table.add_row(
+            what,
+            f"{one['verify_seconds']:.1f}",
+            f"{one['spark_seconds']:.1f}",
+            f"{one['ratio']:.2f}x",
+        )
     return table
 
 
 def _soak_table(part: Mapping[str, Any]) -> Table:
     title = (
-        f"{part['records']:,} records at full rate: memory of mirrorlake's processes, files that they mapped left out"
+        f"{part['records']:,} records at full rate: memory of mirrorlake's processes, files "
+        "that they mapped left out"
     )
     table = Table(title=title, title_justify="left")
     table.add_column("after", no_wrap=True)
@@ -290,18 +333,32 @@ def _stage_table(part: Mapping[str, Any]) -> Table:
     title = f"Index of a stage of {part['files']:,} files with {part['partitions']:,} partitions"
     table = Table(title=title, title_justify="left")
     table.add_column("start of a process", no_wrap=True)
-    for name in ("build s", "CPU s", "MiB", "peak MiB", "next batch ms", "its CPU ms", "at most ms"):
+    for name in (
+        "build s",
+        "CPU s",
+        "MiB",
+        "peak MiB",
+        "next batch ms",
+        "its CPU ms",
+        "at most ms",
+    ):
         table.add_column(name, justify="right")
     for name, title in (("cold", "without a copy of the index"), ("restart", "with one")):
         one = part[name]
         figures = [f"{one[key]:.2f}" for key in ("build_seconds", "build_cpu_seconds")]
-        figures += [f"{one[key]:,.0f}" for key in ("mib", "peak_mib", "plan_ms", "plan_cpu_ms", "plan_max_ms")]
+        figures += [
+            f"{one[key]:,.0f}"
+            for key in ("mib", "peak_mib", "plan_ms", "plan_cpu_ms", "plan_max_ms")
+        ]
         table.add_row(title, *figures)
     return table
 
 
 def _starts_table(part: Mapping[str, Any]) -> Table:
-    title = f"What a start asks of a lake after a day, and a year ({part['runs']:,} runs, {part['commits']:,} commits)"
+    title = (
+        f"What a start asks of a lake after a day, and a year ({part['runs']:,} runs, "
+        f"{part['commits']:,} commits)"
+    )
     table = Table(title=title, title_justify="left")
     table.add_column("seconds", no_wrap=True)
     lakes = ("day", "year", "year_maintained")

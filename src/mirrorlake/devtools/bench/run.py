@@ -1,4 +1,5 @@
-"""Runs the whole benchmark: two embedded clusters, the same data, one contestant after the other."""
+"""Runs the whole benchmark: two embedded clusters, the same data, one contestant after the
+other."""
 
 import os
 import platform
@@ -63,11 +64,13 @@ _RACE_SECONDS = 180.0
 #: librdkafka reports events that it drops when a client ends; that is no news.
 _QUIET = {"log_level": 3}
 
-#: What a contestant wrote is gone when the next one starts: in its minute of grace it would hold gigabytes of memory,
-#: and memory that was not used lately is expensive on virtual machines, whose hosts take it back (six times, measured).
+#: What a contestant wrote is gone when the next one starts: in its minute of grace it would hold
+#: gigabytes of memory, and memory that was not used lately is expensive on virtual machines, whose
+#: hosts take it back (six times, measured).
 _BROKERS = {"log.segment.delete.delay.ms": "1000"}
 
-#: The copier comes first: it says what the machine can do, and leaves both brokers warm for those behind it.
+#: The copier comes first: it says what the machine can do, and leaves both brokers warm for those
+#: behind it.
 _RACERS: Mapping[str, Start] = {
     COPIER: start_plain_copier,
     MIRRORLAKE: start_mirrorlake,
@@ -84,9 +87,10 @@ _PACED: Mapping[str, Start] = {
 
 @dataclass(frozen=True)
 class BenchOptions:
-    """What to measure: `backlogs` are records by record size in bytes, `fan_out` such that go to three targets at once,
-    and `proof` such that `verify` compares; empty, `pace` None, `feel` or `control` False, leaves a part out. `laps` is
-    how often a backlog is raced over; `soak_minutes` how long memory is watched at full rate."""
+    """What to measure: `backlogs` are records by record size in bytes, `fan_out` such that go to
+    three targets at once, and `proof` such that `verify` compares; empty, `pace` None, `feel` or
+    `control` False, leaves a part out. `laps` is how often a backlog is raced over; `soak_minutes`
+    how long memory is watched at full rate."""
 
     backlogs: Mapping[int, int]
     fan_out: Mapping[int, int] = field(default_factory=dict)
@@ -121,20 +125,27 @@ class _Arena:
         alias = f"{name.replace('_', '-')}-{what}"
         directory = self.directory / alias
         directory.mkdir()
-        return Job(self.east.bootstrap_servers, self.west.bootstrap_servers, topic, alias, directory, tuned)
+        return Job(
+            self.east.bootstrap_servers, self.west.bootstrap_servers, topic, alias, directory, tuned
+        )
 
 
 def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict[str, Any]:
-    """Measure and return one JSON-able document. Works in a new folder of `parent`, left there if anything fails.
+    """Measure and return one JSON-able document. Works in a new folder of `parent`, left there if
+    anything fails.
 
-    `keep` gets what there is of the document after each part, so that a part that fails takes no figures with it.
+    `keep` gets what there is of the document after each part, so that a part that fails takes no
+    figures with it.
     """
     started = time.monotonic()
     for resolve in (spark_jars, mirror_jars):
         resolve(say)
     parent.mkdir(parents=True, exist_ok=True)
     directory = Path(tempfile.mkdtemp(prefix="work-", dir=parent.absolute()))
-    document: dict[str, Any] = {"at": datetime.now(timezone.utc).isoformat(timespec="seconds"), "machine": machine()}
+    document: dict[str, Any] = {
+        "at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "machine": machine(),
+    }
     say(f"starting two clusters in {directory}")
     clusters = start_clusters(["east", "west"], directory / "clusters", properties=_BROKERS)
     try:
@@ -149,7 +160,9 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
             document["fan_out"] = _fan_out(arena, options.fan_out, options.laps, directory)
             keep(document)
         if options.proof:
-            document["proof"] = {str(size): _proof(arena, size, records) for size, records in options.proof.items()}
+            document["proof"] = {
+                str(size): _proof(arena, size, records) for size, records in options.proof.items()
+            }
             keep(document)
         if options.soak_minutes:
             document["soak"] = _soak(arena, options.soak_minutes)
@@ -207,19 +220,29 @@ def _race(
     laps: int,
     more: Sequence[EmbeddedCluster] = (),
 ) -> dict[str, Any]:
-    """Race to the arena's target, and to `more` ones. From the second lap on no racer is the one that warms the brokers
-    for the others."""
+    """Race to the arena's target, and to `more` ones. From the second lap on no racer is the one
+    that warms the brokers for the others."""
     topic = f"bench-{size}"
     arena.say(f"{size} B: writing {records:,} records to {topic}")
     load_topic(arena.source, topic, size, records, arena.directory)
     brokers = [pid for cluster in (arena.east, arena.west, *more) for pid in cluster.pids]
-    targets = [arena.target, *(ClusterAdmin("west", {"bootstrap.servers": one.bootstrap_servers}) for one in more)]
+    targets = [
+        arena.target,
+        *(ClusterAdmin("west", {"bootstrap.servers": one.bootstrap_servers}) for one in more),
+    ]
     runs: dict[str, list[Throughput]] = {name: [] for name in racers}
     for lap, (name, start) in product(range(laps), racers.items()):
         job = arena.job(name, f"{size}-to-{len(targets)}-{lap}", topic, tuned=True)
         job = replace(job, more_targets=tuple(one.bootstrap_servers for one in more))
         with _running(arena, job, start) as running:
-            race = watch(running, job, targets, brokers, records, _RACE_SECONDS + len(targets) * records / 5000)
+            race = watch(
+                running,
+                job,
+                targets,
+                brokers,
+                records,
+                _RACE_SECONDS + len(targets) * records / 5000,
+            )
         for cluster in more:
             _delete_topic(cluster, job.target_topic)
         runs[name].append(throughput_of(race))
@@ -228,7 +251,9 @@ def _race(
     return {"records": records, "targets": len(targets), **throughput_document(runs)}
 
 
-def _fan_out(arena: _Arena, backlogs: Mapping[int, int], laps: int, directory: Path) -> dict[str, Any]:
+def _fan_out(
+    arena: _Arena, backlogs: Mapping[int, int], laps: int, directory: Path
+) -> dict[str, Any]:
     """Race from one source to three targets."""
     arena.say("starting two more clusters")
     more = start_clusters(["west2", "west3"], directory / "more", properties=_BROKERS)
@@ -243,7 +268,9 @@ def _fan_out(arena: _Arena, backlogs: Mapping[int, int], laps: int, directory: P
 
 def _proof(arena: _Arena, size: int, records: int) -> dict[str, Any]:
     job = arena.job(MIRRORLAKE, f"proof-{size}", f"bench-proof-{size}", tuned=True)
-    arena.say(f"proof: {records:,} records of {size} B, mirrored, compared by content, and read by Spark")
+    arena.say(
+        f"proof: {records:,} records of {size} B, mirrored, compared by content, and read by Spark"
+    )
     return measure_proof(job, arena.source, size, records)
 
 
@@ -264,10 +291,16 @@ def _latencies(arena: _Arena, pace: Pace) -> dict[str, Any]:
         job = arena.job(name, "latency", topic, tuned=False)
         if name == NAIVE:  # Spark's sink makes no topics
             arena.target.create_topics([TopicInfo(job.target_topic, PARTITIONS, 1)])
-        arena.say(f"latency: {TITLES[name]} at {pace.records_per_second:,} records/s for {pace.seconds:.0f} s")
+        arena.say(
+            f"latency: {TITLES[name]} at {pace.records_per_second:,} records/s for "
+            f"{pace.seconds:.0f} s"
+        )
         with _running(arena, job, start) as running:
             runs[name] = latency_of(measure_latency(running, job, arena.target, pace))
-        arena.say(f"latency: {TITLES[name]}: p50 {runs[name].p50_ms:,.0f} ms, p99 {runs[name].p99_ms:,.0f} ms")
+        arena.say(
+            f"latency: {TITLES[name]}: p50 {runs[name].p50_ms:,.0f} ms, p99 "
+            f"{runs[name].p99_ms:,.0f} ms"
+        )
     return {"pace": asdict(pace), **latency_document(runs)}
 
 
@@ -285,7 +318,8 @@ def _feel(arena: _Arena) -> dict[str, Any]:
 
 @contextmanager
 def _running(arena: _Arena, job: Job, start: Start) -> Iterator[Running]:
-    """Run a contestant with nothing left over from the one before; remove what it wrote, unless it fails."""
+    """Run a contestant with nothing left over from the one before; remove what it wrote, unless it
+    fails."""
     os.sync()
     running = start(job)
     try:

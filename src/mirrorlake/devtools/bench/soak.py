@@ -1,5 +1,5 @@
-"""Whether memory grows while a flow goes at its full rate for long: `mirrorlake run` over a topic that is filled as
-fast as it is read, for as long as is asked for."""
+"""Whether memory grows while a flow goes at its full rate for long: `mirrorlake run` over a topic
+that is filled as fast as it is read, for as long as is asked for."""
 
 import subprocess
 import threading
@@ -17,7 +17,8 @@ from mirrorlake.errors import InputError
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.processes import cpu_seconds, memory_mib
 
-#: Records of a load; the next one begins when no more than that are left to mirror, so there is always a backlog.
+#: Records of a load; the next one begins when no more than that are left to mirror, so there is
+#: always a backlog.
 _SLICE = 6_000_000
 _BYTES = 120
 #: Few different records, which compress well: an hour of them fits on a laptop's disk.
@@ -27,7 +28,8 @@ KEPT = {"retention.bytes": str(512 << 20), "segment.bytes": str(64 << 20)}
 _LOOK_SECONDS = 5.0
 #: After so many looks a line is said.
 _SAMPLES_A_LINE = 12
-#: Into how many stretches the time is divided: memory is compared from the second one on, when all has warmed up.
+#: Into how many stretches the time is divided: memory is compared from the second one on, when all
+#: has warmed up.
 _STRETCHES = 6
 #: Whose memory a sample tells.
 MEMORY = ("driver_mib", "jvm_mib", "workers_mib")
@@ -35,8 +37,9 @@ MEMORY = ("driver_mib", "jvm_mib", "workers_mib")
 
 @dataclass(frozen=True)
 class SoakSample:
-    """Seconds since the first record, records at the target, and MiB that each kind of process needs for itself: the
-    files that it has mapped are left out, which the system takes back when it wants."""
+    """Seconds since the first record, records at the target, and MiB that each kind of process
+    needs for itself: the files that it has mapped are left out, which the system takes back when it
+    wants."""
 
     at: float
     written: int
@@ -60,7 +63,9 @@ def measure_soak(
     try:
         while begun is None or time.monotonic() - begun < minutes * 60:
             running.check()
-            written, _ = ends_of(target, job.target_topic) if is_there(target, job.target_topic) else (0, 0)
+            written, _ = (
+                ends_of(target, job.target_topic) if is_there(target, job.target_topic) else (0, 0)
+            )
             feed.go_on(written)
             if written:
                 begun = begun or time.monotonic()
@@ -74,7 +79,8 @@ def measure_soak(
 
 
 def soak_document(samples: Sequence[SoakSample]) -> dict[str, Any]:
-    """Rate and memory (medians) by stretch of time, and how much more memory the last one needs than the second."""
+    """Rate and memory (medians) by stretch of time, and how much more memory the last one needs
+    than the second."""
     length = samples[-1].at / _STRETCHES
     stretches = []
     for number in range(_STRETCHES):
@@ -84,16 +90,24 @@ def soak_document(samples: Sequence[SoakSample]) -> dict[str, Any]:
             {
                 "minutes": round(part[-1].at / 60, 1),
                 "records_per_second": round(records / seconds),
-                "cpu_seconds_per_million": round((part[-1].cpu - part[0].cpu) / max(1, records) * 1e6, 2),
+                "cpu_seconds_per_million": round(
+                    (part[-1].cpu - part[0].cpu) / max(1, records) * 1e6, 2
+                ),
                 **{name: round(median(getattr(one, name) for one in part)) for name in MEMORY},
             }
         )
     growth = {name: stretches[-1][name] - stretches[1][name] for name in MEMORY}
-    return {"records": samples[-1].written, "stretches": stretches, "growth": growth, "last": asdict(samples[-1])}
+    return {
+        "records": samples[-1].written,
+        "stretches": stretches,
+        "growth": growth,
+        "last": asdict(samples[-1]),
+    }
 
 
 class _Feed:
-    """Fills a topic slice by slice, so that what mirrors it always has something left and never falls far behind."""
+    """Fills a topic slice by slice, so that what mirrors it always has something left and never
+    falls far behind."""
 
     def __init__(self, job: Job, payload: Path) -> None:
         self._command = load_command(job.source, job.topic, _SLICE, payload)
@@ -119,7 +133,9 @@ class _Feed:
 
 
 def _progress_line(one: SoakSample) -> str:
-    memory = f"driver {one.driver_mib:,.0f}, JVM {one.jvm_mib:,.0f}, workers {one.workers_mib:,.0f} MiB"
+    memory = (
+        f"driver {one.driver_mib:,.0f}, JVM {one.jvm_mib:,.0f}, workers {one.workers_mib:,.0f} MiB"
+    )
     return f"soak: {one.at / 60:.0f} min, {one.written:,} records, {memory}"
 
 
@@ -128,7 +144,9 @@ def _sample(running: Running, at: float, written: int) -> SoakSample:
         at=round(at, 1),
         written=written,
         driver_mib=memory_mib(running.pids, DRIVER, own=True),
-        jvm_mib=memory_mib(running.pids, "org.apache.spark.deploy.SparkSubmit", program="java", own=True),
+        jvm_mib=memory_mib(
+            running.pids, "org.apache.spark.deploy.SparkSubmit", program="java", own=True
+        ),
         workers_mib=memory_mib(running.pids, WORKERS, own=True),
         cpu=round(cpu_seconds(running.pids), 1),
     )

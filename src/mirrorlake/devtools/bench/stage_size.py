@@ -1,7 +1,9 @@
-"""What the index of a large stage costs the driver: memory, the time to build it, and to plan the next batch.
+"""What the index of a large stage costs the driver: memory, the time to build it, and to plan the
+next batch.
 
-The stage is made up: files of several partitions each, without payload, which the index never reads. Each measurement
-is a process of its own (`python -m mirrorlake.devtools.bench.stage_size DIRECTORY`), so that memory is the index's.
+The stage is made up: files of several partitions each, without payload, which the index never
+reads. Each measurement is a process of its own (`python -m mirrorlake.devtools.bench.stage_size
+DIRECTORY`), so that memory is the index's.
 """
 
 import importlib
@@ -35,22 +37,29 @@ _HELD, _RECORDS = 10, 20
 _BATCHES = 30
 _PART = 1_000
 _SCHEMA = pa.schema(
-    [("source_cluster", pa.string()), ("topic", pa.string()), ("partition", pa.int32()), ("offset", pa.int64())]
+    [
+        ("source_cluster", pa.string()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+    ]
     + [("generation", pa.int32())]
 )
 _TYPES = {pa.string(): "string", pa.int32(): "integer", pa.int64(): "long"}
 
 
 def measure_stage(directory: Path, files: int = FILES) -> dict[str, Any]:
-    """Make a stage and measure its index: {"files", "partitions", "cold": {...}, "restart": {...}}, each with
-    `build_seconds`, `build_cpu_seconds`, `mib`, `peak_mib`, `plan_ms`, `plan_cpu_ms` (medians) and `plan_max_ms` of a
-    batch that a new commit brought."""
+    """Make a stage and measure its index: {"files", "partitions", "cold": {...}, "restart": {...}},
+    each with `build_seconds`, `build_cpu_seconds`, `mib`, `peak_mib`, `plan_ms`, `plan_cpu_ms`
+    (medians) and `plan_max_ms` of a batch that a new commit brought."""
     directory.mkdir(parents=True)
     make_stage(directory / "records", files)
     document: dict[str, Any] = {"files": files, "partitions": PARTITIONS}
     for name in ("cold", "restart"):  # the first leaves a copy of the index behind
         command = [sys.executable, "-m", "mirrorlake.devtools.bench.stage_size", str(directory)]
-        document[name] = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        document[name] = json.loads(
+            subprocess.run(command, check=True, capture_output=True, text=True).stdout
+        )
     return document
 
 
@@ -58,7 +67,10 @@ def make_stage(table: Path, files: int) -> None:
     """A table with so many files, and its log with one checkpoint."""
     log = table / "_delta_log"
     log.mkdir(parents=True)
-    fields = [{"name": one.name, "type": _TYPES[one.type], "nullable": True, "metadata": {}} for one in _SCHEMA]
+    fields = [
+        {"name": one.name, "type": _TYPES[one.type], "nullable": True, "metadata": {}}
+        for one in _SCHEMA
+    ]
     made: list[Mapping[str, object]] = [
         {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
         {
@@ -97,15 +109,30 @@ def make_file(table: Path, number: int) -> Mapping[str, object]:
         [0] * _HELD * _RECORDS,
     ]
     rows = pa.Table.from_arrays(
-        [pa.array(values, field.type) for values, field in zip(columns, _SCHEMA, strict=True)], schema=_SCHEMA
+        [pa.array(values, field.type) for values, field in zip(columns, _SCHEMA, strict=True)],
+        schema=_SCHEMA,
     )
     path = table / f"part-{number:08}.snappy.parquet"
     pq.write_table(rows, path)
     sorted_columns: list[list[Any]] = [sorted(column) for column in columns]
-    low, high = ({name: one[at] for name, one in zip(_SCHEMA.names, sorted_columns, strict=True)} for at in (0, -1))
-    stats = {"numRecords": rows.num_rows, "minValues": low, "maxValues": high, "nullCount": dict.fromkeys(low, 0)}
+    low, high = (
+        {name: one[at] for name, one in zip(_SCHEMA.names, sorted_columns, strict=True)}
+        for at in (0, -1)
+    )
+    stats = {
+        "numRecords": rows.num_rows,
+        "minValues": low,
+        "maxValues": high,
+        "nullCount": dict.fromkeys(low, 0),
+    }
     size, now = path.stat().st_size, 1_700_000_000_000 + number
-    add = {"path": path.name, "partitionValues": {}, "size": size, "modificationTime": now, "dataChange": True}
+    add = {
+        "path": path.name,
+        "partitionValues": {},
+        "size": size,
+        "modificationTime": now,
+        "dataChange": True,
+    }
     return {"add": {**add, "stats": json.dumps(stats)}}
 
 
@@ -116,7 +143,9 @@ def _commit(log: Path, version: int, actions: Sequence[Mapping[str, object]]) ->
 
 def _measure(directory: Path) -> dict[str, float]:
     """In a process of its own: build the index, then plan batches of what new commits bring."""
-    importlib.import_module("pyarrow.dataset")  # what delta-rs imports at its first use is not the index's
+    importlib.import_module(
+        "pyarrow.dataset"
+    )  # what delta-rs imports at its first use is not the index's
     before, began, used = _mib(), time.perf_counter(), time.process_time()
     stage = StageFiles(cast(Lake, SimpleNamespace(directory=directory, checkpoints=directory)))
     with stage.reading() as index:
@@ -125,7 +154,10 @@ def _measure(directory: Path) -> dict[str, float]:
         peak = _peak_mib()
     plans, cpu = [], []
     for number in range(_BATCHES):
-        floors = {key: Floor(end, end, generation) for key, (generation, end) in stage.ends("east").items()}
+        floors = {
+            key: Floor(end, end, generation)
+            for key, (generation, end) in stage.ends("east").items()
+        }
         add = make_file(directory / "records", files + number)
         _commit(directory / "records" / "_delta_log", version + 1 + number, [add])
         began, used = time.perf_counter(), time.process_time()
@@ -152,9 +184,12 @@ def _mib() -> float:
 
 
 def _peak_mib() -> float:
-    """The highest that it was. psutil does not give it, and for getrusage it begins with what the parent had."""
+    """The highest that it was. psutil does not give it, and for getrusage it begins with what the
+    parent had."""
     text = Path("/proc/self/status").read_text(encoding="utf-8")
-    return int(next(line for line in text.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
+    return (
+        int(next(line for line in text.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""What a start asks of the lake, after a day and after a year of history; the tables are made up."""
+"""What a start asks of the lake, after a day and after a year of history; the tables are made
+up."""
 
 import time
 from collections.abc import Callable
@@ -25,15 +26,18 @@ _WARM = History(100, 100, 1, partitions=2)
 
 
 def measure_starts(directory: Path) -> dict[str, Any]:
-    """Seconds of each thing that a start asks, of lakes of a day and of a year, with `maintain` each day and without.
+    """Seconds of each thing that a start asks, of lakes of a day and of a year, with `maintain`
+    each day and without.
 
-    Gives {"day": {what: seconds, ...}, "year": {...}, "year_maintained": {...}, "ratio": ..., "ratio_maintained": ...,
-    "maintain_seconds"}; ratios are of the sums, to that of the day. `maintain_seconds` is what a day's `maintain` takes
-    after a year of them.
+    Gives {"day": {what: seconds, ...}, "year": {...}, "year_maintained": {...}, "ratio": ...,
+    "ratio_maintained": ..., "maintain_seconds"}; ratios are of the sums, to that of the day.
+    `maintain_seconds` is what a day's `maintain` takes after a year of them.
     """
     spark = local_session()
     try:
-        _timed(_made(spark, directory / "warm", _WARM))  # the session's own start is nothing of the lakes
+        _timed(
+            _made(spark, directory / "warm", _WARM)
+        )  # the session's own start is nothing of the lakes
         document: dict[str, Any] = {"runs": YEAR.runs, "commits": YEAR.commits}
         document["day"] = _timed(_made(spark, directory / "day", DAY))
         maintained = _made(spark, directory / "maintained", MAINTAINED)
@@ -52,7 +56,9 @@ def measure_starts(directory: Path) -> dict[str, Any]:
 
 def _topology() -> Topology:
     clusters = {alias: {"bootstrap_servers": "127.0.0.1:1"} for alias in ("east", "west")}
-    return Topology.model_validate({"clusters": clusters, "lake": {"path": "./lake"}, "flows": {FLOW: {}}})
+    return Topology.model_validate(
+        {"clusters": clusters, "lake": {"path": "./lake"}, "flows": {FLOW: {}}}
+    )
 
 
 def _made(spark: SparkSession, directory: Path, history: History) -> Path:
@@ -78,7 +84,13 @@ def _timed(directory: Path) -> dict[str, float]:
     event_log = EventLog(lake)
     ask("clusters", lambda: lake.query("known_clusters").collect())
     ask("generations", lambda: generations_of(lake, "east"))
-    ask("decisions", lambda: (decisions_of(lake, "east"), event_log.incidents.decided(FLOW, lambda _topic: None)))
+    ask(
+        "decisions",
+        lambda: (
+            decisions_of(lake, "east"),
+            event_log.incidents.decided(FLOW, lambda _topic: None),
+        ),
+    )
     ask("stage", lambda: StageFiles(lake).ends("east"))
     ask("map", LakeMap(lake, FLOW).ends)
     ask("samples", lambda: newest_samples(lake, FLOW))

@@ -1,4 +1,5 @@
-"""The demo's consumer group: it reads at east, loses that cluster, and reads on at west where it had stopped."""
+"""The demo's consumer group: it reads at east, loses that cluster, and reads on at west where it
+had stopped."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -20,7 +21,8 @@ PATIENCE_SECONDS = 60
 
 @dataclass(frozen=True)
 class Moved:
-    """What the group met: records that it read after the move, and of all those that it read twice, and never."""
+    """What the group met: records that it read after the move, and of all those that it read twice,
+    and never."""
 
     after: int
     twice: int
@@ -32,8 +34,11 @@ class Moved:
         return not self.twice and not self.never
 
 
-def read_as_group(bootstrap_servers: str, topic: str, partitions: int, at_most: int | None = None) -> Counter[bytes]:
-    """Values that the group reads from where it stands, up to `at_most` or to the ends; then it commits and leaves."""
+def read_as_group(
+    bootstrap_servers: str, topic: str, partitions: int, at_most: int | None = None
+) -> Counter[bytes]:
+    """Values that the group reads from where it stands, up to `at_most` or to the ends; then it
+    commits and leaves."""
     consumer = Consumer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -55,7 +60,9 @@ def read_as_group(bootstrap_servers: str, topic: str, partitions: int, at_most: 
             messages = consumer.consume(min(room, 10_000), timeout=1.0)
             silent = 0 if messages else silent + 1
             if silent > PATIENCE_SECONDS:
-                raise ReplicationError(f"group {GROUP} got nothing of {topic} for {PATIENCE_SECONDS} seconds")
+                raise ReplicationError(
+                    f"group {GROUP} got nothing of {topic} for {PATIENCE_SECONDS} seconds"
+                )
             for message in messages:
                 if message.error() is None:
                     values[message.value() or b""] += 1
@@ -68,8 +75,11 @@ def read_as_group(bootstrap_servers: str, topic: str, partitions: int, at_most: 
 
 
 def move(lake: Lake, topology: Topology, flow: str) -> list[dict[str, Any]]:
-    """What `mirrorlake failover --group shop` does: a row for each partition. Raises ReplicationError for a rest."""
-    moves = move_groups(lake, Connections(topology), Direction(topology.flow(flow)), MoveOptions((GROUP,)))
+    """What `mirrorlake failover --group shop` does: a row for each partition. Raises
+    ReplicationError for a rest."""
+    moves = move_groups(
+        lake, Connections(topology), Direction(topology.flow(flow)), MoveOptions((GROUP,))
+    )
     if not moves["complete"]:
         raise ReplicationError(f"group {GROUP} was not moved whole: {'; '.join(moves['left'])}")
     return list(moves["groups"])

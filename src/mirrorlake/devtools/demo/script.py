@@ -1,5 +1,5 @@
-"""The demo's script: clusters, records, a driver killed with -9, a cluster lost, and the proof that nothing is lost or
-twice."""
+"""The demo's script: clusters, records, a driver killed with -9, a cluster lost, and the proof that
+nothing is lost or twice."""
 
 import os
 import shutil
@@ -34,9 +34,9 @@ _MARKER = ".mirrorlake-demo"
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What the demo proved: records at the source and at the target, how many of them `verify` has proven, whether they
-    are equal and the offset came back, one offset there and back, and what the group that was moved read twice or
-    never."""
+    """What the demo proved: records at the source and at the target, how many of them `verify` has
+    proven, whether they are equal and the offset came back, one offset there and back, and what the
+    group that was moved read twice or never."""
 
     produced: int
     verified: int
@@ -57,7 +57,8 @@ class DemoResult:
 
 
 def play(directory: Path, records: int, say: Say) -> DemoResult:
-    """Play the script in `directory`, which is made afresh. Raises InputError when something else lives there."""
+    """Play the script in `directory`, which is made afresh. Raises InputError when something else
+    lives there."""
     directory = directory.absolute()
     _fresh(directory)
     say("1/7 Starting two Kafka clusters, east and west")
@@ -70,13 +71,17 @@ def play(directory: Path, records: int, say: Say) -> DemoResult:
 
 def _fresh(directory: Path) -> None:
     if directory.exists() and any(directory.iterdir()) and not (directory / _MARKER).exists():
-        raise InputError(f"{directory} holds something other than a demo; name another place with --directory")
+        raise InputError(
+            f"{directory} holds something other than a demo; name another place with --directory"
+        )
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     (directory / _MARKER).touch()
 
 
-def _play(directory: Path, clusters: dict[str, EmbeddedCluster], records: int, say: Say) -> DemoResult:
+def _play(
+    directory: Path, clusters: dict[str, EmbeddedCluster], records: int, say: Say
+) -> DemoResult:
     for name, cluster in clusters.items():
         say(f"      {name} is up at {cluster.bootstrap_servers}")
     topology = _write_topology(directory, clusters)
@@ -87,7 +92,9 @@ def _play(directory: Path, clusters: dict[str, EmbeddedCluster], records: int, s
     return _prove(load_topology(topology), clusters, read, records, say)
 
 
-def _crash_and_recover(topology: Path, source: str, target: str, records: int, say: Say) -> Counter[bytes]:
+def _crash_and_recover(
+    topology: Path, source: str, target: str, records: int, say: Say
+) -> Counter[bytes]:
     """Chapters 2 to 4; returns what the group read meanwhile."""
     say(f"2/7 Producing {records:,} orders to east while `mirrorlake run` replicates them to west")
     feeder = Feeder(source, records)
@@ -102,7 +109,10 @@ def _crash_and_recover(topology: Path, source: str, target: str, records: int, s
         if run.poll() is None:
             run.kill()
     read = consumer_group.read_as_group(source, TOPIC, PARTITIONS, records // 3)
-    say(f"      meanwhile consumer group {consumer_group.GROUP} reads {read.total():,} orders at east and commits")
+    say(
+        f"      meanwhile consumer group {consumer_group.GROUP} reads {read.total():,} orders at "
+        "east and commits"
+    )
     say("4/7 Starting it again; it goes on from the tables and from west's own positions")
     feeder.join()
     _finish(topology)
@@ -110,7 +120,11 @@ def _crash_and_recover(topology: Path, source: str, target: str, records: int, s
 
 
 def _prove(
-    topology: Topology, clusters: dict[str, EmbeddedCluster], read: Counter[bytes], records: int, say: Say
+    topology: Topology,
+    clusters: dict[str, EmbeddedCluster],
+    read: Counter[bytes],
+    records: int,
+    say: Say,
 ) -> DemoResult:
     """Chapters 5 to 7."""
     source, target = clusters["east"].bootstrap_servers, clusters["west"].bootstrap_servers
@@ -123,9 +137,14 @@ def _prove(
     forth, back = _translate(lake, offset, say)
     say("6/7 Killing east with -9, for good: `mirrorlake failover` moves the group to west")
     clusters["east"].kill()
-    moved = _fail_over(lake, topology, read, target, {value or b"" for part in wanted for _, value, _ in part}, say)
+    moved = _fail_over(
+        lake, topology, read, target, {value or b"" for part in wanted for _, value, _ in part}, say
+    )
     _tell_what_next(topology.directory, lake, say)
-    say(f"      Proven by content, record by record, when both clusters were there: {verified:,} of {records:,}.")
+    say(
+        f"      Proven by content, record by record, when both clusters were there: {verified:,} "
+        f"of {records:,}."
+    )
     total = sum(map(len, there))
     return DemoResult(
         records,
@@ -144,7 +163,10 @@ def _prove(
 def _write_topology(directory: Path, clusters: dict[str, EmbeddedCluster]) -> Path:
     path = directory / "mirrorlake.yml"
     document = {
-        "clusters": {name: {"bootstrap_servers": cluster.bootstrap_servers} for name, cluster in clusters.items()},
+        "clusters": {
+            name: {"bootstrap_servers": cluster.bootstrap_servers}
+            for name, cluster in clusters.items()
+        },
         "lake": {"path": "./lake"},
         "flows": {FLOW: {"topics": [TOPIC]}},
     }
@@ -153,24 +175,35 @@ def _write_topology(directory: Path, clusters: dict[str, EmbeddedCluster]) -> Pa
 
 
 class Feeder(threading.Thread):
-    """Produces orders in the background, some before the replicator starts and some while it runs."""
+    """Produces orders in the background, some before the replicator starts and some while it
+    runs."""
 
     def __init__(self, bootstrap_servers: str, records: int) -> None:
         super().__init__(name="feeder", daemon=True)
-        settings = {"compression.type": "lz4", "linger.ms": 5, "log_level": 0}  # its cluster is killed in the end
+        settings = {
+            "compression.type": "lz4",
+            "linger.ms": 5,
+            "log_level": 0,
+        }  # its cluster is killed in the end
         self._producer = Producer({"bootstrap.servers": bootstrap_servers, **settings})
         self._records = records
         self._pause = threading.Event()
 
     def run(self) -> None:
-        """Produce all; the second half slowly, so that there is something under way when the driver dies."""
+        """Produce all; the second half slowly, so that there is something under way when the driver
+        dies."""
         slow_from = self._records // 2
         for number in range(self._records):
-            value = f'{{"order": {number}, "item": "item-{number % 97}", "quantity": {number % 7 + 1}}}'
+            value = (
+                f'{{"order": {number}, "item": "item-{number % 97}", "quantity": {number % 7 + 1}}}'
+            )
             while True:
                 try:
                     self._producer.produce(
-                        TOPIC, value.encode(), f"customer-{number % 1000}".encode(), number % PARTITIONS
+                        TOPIC,
+                        value.encode(),
+                        f"customer-{number % 1000}".encode(),
+                        number % PARTITIONS,
                     )
                     break
                 except BufferError:
@@ -203,16 +236,22 @@ def _wait_until_some_arrived(target: str, run: "subprocess.Popen[bytes]", record
     try:
         consumer.subscribe([REMOTE])
         while seen < with_some:
-            seen += sum(1 for message in consumer.consume(10_000, timeout=0.5) if message.error() is None)
+            seen += sum(
+                1 for message in consumer.consume(10_000, timeout=0.5) if message.error() is None
+            )
             if run.poll() is not None:
-                raise ReplicationError("the replicator ended by itself; see run.log in the demo's directory")
+                raise ReplicationError(
+                    "the replicator ended by itself; see run.log in the demo's directory"
+                )
     finally:
         consumer.close()
 
 
 def _finish(topology: Path) -> None:
     if _start_run(topology, "--once").wait() != 0:
-        raise ReplicationError(f"the replicator did not come through; see {topology.parent / 'run.log'}")
+        raise ReplicationError(
+            f"the replicator did not come through; see {topology.parent / 'run.log'}"
+        )
 
 
 Read = list[list[tuple[bytes | None, bytes | None, int]]]
@@ -222,8 +261,8 @@ def _compare(wanted: Read, there: Read, records: int, say: Say) -> bool:
     total = sum(map(len, there))
     equal = wanted == there and total == records
     say(
-        f"      east {TOPIC}: {sum(map(len, wanted)):,} records   west {REMOTE}: {total:,} records   "
-        + ("equal, in order, each once" if equal else "NOT equal")
+        f"      east {TOPIC}: {sum(map(len, wanted)):,} records   west {REMOTE}: {total:,} records "
+        "  " + ("equal, in order, each once" if equal else "NOT equal")
     )
     return equal
 
@@ -232,8 +271,13 @@ def _verify(directory: Path, say: Say) -> int:
     """How many records `verify` has proven."""
     opened = mirrorlake.open(directory / "mirrorlake.yml")
     verified = opened.verify(topics=[TOPIC])
-    differences = f"{len(verified.differences)} differences" if verified.differences else "no difference"
-    summary = f"{verified.proven:,} of {verified.records:,} records proven by content in {verified.ranges} ranges"
+    differences = (
+        f"{len(verified.differences)} differences" if verified.differences else "no difference"
+    )
+    summary = (
+        f"{verified.proven:,} of {verified.records:,} records proven by content in "
+        f"{verified.ranges} ranges"
+    )
     say(f"      mirrorlake verify: {summary}; {differences}")
     return verified.proven
 
@@ -242,7 +286,10 @@ def _translate(lake: Lake, offset: int, say: Say) -> tuple[int, int]:
     """Where the record of an offset of partition 0 is at west, and what that translates back to."""
     there = translate(lake.reader, FLOW, TOPIC, 0, offset).offset
     back = translate(lake.reader, FLOW, REMOTE, 0, there, reverse=True).offset
-    say(f"      {TOPIC}-0 offset {offset} on east is {REMOTE}-0 offset {there} on west, back: {back}")
+    say(
+        f"      {TOPIC}-0 offset {offset} on east is {REMOTE}-0 offset {there} on west, back: "
+        f"{back}"
+    )
     return there, back
 
 
@@ -254,7 +301,9 @@ def _fail_over(
             f"      {row['topic']}-{row['partition']} at {row['position']} on east is now "
             f"{row['to_topic']}-{row['partition']} at {row['to_position']} on west"
         )
-    moved = consumer_group.compare(read, consumer_group.read_as_group(target, REMOTE, PARTITIONS), wanted)
+    moved = consumer_group.compare(
+        read, consumer_group.read_as_group(target, REMOTE, PARTITIONS), wanted
+    )
     say(
         f"      {consumer_group.GROUP} reads the other {moved.after:,} orders there: "
         f"{moved.twice:,} twice, {moved.never:,} never"
@@ -263,13 +312,20 @@ def _fail_over(
 
 
 def _tell_what_next(directory: Path, lake: Lake, say: Say) -> None:
-    late = lake.reader.rows("SELECT max(replication_p50_ms) AS p50, max(replication_p99_ms) AS p99 FROM latency")[0]
-    say(f"      worst batch, backlog and crash included: replication p50 {late['p50']} ms, p99 {late['p99']} ms")
+    late = lake.reader.rows(
+        "SELECT max(replication_p50_ms) AS p50, max(replication_p99_ms) AS p99 FROM latency"
+    )[0]
+    say(
+        f"      worst batch, backlog and crash included: replication p50 {late['p50']} ms, p99 "
+        f"{late['p99']} ms"
+    )
     say(f"7/7 The tables are in {lake.directory}. Try:")
     config = f"mirrorlake -c {_short(directory)}/mirrorlake.yml"
     for query in (
-        "SELECT flow, batch_id, topic, partition, record_count, replication_p99_ms FROM latency ORDER BY batch_id",
-        "SELECT topic, partition, source_first, source_last, target_first, target_last FROM offset_map",
+        "SELECT flow, batch_id, topic, partition, record_count, replication_p99_ms FROM latency "
+        "ORDER BY batch_id",
+        "SELECT topic, partition, source_first, source_last, target_first, target_last FROM "
+        "offset_map",
         "SELECT topic, partition, count(*) AS staged FROM records GROUP BY topic, partition",
     ):
         say(f'      {config} sql "{query}"')
@@ -297,7 +353,9 @@ def _read(bootstrap_servers: str, topic: str) -> Read:
         while open_partitions:
             for message in consumer.consume(10_000, timeout=1.0):
                 if message.error() is None:
-                    records[message.partition()].append((message.key(), message.value(), message.timestamp()[1]))
+                    records[message.partition()].append(
+                        (message.key(), message.value(), message.timestamp()[1])
+                    )
                 else:
                     open_partitions.discard(message.partition())
     finally:

@@ -13,7 +13,13 @@ from mirrorlake.spark.class_archive import BROKERS, archive_flags
 from mirrorlake.spark.jars import kafka_jars
 from mirrorlake.spark.java import find_java
 
-_JVM_FLAGS = ("-Xms256m", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData", "-Djava.awt.headless=true")
+_JVM_FLAGS = (
+    "-Xms256m",
+    "-XX:+UseSerialGC",
+    "-Xshare:auto",
+    "-XX:-UsePerfData",
+    "-Djava.awt.headless=true",
+)
 _FORMAT_SECONDS = 60
 _PROTOCOLS = "listener.security.protocol.map"
 
@@ -40,7 +46,8 @@ logger.authorizer.level = debug
 
 @dataclass
 class Broker:
-    """A node of a cluster. Its ports and its folder stay the same when it is stopped and started again."""
+    """A node of a cluster. Its ports and its folder stay the same when it is stopped and started
+    again."""
 
     node: int
     port: int
@@ -80,27 +87,45 @@ class Broker:
         if (self.directory / "data" / "meta.properties").exists():
             return
         output = self.directory / "logs" / "format.log"
-        arguments = ["format", "-t", cluster_id, "-c", str(self.settings_file), "--ignore-formatted"]
+        arguments = [
+            "format",
+            "-t",
+            cluster_id,
+            "-c",
+            str(self.settings_file),
+            "--ignore-formatted",
+        ]
         command = self._java("128m", "kafka.tools.StorageTool", *arguments)
         with output.open("wb") as log:
-            done = subprocess.run(command, stdout=log, stderr=log, timeout=_FORMAT_SECONDS, check=False)
+            done = subprocess.run(
+                command, stdout=log, stderr=log, timeout=_FORMAT_SECONDS, check=False
+            )
         if done.returncode != 0:
-            raise InputError(f"Kafka could not format the storage of node {self.node}: see {output}")
+            raise InputError(
+                f"Kafka could not format the storage of node {self.node}: see {output}"
+            )
 
     def start(self, heap: str, detached: bool) -> None:
         """Start the JVM; it is not ready yet when this returns."""
         for port in (self.port, self.controller_port):
             if not is_free(port):
-                raise InputError(f"port {port} of node {self.node} in {self.directory} is taken by another process")
+                raise InputError(
+                    f"port {port} of node {self.node} in {self.directory} is taken by another "
+                    "process"
+                )
         command = self._java(heap, "kafka.Kafka", str(self.settings_file))
         start = start_detached if detached else start_guarded
-        self.process = start(command, str(self.settings_file), self.directory / "logs" / "stdout.log")
+        self.process = start(
+            command, str(self.settings_file), self.directory / "logs" / "stdout.log"
+        )
 
     def _java(self, heap: str, main: str, *arguments: str) -> list[str]:
         """A command of Kafka's. MIRRORLAKE_BROKER_JAVA_OPTIONS adds flags of your own."""
         java, class_path = find_java(), str(kafka_jars()[0].parent / "*")
         logging = f"-Dlog4j2.configurationFile={self._logging_file.as_uri()}"
-        flags = [flag for flag in _JVM_FLAGS if main == "kafka.Kafka" or not flag.startswith("-Xms")]
+        flags = [
+            flag for flag in _JVM_FLAGS if main == "kafka.Kafka" or not flag.startswith("-Xms")
+        ]
         flags += archive_flags(BROKERS, java) + os.environ.get(BROKERS.options, "").split()
         return [str(java), f"-Xmx{heap}", *flags, logging, "-cp", class_path, main, *arguments]
 
@@ -109,17 +134,22 @@ class Broker:
         return self.directory / "log4j2.properties"
 
 
-def settings_of(broker: Broker, quorum: list[Broker], brokers: int, extra: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of a broker in a cluster of so many, made for tests; `extra` overrides them.
+def settings_of(
+    broker: Broker, quorum: list[Broker], brokers: int, extra: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the settings of a broker in a cluster of so many, made for tests; `extra` overrides
+    them.
 
-    `listeners` and `listener.security.protocol.map` of `extra` come beside ours instead: `TLS://127.0.0.1:9999` and
-    `TLS:SSL` give a broker, the only one of its cluster, a second door; `advertised.listeners` are where clients
-    find it that come another way.
+    `listeners` and `listener.security.protocol.map` of `extra` come beside ours instead:
+    `TLS://127.0.0.1:9999` and `TLS:SSL` give a broker, the only one of its cluster, a second door;
+    `advertised.listeners` are where clients find it that come another way.
     """
     copies = str(min(3, brokers))
     controls = any(member.node == broker.node for member in quorum)
     doors = [f"PLAINTEXT://{broker.address}", *filter(None, [extra.get("listeners")])]
-    found_at = [doors[0], extra["advertised.listeners"]] if "advertised.listeners" in extra else doors
+    found_at = (
+        [doors[0], extra["advertised.listeners"]] if "advertised.listeners" in extra else doors
+    )
     inner = [f"CONTROLLER://127.0.0.1:{broker.controller_port}"] if controls else []
     protocols = ["PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT", *filter(None, [extra.get(_PROTOCOLS)])]
     voters = ",".join(f"{member.node}@127.0.0.1:{member.controller_port}" for member in quorum)
@@ -142,7 +172,8 @@ def settings_of(broker: Broker, quorum: list[Broker], brokers: int, extra: Mappi
         "min.insync.replicas": "1",
         "group.initial.rebalance.delay.ms": "0",
         "log.cleaner.backoff.ms": "200",
-        # A broker killed with -9 may register again only when its old session has run out: 9 s by default.
+        # A broker killed with -9 may register again only when its old session has run out: 9 s by
+        # default.
         "broker.session.timeout.ms": "3000",
         "broker.heartbeat.interval.ms": "500",
         **extra,

@@ -1,4 +1,5 @@
-"""Real Apache Kafka clusters (KRaft) as subprocesses of this one, for tests, the demo and development."""
+"""Real Apache Kafka clusters (KRaft) as subprocesses of this one, for tests, the demo and
+development."""
 
 import base64
 import json
@@ -43,9 +44,11 @@ class EmbeddedCluster:
         heap: str = "512m",
         detached: bool = False,
     ) -> None:
-        """Describe a cluster; nothing is started. A folder used before keeps its data, and its ports if none are given.
+        """Describe a cluster; nothing is started. A folder used before keeps its data, and its
+        ports if none are given.
 
-        `properties` override the settings of every broker. `ports` are the client ports, one a broker.
+        `properties` override the settings of every broker. `ports` are the client ports, one a
+        broker.
         """
         if brokers < 1 or (ports is not None and len(ports) != brokers):
             raise InputError(f"cluster {name} needs at least one broker, and one port for each")
@@ -60,10 +63,13 @@ class EmbeddedCluster:
 
     @classmethod
     def attach(cls, directory: Path) -> "EmbeddedCluster":
-        """Return the cluster that an earlier process left in a folder, running or not, to inspect, start or stop it."""
+        """Return the cluster that an earlier process left in a folder, running or not, to inspect,
+        start or stop it."""
         state = _read_state(directory.absolute())
         if not state:
-            raise InputError(f"there is no embedded cluster in {directory}: {STATE_FILE} is missing")
+            raise InputError(
+                f"there is no embedded cluster in {directory}: {STATE_FILE} is missing"
+            )
         return cls(
             str(state["name"]),
             directory,
@@ -98,7 +104,8 @@ class EmbeddedCluster:
         return self._brokers[node].log_file
 
     def start(self, progress: Progress | None = None) -> "EmbeddedCluster":
-        """Format what is not formatted, start the brokers that do not run, and wait until clients can see all."""
+        """Format what is not formatted, start the brokers that do not run, and wait until clients
+        can see all."""
         self._refuse_a_foreign_cluster()
         kafka_jars(progress)
         down = [broker for broker in self._brokers if broker.pid is None]
@@ -117,7 +124,8 @@ class EmbeddedCluster:
         return self
 
     def stop(self) -> None:
-        """Stop all brokers in order, by SIGTERM; those which do not end in 15 seconds by SIGKILL."""
+        """Stop all brokers in order, by SIGTERM; those which do not end in 15 seconds by
+        SIGKILL."""
         self._end(self._brokers, signal.SIGTERM)
 
     def kill(self, node: int = 0) -> None:
@@ -140,21 +148,30 @@ class EmbeddedCluster:
         return self.start()
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self.stop()
 
     def _refuse_a_foreign_cluster(self) -> None:
-        """Raise when a cluster that must end with this process would take over one that another process started."""
-        foreign = [each.pid for each in self._brokers if each.process and each.process.handle is None and each.pid]
+        """Raise when a cluster that must end with this process would take over one that another
+        process started."""
+        foreign = [
+            each.pid
+            for each in self._brokers
+            if each.process and each.process.handle is None and each.pid
+        ]
         if foreign and not self.detached:
             raise InputError(
-                f"cluster {self.name} in {self.directory} runs already (process {foreign[0]}): stop it with "
-                "`mirrorlake local down` or use another folder"
+                f"cluster {self.name} in {self.directory} runs already (process {foreign[0]}): "
+                "stop it with `mirrorlake local down` or use another folder"
             )
 
     def _quorum(self) -> list[Broker]:
-        """Return the nodes that are controllers too: an odd number, so that one of three may die."""
+        """Return the nodes that are controllers too: an odd number, so that one of three may
+        die."""
         return self._brokers[: len(self._brokers) - (len(self._brokers) + 1) % 2][:3]
 
     def _end(self, brokers: Sequence[Broker], first: signal.Signals) -> None:
@@ -183,26 +200,41 @@ class EmbeddedCluster:
     def _poll(self, ready: Callable[[], bool], deadline: float) -> None:
         pause = threading.Event()
         while not ready():
-            dead = [broker for broker in self._brokers if broker.process is not None and broker.pid is None]
+            dead = [
+                broker
+                for broker in self._brokers
+                if broker.process is not None and broker.pid is None
+            ]
             if dead:
                 raise ClusterUnreachable(
-                    f"broker {dead[0].node} of cluster {self.name} ended while it started: see {dead[0].log_file} "
-                    "and stdout.log beside it",
+                    f"broker {dead[0].node} of cluster {self.name} ended while it started: see "
+                    f"{dead[0].log_file} and stdout.log beside it",
                     alias=self.name,
                 )
             if time.monotonic() > deadline:
                 raise ClusterUnreachable(
-                    f"cluster {self.name} was not ready after {READY_SECONDS:.0f} s: see {self._brokers[0].log_file}",
+                    f"cluster {self.name} was not ready after {READY_SECONDS:.0f} s: see "
+                    f"{self._brokers[0].log_file}",
                     alias=self.name,
                 )
             pause.wait(0.05)
 
     def _write_state(self) -> None:
         nodes = [
-            {"node": each.node, "port": each.port, "controller_port": each.controller_port, "pid": each.pid}
+            {
+                "node": each.node,
+                "port": each.port,
+                "controller_port": each.controller_port,
+                "pid": each.pid,
+            }
             for each in self._brokers
         ]
-        state = {"name": self.name, "cluster_id": self.cluster_id, "heap": self.heap, "properties": self.properties}
+        state = {
+            "name": self.name,
+            "cluster_id": self.cluster_id,
+            "heap": self.heap,
+            "properties": self.properties,
+        }
         fresh = self.directory / f".{STATE_FILE}"
         fresh.write_text(json.dumps({**state, "brokers": nodes}, indent=2) + "\n", encoding="utf-8")
         fresh.replace(self.directory / STATE_FILE)
@@ -217,15 +249,19 @@ def start_clusters(
     detached: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, EmbeddedCluster]:
-    """Start clusters side by side, each in `directory/<name>`; when one fails, none that this call started is left."""
+    """Start clusters side by side, each in `directory/<name>`; when one fails, none that this call
+    started is left."""
     kafka_jars(progress)
     clusters = {
-        name: EmbeddedCluster(name, directory / name, brokers, None, properties, heap, detached) for name in names
+        name: EmbeddedCluster(name, directory / name, brokers, None, properties, heap, detached)
+        for name in names
     }
     new = {name: cluster for name, cluster in clusters.items() if not cluster.pids}
     with ThreadPoolExecutor(max_workers=max(1, len(clusters))) as pool:
         starts = [pool.submit(cluster.start) for cluster in clusters.values()]
-    failures = [failure for failure in (start.exception() for start in starts) if failure is not None]
+    failures = [
+        failure for failure in (start.exception() for start in starts) if failure is not None
+    ]
     if failures:
         stop_clusters(new)
         raise failures[0]
@@ -238,18 +274,27 @@ def stop_clusters(clusters: dict[str, EmbeddedCluster]) -> None:
         list(pool.map(EmbeddedCluster.stop, clusters.values()))
 
 
-def _brokers_of(directory: Path, count: int, ports: list[int] | None, known: dict[str, object]) -> list[Broker]:
+def _brokers_of(
+    directory: Path, count: int, ports: list[int] | None, known: dict[str, object]
+) -> list[Broker]:
     """Return the brokers of a folder: what is known of them, and fresh ports for the rest."""
     nodes = _nodes(known)
     if nodes and len(nodes) != count:
-        raise InputError(f"the cluster in {directory} has {len(nodes)} brokers, not {count}: use another folder")
+        raise InputError(
+            f"the cluster in {directory} has {len(nodes)} brokers, not {count}: use another folder"
+        )
     fresh: Iterator[int] = iter(free_ports(2 * max(0, count - len(nodes))))
     brokers = []
     for node in range(count):
         old = nodes[node] if node < len(nodes) else None
-        port, controller_port = (old["port"], old["controller_port"]) if old else (next(fresh), next(fresh))
+        port, controller_port = (
+            (old["port"], old["controller_port"]) if old else (next(fresh), next(fresh))
+        )
         broker = Broker(
-            node, ports[node] if ports else int(port or 0), int(controller_port or 0), directory / f"broker-{node}"
+            node,
+            ports[node] if ports else int(port or 0),
+            int(controller_port or 0),
+            directory / f"broker-{node}",
         )
         if old and old["pid"]:
             process = JvmProcess(int(old["pid"]), str(broker.settings_file))

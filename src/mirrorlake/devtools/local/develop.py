@@ -6,7 +6,12 @@ from pathlib import Path
 
 import yaml
 
-from mirrorlake.devtools.local.cluster import STATE_FILE, EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.devtools.local.cluster import (
+    STATE_FILE,
+    EmbeddedCluster,
+    start_clusters,
+    stop_clusters,
+)
 from mirrorlake.devtools.local.load import load_pid, loaded_servers, start_load, stop_load
 from mirrorlake.errors import InputError
 from mirrorlake.spark.jars import Progress
@@ -16,7 +21,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 @dataclass(frozen=True)
 class ClusterStatus:
-    """What a person wants to know of one development cluster. `load_pid` is the process that writes into it, if any."""
+    """What a person wants to know of one development cluster. `load_pid` is the process that writes
+    into it, if any."""
 
     name: str
     bootstrap_servers: str
@@ -37,10 +43,11 @@ def up(
 ) -> list[ClusterStatus]:
     """Start clusters that outlive this process, or leave those that run as they are.
 
-    With `load`, topics are made in the first one, and a process writes so many records a second into them.
-    Writes a topology file that fits them, unless `topology` is None, such a file exists, or there is one cluster only
-    (a topology without a flow is not valid). Raises InputError for names
-    that cannot be a folder, a folder with another number of brokers, and a port that another process took.
+    With `load`, topics are made in the first one, and a process writes so many records a second
+    into them. Writes a topology file that fits them, unless `topology` is None, such a file exists,
+    or there is one cluster only (a topology without a flow is not valid). Raises InputError for
+    names that cannot be a folder, a folder with another number of brokers, and a port that another
+    process took.
     """
     _check(names)
     directory.mkdir(parents=True, exist_ok=True)
@@ -55,7 +62,8 @@ def up(
 
 
 def down(directory: Path) -> list[ClusterStatus]:
-    """Stop all clusters of a folder, and what writes into them; their data and ports stay for the next `up`."""
+    """Stop all clusters of a folder, and what writes into them; their data and ports stay for the
+    next `up`."""
     stop_load(directory)
     clusters = _clusters_in(directory)
     stop_clusters(clusters)
@@ -68,14 +76,20 @@ def status(directory: Path) -> list[ClusterStatus]:
 
 
 def topology_text(clusters: dict[str, EmbeddedCluster]) -> str:
-    """Return a topology file for two clusters or more, with a flow of every topic from the first to the second."""
+    """Return a topology file for two clusters or more, with a flow of every topic from the first to
+    the second."""
     source, target = list(clusters)[:2]
     content: dict[str, object] = {
-        "clusters": {name: {"bootstrap_servers": cluster.bootstrap_servers} for name, cluster in clusters.items()},
+        "clusters": {
+            name: {"bootstrap_servers": cluster.bootstrap_servers}
+            for name, cluster in clusters.items()
+        },
         "lake": {"path": "./lake"},
         "flows": {f"{source}->{target}": {"topics": [".*"]}},
     }
-    return "# Written by `mirrorlake local up`; yours to change.\n" + yaml.safe_dump(content, sort_keys=False)
+    return "# Written by `mirrorlake local up`; yours to change.\n" + yaml.safe_dump(
+        content, sort_keys=False
+    )
 
 
 def _check(names: list[str]) -> None:
@@ -88,13 +102,18 @@ def _check(names: list[str]) -> None:
 
 
 def _clusters_in(directory: Path) -> dict[str, EmbeddedCluster]:
-    clusters = [EmbeddedCluster.attach(state.parent) for state in sorted(directory.glob(f"*/{STATE_FILE}"))]
+    clusters = [
+        EmbeddedCluster.attach(state.parent) for state in sorted(directory.glob(f"*/{STATE_FILE}"))
+    ]
     return {cluster.name: cluster for cluster in clusters}
 
 
 def _statuses(directory: Path, clusters: dict[str, EmbeddedCluster]) -> list[ClusterStatus]:
     pid, loaded = load_pid(directory), loaded_servers(directory)
-    return [_status_of(cluster, pid if cluster.bootstrap_servers == loaded else None) for cluster in clusters.values()]
+    return [
+        _status_of(cluster, pid if cluster.bootstrap_servers == loaded else None)
+        for cluster in clusters.values()
+    ]
 
 
 def _status_of(cluster: EmbeddedCluster, load: int | None) -> ClusterStatus:

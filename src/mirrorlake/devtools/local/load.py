@@ -1,9 +1,10 @@
-"""Something to replicate: a process that writes orders and payments at a steady rate, and a group that reads them.
+"""Something to replicate: a process that writes orders and payments at a steady rate, and a group
+that reads them.
 
     python -m mirrorlake.devtools.local.load BOOTSTRAP_SERVERS RATE SECONDS STATE_FILE
 
-It ends by SIGTERM, or by itself after so many seconds: a forgotten one does not fill a disk. The state file only marks
-the process, so that `local down` ends it and no other process.
+It ends by SIGTERM, or by itself after so many seconds: a forgotten one does not fill a disk. The
+state file only marks the process, so that `local down` ends it and no other process.
 """
 
 import json
@@ -35,15 +36,27 @@ _QUIET = {"log_level": 0}
 
 
 def start_load(directory: Path, bootstrap_servers: str, brokers: int, rate: int) -> int:
-    """Make the topics, and start the process unless one runs; returns its id. `rate` is records a second, in all."""
+    """Make the topics, and start the process unless one runs; returns its id. `rate` is records a
+    second, in all."""
     running = load_pid(directory)
     if running is not None:
         return running
     _make_topics(bootstrap_servers, min(brokers, 3))
     state = directory.absolute() / STATE_FILE
-    command = [sys.executable, "-m", __name__, bootstrap_servers, str(rate), str(SECONDS), str(state)]
+    command = [
+        sys.executable,
+        "-m",
+        __name__,
+        bootstrap_servers,
+        str(rate),
+        str(SECONDS),
+        str(state),
+    ]
     process = start_detached(command, str(state), directory / "load.log")
-    state.write_text(json.dumps({"pid": process.pid, "bootstrap_servers": bootstrap_servers, "rate": rate}) + "\n")
+    state.write_text(
+        json.dumps({"pid": process.pid, "bootstrap_servers": bootstrap_servers, "rate": rate})
+        + "\n"
+    )
     return process.pid
 
 
@@ -66,10 +79,13 @@ def load_pid(directory: Path) -> int | None:
 
 
 def loaded_servers(directory: Path) -> str | None:
-    """The cluster that the process of a folder writes to, by its bootstrap servers; None if none runs."""
+    """The cluster that the process of a folder writes to, by its bootstrap servers; None if none
+    runs."""
     if load_pid(directory) is None:
         return None
-    return str(json.loads((directory / STATE_FILE).read_text(encoding="utf-8"))["bootstrap_servers"])
+    return str(
+        json.loads((directory / STATE_FILE).read_text(encoding="utf-8"))["bootstrap_servers"]
+    )
 
 
 def _process(directory: Path) -> JvmProcess | None:
@@ -108,14 +124,25 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _write(bootstrap_servers: str, rate: int, until: float, stop: threading.Event) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap_servers, "enable.idempotence": True, "linger.ms": 5, **_QUIET})
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "enable.idempotence": True,
+            "linger.ms": 5,
+            **_QUIET,
+        }
+    )
     began, sent, names = time.monotonic(), 0, list(TOPICS)
     numbers = random.Random(os.getpid())
     while not stop.wait(_TICK_SECONDS) and time.monotonic() < until:
         due = int((time.monotonic() - began) * rate)
         for number in range(sent, due):
             customer = f"customer-{numbers.randrange(_CUSTOMERS)}"
-            value = {"number": number, "customer": customer, "amount": round(numbers.uniform(1, 500), 2)}
+            value = {
+                "number": number,
+                "customer": customer,
+                "amount": round(numbers.uniform(1, 500), 2),
+            }
             producer.produce(names[number % len(names)], json.dumps(value), customer)
             producer.poll(0)
         sent = due
@@ -123,8 +150,14 @@ def _write(bootstrap_servers: str, rate: int, until: float, stop: threading.Even
 
 
 def _read(bootstrap_servers: str, stop: threading.Event) -> None:
-    settings = {"bootstrap.servers": bootstrap_servers, "group.id": GROUP, "auto.offset.reset": "earliest"}
-    consumer = Consumer({**settings, "isolation.level": "read_committed", "auto.commit.interval.ms": 1000, **_QUIET})
+    settings = {
+        "bootstrap.servers": bootstrap_servers,
+        "group.id": GROUP,
+        "auto.offset.reset": "earliest",
+    }
+    consumer = Consumer(
+        {**settings, "isolation.level": "read_committed", "auto.commit.interval.ms": 1000, **_QUIET}
+    )
     consumer.subscribe([*TOPICS])
     try:
         while not stop.is_set():

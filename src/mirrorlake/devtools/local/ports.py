@@ -7,8 +7,9 @@ from contextlib import ExitStack
 
 from mirrorlake.errors import InputError
 
-# Below the range that systems take for outgoing connections (Linux from 32768, macOS from 49152): a client that
-# retries the port of a stopped broker could otherwise be given that very port and connect to itself.
+# Below the range that systems take for outgoing connections (Linux from 32768, macOS from 49152): a
+# client that retries the port of a stopped broker could otherwise be given that very port and
+# connect to itself.
 _LOWEST, _HIGHEST = 15000, 32767
 _TRIES = 2000
 
@@ -29,7 +30,9 @@ def free_ports(count: int) -> list[int]:
                 ports.append(port)
                 _given.add(port)
     if len(ports) < count:
-        raise InputError(f"found no {count} free ports of 127.0.0.1 between {_LOWEST} and {_HIGHEST}")
+        raise InputError(
+            f"found no {count} free ports of 127.0.0.1 between {_LOWEST} and {_HIGHEST}"
+        )
     return ports
 
 

@@ -1,4 +1,5 @@
-"""Starts, recognises and ends JVM processes: guarded ones die with their parent, detached ones outlive it."""
+"""Starts, recognises and ends JVM processes: guarded ones die with their parent, detached ones
+outlive it."""
 
 import os
 import signal
@@ -21,7 +22,8 @@ _POLL_SECONDS = 0.05
 
 @dataclass
 class JvmProcess:
-    """A running command. `marker` stands in its command line: a process id without it belongs to another."""
+    """A running command. `marker` stands in its command line: a process id without it belongs to
+    another."""
 
     pid: int
     marker: str
@@ -29,7 +31,9 @@ class JvmProcess:
 
     def alive(self) -> bool:
         """Return whether the process still runs and is still ours."""
-        if self.handle is not None:  # our child: its id cannot be another process's before we waited for it
+        if (
+            self.handle is not None
+        ):  # our child: its id cannot be another process's before we waited for it
             return self.handle.poll() is None
         return self.marker in command_of(self.pid)
 
@@ -54,8 +58,8 @@ class JvmProcess:
         return True
 
     def _gone(self) -> bool:
-        """Return whether nothing is left of the process: one that is ending has no command line, but its files
-        still."""
+        """Return whether nothing is left of the process: one that is ending has no command line,
+        but its files still."""
         command = command_of(self.pid)
         return self.marker not in command if command else not _is_ending(self.pid)
 
@@ -90,13 +94,16 @@ def start_guarded(command: Sequence[str], marker: str, output: Path) -> JvmProce
 
 
 def start_detached(command: Sequence[str], marker: str, output: Path) -> JvmProcess:
-    """Start a command that goes on when this process ends; what it prints is appended to `output`."""
+    """Start a command that goes on when this process ends; what it prints is appended to
+    `output`."""
     with output.open("ab") as log:
         child = subprocess.Popen(
             list(command), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
     pause = threading.Event()
-    while marker not in command_of(child.pid) and child.poll() is None:  # the system shows it a moment after it began
+    while (
+        marker not in command_of(child.pid) and child.poll() is None
+    ):  # the system shows it a moment after it began
         pause.wait(_POLL_SECONDS)
     return JvmProcess(child.pid, marker, child)
 
@@ -105,6 +112,9 @@ def _is_ending(pid: int) -> bool:
     """Return whether a process without a command line has threads left that hold files."""
     try:
         process = psutil.Process(pid)
-        return process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD) or process.num_threads() > 1
+        return (
+            process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+            or process.num_threads() > 1
+        )
     except psutil.Error:
         return False

@@ -1,4 +1,5 @@
-"""A broker started, asked for what clients mostly ask, and ended, so that Java's archive holds the classes it takes.
+"""A broker started, asked for what clients mostly ask, and ended, so that Java's archive holds the
+classes it takes.
 
 Run by `spark/class_archive.py` as a process of its own; what it makes is thrown away.
 """

@@ -1,4 +1,5 @@
 """Reading MirrorMaker's own configuration into a topology file: text in, document out.
 
-Pure: it knows neither Kafka nor Spark nor the disk. `mirrorlake.mm2.importer.read.import_files` is the way in.
+Pure: it knows neither Kafka nor Spark nor the disk. `mirrorlake.mm2.importer.read.import_files` is
+the way in.
 """

@@ -1,5 +1,5 @@
-"""The topology that runs beside the MirrorMaker 2 that is still there: it writes under other names, and into nothing of
-MirrorMaker 2's (docs/migrate.md)."""
+"""The topology that runs beside the MirrorMaker 2 that is still there: it writes under other names,
+and into nothing of MirrorMaker 2's (docs/migrate.md)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,9 +10,11 @@ from mirrorlake.mm2.importer.report import Report
 from mirrorlake.naming.policy import escape
 from mirrorlake.naming.selection import DEFAULT_TOPICS_EXCLUDE
 
-#: What stands between the separators of our names: `east.mirrorlake.orders` beside MirrorMaker 2's `east.orders`.
+#: What stands between the separators of our names: `east.mirrorlake.orders` beside MirrorMaker 2's
+#: `east.orders`.
 MARK = "mirrorlake"
-#: MirrorMaker 2 goes on to do these, under names that its clients know, or to the groups that it knows.
+#: MirrorMaker 2 goes on to do these, under names that its clients know, or to the groups that it
+#: knows.
 _LEFT_TO_IT = {
     "emit_heartbeats_enabled": "MirrorMaker 2 writes heartbeats, and mirrors them",
     "heartbeats_replication_enabled": "its heartbeats are no records to migrate",
@@ -26,12 +28,18 @@ def set_beside(document: dict[str, Any], report: Report) -> None:
 
     Raises InputError where no such names can be made.
     """
-    given = {name: {**document.get("defaults", {}), **flow} for name, flow in document["flows"].items()}
+    given = {
+        name: {**document.get("defaults", {}), **flow} for name, flow in document["flows"].items()
+    }
     running = {name: flow for name, flow in given.items() if flow.get("enabled", True)}
     if not running:
         raise InputError("no flow of the files runs, so there is nothing to run beside")
     ours = {name: _names(document, flow) for name, flow in running.items()}
-    document["defaults"] = {**document.get("defaults", {}), **dict.fromkeys(_LEFT_TO_IT, False), "policy": "default"}
+    document["defaults"] = {
+        **document.get("defaults", {}),
+        **dict.fromkeys(_LEFT_TO_IT, False),
+        "policy": "default",
+    }
     document["defaults"].pop("replication_policy_internal_topic_separator_enabled", None)
     for name, flow in document["flows"].items():
         for key in (*_LEFT_TO_IT, "policy", "replication_policy_internal_topic_separator_enabled"):
@@ -46,18 +54,23 @@ def set_beside(document: dict[str, Any], report: Report) -> None:
 
 
 def _names(document: Mapping[str, Any], flow: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings by which a flow takes what MirrorMaker 2 takes, under names that are never its names."""
+    """The settings by which a flow takes what MirrorMaker 2 takes, under names that are never its
+    names."""
     between = _separator(flow)
     mark = f"{between}{MARK}{between}"
     if len(mark) > 16:
         raise InputError(
-            f"replication.policy.separator {between} is too long for names beside it; write the flow by hand"
+            f"replication.policy.separator {between} is too long for names beside it; write the "
+            "flow by hand"
         )
     identity = flow.get("policy") == "identity"
     copies = (
         [rf".*{escape(mark)}.*"]
         if identity
-        else [rf"{escape(alias + between)}(?!{escape(mark[len(between) :])}).*" for alias in document["clusters"]]
+        else [
+            rf"{escape(alias + between)}(?!{escape(mark[len(between) :])}).*"
+            for alias in document["clusters"]
+        ]
     )
     known = flow.get("topics_exclude", list(DEFAULT_TOPICS_EXCLUDE))
     internal = [rf"mm2.*{escape(between)}internal", rf".*checkpoints{escape(between)}internal"]
@@ -78,12 +91,17 @@ def _order(document: dict[str, Any]) -> None:
 
 def _say_names(name: str, theirs: Mapping[str, Any], mark: str, report: Report) -> None:
     source, _, target = name.partition("->")
-    copies = "{topic}" if theirs.get("policy") == "identity" else f"{{source}}{_separator(theirs)}{{topic}}"
+    copies = (
+        "{topic}"
+        if theirs.get("policy") == "identity"
+        else f"{{source}}{_separator(theirs)}{{topic}}"
+    )
     copy = copies.replace("{source}", source).replace("{topic}", "orders")
     report.note(
-        f"beside: flow {name} writes orders to {source}{mark}orders on {target}, where MirrorMaker 2 writes {copy}: "
-        f"neither writes into a topic of the other, and neither mirrors what the other wrote; move groups with "
-        f"mirrorlake migrate --flow '{name}' --topics REGEX --copies '{copies}'"
+        f"beside: flow {name} writes orders to {source}{mark}orders on {target}, where MirrorMaker "
+        f"2 writes {copy}: neither writes into a topic of the other, and neither mirrors what the "
+        f"other wrote; move groups with mirrorlake migrate --flow '{name}' --topics REGEX --copies "
+        f"'{copies}'"
     )
 
 
@@ -95,12 +113,14 @@ def _say_limits(running: Mapping[str, Mapping[str, Any]], report: Report) -> Non
         marks = sorted({_separator(flow) for flow in running.values()})
         patterns = ", ".join(f".*{escape(between)}{MARK}{escape(between)}.*" for between in marks)
         report.note(
-            f"beside: add {patterns} to MirrorMaker 2's topics.exclude and restart it: on a cluster that is a target "
-            "and a source it would mirror our copies on, which costs, and under the identity policy brings them back"
+            f"beside: add {patterns} to MirrorMaker 2's topics.exclude and restart it: on a "
+            "cluster that is a target and a source it would mirror our copies on, which costs, "
+            "and under the identity policy brings them back"
         )
     both = [name for name in identity if "->".join(reversed(name.split("->"))) in identity]
     if both:
         report.note(
-            f"beside: {' and '.join(both)} share topics under one name, so their records are mixed in MirrorMaker 2's "
-            "copies: positions there may not be found exactly, and such groups are not moved"
+            f"beside: {' and '.join(both)} share topics under one name, so their records are mixed "
+            "in MirrorMaker 2's copies: positions there may not be found exactly, and such groups "
+            "are not moved"
         )

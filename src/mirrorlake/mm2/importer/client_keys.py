@@ -1,6 +1,8 @@
-"""What settings of Kafka's Java clients become in the `consumer`, `producer` and `admin` blocks of a cluster.
+"""What settings of Kafka's Java clients become in the `consumer`, `producer` and `admin` blocks of
+a cluster.
 
-`consumer` reaches Spark's Java consumer, which reads the sources; `producer` and `admin` reach librdkafka.
+`consumer` reaches Spark's Java consumer, which reads the sources; `producer` and `admin` reach
+librdkafka.
 """
 
 from mirrorlake.mm2.importer.entries import Entry
@@ -8,22 +10,49 @@ from mirrorlake.mm2.importer.flow_keys import number
 from mirrorlake.mm2.importer.setting_outcome import SettingOutcome, Value
 
 #: Names that Kafka's Java clients and librdkafka share, with the same meaning.
-_SHARED = frozenset({
-    "client.id", "client.dns.lookup", "metadata.max.age.ms", "connections.max.idle.ms", "reconnect.backoff.ms",
-    "reconnect.backoff.max.ms", "retry.backoff.ms", "retry.backoff.max.ms", "socket.connection.setup.timeout.ms",
-})  # fmt: skip
-_SOCKETS = {"receive.buffer.bytes": "socket.receive.buffer.bytes", "send.buffer.bytes": "socket.send.buffer.bytes"}
+_SHARED = frozenset(
+    {
+        "client.id",
+        "client.dns.lookup",
+        "metadata.max.age.ms",
+        "connections.max.idle.ms",
+        "reconnect.backoff.ms",
+        "reconnect.backoff.max.ms",
+        "retry.backoff.ms",
+        "retry.backoff.max.ms",
+        "socket.connection.setup.timeout.ms",
+    }
+)
+_SOCKETS = {
+    "receive.buffer.bytes": "socket.receive.buffer.bytes",
+    "send.buffer.bytes": "socket.send.buffer.bytes",
+}
 CARRIED = {
-    "consumer": _SHARED | {
-        "fetch.min.bytes", "fetch.max.bytes", "fetch.max.wait.ms", "max.partition.fetch.bytes", "max.poll.records",
-        "receive.buffer.bytes", "send.buffer.bytes", "request.timeout.ms", "default.api.timeout.ms", "client.rack",
-        "check.crcs", "socket.connection.setup.timeout.max.ms",
+    "consumer": _SHARED
+    | {
+        "fetch.min.bytes",
+        "fetch.max.bytes",
+        "fetch.max.wait.ms",
+        "max.partition.fetch.bytes",
+        "max.poll.records",
+        "receive.buffer.bytes",
+        "send.buffer.bytes",
+        "request.timeout.ms",
+        "default.api.timeout.ms",
+        "client.rack",
+        "check.crcs",
+        "socket.connection.setup.timeout.max.ms",
     },
-    "producer": _SHARED | {
-        "compression.type", "linger.ms", "batch.size", "request.timeout.ms", "transaction.timeout.ms",
+    "producer": _SHARED
+    | {
+        "compression.type",
+        "linger.ms",
+        "batch.size",
+        "request.timeout.ms",
+        "transaction.timeout.ms",
     },
     "admin": _SHARED,
-}  # fmt: skip
+}
 """Per role: names that are carried over as they are."""
 
 RENAMED = {
@@ -55,7 +84,9 @@ NOT_NEEDED = {
     "allow.auto.create.topics": "mirrorlake reads topics that exist, and makes the ones it writes",
     "enable.idempotence": "mirrorlake always writes idempotently",
     "retries": "librdkafka tries again until the delivery's time is over",
-    "delivery.timeout.ms": "a record's time ends with its transaction: producer setting transaction.timeout.ms",
+    "delivery.timeout.ms": (
+        "a record's time ends with its transaction: producer setting transaction.timeout.ms"
+    ),
     "max.block.ms": "mirrorlake waits for room in the producer's queue",
     "partitioner.class": "a record keeps its partition number",
     "partitioner.ignore.keys": "a record keeps its partition number",
@@ -74,7 +105,8 @@ _LARGEST = 1_000_000_000
 
 
 def translate(entry: Entry, role: str, name: str) -> SettingOutcome | None:
-    """Say what a Java client's setting means; `name` is the entry's key without its prefix. None for an unknown name.
+    """Say what a Java client's setting means; `name` is the entry's key without its prefix. None
+    for an unknown name.
 
     Raises InputError for a value that no client would accept.
     """
@@ -83,11 +115,16 @@ def translate(entry: Entry, role: str, name: str) -> SettingOutcome | None:
     if name in CARRIED[role] or name in RENAMED[role]:
         if "${" in entry.value:
             return SettingOutcome(
-                not_supported="it is a reference that mirrorlake cannot read here; write the value itself"
+                not_supported="it is a reference that mirrorlake cannot read here; write the value "
+                "itself"
             )
         return SettingOutcome({RENAMED[role].get(name, name): _value(entry.value)})
     if name == "interceptor.classes":
-        return SettingOutcome(not_supported=_INTERCEPTORS) if entry.value else SettingOutcome(not_needed="it is empty")
+        return (
+            SettingOutcome(not_supported=_INTERCEPTORS)
+            if entry.value
+            else SettingOutcome(not_needed="it is empty")
+        )
     return {"consumer": _consumer, "producer": _producer, "admin": _nothing}[role](entry, name)
 
 
@@ -103,19 +140,26 @@ def _value(text: str) -> Value:
 
 
 def _nothing(entry: Entry, name: str) -> SettingOutcome | None:
-    return SettingOutcome(not_needed="calls have a fixed deadline") if name == "default.api.timeout.ms" else None
+    return (
+        SettingOutcome(not_needed="calls have a fixed deadline")
+        if name == "default.api.timeout.ms"
+        else None
+    )
 
 
 def _consumer(entry: Entry, name: str) -> SettingOutcome | None:
     if name == "isolation.level":
         if entry.value == "read_committed":
             return SettingOutcome(not_needed="mirrorlake always reads committed records only")
-        return SettingOutcome(not_supported="mirrorlake mirrors no records of open or aborted transactions")
+        return SettingOutcome(
+            not_supported="mirrorlake mirrors no records of open or aborted transactions"
+        )
     if name == "auto.offset.reset":
         if entry.value in ("earliest", "smallest"):
             return SettingOutcome(not_needed="mirrorlake starts at the oldest record of a topic")
         return SettingOutcome(
-            not_supported="write start: latest into the flow, which holds for topics that are there at its first run; "
+            not_supported="write start: latest into the flow, which holds for topics that are "
+            "there at its first run; "
             "records that are gone later are an incident, and nothing goes on elsewhere"
         )
     return None
@@ -126,18 +170,24 @@ def _producer(entry: Entry, name: str) -> SettingOutcome | None:
         if entry.value in ("all", "-1"):
             return SettingOutcome(not_needed="mirrorlake always waits for all in-sync replicas")
         return SettingOutcome(
-            not_supported="mirrorlake always waits for all in-sync replicas, which exactly once needs"
+            not_supported="mirrorlake always waits for all in-sync replicas, which exactly once "
+            "needs"
         )
     if name == "max.in.flight.requests.per.connection":
         if number(entry) <= 5:
             return SettingOutcome({name: number(entry)})
-        return SettingOutcome(not_supported="more than 5 requests in flight are not possible with exactly once")
+        return SettingOutcome(
+            not_supported="more than 5 requests in flight are not possible with exactly once"
+        )
     if name == "max.request.size":
         if number(entry) <= _LARGEST:
             return SettingOutcome(
-                not_needed="mirrorlake's producer takes 1 GB; the target's brokers decide what is too large"
+                not_needed="mirrorlake's producer takes 1 GB; the target's brokers decide what is "
+                "too large"
             )
-        return SettingOutcome(not_supported="librdkafka takes records of up to 1 GB, and so mirrorlake's producer")
+        return SettingOutcome(
+            not_supported="librdkafka takes records of up to 1 GB, and so mirrorlake's producer"
+        )
     if name == "buffer.memory":
         return SettingOutcome({"queue.buffering.max.kbytes": max(1, number(entry) // 1024)})
     return None

@@ -1,4 +1,5 @@
-"""MirrorMaker 2's connectors as Kafka Connect runs them: JSON, or the properties of a standalone worker."""
+"""MirrorMaker 2's connectors as Kafka Connect runs them: JSON, or the properties of a standalone
+worker."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,15 +10,19 @@ from mirrorlake.mm2.importer.entries import Entry
 from mirrorlake.mm2.importer.sides import place_flow_key
 
 _CONNECTORS = ("MirrorSourceConnector", "MirrorCheckpointConnector", "MirrorHeartbeatConnector")
-#: What a flow does without the connector of this kind; `enabled` of the source connector is the flow's.
+#: What a flow does without the connector of this kind; `enabled` of the source connector is the
+#: flow's.
 _OFF: Mapping[str, Mapping[str, bool]] = {
     "MirrorSourceConnector": {"enabled": False},
-    "MirrorCheckpointConnector": {"emit_checkpoints_enabled": False, "sync_group_offsets_enabled": False},
+    "MirrorCheckpointConnector": {
+        "emit_checkpoints_enabled": False,
+        "sync_group_offsets_enabled": False,
+    },
     "MirrorHeartbeatConnector": {"emit_heartbeats_enabled": False},
 }
 _WORKER = (
-    "flow {flow}: a connector's records go to the cluster of its Connect worker; mirrorlake writes to "
-    "target.cluster.bootstrap.servers, so check that they are the same"
+    "flow {flow}: a connector's records go to the cluster of its Connect worker; mirrorlake "
+    "writes to target.cluster.bootstrap.servers, so check that they are the same"
 )
 
 
@@ -48,7 +53,9 @@ def read_connectors(connectors: Sequence[Mapping[str, Entry]], draft: Draft) -> 
                 f"is the second {kind} of flow {flow}; mirrorlake has one flow for both"
             )
         kinds_by_flow[flow].add(kind)
-        for entry in sorted(settings.values(), key=lambda entry: entry.key == "enabled"):  # that one has the last word
+        for entry in sorted(
+            settings.values(), key=lambda entry: entry.key == "enabled"
+        ):  # that one has the last word
             _place(draft, flow, kind, entry)
     for flow, kinds in kinds_by_flow.items():
         _complete(draft, flow, kinds)
@@ -58,14 +65,18 @@ def _flow(settings: Mapping[str, Entry]) -> str:
     connector = settings["connector.class"]
     source, target = settings.get("source.cluster.alias"), settings.get("target.cluster.alias")
     if source is None or not source.value:
-        raise connector.wrong("comes without source.cluster.alias, the name of the cluster that it reads")
+        raise connector.wrong(
+            "comes without source.cluster.alias, the name of the cluster that it reads"
+        )
     return f"{source.value}->{target.value if target and target.value else 'target'}"
 
 
 def _place(draft: Draft, flow: str, kind: str, entry: Entry) -> None:
     source, _, target = flow.partition("->")
     if entry.key in ("source.cluster.alias", "target.cluster.alias"):
-        draft.report.carry(entry, f"clusters.{source if entry.key.startswith('source') else target}")
+        draft.report.carry(
+            entry, f"clusters.{source if entry.key.startswith('source') else target}"
+        )
     elif entry.key.startswith("("):
         draft.report.skip(entry, "it is what Connect's REST interface adds to an answer")
     elif entry.key == "enabled":
@@ -90,14 +101,21 @@ def _complete(draft: Draft, flow: str, kinds: set[str]) -> None:
     for side, alias in (("source", source), ("target", target)):
         if not draft.has(alias, "bootstrap.servers"):
             raise InputError(
-                f"no connector of flow {flow} gives {side}.cluster.bootstrap.servers, the address of {alias}"
+                f"no connector of flow {flow} gives {side}.cluster.bootstrap.servers, the address "
+                f"of {alias}"
             )
     if "MirrorSourceConnector" in kinds:
         draft.report.note(_WORKER.format(flow=flow))
     else:
         draft.set_flow(flow, _OFF["MirrorSourceConnector"])
-        draft.report.note(f"flow {flow} is disabled: no MirrorSourceConnector mirrors it; enable it to mirror topics")
+        draft.report.note(
+            f"flow {flow} is disabled: no MirrorSourceConnector mirrors it; enable it to mirror "
+            "topics"
+        )
     for kind in _CONNECTORS[1:]:
         if kind not in kinds and "MirrorSourceConnector" in kinds:
             names = " and ".join(_OFF[kind])
-            draft.report.note(f"flow {flow} came without a {kind}; mirrorlake does its work unless {names} is false")
+            draft.report.note(
+                f"flow {flow} came without a {kind}; mirrorlake does its work unless {names} is "
+                "false"
+            )

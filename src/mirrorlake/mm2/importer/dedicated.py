@@ -12,16 +12,24 @@ from mirrorlake.mm2.importer.sides import CONNECTOR_KEYS, place_flow_key
 
 _ROLES = ("consumer", "producer", "admin")
 _EXACTLY_ONCE = "exactly.once.source.support"
-_DROPPED = "MirrorMaker 2 passes no client settings on from the top of the file; under a cluster's alias they count"
+_DROPPED = (
+    "MirrorMaker 2 passes no client settings on from the top of the file; under a cluster's "
+    "alias they count"
+)
 _MISPLACED = (
-    "MirrorMaker 2 ignores settings of flows under a cluster's alias; write it at the top or under source->target"
+    "MirrorMaker 2 ignores settings of flows under a cluster's alias; write it at the top "
+    "or under source->target"
 )
 _NO_SUCH_FLOW = "MirrorMaker 2 ignores it: clusters lists only {aliases}"
-_SPACES = "MirrorMaker 2 reads no flow here, because a blank ends a key; write source->target without blanks"
+_SPACES = (
+    "MirrorMaker 2 reads no flow here, because a blank ends a key; write source->target "
+    "without blanks"
+)
 
 
 def read_dedicated(settings: Mapping[str, Entry], draft: Draft) -> None:
-    """Place every entry of the file, by key. Raises InputError for a file that describes no flow."""
+    """Place every entry of the file, by key. Raises InputError for a file that describes no
+    flow."""
     clusters = settings["clusters"]
     aliases = [str(alias) for alias in names_of(clusters.value)]  # type: ignore[attr-defined]
     if len(set(aliases)) < 2:
@@ -31,7 +39,9 @@ def read_dedicated(settings: Mapping[str, Entry], draft: Draft) -> None:
         for entry in settings.values():
             if entry.value.startswith("->"):
                 raise entry.wrong(f"is all of a key: {_SPACES}")
-        raise clusters.wrong("is all there is: no key like A->B.enabled = true names a flow between two of them")
+        raise clusters.wrong(
+            "is all there is: no key like A->B.enabled = true names a flow between two of them"
+        )
     for alias in aliases:
         draft.add_cluster(alias)
         draft.report.carry(clusters, f"clusters.{alias}")
@@ -43,20 +53,27 @@ def read_dedicated(settings: Mapping[str, Entry], draft: Draft) -> None:
     _addresses(draft, aliases, clusters)
     for flow, runs in flows.items():
         if not runs:
-            draft.report.note(f"flow {flow} is disabled, as MirrorMaker 2 takes it to be without {flow}.enabled = true")
+            draft.report.note(
+                f"flow {flow} is disabled, as MirrorMaker 2 takes it to be without {flow}.enabled "
+                "= true"
+            )
 
 
 def _flows(settings: Mapping[str, Entry], aliases: list[str]) -> dict[str, bool]:
-    """The flows that the file mentions or enables, and whether each runs (MirrorMakerConfig.clusterPairs).
+    """The flows that the file mentions or enables, and whether each runs
+    (MirrorMakerConfig.clusterPairs).
 
-    A connector is enabled by `A->B.enabled` or `enabled`; but it runs only in a herder, and a pair has one if
-    `A->B.enabled` is true or the pair emits heartbeats.
+    A connector is enabled by `A->B.enabled` or `enabled`; but it runs only in a herder, and a pair
+    has one if `A->B.enabled` is true or the pair emits heartbeats.
     """
     top = settings.get("enabled")
     enabled = {}
     for source, target in permutations(aliases, 2):
         prefix = f"{source}->{target}."
-        own, beats = settings.get(f"{prefix}enabled"), settings.get(f"{prefix}emit.heartbeats.enabled")
+        own, beats = (
+            settings.get(f"{prefix}enabled"),
+            settings.get(f"{prefix}emit.heartbeats.enabled"),
+        )
         beats = beats or settings.get("emit.heartbeats.enabled")
         wanted = own or top
         herder = (own is not None and flow_keys.flag(own)) or beats is None or flow_keys.flag(beats)
@@ -89,7 +106,9 @@ def _place(draft: Draft, entry: Entry, aliases: list[str], flows: Mapping[str, b
         _place_top_key(draft, entry, aliases, flows)
 
 
-def _place_cluster_key(draft: Draft, entry: Entry, alias: str, rest: str, flows: Mapping[str, bool]) -> None:
+def _place_cluster_key(
+    draft: Draft, entry: Entry, alias: str, rest: str, flows: Mapping[str, bool]
+) -> None:
     role, _, name = rest.partition(".")
     if role in _ROLES:
         draft.place_client_setting(alias, role, entry, name, Rank.ROLE)
@@ -107,7 +126,9 @@ def _place_cluster_key(draft: Draft, entry: Entry, alias: str, rest: str, flows:
         draft.place_known(entry, rest)
 
 
-def _place_top_key(draft: Draft, entry: Entry, aliases: list[str], flows: Mapping[str, bool]) -> None:
+def _place_top_key(
+    draft: Draft, entry: Entry, aliases: list[str], flows: Mapping[str, bool]
+) -> None:
     key = entry.key
     if key == "enabled":
         for flow in flows:
@@ -120,7 +141,8 @@ def _place_top_key(draft: Draft, entry: Entry, aliases: list[str], flows: Mappin
     elif key.startswith("config.providers"):
         draft.report.refuse(
             entry,
-            "mirrorlake reads ${env:NAME} and ${secret:scope/key}; the notes say what to write for each reference",
+            "mirrorlake reads ${env:NAME} and ${secret:scope/key}; the notes say what to write for "
+            "each reference",
         )
     elif not draft.place_flow_setting(None, entry, key):
         draft.place_known(entry, key)
@@ -130,5 +152,6 @@ def _addresses(draft: Draft, aliases: list[str], clusters: Entry) -> None:
     for alias in aliases:
         if not draft.has(alias, "bootstrap.servers"):
             raise InputError(
-                f"{clusters.file} gives no {alias}.bootstrap.servers, the address of a cluster that clusters lists"
+                f"{clusters.file} gives no {alias}.bootstrap.servers, the address of a cluster "
+                "that clusters lists"
             )

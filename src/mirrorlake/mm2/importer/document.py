@@ -5,21 +5,33 @@ from typing import Any
 
 import yaml
 
-_LAKE = "Where the tables live; or {catalog: …, schema: …, checkpoints: /Volumes/…} in Unity Catalog."
+_LAKE = (
+    "Where the tables live; or {catalog: …, schema: …, checkpoints: /Volumes/…} in Unity Catalog."
+)
 _DEFAULTS = "Beneath every flow."
 
 
-def topology_text(document: Mapping[str, Any], files: Sequence[str], variables: Mapping[str, str]) -> str:
-    """Write a topology; `variables` are the environment variables it reads, with the keys that read them."""
+def topology_text(
+    document: Mapping[str, Any], files: Sequence[str], variables: Mapping[str, str]
+) -> str:
+    """Write a topology; `variables` are the environment variables it reads, with the keys that read
+    them."""
     comments = {"lake": [_LAKE], "defaults": [_DEFAULTS]}
     head = [f"Made by `mirrorlake import` of {', '.join(files)}; yours to change."]
     if variables:
-        head.append("Before it runs, set these environment variables, or write ${secret:scope/key} instead:")
+        head.append(
+            "Before it runs, set these environment variables, or write ${secret:scope/key} instead:"
+        )
         head.extend(f"  {name}  ({key})" for name, key in variables.items())
     blocks = ["".join(f"# {line}\n" for line in head)]
     for key, value in document.items():
         comment = "".join(f"# {line}\n" for line in comments.get(key, []))
-        blocks.append(comment + yaml.dump({key: value}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110))
+        blocks.append(
+            comment
+            + yaml.dump(
+                {key: value}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110
+            )
+        )
     return "\n".join(blocks)
 
 

@@ -1,4 +1,5 @@
-"""The topology while files are read: what they offer for each cluster and flow, and which offer counts."""
+"""The topology while files are read: what they offer for each cluster and flow, and which offer
+counts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,10 @@ from mirrorlake.mm2.importer.secrets import Secrets
 from mirrorlake.mm2.importer.security import SecurityReader
 from mirrorlake.mm2.importer.setting_outcome import SettingOutcome, Value
 
-_NO_CLIENT = "MirrorMaker 2 passes it to no client from here; write it into a consumer, producer or admin block"
+_NO_CLIENT = (
+    "MirrorMaker 2 passes it to no client from here; write it into a consumer, producer "
+    "or admin block"
+)
 
 
 class Rank(IntEnum):
@@ -34,13 +38,15 @@ class _Offer:
 
 @dataclass
 class _Cluster:
-    """Offers by what they are for: `bootstrap.servers`, a security setting, or `role/name of a client setting`."""
+    """Offers by what they are for: `bootstrap.servers`, a security setting, or `role/name of a
+    client setting`."""
 
     offers: dict[str, list[_Offer]] = field(default_factory=dict)
 
 
 class Draft:
-    """Collects clusters and flows. `place_*` take one entry each; `document` says what came of all of them."""
+    """Collects clusters and flows. `place_*` take one entry each; `document` says what came of all
+    of them."""
 
     def __init__(self, report: Report, secrets: Secrets) -> None:
         self.report, self._secrets = report, secrets
@@ -63,8 +69,11 @@ class Draft:
         """Name a flow; flows come into the document in this order."""
         self._flows.setdefault(name, {})
 
-    def set_flow(self, flow: str | None, values: Mapping[str, Value], entry: Entry | None = None) -> None:
-        """Set fields of a flow, or of the defaults for None. Raises InputError if two entries contradict each other."""
+    def set_flow(
+        self, flow: str | None, values: Mapping[str, Value], entry: Entry | None = None
+    ) -> None:
+        """Set fields of a flow, or of the defaults for None. Raises InputError if two entries
+        contradict each other."""
         place = self._defaults if flow is None else self._flows[flow]
         for name, value in values.items():
             before = self._given.get((flow, name))
@@ -73,7 +82,9 @@ class Draft:
             place[name] = value
             if entry is not None:
                 self._given[flow, name] = before or entry
-                self.report.carry(entry, f"{'defaults' if flow is None else f'flows.{flow}'}.{name}")
+                self.report.carry(
+                    entry, f"{'defaults' if flow is None else f'flows.{flow}'}.{name}"
+                )
 
     def place_flow_setting(self, flow: str | None, entry: Entry, key: str) -> bool:
         """Place a connector's setting; False if `key` is none."""
@@ -84,8 +95,11 @@ class Draft:
         self.set_flow(flow, outcome.fields, entry)
         return True
 
-    def place_client_setting(self, alias: str, role: str | None, entry: Entry, name: str, rank: Rank) -> bool:
-        """Place a client's setting of a cluster; `role` is None where it is for all of them. False if unknown."""
+    def place_client_setting(
+        self, alias: str, role: str | None, entry: Entry, name: str, rank: Rank
+    ) -> bool:
+        """Place a client's setting of a cluster; `role` is None where it is for all of them. False
+        if unknown."""
         cluster = self._clusters[alias]
         if name in ("bootstrap.servers", "metadata.broker.list"):
             cluster.offers.setdefault("bootstrap.servers", []).append(_Offer(rank, entry))
@@ -103,11 +117,14 @@ class Draft:
             return True
         self._place(outcome, entry)
         for field_name in outcome.fields:
-            cluster.offers.setdefault(f"{role}/{field_name}", []).append(_Offer(rank, entry, outcome))
+            cluster.offers.setdefault(f"{role}/{field_name}", []).append(
+                _Offer(rank, entry, outcome)
+            )
         return True
 
     def place_known(self, entry: Entry, key: str) -> None:
-        """Place a setting that no other place took: not needed if MirrorMaker 2 has it, else unknown."""
+        """Place a setting that no other place took: not needed if MirrorMaker 2 has it, else
+        unknown."""
         why = reason(key) or client_keys.NOT_NEEDED.get(key)
         if why is None and key in client_keys.CARRIED["consumer"] | client_keys.CARRIED["producer"]:
             why = _NO_CLIENT
@@ -115,8 +132,11 @@ class Draft:
             self.report.skip(entry, why)
 
     def document(self) -> dict[str, Any]:
-        """Make the topology. Raises InputError if a cluster has no address, or entries contradict each other."""
-        clusters = {alias: self._cluster(alias, cluster) for alias, cluster in self._clusters.items()}
+        """Make the topology. Raises InputError if a cluster has no address, or entries contradict
+        each other."""
+        clusters = {
+            alias: self._cluster(alias, cluster) for alias, cluster in self._clusters.items()
+        }
         document: dict[str, Any] = {"clusters": clusters, "lake": {"path": "./lake"}}
         if self._defaults:
             document["defaults"] = self._defaults
@@ -127,8 +147,11 @@ class Draft:
         return name in self._clusters[alias].offers
 
     def committed_only(self) -> frozenset[str]:
-        """The clusters that MirrorMaker read by isolation.level = read_committed, as mirrorlake always does."""
-        return frozenset(alias for alias, levels in self._isolation.items() if levels == {"read_committed"})
+        """The clusters that MirrorMaker read by isolation.level = read_committed, as mirrorlake
+        always does."""
+        return frozenset(
+            alias for alias, levels in self._isolation.items() if levels == {"read_committed"}
+        )
 
     def _place(self, outcome: SettingOutcome, entry: Entry) -> None:
         if outcome.not_needed:
@@ -137,13 +160,19 @@ class Draft:
             self.report.refuse(entry, outcome.not_supported)
 
     def _cluster(self, alias: str, cluster: _Cluster) -> dict[str, Any]:
-        chosen = {name: self._choose(alias, name, offers) for name, offers in cluster.offers.items()}
+        chosen = {
+            name: self._choose(alias, name, offers) for name, offers in cluster.offers.items()
+        }
         bootstrap = chosen["bootstrap.servers"].entry
         self.report.carry(bootstrap, f"clusters.{alias}.bootstrap_servers")
         content: dict[str, Any] = {
-            "bootstrap_servers": self._secrets.show(bootstrap, bootstrap.value, alias, "bootstrap_servers")
+            "bootstrap_servers": self._secrets.show(
+                bootstrap, bootstrap.value, alias, "bootstrap_servers"
+            )
         }
-        settings = {name: offer.entry for name, offer in chosen.items() if client_keys.is_security(name)}
+        settings = {
+            name: offer.entry for name, offer in chosen.items() if client_keys.is_security(name)
+        }
         security = SecurityReader(alias, settings, self._secrets, self.report).block()
         if security is not None:
             content["security"] = security
@@ -165,10 +194,13 @@ class Draft:
             elif offer.rank == Rank.TOP:
                 self.report.skip(offer.entry, f"cluster {alias} has its own, {chosen.entry.at}")
             elif offer.rank == chosen.rank == Rank.CLUSTER:
-                raise offer.entry.wrong(f"contradicts {chosen.entry.at}; cluster {alias} takes one value")
+                raise offer.entry.wrong(
+                    f"contradicts {chosen.entry.at}; cluster {alias} takes one value"
+                )
             else:
                 self.report.refuse(
                     offer.entry,
-                    f"cluster {alias} takes one value for all flows and clients, and {chosen.entry.at} gave it",
+                    f"cluster {alias} takes one value for all flows and clients, and "
+                    f"{chosen.entry.at} gave it",
                 )
         return chosen

@@ -36,7 +36,11 @@ class Entry:
     @property
     def at(self) -> str:
         """Where the entry stands, as the beginning of a sentence about it."""
-        return f"{self.file}, line {self.line}: {self.key}" if self.line else f"{self.file}: {self.key}"
+        return (
+            f"{self.file}, line {self.line}: {self.key}"
+            if self.line
+            else f"{self.file}: {self.key}"
+        )
 
     def wrong(self, problem: str) -> InputError:
         """Make the error for a value that cannot be imported; `problem` must not hold the value."""
@@ -44,7 +48,8 @@ class Entry:
 
 
 def read_properties(file: SourceFile) -> list[Entry]:
-    """Read a file by the rules of java.util.Properties, as Kafka does (Latin-1); blanks around values are cut off.
+    """Read a file by the rules of java.util.Properties, as Kafka does (Latin-1); blanks around
+    values are cut off.
 
     A key may come several times. Raises InputError that names the file and the line.
     """
@@ -55,12 +60,15 @@ def read_properties(file: SourceFile) -> list[Entry]:
                 entries.append(Entry(file.name, line, element.key.strip(), element.value.strip()))
             line += len(re.findall(r"\r\n|\r|\n", element.source))
     except InvalidUEscapeError:
-        raise InputError(f"{file.name}, line {line}: \\u is not followed by four hexadecimal digits") from None
+        raise InputError(
+            f"{file.name}, line {line}: \\u is not followed by four hexadecimal digits"
+        ) from None
     return entries
 
 
 def read_json(file: SourceFile) -> list[list[Entry]]:
-    """Read connectors, each as its entries: `{"name": …, "config": {…}}`, a bare config, or a list of either.
+    """Read connectors, each as its entries: `{"name": …, "config": {…}}`, a bare config, or a list
+    of either.
 
     Raises InputError that names the file, and the line where there is one.
     """
@@ -70,7 +78,9 @@ def read_json(file: SourceFile) -> list[list[Entry]]:
     except UnicodeDecodeError:
         raise InputError(f"{file.name} is not UTF-8 text, as JSON must be") from None
     except json.JSONDecodeError as error:
-        raise InputError(f"{file.name} is not valid JSON in line {error.lineno}: {error.msg}") from None
+        raise InputError(
+            f"{file.name} is not valid JSON in line {error.lineno}: {error.msg}"
+        ) from None
     except (_Twice, RecursionError) as error:
         raise InputError(f"{file.name} is not usable JSON: {error}") from None
     lines = _Lines(text)
@@ -128,6 +138,8 @@ def _config(file: str, config: dict[str, Any], lines: _Lines) -> Iterator[Entry]
     for key, value in config.items():
         line = lines.line_of(key)
         if value is None or isinstance(value, dict | list):
-            raise InputError(f"{file}, line {line}: {key} must be a string, a number, true or false")
+            raise InputError(
+                f"{file}, line {line}: {key} must be a string, a number, true or false"
+            )
         text = value if isinstance(value, str) else json.dumps(value)
         yield Entry(file, line, key.strip(), text.strip())

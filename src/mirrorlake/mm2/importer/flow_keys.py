@@ -1,4 +1,5 @@
-"""What MirrorMaker 2's settings of connectors become in the settings of a flow (docs/mm2.md, "Settings")."""
+"""What MirrorMaker 2's settings of connectors become in the settings of a flow (docs/mm2.md,
+"Settings")."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -28,10 +29,14 @@ FLAGS = (
     "replication.policy.internal.topic.separator.enabled",
 )  # fmt: skip
 INTERVALS = (
-    "refresh.topics.interval.seconds", "sync.topic.configs.interval.seconds", "sync.topic.acls.interval.seconds",
-    "refresh.groups.interval.seconds", "emit.checkpoints.interval.seconds", "sync.group.offsets.interval.seconds",
+    "refresh.topics.interval.seconds",
+    "sync.topic.configs.interval.seconds",
+    "sync.topic.acls.interval.seconds",
+    "refresh.groups.interval.seconds",
+    "emit.checkpoints.interval.seconds",
+    "sync.group.offsets.interval.seconds",
     "emit.heartbeats.interval.seconds",
-)  # fmt: skip
+)
 FACTORS = (
     "replication.factor",
     "checkpoints.topic.replication.factor",
@@ -42,20 +47,30 @@ TEXTS = ("replication.policy.separator", "use.defaults.from", "offset-syncs.topi
 CARRIED = frozenset((*LISTS, *FLAGS, *INTERVALS, *FACTORS, *TEXTS))
 """Keys that have a field of the same name, with `_` for `.`."""
 
-_BYTES = "mirrorlake copies keys, values and headers as bytes; a converter that changes them has no counterpart"
-_NO_SEPARATOR = "mirrorlake needs one and takes a dot; policy: identity, where names stay, uses it for heartbeats only"
+_BYTES = (
+    "mirrorlake copies keys, values and headers as bytes; a converter that changes them has "
+    "no counterpart"
+)
+_NO_SEPARATOR = (
+    "mirrorlake needs one and takes a dot; policy: identity, where names stay, uses it "
+    "for heartbeats only"
+)
 _TRANSFORM = "mirrorlake copies records as they are; change them where they are consumed"
 
 
 def translate(entry: Entry, key: str) -> SettingOutcome | None:
-    """Say what a connector's setting means; `key` is the entry's without its prefix. None for a key that is none.
+    """Say what a connector's setting means; `key` is the entry's without its prefix. None for a key
+    that is none.
 
-    Raises InputError when the value cannot be what MirrorMaker 2 itself accepts, or what a flow accepts.
+    Raises InputError when the value cannot be what MirrorMaker 2 itself accepts, or what a flow
+    accepts.
     """
     key = RENAMED.get(key, key)
     if key in CARRIED:
         if "${" in entry.value:
-            raise entry.wrong("is a reference that mirrorlake cannot read here; write the value itself")
+            raise entry.wrong(
+                "is a reference that mirrorlake cannot read here; write the value itself"
+            )
         outcome = _carried(entry, key)
         _check(entry, outcome)
         return outcome
@@ -96,13 +111,21 @@ def _carried(entry: Entry, key: str) -> SettingOutcome:
         seconds = number(entry)
         # MirrorMaker 2's scheduler never starts what has a negative interval.
         return SettingOutcome(
-            {name: seconds} if seconds >= 0 else {name.replace("_interval_seconds", "_enabled"): False}
+            {name: seconds}
+            if seconds >= 0
+            else {name.replace("_interval_seconds", "_enabled"): False}
         )
     if key in FACTORS:
         factor = number(entry)
         if factor == -1:
-            ours = "the source topic's own factor" if key == "replication.factor" else "3, or as many as it has brokers"
-            return SettingOutcome(not_supported=f"-1 asks for the target's default factor; mirrorlake takes {ours}")
+            ours = (
+                "the source topic's own factor"
+                if key == "replication.factor"
+                else "3, or as many as it has brokers"
+            )
+            return SettingOutcome(
+                not_supported=f"-1 asks for the target's default factor; mirrorlake takes {ours}"
+            )
         return SettingOutcome({name: factor})
     if key == "replication.policy.separator" and not value:
         return SettingOutcome(not_supported=_NO_SEPARATOR)
@@ -124,7 +147,8 @@ def _policy(value: str) -> SettingOutcome:
     if name == "IdentityReplicationPolicy":  # Kafka's own, and Strimzi's from before KIP-690
         return SettingOutcome({"policy": "identity"})
     return SettingOutcome(
-        not_supported="it is a Java class: until you set policy to identity, or to a Python class of yours as "
+        not_supported="it is a Java class: until you set policy to identity, or to a Python class "
+        "of yours as "
         "package.module:Class, mirrors are named by the default policy"
     )
 
@@ -134,14 +158,20 @@ def _only(default: str, not_needed: str, not_supported: str) -> Callable[[str], 
 
     def decide(value: str) -> SettingOutcome:
         own = value.rpartition(".")[2] in (default, "")
-        return SettingOutcome(not_needed=not_needed) if own else SettingOutcome(not_supported=not_supported)
+        return (
+            SettingOutcome(not_needed=not_needed)
+            if own
+            else SettingOutcome(not_supported=not_supported)
+        )
 
     return decide
 
 
 def _filter(what: str) -> Callable[[str], SettingOutcome]:
     kind = {"topics": "Topic", "groups": "Group", "config_properties": "ConfigProperty"}[what]
-    lists = f"{what} and {what}_exclude" if what != "config_properties" else "config_properties_exclude"
+    lists = (
+        f"{what} and {what}_exclude" if what != "config_properties" else "config_properties_exclude"
+    )
     return _only(
         f"Default{kind}Filter",
         f"it is MirrorMaker 2's own, which reads the lists that {lists} hold",
@@ -153,14 +183,16 @@ def _delivery(value: str) -> SettingOutcome:
     if value.lower() in ("enabled", "required"):
         return SettingOutcome({"delivery": "exactly_once"})
     return SettingOutcome(
-        not_needed="mirrorlake writes exactly once; set delivery: at_least_once for targets that cannot"
+        not_needed="mirrorlake writes exactly once; set delivery: at_least_once for targets that "
+        "cannot"
     )
 
 
 def _tolerance(value: str) -> SettingOutcome:
     if value.lower() == "all":
         return SettingOutcome(
-            not_supported="mirrorlake skips no record; a refused one stops its partition as an incident"
+            not_supported="mirrorlake skips no record; a refused one stops its partition as an "
+            "incident"
         )
     return SettingOutcome(not_needed="mirrorlake skips no record either")
 
@@ -179,14 +211,17 @@ _BY_VALUE: dict[str, Callable[[str], SettingOutcome]] = {
         "it is a Java class; mirrorlake makes topics by the target's own admin API",
     ),
     **{
-        f"{part}.converter": _only("ByteArrayConverter", "it copies bytes, as mirrorlake always does", _BYTES)
+        f"{part}.converter": _only(
+            "ByteArrayConverter", "it copies bytes, as mirrorlake always does", _BYTES
+        )
         for part in ("key", "value", "header")
     },
 }
 
 
 def differs(mine: Value, other: Value) -> bool:
-    """Whether two values of one setting contradict each other; the order of a list does not matter."""
+    """Whether two values of one setting contradict each other; the order of a list does not
+    matter."""
     if isinstance(mine, list) and isinstance(other, list):
         return set(mine) != set(other)
     return mine != other

@@ -3,7 +3,9 @@
 import re
 from dataclasses import dataclass, field
 
-_TOKEN = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'|([^\s=;"\']+)|([=;]))', re.DOTALL)
+_TOKEN = re.compile(
+    r'\s*(?:"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'|([^\s=;"\']+)|([=;]))', re.DOTALL
+)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "b": "\b"}
 
@@ -17,20 +19,28 @@ class Login:
 
 
 def parse_jaas(text: str) -> Login:
-    """Read `package.Module required name="value" …;`; raises ValueError with a reason that quotes no value."""
+    """Read `package.Module required name="value" …;`; raises ValueError with a reason that quotes
+    no value."""
     tokens = _tokens(text.strip())
     while tokens and tokens[-1] == (";", True):
         tokens.pop()
     words = [word for word, _ in tokens]
     if (";", True) in tokens:
         raise ValueError("names more than one login module")
-    if len(words) < 2 or words[1].lower() not in ("required", "requisite", "sufficient", "optional"):
+    if len(words) < 2 or words[1].lower() not in (
+        "required",
+        "requisite",
+        "sufficient",
+        "optional",
+    ):
         raise ValueError('is no JAAS line; write module required name="value" …;')
     options = {}
     for position in range(2, len(tokens), 3):
         part = tokens[position : position + 3]
         if len(part) < 3 or part[1] != ("=", True) or part[0][1] or part[2][1]:
-            raise ValueError('is no JAAS line; its options must be name="value" with blanks between them')
+            raise ValueError(
+                'is no JAAS line; its options must be name="value" with blanks between them'
+            )
         options[part[0][0]] = part[2][0]
     return Login(words[0].rpartition(".")[2], options)
 
@@ -45,7 +55,9 @@ def _tokens(text: str) -> list[tuple[str, bool]]:
         double, single, word, sign = found.groups()
         quoted = double if double is not None else single
         if quoted is not None:
-            tokens.append((_ESCAPE.sub(lambda escaped: _ESCAPED.get(escaped[1], escaped[1]), quoted), False))
+            tokens.append(
+                (_ESCAPE.sub(lambda escaped: _ESCAPED.get(escaped[1], escaped[1]), quoted), False)
+            )
         else:
             tokens.append((sign or word, sign is not None))
         position = found.end()

@@ -10,19 +10,31 @@ from mirrorlake.mm2.importer.entries import Entry
 
 #: Where options stand, for the report.
 COMMAND_LINE = "command line"
-_CONSUMER_ONLY = frozenset({"group.id", "zookeeper.connect", "auto.offset.reset", "auto.commit.interval.ms"}) | (
-    client_keys.CARRIED["consumer"] - client_keys.CARRIED["producer"]
-)
-_PRODUCER_ONLY = frozenset({
-    "acks", "buffer.memory", "max.request.size", "metadata.broker.list", "producer.type", "transactional.id",
-    "enable.idempotence", "max.in.flight.requests.per.connection", "delivery.timeout.ms", "max.block.ms", "retries",
-}) | (client_keys.CARRIED["producer"] - client_keys.CARRIED["consumer"])  # fmt: skip
+_CONSUMER_ONLY = frozenset(
+    {"group.id", "zookeeper.connect", "auto.offset.reset", "auto.commit.interval.ms"}
+) | (client_keys.CARRIED["consumer"] - client_keys.CARRIED["producer"])
+_PRODUCER_ONLY = frozenset(
+    {
+        "acks",
+        "buffer.memory",
+        "max.request.size",
+        "metadata.broker.list",
+        "producer.type",
+        "transactional.id",
+        "enable.idempotence",
+        "max.in.flight.requests.per.connection",
+        "delivery.timeout.ms",
+        "max.block.ms",
+        "retries",
+    }
+) | (client_keys.CARRIED["producer"] - client_keys.CARRIED["consumer"])
 _ADDRESSES = ("bootstrap.servers", "metadata.broker.list")
 
 
 @dataclass(frozen=True)
 class Options:
-    """What stood on the command line of MirrorMaker 1, and the aliases that the clusters shall have."""
+    """What stood on the command line of MirrorMaker 1, and the aliases that the clusters shall
+    have."""
 
     whitelist: str | None = None
     blacklist: str | None = None
@@ -32,7 +44,11 @@ class Options:
 
     def entries(self) -> dict[str, Entry]:
         """The options that were given, as entries of the report."""
-        given = {"--whitelist": self.whitelist, "--blacklist": self.blacklist, "--num.streams": self.num_streams}
+        given = {
+            "--whitelist": self.whitelist,
+            "--blacklist": self.blacklist,
+            "--num.streams": self.num_streams,
+        }
         aliases = {"--source-alias": self.source_alias, "--target-alias": self.target_alias}
         return {
             name: Entry(COMMAND_LINE, None, name, value.strip())
@@ -46,12 +62,16 @@ def looks_like(settings: Mapping[str, Entry]) -> bool:
     return any(name in settings for name in (*_ADDRESSES, "zookeeper.connect"))
 
 
-def read_mirrormaker1(files: Sequence[Mapping[str, Entry]], options: Mapping[str, Entry], draft: Draft) -> None:
-    """Place every entry of both files and every option. Raises InputError if one of the files is not there."""
+def read_mirrormaker1(
+    files: Sequence[Mapping[str, Entry]], options: Mapping[str, Entry], draft: Draft
+) -> None:
+    """Place every entry of both files and every option. Raises InputError if one of the files is
+    not there."""
     roles = [_role(settings) for settings in files]
     if sorted(roles) != ["consumer", "producer"]:
         raise InputError(
-            f"MirrorMaker 1 needs one consumer and one producer file, and these look like {' and '.join(roles)}"
+            "MirrorMaker 1 needs one consumer and one producer file, and these look like "
+            f"{' and '.join(roles)}"
         )
     source, target = _alias(options, "source"), _alias(options, "target")
     flow = f"{source}->{target}"
@@ -66,10 +86,12 @@ def read_mirrormaker1(files: Sequence[Mapping[str, Entry]], options: Mapping[str
             draft.place_client_setting(alias, role, entry, entry.key, Rank.CLUSTER)
         if not draft.has(alias, "bootstrap.servers"):
             first = next(iter(settings.values()))
-            raise InputError(f"{first.file} gives no bootstrap.servers, the address of cluster {alias}")
+            raise InputError(
+                f"{first.file} gives no bootstrap.servers, the address of cluster {alias}"
+            )
     draft.report.note(
-        "MirrorMaker 1 copied records only; mirrorlake also keeps topics, their configs, ACLs and group positions "
-        f"alike, which settings of flows.{flow} switch off"
+        "MirrorMaker 1 copied records only; mirrorlake also keeps topics, their configs, ACLs and "
+        f"group positions alike, which settings of flows.{flow} switch off"
     )
 
 
@@ -83,10 +105,13 @@ def _role(settings: Mapping[str, Entry]) -> str:
     if consumer != producer:
         return "consumer" if consumer > producer else "producer"
     entry = next(iter(settings.values()))
-    named = [role for role in ("consumer", "producer") if role in entry.file.rpartition("/")[2].lower()]
+    named = [
+        role for role in ("consumer", "producer") if role in entry.file.rpartition("/")[2].lower()
+    ]
     if len(named) != 1:
         raise InputError(
-            f"{entry.file} could be the consumer's or the producer's file; let its name hold one of these words"
+            f"{entry.file} could be the consumer's or the producer's file; let its name hold one "
+            "of these words"
         )
     return named[0]
 
@@ -94,7 +119,10 @@ def _role(settings: Mapping[str, Entry]) -> str:
 def _place_topics(draft: Draft, flow: str, options: Mapping[str, Entry]) -> None:
     whitelist, blacklist = options.get("--whitelist"), options.get("--blacklist")
     if whitelist is None and blacklist is None:
-        raise InputError("MirrorMaker 1 has its topics on the command line: give --whitelist as it was given there")
+        raise InputError(
+            "MirrorMaker 1 has its topics on the command line: give --whitelist as it was given "
+            "there"
+        )
     if whitelist is not None and blacklist is not None:
         raise whitelist.wrong("and --blacklist exclude each other, as they do in MirrorMaker 1")
     if whitelist is not None:
@@ -103,14 +131,17 @@ def _place_topics(draft: Draft, flow: str, options: Mapping[str, Entry]) -> None
     elif blacklist is not None:
         draft.set_flow(flow, {"topics_exclude": _patterns(blacklist)}, blacklist)
     if "--num.streams" in options:
-        draft.report.skip(options["--num.streams"], "Spark deals the source's partitions over its cores")
+        draft.report.skip(
+            options["--num.streams"], "Spark deals the source's partitions over its cores"
+        )
     for side in ("source", "target"):
         if f"--{side}-alias" in options:
             draft.report.carry(options[f"--{side}-alias"], f"clusters.{_alias(options, side)}")
 
 
 def _patterns(entry: Entry) -> list[str]:
-    """Cut as MirrorMaker 1 does: commas are alternatives, blanks and quotes around it do not count."""
+    """Cut as MirrorMaker 1 does: commas are alternatives, blanks and quotes around it do not
+    count."""
     patterns = [part for part in entry.value.replace(" ", "").strip("\"'").split(",") if part]
     if not patterns:
         raise entry.wrong("is empty")

@@ -25,20 +25,24 @@ _KINDS = {
     "mirrormaker1": "MirrorMaker 1",
 }
 _START = (
-    "a flow starts at the oldest record that its source has, and what MirrorMaker wrote to the target stays there: "
-    "stop MirrorMaker first, and mirror into topics that are empty, or the target holds records twice"
+    "a flow starts at the oldest record that its source has, and what MirrorMaker wrote to the "
+    "target stays there: stop MirrorMaker first, and mirror into topics that are empty, or the "
+    "target holds records twice"
 )
 _START_BESIDE = (
-    "a flow starts at the oldest record that its source has, beside MirrorMaker 2, which goes on: the target holds "
-    "each record twice, under two names, until MirrorMaker 2 and its copies are gone; docs/migrate.md has the steps"
+    "a flow starts at the oldest record that its source has, beside MirrorMaker 2, which goes on: "
+    "the target holds each record twice, under two names, until MirrorMaker 2 and its copies are "
+    "gone; docs/migrate.md has the steps"
 )
 
 
 @dataclass(frozen=True)
 class Imported:
-    """A topology document that passes `load_topology`, the report about it, and the variables that it reads.
+    """A topology document that passes `load_topology`, the report about it, and the variables that
+    it reads.
 
-    `arrives` are those of the report's notes that say how what arrives is other than by MirrorMaker.
+    `arrives` are those of the report's notes that say how what arrives is other than by
+    MirrorMaker.
     """
 
     topology: dict[str, Any]
@@ -52,20 +56,25 @@ def import_files(
     options: Options = Options(),  # noqa: B008 (frozen)
     beside: bool = False,
 ) -> Imported:
-    """Import the files of one replication; with `beside` as a topology that runs beside it. Raises InputError, one
-    sentence that names the file and the key."""
+    """Import the files of one replication; with `beside` as a topology that runs beside it. Raises
+    InputError, one sentence that names the file and the key."""
     parts = [part for file in files for part in _parts(file)]
     kinds = {kind for kind, _ in parts}
     given = options.entries()
     if len(kinds) > 1:
         raise InputError(
-            f"the files belong to {' and to '.join(sorted(_KINDS[kind] for kind in kinds))}; import each alone"
+            f"the files belong to {' and to '.join(sorted(_KINDS[kind] for kind in kinds))}; "
+            "import each alone"
         )
     kind = kinds.pop()
     if given and kind != "mirrormaker1":
-        raise InputError(f"{', '.join(given)} belongs to MirrorMaker 1, and the files belong to {_KINDS[kind]}")
+        raise InputError(
+            f"{', '.join(given)} belongs to MirrorMaker 1, and the files belong to {_KINDS[kind]}"
+        )
     if beside and kind == "mirrormaker1":
-        raise InputError("--beside is for MirrorMaker 2; MirrorMaker 1 leaves no offset syncs to move groups by")
+        raise InputError(
+            "--beside is for MirrorMaker 2; MirrorMaker 1 leaves no offset syncs to move groups by"
+        )
     report = Report([*(entry for _, entries in parts for entry in entries), *given.values()])
     settings = [_last(entries, report) for _, entries in parts]
     if kind == "dedicated":
@@ -90,12 +99,16 @@ def import_files(
 
 
 def _parts(file: SourceFile) -> list[tuple[str, list[Entry]]]:
-    """Each connector or file of settings with its kind. Raises InputError for what is none of them."""
+    """Each connector or file of settings with its kind. Raises InputError for what is none of
+    them."""
     if b"\0" in file.data:
         raise InputError(f"{file.name} is not a text file")
     is_json = file.name.lower().endswith(".json") or file.data.lstrip()[:1] in (b"{", b"[")
     groups = read_json(file) if is_json else [read_properties(file)]
-    return [(_kind(file.name, {entry.key: entry for entry in entries}, is_json), entries) for entries in groups]
+    return [
+        (_kind(file.name, {entry.key: entry for entry in entries}, is_json), entries)
+        for entries in groups
+    ]
 
 
 def _kind(name: str, settings: Settings, is_json: bool) -> str:
@@ -107,7 +120,9 @@ def _kind(name: str, settings: Settings, is_json: bool) -> str:
     if not is_json and mirrormaker1.looks_like(settings):
         return "mirrormaker1"
     missing = "connector.class" if is_json else "clusters, connector.class or bootstrap.servers"
-    raise InputError(f"{name} is no file of MirrorMaker that can be imported: it has no key {missing}")
+    raise InputError(
+        f"{name} is no file of MirrorMaker that can be imported: it has no key {missing}"
+    )
 
 
 def _last(entries: Iterable[Entry], report: Report) -> dict[str, Entry]:
@@ -115,7 +130,9 @@ def _last(entries: Iterable[Entry], report: Report) -> dict[str, Entry]:
     found: dict[str, Entry] = {}
     for entry in entries:
         if entry.key in found:
-            report.skip(found[entry.key], f"line {entry.line} gives the key again, and the last one counts")
+            report.skip(
+                found[entry.key], f"line {entry.line} gives the key again, and the last one counts"
+            )
         found[entry.key] = entry
     for old, new in (("topics.blacklist", "topics.exclude"), ("groups.blacklist", "groups.exclude"),
                      ("config.properties.blacklist", "config.properties.exclude"),
@@ -152,19 +169,25 @@ def _check(document: Mapping[str, Any], files: Sequence[SourceFile]) -> None:
     try:
         Topology.model_validate(document)
     except ValidationError as error:
-        raise explain(Path(f"the topology made of {', '.join(file.name for file in files)}"), error, {}) from None
+        raise explain(
+            Path(f"the topology made of {', '.join(file.name for file in files)}"), error, {}
+        ) from None
 
 
 def _unset(document: Mapping[str, Any], name: str) -> list[str]:
     """The flows for which the files leave a setting to its default."""
     defaults = document.get("defaults", {})
-    return [flow for flow, settings in document["flows"].items() if name not in {**defaults, **settings}]
+    return [
+        flow for flow, settings in document["flows"].items() if name not in {**defaults, **settings}
+    ]
 
 
 def _keep_groups(document: dict[str, Any], report: Report, maker: str) -> None:
-    """Leave consumer groups alone where MirrorMaker did: moving them is not for a default to begin with.
+    """Leave consumer groups alone where MirrorMaker did: moving them is not for a default to begin
+    with.
 
-    With flows both ways, a group of the same name that is empty for a moment would be set to the other side's place.
+    With flows both ways, a group of the same name that is empty for a moment would be set to the
+    other side's place.
     """
     flows = _unset(document, "sync_group_offsets_enabled")
     if not flows:
@@ -175,20 +198,24 @@ def _keep_groups(document: dict[str, Any], report: Report, maker: str) -> None:
     document.clear()
     document.update({**rest, "defaults": defaults, "flows": flows_block})
     report.note(
-        f"sync_group_offsets_enabled is not set for {', '.join(flows)}: {maker} moves no groups then, so the topology "
-        "says false, where mirrorlake's own default is true; set it to true where the target's groups are to follow, "
-        "and no consumers of these groups' names work there"
+        f"sync_group_offsets_enabled is not set for {', '.join(flows)}: {maker} moves no groups "
+        "then, so the topology says false, where mirrorlake's own default is true; set it to true "
+        "where the target's groups are to follow, and no consumers of these groups' names work "
+        "there"
     )
 
 
-def _note_arrivals(document: Mapping[str, Any], report: Report, committed: Collection[str], beside: bool) -> None:
+def _note_arrivals(
+    document: Mapping[str, Any], report: Report, committed: Collection[str], beside: bool
+) -> None:
     """Say first how what arrives is other than what MirrorMaker brings by the same files."""
     dirty = [flow for flow in document["flows"] if flow.partition("->")[0] not in committed]
     if dirty:
         report.differs(
-            f"{', '.join(dirty)}: MirrorMaker reads by isolation.level = read_uncommitted, its default, and copies "
-            "records of aborted and of open transactions; mirrorlake reads committed records only, so aborted ones do "
-            "not arrive, and behind an open transaction a partition waits until it ends"
+            f"{', '.join(dirty)}: MirrorMaker reads by isolation.level = read_uncommitted, its "
+            "default, and copies records of aborted and of open transactions; mirrorlake reads "
+            "committed records only, so aborted ones do not arrive, and behind an open "
+            "transaction a partition waits until it ends"
         )
     report.differs(_START_BESIDE if beside else _START)
 
@@ -203,19 +230,27 @@ def _note_defaults(document: Mapping[str, Any], report: Report, kind: str) -> No
 
     if unset("replication_factor"):
         report.note(
-            "replication_factor is not set: MirrorMaker 2 would take 2, mirrorlake takes each source topic's own"
+            "replication_factor is not set: MirrorMaker 2 would take 2, mirrorlake takes each "
+            "source topic's own"
         )
     if unset("topics_exclude"):
         report.differs(
-            "topics_exclude is not set: before 4.1 MirrorMaker 2 left out topics that end in .internal or -internal; "
-            "mirrorlake mirrors them, as 4.1 does (KIP-1074)"
+            "topics_exclude is not set: before 4.1 MirrorMaker 2 left out topics that end in "
+            ".internal or -internal; mirrorlake mirrors them, as 4.1 does (KIP-1074)"
         )
     slow = [name for name in _SLOW if unset(name)]
     if slow:
-        report.note(f"not set: {', '.join(slow)}; MirrorMaker 2 would take 600 s or 60 s, mirrorlake takes 10 s")
+        report.note(
+            f"not set: {', '.join(slow)}; MirrorMaker 2 would take 600 s or 60 s, mirrorlake takes "
+            "10 s"
+        )
 
 
 _SLOW = (
-    "refresh_topics_interval_seconds", "refresh_groups_interval_seconds", "sync_topic_configs_interval_seconds",
-    "sync_topic_acls_interval_seconds", "emit_checkpoints_interval_seconds", "sync_group_offsets_interval_seconds",
-)  # fmt: skip
+    "refresh_topics_interval_seconds",
+    "refresh_groups_interval_seconds",
+    "sync_topic_configs_interval_seconds",
+    "sync_topic_acls_interval_seconds",
+    "emit_checkpoints_interval_seconds",
+    "sync_group_offsets_interval_seconds",
+)

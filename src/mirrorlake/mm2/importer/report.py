@@ -6,7 +6,10 @@ from typing import Any
 
 from mirrorlake.mm2.importer.entries import Entry
 
-UNKNOWN = "mirrorlake does not know this key; neither MirrorMaker's own settings nor the client settings have it"
+UNKNOWN = (
+    "mirrorlake does not know this key; neither MirrorMaker's own settings nor the client "
+    "settings have it"
+)
 
 
 @dataclass
@@ -17,7 +20,8 @@ class _Verdict:
 
 
 class Report:
-    """Collects verdicts while files are read. An entry may have several: it may serve two clusters."""
+    """Collects verdicts while files are read. An entry may have several: it may serve two
+    clusters."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self._verdicts: dict[Entry, _Verdict] = {entry: _Verdict() for entry in entries}
@@ -46,12 +50,13 @@ class Report:
         _append(self.notes, text)
 
     def differs(self, text: str) -> None:
-        """Say how what arrives at the target is other than what MirrorMaker brings: that comes first."""
+        """Say how what arrives at the target is other than what MirrorMaker brings: that comes
+        first."""
         _append(self.arrives, text)
 
     def as_document(self) -> dict[str, Any]:
-        """Give the report for `--json`: carried, not_needed, not_supported, notes; among these what arrives comes
-        first."""
+        """Give the report for `--json`: carried, not_needed, not_supported, notes; among these what
+        arrives comes first."""
         for entry, other in self._follows:
             mine, theirs = self._verdicts[entry], self._verdicts[other]
             for name in ("to", "not_needed", "not_supported"):
@@ -59,7 +64,12 @@ class Report:
                     _append(getattr(mine, name), text)
         self._follows.clear()
         notes = [*self.arrives, *self.notes]
-        document: dict[str, Any] = {"carried": [], "not_needed": [], "not_supported": [], "notes": notes}
+        document: dict[str, Any] = {
+            "carried": [],
+            "not_needed": [],
+            "not_supported": [],
+            "notes": notes,
+        }
         for entry, outcome in self._verdicts.items():
             place = {"file": entry.file, "line": entry.line, "key": entry.key}
             if outcome.to:
@@ -69,7 +79,9 @@ class Report:
             elif not outcome.not_supported:
                 outcome.not_supported.append(UNKNOWN)
             if outcome.not_supported:
-                document["not_supported"].append({**place, "reason": "; ".join(outcome.not_supported)})
+                document["not_supported"].append(
+                    {**place, "reason": "; ".join(outcome.not_supported)}
+                )
         return document
 
 

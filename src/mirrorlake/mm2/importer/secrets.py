@@ -1,4 +1,5 @@
-"""Values that must not stand in a topology file: each becomes `${env:NAME}`, and the report says what to set."""
+"""Values that must not stand in a topology file: each becomes `${env:NAME}`, and the report says
+what to set."""
 
 import re
 from collections.abc import Mapping
@@ -12,13 +13,14 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Secrets:
-    """Names the environment variables that take the place of secrets. `providers` is provider name -> Java class."""
+    """Names the environment variables that take the place of secrets. `providers` is provider name
+    -> Java class."""
 
     def __init__(self, report: Report, providers: Mapping[str, str]) -> None:
         self._report = report
-        self._environment = {name for name, kind in providers.items() if kind.endswith("EnvVarConfigProvider")} | {
-            "env"
-        }
+        self._environment = {
+            name for name, kind in providers.items() if kind.endswith("EnvVarConfigProvider")
+        } | {"env"}
         self._variables: dict[str, str] = {}
 
     @property
@@ -27,21 +29,26 @@ class Secrets:
         return self._variables
 
     def hide(self, entry: Entry, value: str | None, alias: str, to: str) -> str:
-        """Give the reference that stands for the secret `clusters.<alias>.<to>`; `value` is None if it is unknown."""
+        """Give the reference that stands for the secret `clusters.<alias>.<to>`; `value` is None if
+        it is unknown."""
         if value is not None and (kept := self._own(value)):
             self._announce(kept[6:-1], f"clusters.{alias}.{to}", f"as {entry.at} did")
             return kept
         field = to.rpartition(".")[2]
-        name = self._free(re.sub(r"\W", "_", f"{alias}_{field}", flags=re.ASCII).upper(), f"clusters.{alias}.{to}")
+        name = self._free(
+            re.sub(r"\W", "_", f"{alias}_{field}", flags=re.ASCII).upper(), f"clusters.{alias}.{to}"
+        )
         self._announce(name, f"clusters.{alias}.{to}", self._was(entry, value))
         return f"${{env:{name}}}"
 
     def show(self, entry: Entry, value: str, alias: str, to: str) -> str:
-        """Give a value that is no secret as it is, unless it holds a reference to something secret."""
+        """Give a value that is no secret as it is, unless it holds a reference to something
+        secret."""
         return self.hide(entry, value, alias, to) if "${" in value else value
 
     def _own(self, value: str) -> str | None:
-        """A reference to an environment variable, as mirrorlake writes it, if the value is just that."""
+        """A reference to an environment variable, as mirrorlake writes it, if the value is just
+        that."""
         found = _REFERENCE.fullmatch(value)
         if found and found[1] in self._environment and _VARIABLE.fullmatch(found[3]):
             return f"${{env:{found[3]}}}"
@@ -57,7 +64,8 @@ class Secrets:
     def _announce(self, name: str, to: str, was: str) -> None:
         self._variables[name] = to
         self._report.note(
-            f"set the environment variable {name}, which {to} reads, or write a ${{secret:scope/key}}; {was}"
+            f"set the environment variable {name}, which {to} reads, or write a "
+            f"${{secret:scope/key}}; {was}"
         )
 
     def _free(self, name: str, to: str) -> str:

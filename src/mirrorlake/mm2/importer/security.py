@@ -17,9 +17,13 @@ _MODULES = {
     "OAUTHBEARER": "OAuthBearerLoginModule",
 }
 _MECHANISM, _JAAS = "sasl.mechanism", "sasl.jaas.config"
-_CLIENT_HANDLER, _LOGIN_HANDLER = "sasl.client.callback.handler.class", "sasl.login.callback.handler.class"
+_CLIENT_HANDLER, _LOGIN_HANDLER = (
+    "sasl.client.callback.handler.class",
+    "sasl.login.callback.handler.class",
+)
 _ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
-#: Where Java clients keep what a login needs: options of the login module, and settings since KIP-1139.
+#: Where Java clients keep what a login needs: options of the login module, and settings since
+#: KIP-1139.
 _PASSWORD_OPTIONS = {"username": "username", "password": "password"}
 _TOKEN_OPTIONS = {"clientId": "client_id", "clientSecret": "client_secret", "scope": "scope"}
 _TOKEN_SETTINGS = {
@@ -37,14 +41,23 @@ class _Impossible(Exception):
 
 
 class SecurityReader:
-    """Makes the block of one cluster; `settings` are the entries that count, by the name the client knows them by."""
+    """Makes the block of one cluster; `settings` are the entries that count, by the name the client
+    knows them by."""
 
-    def __init__(self, alias: str, settings: Mapping[str, Entry], secrets: Secrets, report: Report) -> None:
-        self._alias, self._settings, self._secrets, self._report = alias, dict(settings), secrets, report
+    def __init__(
+        self, alias: str, settings: Mapping[str, Entry], secrets: Secrets, report: Report
+    ) -> None:
+        self._alias, self._settings, self._secrets, self._report = (
+            alias,
+            dict(settings),
+            secrets,
+            report,
+        )
         self._to = f"clusters.{alias}.security"
 
     def block(self) -> dict[str, Any] | None:
-        """Give the block, None if none is needed or possible; every setting is accounted for. Raises InputError."""
+        """Give the block, None if none is needed or possible; every setting is accounted for.
+        Raises InputError."""
         if not self._settings:
             return None
         protocol = self._protocol()
@@ -56,7 +69,9 @@ class SecurityReader:
             for entry in self._settings.values():
                 self._report.refuse(entry, f"mirrorlake cannot log in this way: {error}")
             hint = "write one before `mirrorlake plan`"
-            self._report.note(f"clusters.{self._alias} has no security block, because {error}; {hint}")
+            self._report.note(
+                f"clusters.{self._alias} has no security block, because {error}; {hint}"
+            )
             return None
         if "security.protocol" in self._settings:
             self._report.carry(self._settings["security.protocol"], f"{self._to}.protocol")
@@ -80,7 +95,9 @@ class SecurityReader:
     def _login(self) -> dict[str, Any]:
         """Give mechanism and credentials. Raises _Impossible before anything was reported."""
         given = {name: entry for name, entry in self._settings.items() if name.startswith("sasl.")}
-        mechanism = given[_MECHANISM].value.upper() if _MECHANISM in given else "GSSAPI"  # Kafka's default
+        mechanism = (
+            given[_MECHANISM].value.upper() if _MECHANISM in given else "GSSAPI"
+        )  # Kafka's default
         if mechanism not in _MODULES:
             raise _Impossible(f"the mechanism {mechanism} is none of {', '.join(_MODULES)}")
         login = self._jaas(given.get(_JAAS))
@@ -104,13 +121,19 @@ class SecurityReader:
 
     def _check_token(self, given: Mapping[str, Entry]) -> None:
         handler = given.get(_LOGIN_HANDLER)
-        if handler is not None and handler.value.rpartition(".")[2] not in ("OAuthBearerLoginCallbackHandler", ""):
+        if handler is not None and handler.value.rpartition(".")[2] not in (
+            "OAuthBearerLoginCallbackHandler",
+            "",
+        ):
             raise _Impossible(f"{_LOGIN_HANDLER} names a Java class that is not Kafka's own")
         if _ENDPOINT not in given:
             raise _Impossible(f"OAUTHBEARER needs client credentials, and there is no {_ENDPOINT}")
 
-    def _credentials(self, given: dict[str, Entry], login: Login | None, by_token: bool) -> dict[str, Any]:
-        """Give the fields of a login: a user with a password, or client credentials (KIP-768). Raises InputError."""
+    def _credentials(
+        self, given: dict[str, Entry], login: Login | None, by_token: bool
+    ) -> dict[str, Any]:
+        """Give the fields of a login: a user with a password, or client credentials (KIP-768).
+        Raises InputError."""
         jaas = given.pop(_JAAS, None)
         options = dict(login.options) if login else {}
         credentials: dict[str, tuple[Entry, str]] = {}
@@ -121,12 +144,18 @@ class SecurityReader:
             if name in given:
                 entry = given.pop(name)
                 credentials[field] = (entry, entry.value)
-        wanted = ("token_endpoint", "client_id", "client_secret") if by_token else ("username", "password")
+        wanted = (
+            ("token_endpoint", "client_id", "client_secret")
+            if by_token
+            else ("username", "password")
+        )
         missing = [field for field in wanted if field not in credentials]
         if missing and login is not None:
             raise (jaas or self._settings[_MECHANISM]).wrong(f"gives no {' and '.join(missing)}")
         fields = {field: self._value(field, *credentials[field]) for field in credentials}
-        fields |= {field: self._unknown(field, jaas or self._settings[_MECHANISM]) for field in missing}
+        fields |= {
+            field: self._unknown(field, jaas or self._settings[_MECHANISM]) for field in missing
+        }
         if jaas is not None:
             self._other_options(jaas, options, fields, by_token)
         self._rest(given, by_token)
@@ -138,27 +167,40 @@ class SecurityReader:
         return keep(entry, value, self._alias, f"security.{field}")
 
     def _unknown(self, field: str, entry: Entry) -> str:
-        """A reference for what stands in another file, or in a JAAS line that is a reference itself."""
+        """A reference for what stands in another file, or in a JAAS line that is a reference
+        itself."""
         if entry.key.endswith(_JAAS):
             self._report.carry(entry, f"{self._to}.{field}")
         return self._secrets.hide(entry, None, self._alias, f"security.{field}")
 
-    def _other_options(self, jaas: Entry, options: dict[str, str], fields: dict[str, Any], by_token: bool) -> None:
+    def _other_options(
+        self, jaas: Entry, options: dict[str, str], fields: dict[str, Any], by_token: bool
+    ) -> None:
         prefix = "extension_"
-        extensions = {name: options.pop(name) for name in list(options) if by_token and name.startswith(prefix)}
+        extensions = {
+            name: options.pop(name)
+            for name in list(options)
+            if by_token and name.startswith(prefix)
+        }
         if extensions:
             fields["extensions"] = {
-                name.removeprefix(prefix): self._secrets.show(jaas, value, self._alias, f"security.extensions.{name}")
+                name.removeprefix(prefix): self._secrets.show(
+                    jaas, value, self._alias, f"security.extensions.{name}"
+                )
                 for name, value in extensions.items()
             }
             self._report.carry(jaas, f"{self._to}.extensions")
         if options:
-            self._report.refuse(jaas, f"the login module's options {', '.join(options)} have no counterpart")
+            self._report.refuse(
+                jaas, f"the login module's options {', '.join(options)} have no counterpart"
+            )
 
     def _rest(self, given: Mapping[str, Entry], by_token: bool) -> None:
         for name, entry in given.items():
             if name == _LOGIN_HANDLER and by_token:
-                self._report.skip(entry, "mirrorlake's clients ask the token endpoint by a handler of their own")
+                self._report.skip(
+                    entry, "mirrorlake's clients ask the token endpoint by a handler of their own"
+                )
             elif name.startswith(("sasl.login.refresh.", "sasl.login.retry.")):
                 self._report.skip(entry, _LOGIN_REFRESH)
             elif name.startswith("sasl.kerberos."):

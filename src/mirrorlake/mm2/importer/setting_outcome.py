@@ -8,7 +8,8 @@ Value = str | int | bool | list[str]
 
 @dataclass(frozen=True)
 class SettingOutcome:
-    """Exactly one of: `fields` of the topology with their values, why it is not needed, why it is not supported."""
+    """Exactly one of: `fields` of the topology with their values, why it is not needed, why it is
+    not supported."""
 
     fields: Mapping[str, Value] = field(default_factory=dict)
     not_needed: str = ""

@@ -1,4 +1,5 @@
-"""TLS settings of Java clients as PEM files. librdkafka reads no Java key store: the report gives the command."""
+"""TLS settings of Java clients as PEM files. librdkafka reads no Java key store: the report gives
+the command."""
 
 import re
 import shlex
@@ -18,18 +19,24 @@ _NOT_NEEDED = {
     "ssl.provider": "it names a part of Java",
 }
 _NOT_SUPPORTED = {
-    "ssl.cipher.suites": "it lists Java's names of ciphers; the broker decides which ones are allowed",
+    "ssl.cipher.suites": (
+        "it lists Java's names of ciphers; the broker decides which ones are allowed"
+    ),
     "ssl.engine.factory.class": "it is a Java class",
 }
 
 
-def read_tls(alias: str, settings: Mapping[str, Entry], secrets: Secrets, report: Report) -> dict[str, Any]:
+def read_tls(
+    alias: str, settings: Mapping[str, Entry], secrets: Secrets, report: Report
+) -> dict[str, Any]:
     """Give the TLS fields of `clusters.<alias>.security`, and account for every `ssl.*` setting."""
     return _Tls(alias, dict(settings), secrets, report).fields()
 
 
 class _Tls:
-    def __init__(self, alias: str, settings: dict[str, Entry], secrets: Secrets, report: Report) -> None:
+    def __init__(
+        self, alias: str, settings: dict[str, Entry], secrets: Secrets, report: Report
+    ) -> None:
         self._alias, self._settings, self._secrets, self._report = alias, settings, secrets, report
 
     def fields(self) -> dict[str, Any]:
@@ -38,12 +45,18 @@ class _Tls:
             if name in _NOT_NEEDED or not entry.value:
                 self._report.skip(entry, _NOT_NEEDED.get(name, "it is empty"))
             else:
-                self._report.refuse(entry, _NOT_SUPPORTED.get(name, "mirrorlake's security block has no such setting"))
+                self._report.refuse(
+                    entry,
+                    _NOT_SUPPORTED.get(name, "mirrorlake's security block has no such setting"),
+                )
         return fields
 
     def _truststore(self) -> dict[str, Any]:
         kind, store = self._kind("truststore"), self._take("ssl.truststore.location")
-        text, password = self._take("ssl.truststore.certificates"), self._take("ssl.truststore.password")
+        text, password = (
+            self._take("ssl.truststore.certificates"),
+            self._take("ssl.truststore.password"),
+        )
         if password is not None:
             self._report.skip(password, "certificates in a PEM file need no password")
         entry = text or store
@@ -60,20 +73,27 @@ class _Tls:
     def _keystore(self) -> dict[str, Any]:
         kind, store = self._kind("keystore"), self._take("ssl.keystore.location")
         chain, key = self._take("ssl.keystore.certificate.chain"), self._take("ssl.keystore.key")
-        store_password, key_password = self._take("ssl.keystore.password"), self._take("ssl.key.password")
+        store_password, key_password = (
+            self._take("ssl.keystore.password"),
+            self._take("ssl.key.password"),
+        )
         base = f"clusters.{self._alias}.security"
         if store is not None and kind != "PEM":
             for entry in (store_password, key_password):
                 if entry is not None:
                     self._report.skip(
-                        entry, "the command that converts the key store asks for it; the PEM file has none"
+                        entry,
+                        "the command that converts the key store asks for it; the PEM file has "
+                        "none",
                     )
             file = f"{_file_name(self._alias)}-client.pem"
             to = f"{base}.certificate_file and key_file"
             self._convert(store, kind, to, file, _keystore_command(kind, store.value, file))
             return {"certificate_file": file, "key_file": file}
         if store_password is not None:
-            self._report.skip(store_password, "a PEM file has no password but that of its key, ssl.key.password")
+            self._report.skip(
+                store_password, "a PEM file has no password but that of its key, ssl.key.password"
+            )
         fields: dict[str, Any] = {}
         if store is not None:
             fields = {name: self._path(store, name) for name in ("certificate_file", "key_file")}
@@ -81,13 +101,18 @@ class _Tls:
             self._report.carry(store, f"{base}.key_file")
         elif chain is not None and key is not None:
             fields["certificate_file"] = self._path(chain, "certificate_file")
-            fields["key_file"] = self._secrets.hide(key, key.value, self._alias, "security.key_file")
+            fields["key_file"] = self._secrets.hide(
+                key, key.value, self._alias, "security.key_file"
+            )
             self._report.carry(chain, f"{base}.certificate_file")
             self._report.carry(key, f"{base}.key_file")
         else:
             for entry in (chain, key, key_password):
                 if entry is not None:
-                    self._report.skip(entry, "Kafka itself uses certificate chain, key and its password only together")
+                    self._report.skip(
+                        entry,
+                        "Kafka itself uses certificate chain, key and its password only together",
+                    )
             return {}
         if key_password is not None:
             fields["key_password"] = self._secrets.hide(
@@ -120,8 +145,8 @@ class _Tls:
         value = entry.value
         if not value.startswith(("/", "-----BEGIN", "${")) and not re.match(r"[A-Za-z]:", value):
             self._report.note(
-                f"{entry.at} is a relative path: MirrorMaker looks below the folder it was started in, mirrorlake "
-                "beside the topology file"
+                f"{entry.at} is a relative path: MirrorMaker looks below the folder it was started "
+                "in, mirrorlake beside the topology file"
             )
         return self._secrets.show(entry, value, self._alias, f"security.{field}")
 
@@ -129,8 +154,8 @@ class _Tls:
         self._report.note(f"{file} has to be made beside the topology file: {command}")
         self._report.refuse(
             entry,
-            f"librdkafka reads PEM files, not {kind}; {to} names {file}, which this makes beside the topology file: "
-            f"{command}",
+            f"librdkafka reads PEM files, not {kind}; {to} names {file}, which this makes beside "
+            f"the topology file: {command}",
         )
 
 
@@ -145,5 +170,8 @@ def _truststore_command(kind: str, path: str, file: str) -> str:
 def _keystore_command(kind: str, path: str, file: str) -> str:
     if kind == "PKCS12":
         return f"openssl pkcs12 -nodes -in {shlex.quote(path)} -out {file}"
-    convert = f"keytool -importkeystore -srckeystore {shlex.quote(path)} -destkeystore client.p12 -deststoretype PKCS12"
+    convert = (
+        f"keytool -importkeystore -srckeystore {shlex.quote(path)} -destkeystore client.p12 "
+        "-deststoretype PKCS12"
+    )
     return f"{convert} && openssl pkcs12 -nodes -in client.p12 -out {file} && rm client.p12"

@@ -10,7 +10,10 @@ from mirrorlake.mm2.importer.jaas import parse_jaas
 
 
 def properties(text: str) -> list[tuple[int | None, str, str]]:
-    return [(entry.line, entry.key, entry.value) for entry in read_properties(SourceFile("f", text.encode("latin-1")))]
+    return [
+        (entry.line, entry.key, entry.value)
+        for entry in read_properties(SourceFile("f", text.encode("latin-1")))
+    ]
 
 
 def test_the_rules_of_java() -> None:
@@ -31,13 +34,18 @@ def test_the_rules_of_java() -> None:
 
 
 def test_a_wrong_escape_names_the_line() -> None:
-    with pytest.raises(InputError, match="f, line 2: .u is not followed by four hexadecimal digits"):
+    with pytest.raises(
+        InputError, match="f, line 2: .u is not followed by four hexadecimal digits"
+    ):
         properties("a=1\nb=\\u12\n")
 
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["", "# x\n", "\n", "k=v,\\\n  w\n"]), st.from_regex(r"[a-z.]{1,8}", fullmatch=True))
+        st.tuples(
+            st.sampled_from(["", "# x\n", "\n", "k=v,\\\n  w\n"]),
+            st.from_regex(r"[a-z.]{1,8}", fullmatch=True),
+        )
     )
 )
 def test_a_line_number_is_where_the_key_stands(parts: list[tuple[str, str]]) -> None:
@@ -79,16 +87,28 @@ def test_json_that_is_no_connector(text: str, sentence: str) -> None:
 
 def test_no_value_shows_in_a_repr() -> None:
     file = SourceFile("f", b"sasl.jaas.config = hunter2")
-    assert "hunter2" not in f"{file} {read_properties(file)} {parse_jaas('x.Y required password=hunter2;')}"
+    assert (
+        "hunter2"
+        not in f"{file} {read_properties(file)} {parse_jaas('x.Y required password=hunter2;')}"
+    )
 
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), max_size=20)
 
 
-@given(st.dictionaries(st.from_regex(r"[A-Za-z_]{1,8}", fullmatch=True), TEXTS, max_size=4), st.booleans())
+@given(
+    st.dictionaries(st.from_regex(r"[A-Za-z_]{1,8}", fullmatch=True), TEXTS, max_size=4),
+    st.booleans(),
+)
 def test_a_jaas_line_reads_back(options: dict[str, str], ends: bool) -> None:
-    quoted = [(name, value.replace("\\", "\\\\").replace('"', '\\"')) for name, value in options.items()]
-    line = "org.x.Module required " + " ".join(f'{name} = "{value}"' for name, value in quoted) + (";" if ends else "")
+    quoted = [
+        (name, value.replace("\\", "\\\\").replace('"', '\\"')) for name, value in options.items()
+    ]
+    line = (
+        "org.x.Module required "
+        + " ".join(f'{name} = "{value}"' for name, value in quoted)
+        + (";" if ends else "")
+    )
     login = parse_jaas(line)
     assert (login.module, login.options) == ("Module", options)
 

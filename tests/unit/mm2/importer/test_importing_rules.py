@@ -39,7 +39,9 @@ def holds(document: Any, path: str) -> bool:
     if not isinstance(document, dict):
         return False
     return any(
-        holds(value, path[len(key) + 1 :]) for key, value in document.items() if f"{path}.".startswith(f"{key}.")
+        holds(value, path[len(key) + 1 :])
+        for key, value in document.items()
+        if f"{path}.".startswith(f"{key}.")
     )
 
 
@@ -51,7 +53,16 @@ def reason(found: Imported, key: str, part: str) -> str:
 def test_every_carried_setting_is_a_field_of_a_flow() -> None:
     assert {normal(key) for key in flow_keys.CARRIED} <= set(Flow.model_fields)
     # What MirrorMaker 2 does not have.
-    own = {"paused", "policy", "provenance", "delivery", "produce_tasks", "on_refused", "compression", "start"}
+    own = {
+        "paused",
+        "policy",
+        "provenance",
+        "delivery",
+        "produce_tasks",
+        "on_refused",
+        "compression",
+        "start",
+    }
     own |= {"sample_positions_interval_seconds"}
     assert set(Flow.model_fields) - {normal(key) for key in flow_keys.CARRIED} == own
 
@@ -78,11 +89,19 @@ def test_every_carried_setting_is_a_field_of_a_flow() -> None:
         ("refresh.groups.interval.seconds = -1", "refresh_groups_enabled", False),
         ("use.defaults.from = source", "use_defaults_from", "source"),
         ("replication.policy.separator = -", "replication_policy_separator", "-"),
-        ("replication.policy.class = org.apache.kafka.connect.mirror.DefaultReplicationPolicy", "policy", "default"),
-        ("a->b.replication.policy.class = o.a.k.c.mirror.IdentityReplicationPolicy", "policy", "identity"),
+        (
+            "replication.policy.class = org.apache.kafka.connect.mirror.DefaultReplicationPolicy",
+            "policy",
+            "default",
+        ),
+        (
+            "a->b.replication.policy.class = o.a.k.c.mirror.IdentityReplicationPolicy",
+            "policy",
+            "identity",
+        ),
         ("b.exactly.once.source.support = enabled", "delivery", "exactly_once"),
     ],
-)  # fmt: skip
+)
 def test_settings_of_flows(line: str, name: str, value: object) -> None:
     found = flow_of(f"{ON}{line}\n")
     assert found[name] == value
@@ -96,36 +115,78 @@ def test_settings_of_flows(line: str, name: str, value: object) -> None:
         ("a->b.topics = x", {"a->b": False}),
         ("enabled = true", {"a->b": True, "b->a": True}),
         ("enabled = true\nb->a.enabled = false", {"a->b": True, "b->a": False}),
-        ("enabled = true\nemit.heartbeats.enabled = false\nb->a.enabled = true\na->b.topics = x",
-         {"a->b": False, "b->a": True}),
-        ("enabled = true\nemit.heartbeats.enabled = false\nb->a.emit.heartbeats.enabled = true", {"b->a": True}),
+        (
+            "enabled = true\nemit.heartbeats.enabled = false\nb->a.enabled = true\na->b.topics = x",
+            {"a->b": False, "b->a": True},
+        ),
+        (
+            "enabled = true\nemit.heartbeats.enabled = false\nb->a.emit.heartbeats.enabled = true",
+            {"b->a": True},
+        ),
     ],
-)  # fmt: skip
+)
 def test_which_flows_run(lines: str, flows: dict[str, bool]) -> None:
     found = dedicated(f"{BASE}{lines}\n")
     assert {name: flow["enabled"] for name, flow in found.topology["flows"].items()} == flows
     for name, runs in flows.items():
-        assert runs != any(note.startswith(f"flow {name} is disabled") for note in found.report["notes"])
+        assert runs != any(
+            note.startswith(f"flow {name} is disabled") for note in found.report["notes"]
+        )
 
 
 @pytest.mark.parametrize(
     ("line", "key", "part", "text"),
     [
         ("tasks.max = 4", "tasks.max", "not_needed", "produce_tasks"),
-        ("offset-syncs.source.producer.linger.ms = 1", "offset-syncs.source.producer.linger.ms", "not_needed", "map"),
-        ("consumer.fetch.min.bytes = 1", "consumer.fetch.min.bytes", "not_needed", "passes no client settings on"),
+        (
+            "offset-syncs.source.producer.linger.ms = 1",
+            "offset-syncs.source.producer.linger.ms",
+            "not_needed",
+            "map",
+        ),
+        (
+            "consumer.fetch.min.bytes = 1",
+            "consumer.fetch.min.bytes",
+            "not_needed",
+            "passes no client settings on",
+        ),
         ("consumer.poll.timeout.ms = 1", "consumer.poll.timeout.ms", "not_needed", "Spark"),
         ("admin.timeout.ms = 1", "admin.timeout.ms", "not_needed", "deadline"),
         ("b.topics = x", "b.topics", "not_needed", "ignores settings of flows under a cluster"),
         ("b.linger.ms = 5", "b.linger.ms", "not_needed", "passes it to no client"),
         ("b.client.id = x", "b.client.id", "not_needed", "to no client"),
-        ("b.offset.storage.replication.factor = 1", "b.offset.storage.replication.factor", "not_needed", "lake"),
-        ("a->b.producer.linger.ms = 5", "a->b.producer.linger.ms", "not_needed", "takes b.producer.linger.ms"),
+        (
+            "b.offset.storage.replication.factor = 1",
+            "b.offset.storage.replication.factor",
+            "not_needed",
+            "lake",
+        ),
+        (
+            "a->b.producer.linger.ms = 5",
+            "a->b.producer.linger.ms",
+            "not_needed",
+            "takes b.producer.linger.ms",
+        ),
         ("topic.filter.class = x.DefaultTopicFilter", "topic.filter.class", "not_needed", ""),
         ("a->b.consumer.override.x = 1", "a->b.consumer.override.x", "not_needed", "no client"),
-        ("topic.filter.class = com.example.F", "topic.filter.class", "not_supported", "topics and topics_exclude"),
-        ("replication.policy.class = com.example.P", "replication.policy.class", "not_supported", "module:Class"),
-        ("forwarding.admin.class = com.example.A", "forwarding.admin.class", "not_supported", "Java class"),
+        (
+            "topic.filter.class = com.example.F",
+            "topic.filter.class",
+            "not_supported",
+            "topics and topics_exclude",
+        ),
+        (
+            "replication.policy.class = com.example.P",
+            "replication.policy.class",
+            "not_supported",
+            "module:Class",
+        ),
+        (
+            "forwarding.admin.class = com.example.A",
+            "forwarding.admin.class",
+            "not_supported",
+            "Java class",
+        ),
         ("replication.factor = -1", "replication.factor", "not_supported", "source topic's own"),
         ("a->b.transforms = t", "a->b.transforms", "not_supported", "copies records as they are"),
         ("value.converter = org.x.AvroConverter", "value.converter", "not_supported", "bytes"),
@@ -133,31 +194,56 @@ def test_which_flows_run(lines: str, flows: dict[str, bool]) -> None:
         ("frob = 1", "frob", "not_supported", "does not know this key"),
         ("a->c.topics = x", "a->c.topics", "not_supported", "clusters lists only a, b"),
         ("a -> b.topics = x", "a", "not_supported", "without blanks"),
-        ("a.consumer.isolation.level = read_uncommitted", "a.consumer.isolation.level", "not_supported", "aborted"),
+        (
+            "a.consumer.isolation.level = read_uncommitted",
+            "a.consumer.isolation.level",
+            "not_supported",
+            "aborted",
+        ),
         ("a.consumer.frob = x", "a.consumer.frob", "not_supported", "no setting that a consumer"),
         ("b.producer.acks = 1", "b.producer.acks", "not_supported", "exactly once"),
-        ("b.producer.max.request.size = 200000000", "b.producer.max.request.size", "not_needed", "takes 1 GB"),
-        ("b.producer.max.request.size = 2000000000", "b.producer.max.request.size", "not_supported", "up to 1 GB"),
-        ("a.consumer.interceptor.classes = x", "a.consumer.interceptor.classes", "not_supported", "Java"),
+        (
+            "b.producer.max.request.size = 200000000",
+            "b.producer.max.request.size",
+            "not_needed",
+            "takes 1 GB",
+        ),
+        (
+            "b.producer.max.request.size = 2000000000",
+            "b.producer.max.request.size",
+            "not_supported",
+            "up to 1 GB",
+        ),
+        (
+            "a.consumer.interceptor.classes = x",
+            "a.consumer.interceptor.classes",
+            "not_supported",
+            "Java",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_carried_has_a_reason(line: str, key: str, part: str, text: str) -> None:
     assert text in reason(dedicated(f"{ON}{line}\n"), key, part)
 
 
 def test_client_settings_of_roles() -> None:
     text = (
-        "a.consumer.fetch.max.bytes = 1\na->b.source.consumer.fetch.max.bytes = 2\na.admin.request.timeout.ms = 5\n"
-        "b.producer.buffer.memory = 4096\nb.producer.max.request.size = 200000000\nb.producer.linger.ms = 7\n"
+        "a.consumer.fetch.max.bytes = 1\na->b.source.consumer.fetch.max.bytes = "
+        "2\na.admin.request.timeout.ms = 5\nb.producer.buffer.memory = "
+        "4096\nb.producer.max.request.size = 200000000\nb.producer.linger.ms = 7\n"
         "a->b.producer.override.linger.ms = 8\na->b.admin.retry.backoff.ms = 3\n"
     )
     found = dedicated(ON + text)
     a, b = (found.topology["clusters"][alias] for alias in "ab")
-    assert a["consumer"] == {"fetch.max.bytes": 2}  # a flow's own setting counts more than the cluster's
+    assert a["consumer"] == {
+        "fetch.max.bytes": 2
+    }  # a flow's own setting counts more than the cluster's
     assert a["admin"] == {"socket.timeout.ms": 5, "retry.backoff.ms": 3}
     assert b["producer"] == {"queue.buffering.max.kbytes": 4, "linger.ms": 8}
     assert b["admin"] == {"retry.backoff.ms": 3}
-    assert "takes one value for all flows" in reason(found, "a.consumer.fetch.max.bytes", "not_supported")
+    assert "takes one value for all flows" in reason(
+        found, "a.consumer.fetch.max.bytes", "not_supported"
+    )
 
 
 #: A value of each kind that both kinds of clients accept.
@@ -172,21 +258,31 @@ VALUES = {
 @pytest.mark.parametrize("role", ["producer", "admin"])
 def test_librdkafka_knows_every_name_that_reaches_it(role: str) -> None:
     names = {
-        client_keys.RENAMED[role].get(name, name) for name in (*client_keys.CARRIED[role], *client_keys.RENAMED[role])
+        client_keys.RENAMED[role].get(name, name)
+        for name in (*client_keys.CARRIED[role], *client_keys.RENAMED[role])
     }
     if role == "producer":
         names |= {"queue.buffering.max.kbytes", "message.max.bytes"}
     assert not [name for name in names if setting_refusal(role, name)]  # type: ignore[arg-type]
     quiet = {"logger": logging.getLogger("quiet"), "error_cb": lambda _error: None}
-    Producer({"bootstrap.servers": "127.0.0.1:1", **quiet, **{name: VALUES.get(name, 5_000) for name in names}})
+    Producer(
+        {
+            "bootstrap.servers": "127.0.0.1:1",
+            **quiet,
+            **{name: VALUES.get(name, 5_000) for name in names},
+        }
+    )
 
 
 def test_kafkas_consumer_knows_every_name_that_reaches_it() -> None:
-    assert not [name for name in client_keys.CARRIED["consumer"] if setting_refusal("consumer", name)]
+    assert not [
+        name for name in client_keys.CARRIED["consumer"] if setting_refusal("consumer", name)
+    ]
 
 
 def test_groups_are_moved_only_where_mirrormaker_was_told_to() -> None:
-    """With flows both ways, our own default could set an empty group to where the other side's stands."""
+    """With flows both ways, our own default could set an empty group to where the other side's
+    stands."""
     both = f"{ON}b->a.enabled = true\n"
 
     def synced(text: str) -> dict[str, bool]:
@@ -194,9 +290,16 @@ def test_groups_are_moved_only_where_mirrormaker_was_told_to() -> None:
         return {name: flow.sync_group_offsets_enabled for name, flow in topology.flows.items()}
 
     assert synced(both) == {"a->b": False, "b->a": False}
-    assert synced(f"{both}a->b.sync.group.offsets.enabled = true\n") == {"a->b": True, "b->a": False}
+    assert synced(f"{both}a->b.sync.group.offsets.enabled = true\n") == {
+        "a->b": True,
+        "b->a": False,
+    }
     assert synced(f"{both}sync.group.offsets.enabled = true\n") == {"a->b": True, "b->a": True}
-    (note,) = [note for note in dedicated(both).report["notes"] if note.startswith("sync_group_offsets_enabled")]
+    (note,) = [
+        note
+        for note in dedicated(both).report["notes"]
+        if note.startswith("sync_group_offsets_enabled")
+    ]
     assert "a->b, b->a" in note and "says false" in note
 
 
@@ -204,13 +307,20 @@ def test_what_arrives_otherwise_is_told_first() -> None:
     both = f"{ON}b->a.enabled = true\n"
     found = dedicated(both)
     assert found.report["notes"][: len(found.arrives)] == list(found.arrives)
-    assert found.arrives[0].startswith("a->b, b->a: MirrorMaker reads by isolation.level = read_uncommitted")
+    assert found.arrives[0].startswith(
+        "a->b, b->a: MirrorMaker reads by isolation.level = read_uncommitted"
+    )
     one = dedicated(f"{both}a.consumer.isolation.level = read_committed\n").arrives[0]
     assert one.startswith("b->a: MirrorMaker reads")
-    clean = f"{both}a.consumer.isolation.level = read_committed\nb.consumer.isolation.level = read_committed\n"
+    clean = (
+        f"{both}a.consumer.isolation.level = read_committed\nb.consumer.isolation.level = "
+        "read_committed\n"
+    )
     assert not [text for text in dedicated(clean).arrives if "isolation.level" in text]
     dropped = dedicated(f"{both}consumer.isolation.level = read_committed\n")
-    assert dropped.arrives[0] == found.arrives[0], "MirrorMaker does not pass it on from the top of the file"
+    assert dropped.arrives[0] == found.arrives[0], (
+        "MirrorMaker does not pass it on from the top of the file"
+    )
 
 
 def test_defaults_that_differ_are_told_once_each() -> None:
@@ -221,30 +331,53 @@ def test_defaults_that_differ_are_told_once_each() -> None:
         "refresh_topics_interval_seconds",
         "sync_group_offsets_enabled",
     ):
-        assert len([note for note in notes if note.startswith((name, "not set")) and name in note]) == 1
+        assert (
+            len([note for note in notes if note.startswith((name, "not set")) and name in note])
+            == 1
+        )
     silent = "topics.exclude=x\nreplication.factor=2\nsync.group.offsets.enabled=true\n" + "".join(
         f"{key}=60\n" for key in flow_keys.INTERVALS
     )
-    assert not [note for note in dedicated(ON + silent).report["notes"] if "is not set" in note or "not set" in note]
+    assert not [
+        note
+        for note in dedicated(ON + silent).report["notes"]
+        if "is not set" in note or "not set" in note
+    ]
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
         (BASE, "clusters is all there is"),
-        (f"{BASE}a -> b.enabled = true", "line 4: a is all of a key: .* write source->target without blanks"),
+        (
+            f"{BASE}a -> b.enabled = true",
+            "line 4: a is all of a key: .* write source->target without blanks",
+        ),
         ("clusters = a\na.bootstrap.servers = x:1\n", "must list two clusters"),
-        ("clusters = a, b\na->b.enabled = true\na.bootstrap.servers = x:1\n", "gives no b.bootstrap.servers"),
-        (f"{ON}topics = orders.(*", "mm2.properties, line 5: topics holds the invalid regular expression"),
+        (
+            "clusters = a, b\na->b.enabled = true\na.bootstrap.servers = x:1\n",
+            "gives no b.bootstrap.servers",
+        ),
+        (
+            f"{ON}topics = orders.(*",
+            "mm2.properties, line 5: topics holds the invalid regular expression",
+        ),
         (f"{ON}replication.factor = many", "line 5: replication.factor must be a whole number"),
         (f"{ON}replication.factor = 0", "line 5: replication_factor must be at least 1"),
-        (f"{ON}sync.topic.acls.enabled = yes", "line 5: sync.topic.acls.enabled must be true or false"),
+        (
+            f"{ON}sync.topic.acls.enabled = yes",
+            "line 5: sync.topic.acls.enabled must be true or false",
+        ),
         (f"{ON}a->b.topics = ${{file:/x:topics}}", "a->b.topics is a reference"),
         (f"{ON}use.defaults.from = here", "use_defaults_from must be"),
-        (ON.replace("a->", "us.a->").replace("a, b", "us.a, b").replace("\na.boot", "\nus.a.boot"),
-         "the topology made of mm2.properties: clusters.us.a holds the separator"),
+        (
+            ON.replace("a->", "us.a->")
+            .replace("a, b", "us.a, b")
+            .replace("\na.boot", "\nus.a.boot"),
+            "the topology made of mm2.properties: clusters.us.a holds the separator",
+        ),
     ],
-)  # fmt: skip
+)
 def test_files_that_describe_nothing_that_can_run(text: str, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence) as caught:
         dedicated(text)
@@ -261,19 +394,44 @@ def test_two_files_of_one_dedicated_cluster() -> None:
 
 
 KEYS = st.one_of(
-    st.sampled_from(sorted(flow_keys.CARRIED | set(flow_keys.RENAMED) | set(client_keys.NOT_NEEDED))),
+    st.sampled_from(
+        sorted(flow_keys.CARRIED | set(flow_keys.RENAMED) | set(client_keys.NOT_NEEDED))
+    ),
     st.sampled_from(sorted(client_keys.CARRIED["consumer"] | client_keys.CARRIED["producer"])),
-    st.sampled_from(["tasks.max", "transforms.x", "ssl.truststore.location", "ssl.keystore.key", "sasl.x", "acks"]),
+    st.sampled_from(
+        [
+            "tasks.max",
+            "transforms.x",
+            "ssl.truststore.location",
+            "ssl.keystore.key",
+            "sasl.x",
+            "acks",
+        ]
+    ),
     st.from_regex(r"[a-z]{1,6}(\.[a-z]{1,6}){0,3}", fullmatch=True),
-)  # fmt: skip
+)
 PLACES = [
-    "", "a.", "b.", "a->b.", "b->a.", "a.consumer.", "b.producer.", "a->b.source.consumer.", "a->b.target.cluster.",
-    "a->b.producer.override.", "consumer.", "a->b.admin.", "a->b.target.producer.", "c->a.", "a->b.consumer.override.",
-]  # fmt: skip
+    "",
+    "a.",
+    "b.",
+    "a->b.",
+    "b->a.",
+    "a.consumer.",
+    "b.producer.",
+    "a->b.source.consumer.",
+    "a->b.target.cluster.",
+    "a->b.producer.override.",
+    "consumer.",
+    "a->b.admin.",
+    "a->b.target.producer.",
+    "c->a.",
+    "a->b.consumer.override.",
+]
 
 
 def good_value(key: str) -> str:
-    """A value that MirrorMaker 2 would accept for a key, so that most of what is drawn can be imported."""
+    """A value that MirrorMaker 2 would accept for a key, so that most of what is drawn can be
+    imported."""
     if key.endswith((".enabled", "enabled")):
         return "true"
     ends = {
@@ -288,10 +446,18 @@ def good_value(key: str) -> str:
 @given(st.sets(st.tuples(st.sampled_from(PLACES), KEYS), max_size=12))
 @settings(max_examples=300, deadline=None)
 def test_nothing_is_dropped_silently(keys: set[tuple[str, str]]) -> None:
-    given_keys = {place + key for place, key in keys} - {"clusters", "connector.class", "a->b.enabled"}
+    given_keys = {place + key for place, key in keys} - {
+        "clusters",
+        "connector.class",
+        "a->b.enabled",
+    }
     text = ON + "".join(f"{key} = {good_value(key)}\n" for key in sorted(given_keys))
     found = dedicated(text)
-    told = [row["key"] for part in ("carried", "not_needed", "not_supported") for row in found.report[part]]
+    told = [
+        row["key"]
+        for part in ("carried", "not_needed", "not_supported")
+        for row in found.report[part]
+    ]
     assert given_keys <= set(told)
     for row in (*found.report["not_needed"], *found.report["not_supported"]):
         assert row["reason"]
@@ -300,23 +466,60 @@ def test_nothing_is_dropped_silently(keys: set[tuple[str, str]]) -> None:
             assert holds(found.topology, to), row
 
 
-# All settings of MirrorMaker 2 (docs/mm2.md, "Settings"), less what is carried: nobody's own key of MirrorMaker 2 may
-# be called unknown.
+# All settings of MirrorMaker 2 (docs/mm2.md, "Settings"), less what is carried: nobody's own key of
+# MirrorMaker 2 may be called unknown.
 KNOWN = [
-    "name", "connector.class", "tasks.max", "enabled", "source.cluster.alias", "target.cluster.alias",
-    "replication.policy.class", "replication.policy.separator", "admin.timeout.ms", "forwarding.admin.class",
-    "metric.reporters", "key.converter", "value.converter", "header.converter", "transforms", "predicates",
-    "errors.tolerance", "errors.retry.timeout", "errors.retry.delay.max.ms", "errors.log.enable",
-    "config.action.reload", "tasks.max.enforce", "topic.filter.class", "config.property.filter.class",
-    "consumer.poll.timeout.ms", "offset.lag.max", "use.incremental.alter.configs",
-    "add.source.alias.to.metrics", "group.filter.class", "dedicated.mode.enable.internal.rest", "listeners",
-    "rest.advertised.host.name", "key.converter.plugin.version", "exactly.once.support",
-    "exactly.once.source.support", "offset.storage.topic", "offset.storage.replication.factor",
-    "config.storage.replication.factor", "status.storage.partitions", "offset.flush.interval.ms",
-    "scheduled.rebalance.max.delay.ms", "config.providers", "config.providers.file.class", "plugin.path",
-    "transaction.boundary", "transaction.boundary.interval.ms", "worker.x", "task.shutdown.graceful.timeout.ms",
-    "group.id", "client.id",
-]  # fmt: skip
+    "name",
+    "connector.class",
+    "tasks.max",
+    "enabled",
+    "source.cluster.alias",
+    "target.cluster.alias",
+    "replication.policy.class",
+    "replication.policy.separator",
+    "admin.timeout.ms",
+    "forwarding.admin.class",
+    "metric.reporters",
+    "key.converter",
+    "value.converter",
+    "header.converter",
+    "transforms",
+    "predicates",
+    "errors.tolerance",
+    "errors.retry.timeout",
+    "errors.retry.delay.max.ms",
+    "errors.log.enable",
+    "config.action.reload",
+    "tasks.max.enforce",
+    "topic.filter.class",
+    "config.property.filter.class",
+    "consumer.poll.timeout.ms",
+    "offset.lag.max",
+    "use.incremental.alter.configs",
+    "add.source.alias.to.metrics",
+    "group.filter.class",
+    "dedicated.mode.enable.internal.rest",
+    "listeners",
+    "rest.advertised.host.name",
+    "key.converter.plugin.version",
+    "exactly.once.support",
+    "exactly.once.source.support",
+    "offset.storage.topic",
+    "offset.storage.replication.factor",
+    "config.storage.replication.factor",
+    "status.storage.partitions",
+    "offset.flush.interval.ms",
+    "scheduled.rebalance.max.delay.ms",
+    "config.providers",
+    "config.providers.file.class",
+    "plugin.path",
+    "transaction.boundary",
+    "transaction.boundary.interval.ms",
+    "worker.x",
+    "task.shutdown.graceful.timeout.ms",
+    "group.id",
+    "client.id",
+]
 
 
 @pytest.mark.parametrize("place", ["", "a->b.", "b."])
@@ -324,13 +527,18 @@ def test_no_setting_of_mirrormaker_2_is_unknown(place: str) -> None:
     names = [name for name in KNOWN if name != "connector.class" or place]
     values = {name: "true" if name == "enabled" else "x" for name in names}
     text = ON + "".join(f"{place}{name} = {value}\n" for name, value in values.items())
-    unknown = [row["key"] for row in dedicated(text).report["not_supported"] if row["reason"] == UNKNOWN]
+    unknown = [
+        row["key"] for row in dedicated(text).report["not_supported"] if row["reason"] == UNKNOWN
+    ]
     assert unknown == []
 
 
 def mirrormaker1(consumer: str, producer: str, *names: str, **options: str) -> Imported:
     names = names or ("consumer.properties", "producer.properties")
-    files = [SourceFile(name, text.encode()) for name, text in zip(names, (consumer, producer), strict=True)]
+    files = [
+        SourceFile(name, text.encode())
+        for name, text in zip(names, (consumer, producer), strict=True)
+    ]
     return import_files(files, Options(**{"whitelist": "x", **options}))
 
 
@@ -345,10 +553,16 @@ def test_a_whitelist_is_cut_as_mirrormaker_1_does(whitelist: str, topics: list[s
 
 
 def test_mirrormaker_1_by_content_and_by_name() -> None:
-    by_content = mirrormaker1("bootstrap.servers=p:1\nacks=all", "bootstrap.servers=c:1\ngroup.id=g", "x", "y")
+    by_content = mirrormaker1(
+        "bootstrap.servers=p:1\nacks=all", "bootstrap.servers=c:1\ngroup.id=g", "x", "y"
+    )
     assert by_content.topology["clusters"]["source"]["bootstrap_servers"] == "c:1"
     renamed = mirrormaker1(
-        "bootstrap.servers=a:1", "metadata.broker.list=b:1", source_alias="east", target_alias="west", num_streams="4"
+        "bootstrap.servers=a:1",
+        "metadata.broker.list=b:1",
+        source_alias="east",
+        target_alias="west",
+        num_streams="4",
     )
     assert list(renamed.topology["flows"]) == ["east->west"]
     assert renamed.topology["clusters"]["west"]["bootstrap_servers"] == "b:1"
@@ -362,7 +576,10 @@ def test_mirrormaker_1_by_content_and_by_name() -> None:
 
 
 def test_options_of_mirrormaker_1() -> None:
-    files = [SourceFile("consumer", b"bootstrap.servers=a:1"), SourceFile("producer", b"bootstrap.servers=b:1")]
+    files = [
+        SourceFile("consumer", b"bootstrap.servers=a:1"),
+        SourceFile("producer", b"bootstrap.servers=b:1"),
+    ]
     found = import_files(files, Options(blacklist="x")).topology["flows"]["source->target"]
     assert found["topics_exclude"] == ["x"] and "topics" not in found
     with pytest.raises(InputError, match="give --whitelist"):

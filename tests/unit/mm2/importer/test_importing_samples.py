@@ -1,4 +1,5 @@
-"""Whole files as people write them: each passes `load_topology`, or is refused in one sentence; no secret gets out."""
+"""Whole files as people write them: each passes `load_topology`, or is refused in one sentence; no
+secret gets out."""
 
 import json
 from pathlib import Path
@@ -41,7 +42,9 @@ def holds(document: Any, path: str) -> bool:
     if not isinstance(document, dict):
         return False
     return any(
-        holds(value, path[len(key) + 1 :]) for key, value in document.items() if f"{path}.".startswith(f"{key}.")
+        holds(value, path[len(key) + 1 :])
+        for key, value in document.items()
+        if f"{path}.".startswith(f"{key}.")
     )
 
 
@@ -72,7 +75,9 @@ def test_every_key_is_accounted_for_and_no_secret_gets_out(names: tuple[str, ...
     for row in found.report["carried"]:
         for to in row["to"].split(", "):
             assert holds(found.topology, to), to
-    everything = json.dumps([found.topology, found.report]) + topology_text(found.topology, names, found.variables)
+    everything = json.dumps([found.topology, found.report]) + topology_text(
+        found.topology, names, found.variables
+    )
     assert "hunter2" not in everything + repr(found)
     for variable in found.variables:
         assert f"${{env:{variable}}}" in everything
@@ -125,7 +130,11 @@ def test_connectors_that_make_one_flow_together() -> None:
 def test_mirrormaker_1() -> None:
     topology = imported(*MM1).topology
     assert topology["flows"] == {
-        "source->target": {"policy": "identity", "topics": ["orders.*", "pay"], "topics_exclude": []}
+        "source->target": {
+            "policy": "identity",
+            "topics": ["orders.*", "pay"],
+            "topics_exclude": [],
+        }
     }
     assert topology["clusters"]["source"]["consumer"] == {
         "client.id": "mm1",
@@ -139,13 +148,17 @@ def test_mirrormaker_1() -> None:
     [
         (("blanks.mm2.properties",), "blanks.mm2.properties, line 5: a is all of a key"),
         (("broken.json",), "broken.json is not valid JSON in line 3"),
-        (("replicator.json",), "replicator.json, line 1: connector.class is none of MirrorMaker 2's connectors"),
+        (("replicator.json",), "replicator.json, line 1: connector.class is none of MirrorMaker "
+                               "2's connectors"),
         (("server.properties",), "server.properties is no file of MirrorMaker"),
         (("source.json", "contradicting-checkpoint.json"),
-         "contradicting-checkpoint.json, line 5: source.cluster.bootstrap.servers contradicts source.json, line 9"),
+         "contradicting-checkpoint.json, line 5: source.cluster.bootstrap.servers contradicts "
+         "source.json, line 9"),
         (("source.json", "source.json"), "is the second MirrorSourceConnector of flow east->west"),
-        (("checkpoint.json", "mm1-producer.properties"), "the files belong to Kafka Connect and to MirrorMaker 1"),
-        (("heartbeat.json",), "no connector of flow east->west gives source.cluster.bootstrap.servers"),
+        (("checkpoint.json", "mm1-producer.properties"), "the files belong to Kafka Connect and to "
+                                                         "MirrorMaker 1"),
+        (("heartbeat.json",), "no connector of flow east->west gives "
+                              "source.cluster.bootstrap.servers"),
     ],
 )  # fmt: skip
 def test_bad_files(names: tuple[str, ...], sentence: str) -> None:
@@ -162,10 +175,16 @@ def test_the_connectors_without_one_that_mirrors() -> None:
 
 
 def connector(kind: str, **config: object) -> SourceFile:
-    base = {"connector.class": kind, "source.cluster.alias": "a", "source.cluster.bootstrap.servers": "a:1",
-            "target.cluster.alias": "b", "target.cluster.bootstrap.servers": "b:1"}  # fmt: skip
+    base = {
+        "connector.class": kind,
+        "source.cluster.alias": "a",
+        "source.cluster.bootstrap.servers": "a:1",
+        "target.cluster.alias": "b",
+        "target.cluster.bootstrap.servers": "b:1",
+    }
     return SourceFile(
-        f"{kind}.json", json.dumps({**base, **{key.replace("_", "."): v for key, v in config.items()}}).encode()
+        f"{kind}.json",
+        json.dumps({**base, **{key.replace("_", "."): v for key, v in config.items()}}).encode(),
     )
 
 
@@ -181,7 +200,9 @@ def connector(kind: str, **config: object) -> SourceFile:
         ("MirrorHeartbeatConnector", {"enabled": False}, {"emit_heartbeats_enabled": False}),
     ],
 )  # fmt: skip
-def test_what_a_disabled_connector_means(kind: str, config: dict[str, object], expected: dict[str, bool]) -> None:
+def test_what_a_disabled_connector_means(
+    kind: str, config: dict[str, object], expected: dict[str, bool]
+) -> None:
     files = [connector(kind, **config)]
     if kind != "MirrorSourceConnector":
         files.append(connector("MirrorSourceConnector"))
@@ -192,7 +213,9 @@ def test_what_a_connector_must_say() -> None:
     with pytest.raises(InputError, match="comes without source.cluster.alias"):
         import_files([connector("MirrorSourceConnector", source_cluster_alias="")])
     contradicting = connector("MirrorCheckpointConnector", topics="y")
-    with pytest.raises(InputError, match="topics contradicts MirrorSourceConnector.json, line 1: topics"):
+    with pytest.raises(
+        InputError, match="topics contradicts MirrorSourceConnector.json, line 1: topics"
+    ):
         import_files([connector("MirrorSourceConnector", topics="x"), contradicting])
     by_default = json.loads(connector("MirrorSourceConnector").data)
     del by_default["target.cluster.alias"]

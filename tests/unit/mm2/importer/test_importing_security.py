@@ -1,4 +1,5 @@
-"""Security settings of Java clients as the `security` block of a cluster; secrets stay where they were."""
+"""Security settings of Java clients as the `security` block of a cluster; secrets stay where they
+were."""
 
 from typing import Any
 
@@ -10,15 +11,23 @@ from mirrorlake.errors import InputError
 from mirrorlake.mm2.importer.entries import SourceFile
 from mirrorlake.mm2.importer.read import Imported, import_files
 
-ON = "clusters = a, west-1\na.bootstrap.servers = a:1\nwest-1.bootstrap.servers = b:1\na->west-1.enabled = true\n"
-PLAIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="hunter2";'
+ON = (
+    "clusters = a, west-1\na.bootstrap.servers = a:1\nwest-1.bootstrap.servers = "
+    "b:1\na->west-1.enabled = true\n"
+)
+PLAIN = (
+    'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" '
+    'password="hunter2";'
+)
 SCRAM = "x.ScramLoginModule required username=u password=hunter2;"
 SASL = ("security.protocol = SASL_SSL", "sasl.mechanism = PLAIN")
 TOKEN = "x.OAuthBearerLoginModule required clientId=i clientSecret=hunter2"
 
 
 def imported(*lines: str, prefix: str = "west-1.") -> Imported:
-    text = ON + "".join(f"{'' if line.startswith('!') else prefix}{line.lstrip('!')}\n" for line in lines)
+    text = ON + "".join(
+        f"{'' if line.startswith('!') else prefix}{line.lstrip('!')}\n" for line in lines
+    )
     found = import_files([SourceFile("mm2.properties", text.encode())])
     assert "hunter2" not in f"{found}"
     return found
@@ -41,31 +50,53 @@ def test_no_security() -> None:
     assert "never uses it" in reason(found, "sasl.mechanism", "not_needed")
 
 
-@pytest.mark.parametrize(("mechanism", "jaas"), [("PLAIN", PLAIN), ("SCRAM-SHA-256", SCRAM), ("SCRAM-SHA-512", SCRAM)])
+@pytest.mark.parametrize(
+    ("mechanism", "jaas"), [("PLAIN", PLAIN), ("SCRAM-SHA-256", SCRAM), ("SCRAM-SHA-512", SCRAM)]
+)
 def test_user_and_password(mechanism: str, jaas: str) -> None:
-    found = imported("security.protocol = sasl_ssl", f"sasl.mechanism = {mechanism}", f"sasl.jaas.config = {jaas}")
+    found = imported(
+        "security.protocol = sasl_ssl",
+        f"sasl.mechanism = {mechanism}",
+        f"sasl.jaas.config = {jaas}",
+    )
     assert found.topology["clusters"]["west-1"]["security"] == {
-        "protocol": "SASL_SSL", "mechanism": mechanism, "username": "u", "password": "${env:WEST_1_PASSWORD}",
-    }  # fmt: skip
+        "protocol": "SASL_SSL",
+        "mechanism": mechanism,
+        "username": "u",
+        "password": "${env:WEST_1_PASSWORD}",
+    }
     assert found.variables == {"WEST_1_PASSWORD": "clusters.west-1.security.password"}
     assert any(
-        "WEST_1_PASSWORD" in note and "line 7: west-1.sasl.jaas.config" in note for note in found.report["notes"]
+        "WEST_1_PASSWORD" in note and "line 7: west-1.sasl.jaas.config" in note
+        for note in found.report["notes"]
     )
 
 
 @pytest.mark.parametrize(
-    "prefix", ["", "west-1.", "west-1.producer.", "a->west-1.target.cluster.", "a->west-1.target.admin."]
+    "prefix",
+    ["", "west-1.", "west-1.producer.", "a->west-1.target.cluster.", "a->west-1.target.admin."],
 )
 def test_wherever_it_stands(prefix: str) -> None:
-    lines = ("security.protocol = SASL_SSL", "sasl.mechanism = PLAIN", f"sasl.jaas.config = {PLAIN}")
+    lines = (
+        "security.protocol = SASL_SSL",
+        "sasl.mechanism = PLAIN",
+        f"sasl.jaas.config = {PLAIN}",
+    )
     assert block(*lines, prefix=prefix)["username"] == "u"
 
 
 def test_which_one_counts() -> None:
     other = PLAIN.replace('"u"', '"other"')
-    lines = ("security.protocol = SASL_SSL", "sasl.mechanism = PLAIN", f"sasl.jaas.config = {PLAIN}")
+    lines = (
+        "security.protocol = SASL_SSL",
+        "sasl.mechanism = PLAIN",
+        f"sasl.jaas.config = {PLAIN}",
+    )
     top = imported(
-        *lines, f"!sasl.jaas.config = {other}", "!security.protocol = SASL_PLAINTEXT", "!sasl.mechanism = PLAIN"
+        *lines,
+        f"!sasl.jaas.config = {other}",
+        "!security.protocol = SASL_PLAINTEXT",
+        "!sasl.mechanism = PLAIN",
     )
     assert top.topology["clusters"]["west-1"]["security"]["username"] == "u"
     assert top.topology["clusters"]["a"]["security"]["username"] == "other"
@@ -75,12 +106,23 @@ def test_which_one_counts() -> None:
 
 
 def test_references_of_config_providers() -> None:
-    jaas = PLAIN.replace("hunter2", "${file:/etc/s.properties:pw}").replace('"u"', '"${file:/etc/s.properties:user}"')
-    found = imported("security.protocol = SASL_SSL", "sasl.mechanism = PLAIN", f"sasl.jaas.config = {jaas}")
+    jaas = PLAIN.replace("hunter2", "${file:/etc/s.properties:pw}").replace(
+        '"u"', '"${file:/etc/s.properties:user}"'
+    )
+    found = imported(
+        "security.protocol = SASL_SSL", "sasl.mechanism = PLAIN", f"sasl.jaas.config = {jaas}"
+    )
     security = found.topology["clusters"]["west-1"]["security"]
-    assert (security["username"], security["password"]) == ("${env:WEST_1_USERNAME}", "${env:WEST_1_PASSWORD}")
+    assert (security["username"], security["password"]) == (
+        "${env:WEST_1_USERNAME}",
+        "${env:WEST_1_PASSWORD}",
+    )
     assert any("${file:/etc/s.properties:pw}" in note for note in found.report["notes"])
-    whole = imported("security.protocol = SASL_SSL", "sasl.mechanism = PLAIN", "sasl.jaas.config = ${file:/x:jaas}")
+    whole = imported(
+        "security.protocol = SASL_SSL",
+        "sasl.mechanism = PLAIN",
+        "sasl.jaas.config = ${file:/x:jaas}",
+    )
     assert whole.topology["clusters"]["west-1"]["security"]["username"] == "${env:WEST_1_USERNAME}"
 
 
@@ -89,7 +131,10 @@ def test_references_to_the_environment_stay() -> None:
     for name in ("env", "e"):
         jaas = PLAIN.replace("hunter2", f"${{{name}:PW}}")
         found = imported(
-            "security.protocol = SASL_SSL", "sasl.mechanism = PLAIN", f"sasl.jaas.config = {jaas}", *providers
+            "security.protocol = SASL_SSL",
+            "sasl.mechanism = PLAIN",
+            f"sasl.jaas.config = {jaas}",
+            *providers,
         )
         assert found.topology["clusters"]["west-1"]["security"]["password"] == "${env:PW}"
         assert found.variables == {"PW": "clusters.west-1.security.password"}
@@ -100,14 +145,24 @@ def test_tokens() -> None:
     lines = ("security.protocol = SASL_SSL", "sasl.mechanism = OAUTHBEARER")
     endpoint = "sasl.oauthbearer.token.endpoint.url = https://x/token"
     expected = {
-        "protocol": "SASL_SSL", "mechanism": "OAUTHBEARER", "token_endpoint": "https://x/token", "client_id": "i",
-        "client_secret": "${env:WEST_1_CLIENT_SECRET}", "scope": "s",
-    }  # fmt: skip
+        "protocol": "SASL_SSL",
+        "mechanism": "OAUTHBEARER",
+        "token_endpoint": "https://x/token",
+        "client_id": "i",
+        "client_secret": "${env:WEST_1_CLIENT_SECRET}",
+        "scope": "s",
+    }
     jaas = f"sasl.jaas.config = {TOKEN} scope=s;"
     assert block(*lines, endpoint, jaas) == expected
     credentials = "sasl.oauthbearer.client.credentials.client."
     assert (
-        block(*lines, endpoint, f"{credentials}id = i", f"{credentials}secret = hunter2", "sasl.oauthbearer.scope = s")
+        block(
+            *lines,
+            endpoint,
+            f"{credentials}id = i",
+            f"{credentials}secret = hunter2",
+            "sasl.oauthbearer.scope = s",
+        )
         == expected
     )
     for found in (
@@ -116,14 +171,20 @@ def test_tokens() -> None:
     ):
         assert "security" not in found.topology["clusters"]["west-1"]
         assert "cannot log in this way" in reason(found, "sasl.jaas.config")
-        assert any(note.startswith("clusters.west-1 has no security block") for note in found.report["notes"])
+        assert any(
+            note.startswith("clusters.west-1 has no security block")
+            for note in found.report["notes"]
+        )
 
 
 @pytest.mark.parametrize(
     "lines",
     [
         ("sasl.kerberos.service.name = kafka",),
-        ("sasl.mechanism = AWS_MSK_IAM", "sasl.jaas.config = software.amazon.msk.auth.iam.IAMLoginModule required;"),
+        (
+            "sasl.mechanism = AWS_MSK_IAM",
+            "sasl.jaas.config = software.amazon.msk.auth.iam.IAMLoginModule required;",
+        ),
         ("sasl.mechanism = PLAIN", f"sasl.jaas.config = {SCRAM}"),
     ],
 )
@@ -154,12 +215,19 @@ def test_wrong_security(lines: tuple[str, ...], sentence: str) -> None:
 
 def test_pem_files() -> None:
     lines = ("security.protocol = SSL", "ssl.truststore.type = PEM", "ssl.keystore.type = PEM")
-    files = ("ssl.truststore.location = /ca.pem", "ssl.keystore.location = client.pem", "ssl.key.password = hunter2")
+    files = (
+        "ssl.truststore.location = /ca.pem",
+        "ssl.keystore.location = client.pem",
+        "ssl.key.password = hunter2",
+    )
     found = imported(*lines, *files)
     assert found.topology["clusters"]["west-1"]["security"] == {
-        "protocol": "SSL", "ca_file": "/ca.pem", "certificate_file": "client.pem", "key_file": "client.pem",
+        "protocol": "SSL",
+        "ca_file": "/ca.pem",
+        "certificate_file": "client.pem",
+        "key_file": "client.pem",
         "key_password": "${env:WEST_1_KEY_PASSWORD}",
-    }  # fmt: skip
+    }
     assert any("ssl.keystore.location is a relative path" in note for note in found.report["notes"])
     texts = (
         "ssl.truststore.certificates = -----BEGIN C",
@@ -167,16 +235,20 @@ def test_pem_files() -> None:
         "ssl.keystore.key = hunter2",
     )
     assert block(*lines, *texts) == {
-        "protocol": "SSL", "ca_file": "-----BEGIN C", "certificate_file": "-----BEGIN D",
+        "protocol": "SSL",
+        "ca_file": "-----BEGIN C",
+        "certificate_file": "-----BEGIN D",
         "key_file": "${env:WEST_1_KEY_FILE}",
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(
     ("kind", "trust", "key"),
     [
-        (None, "-storetype JKS -keystore '/a b' > west-1-ca.pem", "keytool -importkeystore -srckeystore '/a b'"),
-        ("JKS", "-storetype JKS -keystore '/a b' > west-1-ca.pem", "openssl pkcs12 -nodes -in client.p12"),
+        (None, "-storetype JKS -keystore '/a b' > west-1-ca.pem", "keytool -importkeystore "
+                                                                  "-srckeystore '/a b'"),
+        ("JKS", "-storetype JKS -keystore '/a b' > west-1-ca.pem", "openssl pkcs12 -nodes -in "
+                                                                   "client.p12"),
         ("PKCS12", "-storetype PKCS12", "openssl pkcs12 -nodes -in '/a b' -out west-1-client.pem"),
     ],
 )  # fmt: skip
@@ -192,24 +264,47 @@ def test_java_key_stores_are_named_with_the_command(kind: str | None, trust: str
         "protocol": "SSL", "ca_file": "west-1-ca.pem",
         "certificate_file": "west-1-client.pem", "key_file": "west-1-client.pem",
     }  # fmt: skip
-    assert trust in reason(found, "ssl.truststore.location") and key in reason(found, "ssl.keystore.location")
-    assert len([note for note in found.report["notes"] if "has to be made beside the topology file" in note]) == 2
+    assert trust in reason(found, "ssl.truststore.location") and key in reason(
+        found, "ssl.keystore.location"
+    )
+    assert (
+        len(
+            [
+                note
+                for note in found.report["notes"]
+                if "has to be made beside the topology file" in note
+            ]
+        )
+        == 2
+    )
 
 
 def test_other_tls_settings() -> None:
     found = imported(
-        "security.protocol = SSL", "ssl.endpoint.identification.algorithm =", "ssl.protocol = TLSv1.3",
-        "ssl.cipher.suites = TLS_X", "ssl.engine.factory.class = x.Y",
-    )  # fmt: skip
-    assert found.topology["clusters"]["west-1"]["security"] == {"protocol": "SSL", "verify_hostname": False}
+        "security.protocol = SSL",
+        "ssl.endpoint.identification.algorithm =",
+        "ssl.protocol = TLSv1.3",
+        "ssl.cipher.suites = TLS_X",
+        "ssl.engine.factory.class = x.Y",
+    )
+    assert found.topology["clusters"]["west-1"]["security"] == {
+        "protocol": "SSL",
+        "verify_hostname": False,
+    }
     assert reason(found, "ssl.protocol", "not_needed") and reason(found, "ssl.cipher.suites")
-    assert block("security.protocol = SSL", "ssl.endpoint.identification.algorithm = https") == {"protocol": "SSL"}
+    assert block("security.protocol = SSL", "ssl.endpoint.identification.algorithm = https") == {
+        "protocol": "SSL"
+    }
 
 
 def test_two_aliases_that_would_share_a_variable() -> None:
-    text = "clusters = x-1, x_1\nx-1->x_1.enabled = true\nsecurity.protocol = SASL_SSL\nsasl.mechanism = PLAIN\n"
+    text = (
+        "clusters = x-1, x_1\nx-1->x_1.enabled = true\nsecurity.protocol = "
+        "SASL_SSL\nsasl.mechanism = PLAIN\n"
+    )
     text += "".join(
-        f"{alias}.bootstrap.servers = h:1\n{alias}.sasl.jaas.config = {PLAIN.replace('hunter2', password)}\n"
+        f"{alias}.bootstrap.servers = h:1\n{alias}.sasl.jaas.config = "
+        f"{PLAIN.replace('hunter2', password)}\n"
         for alias, password in (("x-1", "one"), ("x_1", "two"))
     )
     found = import_files([SourceFile("f", text.encode())])
@@ -222,7 +317,12 @@ SECRET = st.from_regex(r"S3cr[A-Za-z0-9$%&/()\[\]{}@:.-]{4,12}", fullmatch=True)
 
 @given(SECRET, st.sampled_from(["PLAIN", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI"]), st.booleans())
 def test_no_secret_gets_out(secret: str, mechanism: str, encrypted: bool) -> None:
-    module = {"PLAIN": "Plain", "SCRAM-SHA-512": "Scram", "OAUTHBEARER": "OAuthBearer", "GSSAPI": "Krb5"}[mechanism]
+    module = {
+        "PLAIN": "Plain",
+        "SCRAM-SHA-512": "Scram",
+        "OAUTHBEARER": "OAuthBearer",
+        "GSSAPI": "Krb5",
+    }[mechanism]
     text = ON + "".join(
         f"{line}\n"
         for line in (
