@@ -325,10 +325,24 @@ class Chaos:
         """Let the driver take what is there, and end; then see that a last run finds nothing
         wrong."""
         self.edit([])
+        self._wait_until_caught_up()
         self.driver.terminate()
         self._ends(self.driver, "the driver, told to stop")
         for command in ("run --once", "status"):
             self._ends(start_command(self.topology, *command.split()), command)
+
+    def _wait_until_caught_up(self) -> None:
+        """What the last kill broke is over then: a turn that failed makes the exit code 1."""
+        command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(self.topology)]
+        begun = time.monotonic()
+        while time.monotonic() - begun < STUCK_SECONDS:
+            self._see_to_the_driver()
+            answer = subprocess.run([*command, "status", "--json"], capture_output=True, timeout=60)
+            if answer.returncode == 0:
+                (flow,) = json.loads(answer.stdout)["flows"]
+                if flow["lag_records"] == 0:
+                    return
+        self.note(f"not caught up {STUCK_SECONDS:.0f} s after the last kill")
 
     def _ends(self, process: "subprocess.Popen[bytes]", what: str) -> None:
         try:
