@@ -443,7 +443,7 @@ def test_a_topic_is_made_with_its_acls_and_configs_before_its_first_record(
         1, 1, {"retention.ms": "6000000"}, "id", (acl(gone[:-1], "ALL", pattern="PREFIXED"),)
     )
     log.states.note("east", {gone: stated})
-    topics.ensure([PartitionPlan(gone, 0, f"east.{gone}", NOTHING_MAPPED, 0, 0)])
+    topics.ensure([PartitionPlan(gone, 0, f"east.{gone}", floor=NOTHING_MAPPED, first=0, last=0)])
     assert acls_of(guarded.west, f"east.{gone}") == {acl(f"east.{gone}")}
     assert own_configs(guarded.west, f"east.{gone}")["retention.ms"] == "6000000"
 

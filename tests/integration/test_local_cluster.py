@@ -168,12 +168,13 @@ def test_development_clusters_outlive_the_command(tmp_path: Path) -> None:
         ]
         with pytest.raises(InputError, match="local down"):
             EmbeddedCluster("east", tmp_path / "local" / "east").start()
-        assert develop.up(tmp_path / "local", ["east", "west"], 1, topology) == running
-        loaded = develop.up(tmp_path / "local", ["east", "west"], 1, topology, load=500)
+        assert develop.up(tmp_path / "local", ["east", "west"], 1, topology=topology) == running
+        loaded = develop.up(tmp_path / "local", ["east", "west"], 1, topology=topology, load=500)
         assert [each.load_pid is not None for each in loaded] == [True, False]
-        assert develop.up(tmp_path / "local", ["east", "west"], 1, topology, load=500) == loaded, (
-            "one is enough"
-        )
+        assert (
+            develop.up(tmp_path / "local", ["east", "west"], 1, topology=topology, load=500)
+            == loaded
+        ), "one is enough"
         assert becomes_true(
             lambda: len(read(running[0].bootstrap_servers, "orders", 300)) == 300, 30
         )
@@ -190,7 +191,7 @@ def test_development_clusters_outlive_the_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize("names", [[], ["a", "a"], ["../a"], ["a b"]])
 def test_names_that_cannot_be_folders_are_refused(tmp_path: Path, names: list[str]) -> None:
     with pytest.raises(InputError, match="cluster names"):
-        develop.up(tmp_path, names, 1, None)
+        develop.up(tmp_path, names, 1, topology=None)
 
 
 @pytest.mark.slow

@@ -24,9 +24,9 @@ pytestmark = pytest.mark.slow
 
 CHECKPOINTS = [
     MirrorCheckpoint("g1", "east.orders", 0, 1_234_567_890_123, 42),
-    MirrorCheckpoint("g1", "east.orders", 7, 10, 0, "by hand"),
+    MirrorCheckpoint("g1", "east.orders", 7, upstream=10, downstream=0, metadata="by hand"),
     MirrorCheckpoint("g1", "east.payments", 0, 5, 5),
-    MirrorCheckpoint("gré", "east.orders", 0, 1, 2**40, "mé"),
+    MirrorCheckpoint("gré", "east.orders", 0, upstream=1, downstream=2**40, metadata="mé"),
 ]
 
 
@@ -131,7 +131,7 @@ def test_the_last_checkpoint_wins_and_nothing_is_written_twice(
     assert own_configs(own.west, topic.name)["cleanup.policy"] == "compact"
     first, second = (
         MirrorCheckpoint("g", "east.t", 0, 10, 20),
-        MirrorCheckpoint("g", "east.t", 0, 5, 8, "rewound"),
+        MirrorCheckpoint("g", "east.t", 0, upstream=5, downstream=8, metadata="rewound"),
     )
     other = MirrorCheckpoint("g", "east.t", 1, 1, 1)
     assert topic.publish([MirrorCheckpoint("g", "east.t", 2, 7, -1)]) == 0, (

@@ -145,13 +145,13 @@ def bench(lake: Lake, clusters: ClusterPair, topic_name: str) -> Bench:
     name = f"{name_at_target(lake, FLOW)}-{uuid.uuid4().hex[:6]}"
     spec = FlowSpec(
         FLOW,
-        "east",
-        name,
-        lambda topic: topic if topic == topic_name else None,
-        client,
-        client,
-        2,
-        True,
+        source_cluster="east",
+        name_at_target=name,
+        remote_topic=lambda topic: topic if topic == topic_name else None,
+        client=client,
+        producer=client,
+        produce_tasks=2,
+        transactional=True,
     )
     return Bench(lake, StageFiles(lake), clusters.west, topic_name, spec)
 

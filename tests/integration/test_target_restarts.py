@@ -78,6 +78,6 @@ def test_topics_made_beside_a_restart_and_without_their_source_are_whole(
     again = load_topology(write_topology(tmp_path, source, target, {**flow, "policy": "identity"}))
     topics = TargetTopics(again.flow(FLOW), lake, Connections(again), EventLog(lake))
     east.kill()
-    topics.ensure([PartitionPlan("t", 0, "t", NOTHING_MAPPED, 0, 0)])
+    topics.ensure([PartitionPlan("t", 0, "t", floor=NOTHING_MAPPED, first=0, last=0)])
     eventually(lambda: own_configs(target, "t"), {"cleanup.policy": "compact", **ALWAYS})
     eventually(lambda: replicas_of(target, "t"), [3] * 4)

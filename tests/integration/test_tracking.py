@@ -83,7 +83,17 @@ def texts_below(directory: Path) -> str:
 def test_a_run_is_recorded_beside_the_lake_without_secrets(tmp_path: Path, patient: None) -> None:
     topology = topology_in(tmp_path)
     with tracked(topology, "run", {"flows": FLOW}, figures=True, tick=0.2) as tracking:
-        tracking.batch(FLOW, BatchReport(1, 1, 500, "files", True, (5, 7, 9)))
+        tracking.batch(
+            FLOW,
+            BatchReport(
+                1,
+                stage_version=1,
+                record_count=500,
+                reader="files",
+                complete=True,
+                replication_ms=(5, 7, 9),
+            ),
+        )
         tracking.sampled(FLOW, FlowLag(12, 1.5))
         tracking.report({"flows": {FLOW: {"records": 500}}})
     store = store_of(topology)

@@ -192,7 +192,9 @@ def test_what_was_never_seen_is_an_error(
     if not now_of(lake).rows("SELECT 1 FROM offset_map WHERE topic = 'known'"):
         fill(lake, "known", [([0, 1], 0)])
     with pytest.raises(UnknownOffset, match="never seen"):
-        translate(now_of(lake), flow, f"east.{topic}" if reverse else topic, partition, 0, reverse)
+        translate(
+            now_of(lake), flow, f"east.{topic}" if reverse else topic, partition, 0, reverse=reverse
+        )
 
 
 def test_only_files_that_can_matter_are_read(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -258,7 +258,10 @@ def noted_changes() -> Iterator[dict[str, object]]:
     """Rows of `changes`: ACLs that came and went, a topic that went three times, a group that was
     moved four times."""
     dice = random.Random(7)
-    acls = [Acl("LITERAL", name, who, "*", "READ", "ALLOW") for name, who in PLACES]
+    acls = [
+        Acl("LITERAL", name, principal=who, host="*", operation="READ", permission="ALLOW")
+        for name, who in PLACES
+    ]
     for number in range(60):
         text, added = dice.choice(acls).text(), dice.random() < 0.5
         outcome = "done" if added else dice.choice(OUTCOMES)

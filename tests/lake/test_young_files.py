@@ -116,7 +116,9 @@ def test_a_burst_between_quiet_times(lake: Lake, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(young_files, "SMALL_FILE", 20_000)
     assert [len(young.compact()) for _ in range(3)] == [4, 4, 0]
     with stage.reading() as index:
-        plan = plan_batch(index, "east", {}, lambda topic: topic, 2, 1_000)
+        plan = plan_batch(
+            index, "east", {}, lambda topic: topic, produce_tasks=2, max_records=1_000
+        )
     assert plan.ordered and plan.record_count == 9 * 8 and len(plan.files) == 3
 
 

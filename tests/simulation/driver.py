@@ -525,7 +525,7 @@ class Driver:
         known = self._open_losses()
         for key, lost in log_ends_below(flow, self._target_ends).items():
             if key not in known and key[0] not in self._targets.closed():
-                self._tell_lost(*loss_errors(MemoryLosses(world), FLOW, key[0], key, lost))  # type: ignore[arg-type]
+                self._tell_lost(*loss_errors(MemoryLosses(world), FLOW, key[0], key, lost=lost))  # type: ignore[arg-type]
         open_ones = self._open_losses()
         flow.spec = replace(flow.spec, blocked=flow.spec.blocked | open_ones.keys())
         return take_out(MemoryLosses(world), flow, open_ones)  # type: ignore[arg-type]
@@ -672,13 +672,13 @@ class Driver:
         foreign = {item.place: item.first or 0 for item in held if item.resolution == "foreign"}
         return FlowSpec(
             FLOW,
-            SOURCE,
-            f"mirrorlake-{world.lake_id}-{FLOW}",
-            lambda topic: topic if topic in produced else None,
-            {"bootstrap.servers": TARGET},
-            {},
-            world.settings.produce_tasks,
-            True,
+            source_cluster=SOURCE,
+            name_at_target=f"mirrorlake-{world.lake_id}-{FLOW}",
+            remote_topic=lambda topic: topic if topic in produced else None,
+            client={"bootstrap.servers": TARGET},
+            producer={},
+            produce_tasks=world.settings.produce_tasks,
+            transactional=True,
             max_records=world.settings.max_records,
             reader=world.settings.reader,
             stopped=stopped,
@@ -720,6 +720,8 @@ class Driver:
             finally:
                 last = (error.generation or 0, (error.first_offset or 0) - 1)
                 self._tell_lost(
-                    *loss_errors(MemoryLosses(self.world), FLOW, key[0], key, lost, last)
+                    *loss_errors(
+                        MemoryLosses(self.world), FLOW, key[0], key, lost=lost, written=last
+                    )
                 )  # type: ignore[arg-type]
         self._begun_with = None  # it begins anew

@@ -77,9 +77,9 @@ class MemoryLandingStore:
                 item.topic or "",
                 item.partition,
                 item.kind,
-                item.last,
-                item.resolution is None,
-                item.resolution,
+                last_offset=item.last,
+                open=item.resolution is None,
+                resolution=item.resolution,
             )  # type: ignore[arg-type]
             for item in self._world.incidents
             if item.kind in _LOSSES

@@ -11,4 +11,6 @@ def acl(
     principal: str = "User:ann",
     host: str = "*",
 ) -> Acl:
-    return Acl(pattern, name, principal, host, operation, permission)
+    return Acl(
+        pattern, name, principal=principal, host=host, operation=operation, permission=permission
+    )

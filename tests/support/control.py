@@ -132,10 +132,10 @@ def acls_of(bootstrap: str, text: str = "") -> set[Acl]:
         Acl(
             each.resource_pattern_type.name,
             each.name,
-            each.principal,
-            each.host,
-            each.operation.name,
-            each.permission_type.name,
+            principal=each.principal,
+            host=each.host,
+            operation=each.operation.name,
+            permission=each.permission_type.name,
         )
         for each in found
         if text in each.name

@@ -59,7 +59,7 @@ def main(kind: str, topology_file: str, flow: str, topic: str) -> None:
         Connections(topology),
         topology.active_flows(),
         RunOptions(once=True),
-        lambda _name, batch: reports.append(batch.reader),
+        report=lambda _name, batch: reports.append(batch.reader),
     )
     replicator.run()
     there = translate(lake, flow, topic, 0, 7)

@@ -60,7 +60,7 @@ def checkpoints_of(topology: Path, lake: Lake, generation: int = 0) -> Checkpoin
     event_log = EventLog(lake)
     published = CheckpointTopic(flow, connections, event_log)
     running = NotRunning(flow.selection.selects, generation)
-    return Checkpoints(flow, lake, connections, running, published, event_log)
+    return Checkpoints(flow, lake, connections, running, topic=published, log=event_log)
 
 
 def commit_all(

@@ -85,7 +85,7 @@ def make_replicator(
         Connections(found),
         found.active_flows(),
         RunOptions(once=once, reader=reader),
-        lambda _flow, report: run.reports.append(report),
+        report=lambda _flow, report: run.reports.append(report),
     )
     return replicator, run
 

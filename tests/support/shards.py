@@ -19,7 +19,7 @@ HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 def job_for(bootstrap: str, topic: str, rows: int, **producer: str | int) -> ShardJob:
     """A shard of one partition, and the client that writes it."""
     name = f"slow-{uuid.uuid4().hex[:8]}"
-    plan = PartitionPlan(topic, 0, topic, NOTHING_MAPPED, 0, rows - 1)
+    plan = PartitionPlan(topic, 0, topic, floor=NOTHING_MAPPED, first=0, last=rows - 1)
     client = {"bootstrap.servers": bootstrap, "client.id": name}
     settings = {key.replace("_", "."): value for key, value in producer.items()}
     target = Target(

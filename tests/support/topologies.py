@@ -113,7 +113,7 @@ def live(
     run = Live(
         lake,
         topology,
-        Replicator(lake, Connections(found), found.active_flows(chosen), options, report),
+        Replicator(lake, Connections(found), found.active_flows(chosen), options, report=report),
     )
 
     def target() -> None:

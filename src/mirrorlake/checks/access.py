@@ -104,7 +104,7 @@ def _source(connections: Connections, flow: ResolvedFlow) -> Iterator[Problem]:
     for topic, rights in sorted(topic_rights(admin.client, selected).items()):
         if rights is not None and "READ" not in rights:
             missing = "READ" if "DESCRIBE" in rights else "DESCRIBE and READ"
-            yield _problem(connections, flow, flow.source, missing, f"topic {topic}", topic)
+            yield _problem(connections, flow, flow.source, missing, f"topic {topic}", topic=topic)
 
 
 def _target(connections: Connections, flow: ResolvedFlow) -> Iterator[Problem]:
@@ -127,10 +127,12 @@ def _target(connections: Connections, flow: ResolvedFlow) -> Iterator[Problem]:
                 flow.target,
                 " and ".join(missing),
                 f"topic {name}",
-                sources[name],
+                topic=sources[name],
             )
     for name in sorted(refused_creations(admin.client, sources.keys() - there.keys())):
-        yield _problem(connections, flow, flow.target, "CREATE", f"topic {name}", sources[name])
+        yield _problem(
+            connections, flow, flow.target, "CREATE", f"topic {name}", topic=sources[name]
+        )
 
 
 def _problem(
@@ -139,8 +141,11 @@ def _problem(
     alias: str,
     right: str,
     resource: str,
+    *,
     topic: str | None = None,
 ) -> Problem:
     who = principal_of(connections.client(alias, "admin"))
     sentence = f"{who} may not {right} {resource} on cluster {alias}"
-    return Problem(_RULE, "refuse", (flow.name,), resource, sentence, _GRANT, topic)
+    return Problem(
+        _RULE, "refuse", (flow.name,), resource, sentence=sentence, fix=_GRANT, topic=topic
+    )

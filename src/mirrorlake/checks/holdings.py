@@ -123,11 +123,11 @@ def holding_problems(
                 "refuse",
                 (flow.name,),
                 by["MirrorMaker 2"][0].target_topic,
-                f"MirrorMaker 2 writes to {_topics(by['MirrorMaker 2'])} on cluster {flow.target}, "
-                f"into which flow {flow.name} would write each record once more: its newest offset "
-                f"sync is {maker.age:.0f} s old",
-                "run beside it under other names (`mirrorlake import --beside`, docs/migrate.md), "
-                f"or stop it and wait {LIVE_SECONDS / 60:.0f} minutes",
+                sentence=f"MirrorMaker 2 writes to {_topics(by['MirrorMaker 2'])} on cluster "
+                f"{flow.target}, into which flow {flow.name} would write each record once more: "
+                f"its newest offset sync is {maker.age:.0f} s old",
+                fix="run beside it under other names (`mirrorlake import --beside`, "
+                f"docs/migrate.md), or stop it and wait {LIVE_SECONDS / 60:.0f} minutes",
             )
         )
     elif by["MirrorMaker 2"]:
@@ -145,10 +145,10 @@ def _note(flow: ResolvedFlow, holdings: Sequence[Holding], who: str) -> Problem:
         "note",
         (flow.name,),
         holdings[0].target_topic,
-        f"{_topics(holdings)} on cluster {flow.target} holds "
-        f"{sum(holding.records for holding in holdings):,} records that {who}; "
-        "consumers there read them, and the flow adds all that the source has",
-        "mirror under other names, or delete these topics first",
+        sentence=f"{_topics(holdings)} on cluster {flow.target} holds "
+        f"{sum(holding.records for holding in holdings):,} records that {who}; consumers there "
+        "read them, and the flow adds all that the source has",
+        fix="mirror under other names, or delete these topics first",
     )
 
 

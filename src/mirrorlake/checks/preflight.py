@@ -151,4 +151,6 @@ def check(
     to_note = {
         alias: cluster_id for alias, cluster_id in ids.items() if (alias, cluster_id) not in noted
     }
-    return Preflight(connections, tuple(flows), ids, out, tuple(problems), to_note)
+    return Preflight(
+        connections, tuple(flows), ids=ids, left_out=out, problems=tuple(problems), to_note=to_note
+    )

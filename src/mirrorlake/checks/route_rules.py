@@ -69,9 +69,9 @@ def _cycles(say: _Words, cycles: Sequence[Cycle]) -> Iterator[Problem]:
                 "refuse",
                 names,
                 group[0].steps[0].start.topic,
-                f"{about} would be mirrored in a loop by {_and(names)}, under a longer name each "
-                "time",
-                "give these flows the same policy and replication_policy_separator, or topics "
+                sentence=f"{about} would be mirrored in a loop by {_and(names)}, under a longer "
+                "name each time",
+                fix="give these flows the same policy and replication_policy_separator, or topics "
                 "that do not overlap; a policy of your own must know by source_of and "
                 "upstream_topic the names that remote_topic gives",
             )
@@ -81,10 +81,10 @@ def _cycles(say: _Words, cycles: Sequence[Cycle]) -> Iterator[Problem]:
                 "refuse",
                 names,
                 group[0].steps[0].start.topic,
-                f"records of {about} would loop forever through {_and(names)}, since their names "
-                "do not say where they have been",
-                f"set provenance: headers on {_and(without + strips)}, or policy: default, or give "
-                "these flows topics that do not overlap",
+                sentence=f"records of {about} would loop forever through {_and(names)}, since "
+                "their names do not say where they have been",
+                fix=f"set provenance: headers on {_and(without + strips)}, or policy: default, or "
+                "give these flows topics that do not overlap",
             )
         elif strips:
             yield Problem(
@@ -92,9 +92,9 @@ def _cycles(say: _Words, cycles: Sequence[Cycle]) -> Iterator[Problem]:
                 "refuse",
                 names,
                 group[0].steps[0].start.topic,
-                f"records of {about} loop through {_and(names)}, and {_and(strips)} would strip "
-                "the header that stops them",
-                f"set provenance: headers on {_and(strips)}",
+                sentence=f"records of {about} loop through {_and(names)}, and {_and(strips)} would "
+                "strip the header that stops them",
+                fix=f"set provenance: headers on {_and(strips)}",
             )
 
 
@@ -112,10 +112,11 @@ def _doubles(say: _Words, doubles: Sequence[Double]) -> Iterator[Problem]:
             "refuse",
             names,
             one.second[-1].end.topic,
-            f"each record of {say.topics(each.origin for each in group)} would arrive twice in "
-            f"{say.topic(one.second[-1].end)}: by {_way(one.first)} and by {_way(one.second)}",
-            "exclude these topics from one of the two ways with topics_exclude, or use policy: "
-            "default",
+            sentence=f"each record of {say.topics(each.origin for each in group)} would arrive "
+            f"twice in {say.topic(one.second[-1].end)}: by {_way(one.first)} and by "
+            f"{_way(one.second)}",
+            fix="exclude these topics from one of the two ways with topics_exclude, or use "
+            "policy: default",
         )
 
 
@@ -130,9 +131,9 @@ def _too_long(say: _Words, routes: Routes) -> Iterator[Problem]:
                 "refuse",
                 (step.flow,),
                 step.end.topic,
-                f"flow {step.flow} cannot mirror {say.topic(step.start)}{came}: on the target, "
-                f"{reason}",
-                "exclude it with topics_exclude, or use shorter cluster aliases",
+                sentence=f"flow {step.flow} cannot mirror {say.topic(step.start)}{came}: on the "
+                f"target, {reason}",
+                fix="exclude it with topics_exclude, or use shorter cluster aliases",
                 topic=step.start.topic,
             )
 
@@ -172,10 +173,10 @@ def _collisions(say: _Words, end: ClusterTopic, steps: Sequence[Step]) -> Iterat
                 "refuse",
                 (flow,),
                 end.topic,
-                f"flow {flow} would mirror {say.topic(step.start)} into {say.topic(end)}, where "
-                f"{_and(others)} goes too",
-                "exclude all of them but one with topics_exclude, or change the policy so that "
-                "each has its own name",
+                sentence=f"flow {flow} would mirror {say.topic(step.start)} into {say.topic(end)}, "
+                f"where {_and(others)} goes too",
+                fix="exclude all of them but one with topics_exclude, or change the policy so "
+                "that each has its own name",
                 topic=step.start.topic,
             )
 
@@ -186,8 +187,9 @@ def _cut_off(flows: Sequence[ResolvedFlow]) -> Problem:
         "note",
         tuple(flow.name for flow in flows),
         str(STEP_LIMIT),
-        f"the flows chain topics into more than {STEP_LIMIT:,} names, and the rest was not checked",
-        "let each flow mirror what it must, with topics and topics_exclude",
+        sentence=f"the flows chain topics into more than {STEP_LIMIT:,} names, and the rest was "
+        "not checked",
+        fix="let each flow mirror what it must, with topics and topics_exclude",
     )
 
 

@@ -60,9 +60,9 @@ def _same_cluster(flows: Sequence[ResolvedFlow], ids: Mapping[str, str]) -> Iter
                 "refuse",
                 (flow.name,),
                 ids[flow.source],
-                f"flow {flow.name} would mirror a cluster onto itself: {flow.source} and "
+                sentence=f"flow {flow.name} would mirror a cluster onto itself: {flow.source} and "
                 f"{flow.target} are both cluster {ids[flow.source]}",
-                "give one of them another bootstrap_servers",
+                fix="give one of them another bootstrap_servers",
             )
 
 
@@ -82,9 +82,10 @@ def _two_aliases(flows: Sequence[ResolvedFlow], ids: Mapping[str, str]) -> Itera
                     flow.name for flow in flows if flow.source in aliases or flow.target in aliases
                 ),
                 cluster_id,
-                f"clusters {' and '.join(aliases)} are the same cluster {cluster_id} under "
-                f"{len(aliases)} aliases; its records would be mirrored in a loop, or arrive twice",
-                "use one alias",
+                sentence=f"clusters {' and '.join(aliases)} are the same cluster {cluster_id} "
+                f"under {len(aliases)} aliases; its records would be mirrored in a loop, or arrive "
+                "twice",
+                fix="use one alias",
             )
 
 
@@ -104,10 +105,10 @@ def _strangers(
                 "refuse",
                 touched,
                 cluster_id,
-                f"cluster {alias} is cluster {cluster_id}, which this lake knows as {before}: "
-                "under the new alias all its records would be landed and mirrored again, into "
-                "topics of other names",
-                f"call it {before} again, or use a new lake",
+                sentence=f"cluster {alias} is cluster {cluster_id}, which this lake knows as "
+                f"{before}: under the new alias all its records would be landed and mirrored "
+                "again, into topics of other names",
+                fix=f"call it {before} again, or use a new lake",
             )
         elif before is None and (
             others := sorted(other for other, name in known.items() if name == alias)
@@ -117,9 +118,9 @@ def _strangers(
                 "refuse",
                 touched,
                 alias,
-                f"cluster {alias} is cluster {cluster_id}, but this lake knows {alias} as cluster "
-                f"{others[-1]}: offsets of two clusters would be mixed",
-                "correct bootstrap_servers, or give the new cluster another alias",
+                sentence=f"cluster {alias} is cluster {cluster_id}, but this lake knows {alias} as "
+                f"cluster {others[-1]}: offsets of two clusters would be mixed",
+                fix="correct bootstrap_servers, or give the new cluster another alias",
             )
 
 

@@ -30,6 +30,7 @@ def size_problems(
     flow: str,
     clusters: tuple[str, str],
     limits: Iterable[SizeLimit],
+    *,
     batch_bytes: int,
     message_bytes: int,
     request_bytes: int | None = None,
@@ -53,7 +54,7 @@ def size_problems(
     block = f"in the producer block of cluster {target}"
 
     def note(topic: str, sentence: str, fix: str) -> Problem:
-        return Problem(RULE, "note", (flow,), topic, sentence, fix)
+        return Problem(RULE, "note", (flow,), topic, sentence=sentence, fix=fix)
 
     for (most, least), group in _grouped(known, lambda one: one.source > one.target):
         mirror = group[0].target_topic

@@ -81,17 +81,17 @@ def bench(
     options = BenchOptions(
         backlogs if only in (None, Part.throughput) else {},
         # A third, as each goes to three targets.
-        {size: records // 3 for size, records in backlogs.items()}
+        fan_out={size: records // 3 for size, records in backlogs.items()}
         if only in (None, Part.fan_out)
         else {},
-        {size: records // 4 for size, records in backlogs.items()}
+        proof={size: records // 4 for size, records in backlogs.items()}
         if only in (None, Part.proof)
         else {},
-        Pace(rate, warm_up_seconds=warm_up, seconds=seconds)
+        pace=Pace(rate, warm_up_seconds=warm_up, seconds=seconds)
         if only in (None, Part.latency, Part.feel)
         else None,
-        only in (None, Part.feel),
-        only in (None, Part.control),
+        feel=only in (None, Part.feel),
+        control=only in (None, Part.control),
         keep=keep,
         laps=laps,
         soak_minutes=minutes if only is Part.soak else 0.0,

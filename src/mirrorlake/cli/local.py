@@ -50,7 +50,9 @@ def up(
 
     shared: Context = context.obj
     with shared.err.status("starting Kafka…"):
-        statuses = develop.up(directory, name, brokers, shared.config, load=rate if load else None)
+        statuses = develop.up(
+            directory, name, brokers, topology=shared.config, load=rate if load else None
+        )
     _show(shared, statuses, as_json)
     if not as_json and shared.config.exists():
         shared.say(

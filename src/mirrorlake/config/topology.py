@@ -319,7 +319,9 @@ class Topology(Model):
             raise TopologyError(f"there is no flow {name}{nearest(name, self.flows)}")
         source, _, target = name.partition("->")
         aliases = self._aliases_in_names(self.flows[name].replication_policy_separator)
-        return ResolvedFlow(name, source, target, self.flows[name], aliases, self.directory)
+        return ResolvedFlow(
+            name, source, target, self.flows[name], aliases=aliases, directory=self.directory
+        )
 
     def active_flows(self, names: Sequence[str] | None = None) -> list[ResolvedFlow]:
         """Give the enabled flows, or the named ones; raises TopologyError for an unknown or a

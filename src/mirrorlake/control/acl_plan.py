@@ -21,7 +21,7 @@ on reading them until an operator says otherwise.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from mirrorlake.kafka.values import Acl
@@ -45,12 +45,18 @@ class AclChange(NamedTuple):
         before, after = (None, text) if self.action == "create" else (text, None)
         done: Literal["done", "gone"] = "gone" if self.action == "forget" else "done"
         return Change(
-            KIND, self.acl.name, before, after, "refused" if error else done, error, policy
+            KIND,
+            self.acl.name,
+            before,
+            after,
+            outcome="refused" if error else done,
+            error=error,
+            policy=policy,
         )
 
     def begun(self, policy: str) -> Change:
         """The row that says, before an ACL is made, whose it will be."""
-        return Change(KIND, self.acl.name, None, self.acl.text(), "begun", None, policy)
+        return Change(KIND, self.acl.name, None, self.acl.text(), outcome="begun", policy=policy)
 
 
 @dataclass(frozen=True)
@@ -154,6 +160,7 @@ def plan_acls(
     source: AbstractSet[Acl],
     target: AbstractSet[Acl],
     owned: Mapping[Acl, str | None],
+    *,
     mirrors: Mirrors,
     policy: str | None = None,
     limit: int = MAX_WRITTEN_OUT,
@@ -276,5 +283,5 @@ def _rules(source: Iterable[Acl]) -> Iterator[tuple[Acl, Acl]]:
         reads = acl.permission == "ALLOW" and acl.operation == "ALL"
         yield (
             acl,
-            Acl(acl.pattern, acl.name, acl.principal, acl.host, "READ", "ALLOW") if reads else acl,
+            replace(acl, operation="READ", permission="ALLOW") if reads else acl,
         )

@@ -62,6 +62,7 @@ class AclSync:
         flow: ResolvedFlow,
         connections: Connections,
         log: ChangeLog,
+        *,
         remote_topic: Callable[[str], str | None],
         mirrored: Callable[[], Collection[str]] = tuple,
         on_read: Callable[[frozenset[Acl]], object] = lambda acls: None,
@@ -214,7 +215,10 @@ class AclSync:
         owned = self._owned(self.flow.name)
         mirrors = self._mirrors(owned)
         return _Compared(
-            plan_acls(source, target, owned, mirrors, self._named_by), owned, mirrors, []
+            plan_acls(source, target, owned, mirrors=mirrors, policy=self._named_by),
+            owned,
+            mirrors,
+            [],
         )
 
     def _owned(self, flow: str) -> dict[Acl, str | None]:
@@ -291,19 +295,19 @@ class AclSync:
             "ACLs; let its policy be default, which keeps prefixes, or grant it at the target by "
             "hand"
         )
-        return Change(KIND, f"{what} from {acl.host}", None, None, "refused", error)
+        return Change(KIND, f"{what} from {acl.host}", outcome="refused", error=error)
 
     def _acls_unreported(self, admin: ClusterAdmin, answer: NoAcls) -> Change:
         if answer.disabled:
             error = (
                 f"cluster {admin.alias} has no authorizer, so flow {self.flow.name} mirrors no ACLs"
             )
-            return Change(KIND, f"cluster {admin.alias}", None, None, "skipped", error)
+            return Change(KIND, f"cluster {admin.alias}", outcome="skipped", error=error)
         error = (
             f"cluster {admin.alias} does not report its ACLs to flow {self.flow.name}: "
             f"{answer.reason}"
         )
-        return Change(KIND, f"cluster {admin.alias}", None, None, "refused", error)
+        return Change(KIND, f"cluster {admin.alias}", outcome="refused", error=error)
 
     def _log_and_record(self, rows: list[Change]) -> None:
         for row in rows:

@@ -97,7 +97,12 @@ class ConfigChange:
         after = f"{self.key} (default)" if self.after is None else f"{self.key}={self.after}"
         before = None if self.before is None else f"{self.key}={self.before}"
         return Change(
-            "config", self.target_topic, before, after, "refused" if error else "done", error
+            "config",
+            self.target_topic,
+            before,
+            after,
+            outcome="refused" if error else "done",
+            error=error,
         )
 
 
@@ -126,7 +131,14 @@ def plan_mirror(rules: ConfigRules, pair: ConfigPair) -> list[ConfigChange]:
     refusal = _REWRITES.format(topic=pair.target_topic) if by_hand or there.fixed else ""
     return [
         *changes,
-        ConfigChange(pair.topic, pair.target_topic, _TIMES, there.value, _KEPT_TIMES, refusal),
+        ConfigChange(
+            pair.topic,
+            pair.target_topic,
+            _TIMES,
+            before=there.value,
+            after=_KEPT_TIMES,
+            refusal=refusal,
+        ),
     ]
 
 
@@ -146,7 +158,9 @@ def plan_configs(rules: ConfigRules, pair: ConfigPair) -> list[ConfigChange]:
         elif before != wanted and (there is not None or value.origin == "topic"):
             refusal = _refusal(key, wanted, pair.factor)
             changes.append(
-                ConfigChange(pair.topic, pair.target_topic, key, before, wanted, refusal)
+                ConfigChange(
+                    pair.topic, pair.target_topic, key, before=before, after=wanted, refusal=refusal
+                )
             )
     return changes
 

@@ -180,7 +180,7 @@ class ConfigSync:
                         f"cluster {alias} does not report the configs of topic {shown}: "
                         f"{refused[shown]}"
                     )
-                    rows.append(Change("config", name, None, None, "refused", error))
+                    rows.append(Change("config", name, outcome="refused", error=error))
         return rows
 
     def _log_and_record(self, rows: list[Change]) -> None:

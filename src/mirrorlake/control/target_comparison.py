@@ -92,5 +92,10 @@ def compare_targets(
             if key not in choices or choice is not None:
                 losses.append(TargetLoss(topic, target, known.number, target in ids))
     return TargetComparison(
-        living, begin, tuple(losses), frozenset(waiting), frozenset(stopped), frozenset(unfounded)
+        living,
+        begin=begin,
+        losses=tuple(losses),
+        waiting=frozenset(waiting),
+        stopped=frozenset(stopped),
+        unfounded=frozenset(unfounded),
     )

@@ -29,7 +29,14 @@ def compare_topics(
     def planned(brokers: int) -> list[TopicPlan]:
         asked = flow.settings.replication_factor
         return plan_topics(
-            flow.selection, flow.policy, flow.source, there, topics, brokers, asked, left_out
+            flow.selection,
+            flow.policy,
+            flow.source,
+            source=there,
+            target=topics,
+            target_brokers=brokers,
+            factor=asked,
+            left_out=left_out,
         )
 
     topics, known = target.topics(), target.known_brokers()

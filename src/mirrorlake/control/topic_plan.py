@@ -44,8 +44,8 @@ class TopicPlan:
             self.target_topic,
             None,
             f"partitions={self.partitions}, factor={self.factor}",
-            "refused" if self.action == "refuse" else "done",
-            self.reason or None,
+            outcome="refused" if self.action == "refuse" else "done",
+            error=self.reason or None,
         )
 
 
@@ -53,6 +53,7 @@ def plan_topics(
     selection: TopicSelection,
     policy: ReplicationPolicy,
     source_alias: str,
+    *,
     source: Mapping[str, Observed],
     target: Mapping[str, Observed],
     target_brokers: int,
@@ -85,7 +86,17 @@ def plan_topics(
         if left_out and topic in left_out:
             action, reason = "refuse", left_out[topic]
         note = _lowered(asked, wanted) if action == "create" and wanted < asked else ""
-        plans.append(TopicPlan(topic, name, seen.partitions, wanted, action, reason, note))
+        plans.append(
+            TopicPlan(
+                topic,
+                name,
+                partitions=seen.partitions,
+                factor=wanted,
+                action=action,
+                reason=reason,
+                note=note,
+            )
+        )
     return plans
 
 

@@ -63,9 +63,9 @@ class TargetTopics:
             flow,
             connections,
             event_log,
-            self.remote_topic,
-            self.mirrored,
-            partial(event_log.states.note_acls, flow.source),
+            remote_topic=self.remote_topic,
+            mirrored=self.mirrored,
+            on_read=partial(event_log.states.note_acls, flow.source),
         )
         self._protected = ProtectedTopics(flow, self.acls)
         self._connections = connections

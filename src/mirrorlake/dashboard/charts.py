@@ -61,7 +61,7 @@ def _xy(spec: XYSpec, columns: _Columns) -> Any:
     if isinstance(made.y, Series):
         base = _folded(base, made.y, columns)
         order = alt.Order("rank", type="quantitative")  # the first of them lies at the bottom
-        y = _axis(alt.Y, "value", made.y.scale, made.y.axis, made.y.format)
+        y = _axis(alt.Y, "value", scale=made.y.scale, axis=made.y.axis, written=made.y.format)
         color = alt.Color(
             "series",
             type="nominal",
@@ -155,7 +155,7 @@ def _combo(spec: ComboSpec, columns: _Columns) -> Any:
         (made.y.secondary, lines.mark_line(strokeWidth=2)),
     ):
         x = _positional(alt.X, made.x, columns, bars=True)
-        y = _axis(alt.Y, "value", side.scale, side.axis, side.format)
+        y = _axis(alt.Y, "value", scale=side.scale, axis=side.axis, written=side.format)
         color = alt.Color("series", type="nominal", title=None, scale=alt.Scale(domain=names))
         sides.append(
             marked.encode(
@@ -185,10 +185,10 @@ def _positional(kind: Any, channel: Channel, columns: _Columns, bars: bool = Fal
     made = _axis(
         kind,
         columns.names[channel.fieldName],
-        channel.scale,
-        channel.axis,
-        channel.format,
-        channel.displayName,
+        scale=channel.scale,
+        axis=channel.axis,
+        written=channel.format,
+        name=channel.displayName,
     )
     if bars and channel.fieldName in columns.units:
         made["timeUnit"] = columns.units[channel.fieldName]
@@ -196,7 +196,13 @@ def _positional(kind: Any, channel: Channel, columns: _Columns, bars: bool = Fal
 
 
 def _axis(
-    kind: Any, column: str, scale: Scale, axis: Axis | None, written: Format | None, name: str = ""
+    kind: Any,
+    column: str,
+    *,
+    scale: Scale,
+    axis: Axis | None,
+    written: Format | None,
+    name: str = "",
 ) -> Any:
     hidden = axis is not None and axis.hideTitle
     title = None if hidden else (axis.title if axis is not None else None) or name or None

@@ -46,7 +46,7 @@ def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
                 connections,
                 [flow],
                 RunOptions(once=True),
-                lambda _flow, batch: counted.append(batch.record_count),
+                report=lambda _flow, batch: counted.append(batch.record_count),
             ).run()
         except MirrorlakeError as error:
             detail = str(error)
@@ -61,7 +61,14 @@ def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
         )
     missing += silent
     complete = not missing and not held and detail is None
-    return Drained(flow.name, complete, sum(counted), tuple(missing), detail, tuple(held))
+    return Drained(
+        flow.name,
+        complete,
+        records=sum(counted),
+        missing=tuple(missing),
+        detail=detail,
+        held=tuple(held),
+    )
 
 
 def _ends(

@@ -76,7 +76,9 @@ def forget(
         with stage.reading() as index:
             alias = _source(index, topics, source)
         with ExitStack() as held:
-            request = _Request(lake, connections, alias, tuple(topics), where, dry_run)
+            request = _Request(
+                lake, connections, alias, topics=tuple(topics), where=where, dry_run=dry_run
+            )
             document = _forget(request, stage, held, finished)
         if document["deleted_at"] is not None:
             document["gone_after"] = document["deleted_at"] + timedelta(hours=vacuum_hours)

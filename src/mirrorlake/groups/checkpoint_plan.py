@@ -197,18 +197,26 @@ def _checkpoint(
     group, topic, partition = key
     if translated is None:
         return Checkpoint(
-            group, topic, partition, position.offset, "", -1, position.metadata, False, NO_MIRROR
+            group,
+            topic,
+            partition,
+            position.offset,
+            target_topic="",
+            target_position=-1,
+            metadata=position.metadata,
+            synced=False,
+            reason=NO_MIRROR,
         )
-    place = translated.topic, translated.offset
     return Checkpoint(
         group,
         topic,
         partition,
         position.offset,
-        *place,
-        position.metadata,
-        False,
-        inexact_reason(translated),
+        translated.topic,
+        target_position=translated.offset,
+        metadata=position.metadata,
+        synced=False,
+        reason=inexact_reason(translated),
     )
 
 

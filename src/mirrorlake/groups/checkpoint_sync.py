@@ -82,6 +82,7 @@ class Checkpoints:
         lake: Lake,
         connections: Connections,
         running: RunningFlow,
+        *,
         topic: CheckpointTopic,
         log: ChangeLog,
     ) -> None:

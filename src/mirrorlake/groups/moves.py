@@ -114,7 +114,7 @@ def change_of(
     resource = f"{checkpoint.group_id} {checkpoint.target_topic}-{checkpoint.partition}"
     was = None if before is None else str(before.offset)
     outcome: ChangeOutcome = "done" if refused is None else "refused"
-    return Change(KIND, resource, was, str(to), outcome, refused)
+    return Change(KIND, resource, was, str(to), outcome=outcome, error=refused)
 
 
 def flipped(checkpoint: Checkpoint) -> Checkpoint:
@@ -135,25 +135,25 @@ def standing_of(
     time. `generation` is of the topic at the flow's source: the one that the position there is
     of."""
     group, topic, partition = key
-    place = translated.topic, translated.offset
     checkpoint = Checkpoint(
         group,
         topic,
         partition,
         position.offset,
-        *place,
-        position.metadata,
+        translated.topic,
+        target_position=translated.offset,
+        metadata=position.metadata,
         reason=inexact_reason(translated),
+        generation=generation,
     )
-    checkpoint = replace(checkpoint, generation=generation)
     return Standing(
         checkpoint,
         translated.exact,
         _again(position.offset, translated),
-        None,
-        translated.gone,
-        translated.past,
-        translated.cut,
+        since=None,
+        gone=translated.gone,
+        past=translated.past,
+        cut=translated.cut,
     )
 
 
@@ -176,7 +176,13 @@ def standing_by_checkpoint(
     behind = max(0, translated.end - checkpoint.source_position)
     again = behind + _again(checkpoint.source_position, translated)
     return Standing(
-        now, translated.exact, again, since, translated.gone, translated.past, translated.cut
+        now,
+        translated.exact,
+        again,
+        since=since,
+        gone=translated.gone,
+        past=translated.past,
+        cut=translated.cut,
     )
 
 

@@ -66,7 +66,15 @@ def read_groups(
         "topics_waiting": inventory.closed,
         "groups": [
             {
-                **_row(inventory, standing, listing, reported, source_ends, target_ends, newest),
+                **_row(
+                    inventory,
+                    standing,
+                    listing,
+                    reported,
+                    source_ends=source_ends,
+                    target_ends=target_ends,
+                    newest=newest,
+                ),
                 "reads_uncommitted": standing.checkpoint.target
                 in hasty.get(standing.checkpoint.group_id, ()),
             }
@@ -81,6 +89,7 @@ def _row(
     standing: Standing,
     listing: Listing,
     reported: GroupPositions,
+    *,
     source_ends: Mapping[TopicAndPartition, int],
     target_ends: Mapping[TopicAndPartition, int],
     newest: dict[GroupPartition, Checkpoint],
@@ -113,9 +122,17 @@ def _row(
 def _nowhere(inventory: GroupInventory, key: GroupPartition, position: int) -> dict[str, Any]:
     """The row of a position that leads nowhere."""
     group, topic, partition = key
-    checkpoint = Checkpoint(group, topic, partition, position, "", -1, reason=NO_MIRROR)
+    checkpoint = Checkpoint(
+        group, topic, partition, position, target_topic="", target_position=-1, reason=NO_MIRROR
+    )
     row = _row(
-        inventory, Standing(checkpoint, False, 0), Listing({}), GroupPositions({}), {}, {}, {}
+        inventory,
+        Standing(checkpoint, False, 0),
+        Listing({}),
+        GroupPositions({}),
+        source_ends={},
+        target_ends={},
+        newest={},
     )
     unknown = dict.fromkeys(
         ("target_topic", "translated_position", "read_again_at_most", "gone_at_most")

@@ -47,12 +47,12 @@ def describe_topic_acls(admin: ClusterAdmin) -> frozenset[Acl] | NoAcls:
 def _describe(admin: ClusterAdmin) -> frozenset[Acl]:
     everything = AclBindingFilter(
         ResourceType.TOPIC,
-        None,
-        ResourcePatternType.ANY,
-        None,
-        None,
-        AclOperation.ANY,
-        AclPermissionType.ANY,
+        name=None,
+        resource_pattern_type=ResourcePatternType.ANY,
+        principal=None,
+        host=None,
+        operation=AclOperation.ANY,
+        permission_type=AclPermissionType.ANY,
     )
     bindings = answer_of(
         admin, admin.client.describe_acls(everything, request_timeout=ANSWER_SECONDS)
@@ -128,8 +128,8 @@ def _acl(binding: AclBinding) -> Acl:
     return Acl(
         binding.resource_pattern_type.name,
         binding.name,
-        binding.principal,
-        binding.host,
-        binding.operation.name,
-        binding.permission_type.name,
+        principal=binding.principal,
+        host=binding.host,
+        operation=binding.operation.name,
+        permission=binding.permission_type.name,
     )

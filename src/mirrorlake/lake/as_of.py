@@ -74,8 +74,8 @@ def _generations_of(
             row["first"],
             row["last"],
             row["record_count"],
-            row["batch_end"],
-            row["late_first"],
+            end=row["batch_end"],
+            late_first=row["late_first"],
         )
         generations = by_partition.setdefault((row["topic"], row["partition"]), {})
         generations.setdefault(row["generation"], []).append((part, row["newest_ms"]))

@@ -22,8 +22,8 @@ class Change:
 
     kind: str
     resource: str
-    before: str | None
-    after: str | None
+    before: str | None = None
+    after: str | None = None
     outcome: ChangeOutcome = "done"
     error: str | None = None
     policy: str | None = None

@@ -213,7 +213,12 @@ class Incidents:
             elif row["kind"] == "position_lost" and row["resolution"] == "continue":
                 foreign[place] = max(foreign.get(place, -1), row["first_offset"])
         return Decided(
-            frozenset(stopped), dict(skipped), foreign, dict(trimmed), dict(parked), lost
+            frozenset(stopped),
+            skipped=dict(skipped),
+            foreign=foreign,
+            trimmed=dict(trimmed),
+            parked=dict(parked),
+            lost=lost,
         )
 
     def _open(self) -> set[IncidentKey]:

@@ -68,7 +68,8 @@ def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) 
             if before[table].files > 0:
                 table_upkeep.vacuum(lake, table, kept.vacuum_hours)
         EventLog(lake).record(
-            WHOLE_LAKE, [Change("maintain", "lake", None, _summary(document), "done", None)]
+            WHOLE_LAKE,
+            [Change("maintain", "lake", None, _summary(document))],
         )
     after = table_upkeep.sizes(lake)
     document["tables"] = {
@@ -100,9 +101,7 @@ def _retain_records(
         summary = (
             f"{removed} records landed before {cutoff.isoformat(timespec='seconds')} were deleted"
         )
-        EventLog(lake).record(
-            WHOLE_LAKE, [Change("retention", "records", None, summary, "done", None)]
-        )
+        EventLog(lake).record(WHOLE_LAKE, [Change("retention", "records", None, summary)])
     return {
         "before": cutoff,
         "removed": removed,

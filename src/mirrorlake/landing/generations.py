@@ -81,9 +81,9 @@ def decisions_of(lake: Lake, alias: str) -> list[Decision]:
             row["topic"],
             row["partition"],
             row["kind"],
-            row["last_offset"],
-            row["open"],
-            row["resolution"],
+            last_offset=row["last_offset"],
+            open=row["open"],
+            resolution=row["resolution"],
         )
         for row in rows
     ]

@@ -60,13 +60,21 @@ def start_landing(
     if client is not None and isinstance(lake, PathLake) and _natively():
         checkpoint = new_checkpoint(lake, plan.alias)
         job = LandJob.from_plan(
-            plan, client, landing, lake.root, checkpoint, waiting, HEARTBEAT_SECONDS
+            plan,
+            client,
+            landing,
+            directory=lake.root,
+            checkpoint=checkpoint,
+            waiting=waiting,
+            waiting_seconds=HEARTBEAT_SECONDS,
         )
         return land_natively(lake, job, landing, application_of(checkpoint), once)
     with needs("spark"):
         from mirrorlake.landing.spark_land import land_by_spark
 
-    return land_by_spark(lake, options, plan, landing, once, waiting, HEARTBEAT_SECONDS)
+    return land_by_spark(
+        lake, options, plan, landing, once=once, waiting=waiting, waiting_seconds=HEARTBEAT_SECONDS
+    )
 
 
 def land_again(
@@ -100,13 +108,23 @@ def land_again(
     application = f"mirrorlake again {plan.alias} {plan.assigned} {occasion}"
     if few and isinstance(lake, PathLake) and _natively():
         checkpoint = new_checkpoint(lake, plan.alias)
-        job = LandJob.from_plan(plan, client, landing, lake.root, checkpoint, frozenset(), 0.0)
+        job = LandJob.from_plan(
+            plan,
+            client,
+            landing,
+            directory=lake.root,
+            checkpoint=checkpoint,
+            waiting=frozenset(),
+            waiting_seconds=0.0,
+        )
         land_again_natively(lake.tables, job, ends, forgotten, application)
         return
     with needs("spark"):
         from mirrorlake.landing.spark_land import land_again_by_spark
 
-    land_again_by_spark(lake, options, plan, ends, forgotten, application)
+    land_again_by_spark(
+        lake, options, plan, ends=ends, forgotten=forgotten, application=application
+    )
 
 
 def _natively() -> bool:

@@ -97,7 +97,8 @@ class LandingIncidents:
                     "topic %s is not at cluster %s any more; its mirror stays", name, self.alias
                 )
             rows = [
-                Change("topic", name, None, None, "gone", "deleted at the source") for name in fresh
+                Change("topic", name, outcome="gone", error="deleted at the source")
+                for name in fresh
             ]
             self._event_log.record(flow, rows)
 

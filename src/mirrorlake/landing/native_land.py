@@ -32,7 +32,7 @@ def land_natively(
     sink = NativeSink(lake.tables, job, application, landing.small_batch_records)
     fenced = partial(is_fenced, lake, application)
     if not once:
-        return _start(lake, job, landing, sink, None, fenced)
+        return _start(lake, job, landing, sink, final=None, fenced=fenced)
     admin = ClusterAdmin(job.alias, job.client)
     final = admin.end_offsets(job.starts, committed=True)
     noted = noted_ends(final, admin.end_offsets(list(final), committed=False, skip_silent=True))
@@ -47,8 +47,8 @@ def land_natively(
         replace(job, final=final, final_noted=noted),
         landing,
         sink,
-        {key: end for key, (_, end) in ranges.items()},
-        fenced,
+        final={key: end for key, (_, end) in ranges.items()},
+        fenced=fenced,
     )
 
 

@@ -199,7 +199,15 @@ class NativeSink:
         """Make files a part of the table, rows of ADDED."""
         now = time.time_ns() // 1_000_000
         adds = [
-            AddAction(file["path"], file["size"], {}, now, True, file["stats"]) for file in files
+            AddAction(
+                file["path"],
+                file["size"],
+                {},
+                modification_time=now,
+                data_change=True,
+                stats=file["stats"],
+            )
+            for file in files
         ]
         if adds:
             self._tables.add_files("records", adds, self._application, batch)

@@ -108,7 +108,12 @@ class _StreamReader(DataSourceStreamReader):
         ends = job.final if job.final is not None else self._log_ends()
         waiting, limit = () if due else job.waiting, job.limit()
         reached = next_ends(
-            self._reached, ends, job.max_records, waiting, job.record_bytes(), limit
+            self._reached,
+            ends,
+            max_records=job.max_records,
+            waiting=waiting,
+            record_bytes=job.record_bytes(),
+            batch_bytes=limit,
         )
         if any(reached[key] != self._reached[key] for key in job.waiting):
             self._quiet_since = time.monotonic()

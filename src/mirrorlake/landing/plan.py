@@ -162,7 +162,9 @@ class LandingPlanner:
         seen = self._seen(log, positions, covered, decisions, current)
         rewound = self._rewound(log, positions, current, decisions)
         begins = self._begins(current)
-        result = compare_source(log, positions, decisions, seen, rewound, begins)
+        result = compare_source(
+            log, positions, decisions=decisions, seen=seen, rewound=rewound, begins=begins
+        )
         self._rewinds.note({key: log[key].epoch for key in result.starts})
         losses = (*remade, *_in_generations(result.losses, current))
         generations = {
@@ -314,7 +316,10 @@ def _waiting(
 ) -> tuple[frozenset[str], frozenset[TopicAndPartition]]:
     """The topics and partitions that wait for an operator once these losses are reported."""
     open_losses = [
-        Decision(loss.topic, loss.partition, loss.kind, loss.last, True, None) for loss in losses
+        Decision(
+            loss.topic, loss.partition, loss.kind, last_offset=loss.last, open=True, resolution=None
+        )
+        for loss in losses
     ]
     return blocked([*decisions, *open_losses])
 

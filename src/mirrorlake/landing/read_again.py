@@ -51,7 +51,7 @@ def read_again(
     lease.take()
     try:
         place = PartitionGeneration(*key, incident["generation"])
-        generation = _generation(lake, connections, alias, place, first, last)
+        generation = _generation(lake, connections, alias, place, first=first, last=last)
         log = connections.admin(alias).log_ends([key]).get(key)
         if log is None:
             raise InputError(f"cluster {alias} does not report what it has of {name}; try again")
@@ -72,7 +72,15 @@ def read_again(
         # Whatever the clock said then, it is the name of one incident, and says nothing about any
         # other.
         occasion = f"{first}-{last} of {incident['at'].isoformat()}"
-        land_again(lake, connections.spark(alias), plan, landing, {key: end}, occasion, client)
+        land_again(
+            lake,
+            connections.spark(alias),
+            plan,
+            landing,
+            ends={key: end},
+            occasion=occasion,
+            client=client,
+        )
         logger.info(
             "offsets %d to %d of %s were read from cluster %s again", start, end - 1, name, alias
         )

@@ -203,7 +203,13 @@ class LandingWorker:
             landing = self._cluster().landing
         aside = self._known_heartbeats()
         query = start_landing(
-            self._lake, options.now, planned.plan, landing, self._once, aside, client
+            self._lake,
+            options.now,
+            planned.plan,
+            landing,
+            once=self._once,
+            is_heartbeats=aside,
+            client=client,
         )
         self._query = query
         try:

@@ -112,7 +112,16 @@ class OpenFlow:
         """
         from mirrorlake.library.tracing import traced
 
-        return traced(self._internals, self.name, topic, partition, offset, key, since, reverse)
+        return traced(
+            self._internals,
+            self.name,
+            topic,
+            partition,
+            offset,
+            key=key,
+            since=since,
+            reverse=reverse,
+        )
 
     def _rows(self, view: str) -> "DataFrame":
         with needs("spark"):

@@ -40,6 +40,7 @@ class Internals:
     def __init__(
         self,
         location: Location,
+        *,
         directory: Path,
         topology: Topology | None = None,
         config: Path | None = None,

@@ -164,7 +164,9 @@ class OpenLake(Resends):
         lake, connections = self.internals.tables, self.internals.connections
         kept = connections.topology.maintain.vacuum_hours
         return Forgotten.from_document(
-            forget(lake, connections, topics, where, source, dry_run, kept)
+            forget(
+                lake, connections, topics, where, source=source, dry_run=dry_run, vacuum_hours=kept
+            )
         )
 
     def translate(
@@ -186,7 +188,9 @@ class OpenLake(Resends):
         if offset < 0 or partition < 0:
             raise InputError("partition and offset count from 0; give the offset that is read next")
         return Position(
-            **vars(translate(self.internals.reader, flow, topic, partition, offset, reverse))
+            **vars(
+                translate(self.internals.reader, flow, topic, partition, offset, reverse=reverse)
+            )
         )
 
     def translate_all(
@@ -283,7 +287,7 @@ class OpenLake(Resends):
         """
         from mirrorlake.library.replicating import replicated
 
-        return replicated(self.internals, flows, once, report, stop, reader)
+        return replicated(self.internals, flows, once=once, report=report, stop=stop, reader=reader)
 
     def incidents(
         self,
@@ -353,7 +357,15 @@ class OpenLake(Resends):
             LakeError: the lake was opened to be read; it is then for a dry run, or for
                 `drain=False`.
         """
-        return moved(self.internals, self.flows[flow].name, False, groups, dry_run, force, drain)
+        return moved(
+            self.internals,
+            self.flows[flow].name,
+            reverse=False,
+            groups=groups,
+            dry_run=dry_run,
+            force=force,
+            drain=drain,
+        )
 
     def failback(
         self,
@@ -366,7 +378,15 @@ class OpenLake(Resends):
     ) -> Moves:
         """Move consumer groups from the target of a flow back to its source; as `failover` in all
         else."""
-        return moved(self.internals, self.flows[flow].name, True, groups, dry_run, force, drain)
+        return moved(
+            self.internals,
+            self.flows[flow].name,
+            reverse=True,
+            groups=groups,
+            dry_run=dry_run,
+            force=force,
+            drain=drain,
+        )
 
     def migrate(
         self,
@@ -404,7 +424,14 @@ class OpenLake(Resends):
         return migrated(
             self.internals,
             self.flows[flow].name,
-            Wave(topics, groups, copies, rollback, dry_run, inexact),
+            Wave(
+                topics=topics,
+                groups=groups,
+                copies=copies,
+                rollback=rollback,
+                dry_run=dry_run,
+                inexact=inexact,
+            ),
         )
 
     def maintain(
@@ -479,7 +506,16 @@ class OpenLake(Resends):
 
         first, last = offsets or (None, None)
         choice = Choice(first, last, since, sample, again)
-        return verified(self.internals, flows, topics, choice, max_mb_per_s, watch, report, stop)
+        return verified(
+            self.internals,
+            flows,
+            topics,
+            choice,
+            max_mb_per_s=max_mb_per_s,
+            watch=watch,
+            report=report,
+            stop=stop,
+        )
 
     def _check(self, flow: str) -> None:
         """Raise TopologyError for a flow that the topology file has not; without one the map itself

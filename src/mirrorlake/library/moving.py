@@ -17,6 +17,7 @@ if TYPE_CHECKING:  # it compares records, by what other answers do without
 def moved(
     known: Internals,
     flow: str,
+    *,
     reverse: bool,
     groups: Sequence[str] | None,
     dry_run: bool,

@@ -135,14 +135,14 @@ class Progress:
         lag = counts.lag
         return FlowProgress(
             name,
-            counts.records,
-            counts.batches,
-            counts.short_batches,
-            rate,
-            None if lag is None else lag.records,
-            None if lag is None else lag.seconds,
-            counts.latency_ms,
-            incidents,
+            records=counts.records,
+            batches=counts.batches,
+            short_batches=counts.short_batches,
+            records_per_second=rate,
+            lag_records=None if lag is None else lag.records,
+            lag_seconds=None if lag is None else lag.seconds,
+            latency_ms=counts.latency_ms,
+            open_incidents=incidents,
         )
 
 

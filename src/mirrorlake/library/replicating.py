@@ -30,6 +30,7 @@ Report = Callable[[Produced], None]
 def replicated(
     known: Internals,
     names: Sequence[str] | None,
+    *,
     once: bool,
     report: Report | None,
     stop: threading.Event | None,
@@ -77,7 +78,13 @@ def replicated(
             if start is not None:
                 _prepare_behind(tables)
             replicator = Replicator(
-                tables, known.connections, flows, options, counts.batch, ending, counts.sampled
+                tables,
+                known.connections,
+                flows,
+                options,
+                report=counts.batch,
+                stop=ending,
+                sampled=counts.sampled,
             )
             progress.incidents = replicator.event_log.incidents.open_counts
             replicator.run()

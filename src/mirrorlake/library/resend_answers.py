@@ -37,7 +37,15 @@ def planned_answer(planned: "Planned") -> Resent:
         for row in planned.examples
     ]
     topics = [_topic(part, part.records) for part in planned.resend.parts]
-    return Resent(Rows(topics), None, True, planned.continued, False, Rows(examples), warnings)
+    return Resent(
+        Rows(topics),
+        None,
+        dry_run=True,
+        continued=planned.continued,
+        complete=False,
+        examples=Rows(examples),
+        warnings=warnings,
+    )
 
 
 def with_extras(resent: Resent, done: "ExtrasDone", reached: Sequence[Mapping[str, Any]]) -> Resent:

@@ -107,6 +107,7 @@ def traced(
     topic: str,
     partition: int | None,
     offset: int | None,
+    *,
     key: str | None,
     since: datetime | None,
     reverse: bool,

@@ -27,6 +27,7 @@ def verified(
     flows: Sequence[str] | None,
     topics: Sequence[str],
     choice: Choice,
+    *,
     max_mb_per_s: float | None,
     watch: bool,
     report: Callable[[Verified], None] | None,

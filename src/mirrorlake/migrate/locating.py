@@ -78,6 +78,7 @@ class Locator:
         connections: Connections,
         flow: str,
         target: str,
+        *,
         syncs: Mapping[TopicAndPartition, Sequence[Sync]],
         hops: Hops | None,
         back: bool,
@@ -225,7 +226,7 @@ class Locator:
         return None if span[1] - span[0] > MOST else span
 
     def _read(self, log: LogReader, key: TopicAndPartition, span: tuple[int, int]) -> Read:
-        return read_stretch(log, key, *span, self._bounds[key], self._hops)
+        return read_stretch(log, key, *span, bounds=self._bounds[key], hops=self._hops)
 
     def _matched(self, position: int, theirs: Read, ours: Read) -> Place:
         aligned = align(theirs.stretch.digests, ours.stretch.digests)

@@ -112,10 +112,12 @@ def migrate(
     pairs, lacking = _pairs(connections, flow, wave, topics)
     groups = _groups(connections, flow, wave, pairs)
     if lake is None or wave.dry_run:
-        results, methods, _ = _planned(reader, connections, flow, wave, groups, 0.0)
-        return _document(flow, wave, groups, results, methods, lacking)
+        results, methods, _ = _planned(reader, connections, flow, wave, groups=groups, seconds=0.0)
+        return _document(flow, wave, groups, results=results, methods=methods, lacking=lacking)
     with sole_mover(lake, flow, SYNC_SECONDS):
-        results, methods, goals = _planned(reader, connections, flow, wave, groups, WAIT_SECONDS)
+        results, methods, goals = _planned(
+            reader, connections, flow, wave, groups=groups, seconds=WAIT_SECONDS
+        )
         results = carry_out(connections.groups(flow.target), results, goals, False)
         changed = [
             result
@@ -123,7 +125,7 @@ def migrate(
             if result.done != "there" or not result.standing.checkpoint.synced
         ]
         EventLog(lake).record(flow.name, [result.change() for result in changed])
-    return _document(flow, wave, groups, results, methods, lacking)
+    return _document(flow, wave, groups, results=results, methods=methods, lacking=lacking)
 
 
 def _pairs(
@@ -185,12 +187,13 @@ def _planned(
     connections: Connections,
     flow: ResolvedFlow,
     wave: Wave,
+    *,
     groups: _WaveGroups,
     seconds: float,
 ) -> tuple[list[MoveResult], list[str], dict[str, TargetGroup]]:
     """What is to be done about each position, by what each was found, and the groups that it was
     decided by."""
-    located = _located(reader, connections, flow, wave, groups, seconds)
+    located = _located(reader, connections, flow, wave, groups=groups, seconds=seconds)
     standings, methods = [], []
     for (group, pair), position in groups.positions.items():
         at = located.get((pair, position.offset))
@@ -220,6 +223,7 @@ def _located(
     connections: Connections,
     flow: ResolvedFlow,
     wave: Wave,
+    *,
     groups: _WaveGroups,
     seconds: float,
 ) -> dict[tuple[Pair, int], Located]:
@@ -231,7 +235,9 @@ def _located(
     syncs = read_syncs(connections, flow, [pair.source for pair in pairs])
     ids = connections.identify([flow.source, flow.target])
     hops = None if flow.settings.provenance == "none" else Hops(ids[flow.source], ids[flow.target])
-    locator = Locator(reader, connections, flow.name, flow.target, syncs, hops, wave.rollback)
+    locator = Locator(
+        reader, connections, flow.name, flow.target, syncs=syncs, hops=hops, back=wave.rollback
+    )
     asked = {(pair, position.offset) for (_, pair), position in groups.positions.items()}
     idle = {
         (pair, position.offset)
@@ -285,6 +291,7 @@ def _document(
     flow: ResolvedFlow,
     wave: Wave,
     groups: _WaveGroups,
+    *,
     results: Sequence[MoveResult],
     methods: Sequence[str],
     lacking: Sequence[str],

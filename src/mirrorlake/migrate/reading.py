@@ -35,7 +35,13 @@ class Read:
 
 
 def read_stretch(
-    log: LogReader, key: TopicAndPartition, first: int, end: int, bounds: Bounds, hops: Hops | None
+    log: LogReader,
+    key: TopicAndPartition,
+    first: int,
+    end: int,
+    *,
+    bounds: Bounds,
+    hops: Hops | None,
 ) -> Read:
     """The records of a partition from one offset to in front of another, within its bounds. Raises
     ClusterUnusable."""

@@ -69,7 +69,9 @@ def decode_checkpoint(key: bytes | None, value: bytes | None) -> MirrorCheckpoin
     facts.numbers(_TEXT)
     group_id, topic, (partition,) = names.text(), names.text(), names.numbers(_INT)
     upstream, downstream = facts.numbers(_LONGS)
-    return MirrorCheckpoint(group_id, topic, partition, upstream, downstream, facts.text())
+    return MirrorCheckpoint(
+        group_id, topic, partition, upstream=upstream, downstream=downstream, metadata=facts.text()
+    )
 
 
 def encode_heartbeat(heartbeat: Heartbeat) -> tuple[bytes, bytes]:

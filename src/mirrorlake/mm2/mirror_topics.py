@@ -39,7 +39,7 @@ class CheckpointTopic:
             log,
             flow.target,
             checkpoints_topic(flow.source, settings),
-            settings.checkpoints_topic_replication_factor,
+            factor=settings.checkpoints_topic_replication_factor,
         )
         self._written: dict[bytes, bytes] = {}
 
@@ -92,7 +92,7 @@ class OffsetSyncTopic:
         self._flow, self._log = flow, log
         alias, name = offset_syncs_place(flow.source, flow.target, flow.settings)
         factor = flow.settings.offset_syncs_topic_replication_factor
-        self._topic = _topic(flow, connections, log, alias, name, factor)
+        self._topic = _topic(flow, connections, log, alias, name, factor=factor)
 
     @property
     def name(self) -> str:
@@ -142,7 +142,7 @@ class Heartbeats:
         self._looked_at: set[str] = set()
         factor = flow.settings.heartbeats_topic_replication_factor
         self._topics = [
-            _topic(flow, connections, log, alias, HEARTBEATS, factor)
+            _topic(flow, connections, log, alias, HEARTBEATS, factor=factor)
             for alias in (flow.source, flow.target)
         ]
 
@@ -196,6 +196,7 @@ def _topic(
     log: ChangeLog,
     alias: str,
     name: str,
+    *,
     factor: int | None,
 ) -> InternalTopic:
     def made(where: str, topic: TopicInfo) -> None:

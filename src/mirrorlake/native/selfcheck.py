@@ -134,10 +134,22 @@ def _rows() -> tuple[Rows, list[Any]]:
     timestamp = np.array(timestamps, np.int64)
     ends = np.cumsum([0, *map(len, headers)], dtype=np.int32)
     present = np.packbits([*[False] * _SHIFT, *map(bool, headers)], bitorder="little")
-    key, value, *of_headers = [column.pointers() for column in columns]
-    places = (ends.ctypes.data, present.ctypes.data, _SHIFT)
-    added = (_ADDED[0].encode(), _ADDED[1], len(_ADDED[1]), _REMOVED.encode())
-    rows = Rows(len(_RECORDS), timestamp.ctypes.data, key, value, *places, *of_headers, *added)
+    key, value, name, header_value = [column.pointers() for column in columns]
+    rows = Rows(
+        count=len(_RECORDS),
+        timestamp=timestamp.ctypes.data,
+        key=key,
+        value=value,
+        header_ends=ends.ctypes.data,
+        has_headers=present.ctypes.data,
+        headers_shift=_SHIFT,
+        name=name,
+        header_value=header_value,
+        added_name=_ADDED[0].encode(),
+        added_value=_ADDED[1],
+        added_size=len(_ADDED[1]),
+        removed_name=_REMOVED.encode(),
+    )
     return rows, [columns, timestamp, ends, present]
 
 

@@ -15,7 +15,7 @@ _TIME = "%Y-%m-%d %H:%M:%S"
 
 
 def lines(
-    table: pa.Table, x: str, y: dict[str, str], title: str, unit: str, over: str = "T"
+    table: pa.Table, x: str, y: dict[str, str], *, title: str, unit: str, over: str = "T"
 ) -> alt.Chart:
     """Several measures over time, or with `over` Q over numbers: `y` is what each is called, by
     column. Points too, for what stands alone."""

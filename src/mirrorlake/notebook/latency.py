@@ -35,7 +35,7 @@ def over_time(nb: Notebook) -> alt.Chart:
     """Percentiles per minute, of the topic of the widget or of all."""
     table = nb.query("latency_minutes", flow=nb.flow, topic=nb.widget("topic"), **nb.span)
     names = {"replication_p50_ms": "p50", "replication_p95_ms": "p95", "replication_p99_ms": "p99"}
-    return charts.lines(table, "minute", names, f"{nb.flow}: replication latency", "ms")
+    return charts.lines(table, "minute", names, title=f"{nb.flow}: replication latency", unit="ms")
 
 
 def find_spike(nb: Notebook) -> Spike:
@@ -77,7 +77,14 @@ def _of_record(nb: Notebook, partition: int, offset: int) -> Spike:
         if row["batch_id"] == batch
     ]
     p99 = beside[0]["replication_p99_ms"] if beside else None
-    return Spike(f"the batch of offset {offset}", minute, p99, nb.topic, partition, batch)
+    return Spike(
+        f"the batch of offset {offset}",
+        minute,
+        p99,
+        topic=nb.topic,
+        partition=partition,
+        batch_id=batch,
+    )
 
 
 def _latest(nb: Notebook, how: str, minute: str) -> Spike:
@@ -94,7 +101,14 @@ def _latest(nb: Notebook, how: str, minute: str) -> Spike:
         0
     ]  # the minute is made of them
     p99 = first["replication_p99_ms"]
-    return Spike(how, minute, p99, first["topic"], first["partition"], batch["batch_id"])
+    return Spike(
+        how,
+        minute,
+        p99,
+        topic=first["topic"],
+        partition=first["partition"],
+        batch_id=batch["batch_id"],
+    )
 
 
 def partitions(nb: Notebook, minute: str) -> pa.Table:

@@ -67,7 +67,9 @@ def neighbours(nb: Notebook, life: Trace) -> alt.Chart:
     }
     names = {"landing_ms": "until landed", "replication_ms": "until on the target"}
     title = f"around offset {life.offset} of {life.topic}-{life.partition}"
-    return charts.lines(nb.query("around_record", **place), "offset", names, title, "ms", over="Q")
+    return charts.lines(
+        nb.query("around_record", **place), "offset", names, title=title, unit="ms", over="Q"
+    )
 
 
 def _since(nb: Notebook) -> datetime | None:

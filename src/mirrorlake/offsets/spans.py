@@ -55,11 +55,11 @@ def spans_of(ranges: Iterable[FileRange], first: int, last: int) -> tuple[Span, 
             )
             joined[-1] = FileRange(
                 file_range.file,
-                file_range.generation,
-                before.first,
-                end,
-                count,
-                before.exact and file_range.exact,
+                generation=file_range.generation,
+                first=before.first,
+                last=end,
+                record_count=count,
+                exact=before.exact and file_range.exact,
             )
         else:
             joined.append(file_range)

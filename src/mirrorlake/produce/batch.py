@@ -215,9 +215,9 @@ class _PartitionTake:
             self.topic,
             self.partition,
             self.target_topic,
-            self.floor,
-            self.first,
-            self.last,
+            floor=self.floor,
+            first=self.first,
+            last=self.last,
             spans=spans,
         )
 

@@ -138,11 +138,11 @@ class FlowProducer:
                 spec.source_cluster,
                 self._floors,
                 spec.remote_topic,
-                spec.produce_tasks,
-                spec.max_records,
-                spec.blocked,
-                spec.targets,
-                spec.stopped,
+                produce_tasks=spec.produce_tasks,
+                max_records=spec.max_records,
+                blocked=spec.blocked,
+                targets=spec.targets,
+                stopped=spec.stopped,
             )
         if not plan.shards:
             self._produced_version = version
@@ -169,12 +169,12 @@ class FlowProducer:
         count = int(pc.sum(result["record_count"]).as_py() or 0)
         report = BatchReport(
             self.batch_id,
-            version,
-            count,
-            reader,
-            complete,
-            _latest(result, self._is_heartbeats),
-            way,
+            stage_version=version,
+            record_count=count,
+            reader=reader,
+            complete=complete,
+            replication_ms=_latest(result, self._is_heartbeats),
+            way=way,
         )
         self.batch_id += 1
         return report
@@ -252,10 +252,10 @@ class FlowProducer:
             ShardJob(
                 self._with_unmapped(shard),
                 self._target(shard.shard, self._fencing_token),
-                self._owners.get(shard.shard),
-                self._refusals.skipped(shard.partitions, self.spec),
-                self._foreign_from(shard),
-                self.spec.parks,
+                owner=self._owners.get(shard.shard),
+                skipped=self._refusals.skipped(shard.partitions, self.spec),
+                foreign_from=self._foreign_from(shard),
+                parks=self.spec.parks,
             )
             for shard in plan.shards
         ]

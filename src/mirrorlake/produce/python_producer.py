@@ -90,7 +90,9 @@ class PythonProducer:
         removed: str | None,
     ) -> "PythonShipment":
         """Rows made ready to be sent."""
-        return PythonShipment(self, self._producer, topic, partition, rows, added, removed)
+        return PythonShipment(
+            self, self._producer, topic, partition, rows=rows, added=added, removed=removed
+        )
 
     def refresh(self, topic: str | None, seconds: float) -> None:
         """Ask a broker how a topic is now, or all are."""

@@ -23,7 +23,14 @@ def holes_before(
     stage.doubt()  # where the index follows no deletions, it has them yet
     with stage.reading() as index:
         holes = list(
-            find_holes(candidates, floors, index, spec.source_cluster, accepted, spec.forgotten)
+            find_holes(
+                candidates,
+                floors,
+                index,
+                spec.source_cluster,
+                accepted=accepted,
+                forgotten=spec.forgotten,
+            )
         )
     return {
         (hole.topic, hole.partition): StageTrimmed(

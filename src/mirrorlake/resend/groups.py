@@ -51,16 +51,23 @@ def standings(
     """
     standings_of_groups = []
     for (group, topic, partition), position in sorted(positions.items()):
-        target = names.get(topic, ""), partition
-        if target not in ends:
+        target_topic = names.get(topic, "")
+        end = ends.get((target_topic, partition))
+        if end is None:
             continue
         there = translated.get((topic, partition, position.offset))
-        offset = ends[target] if there is None or there.end == 0 else there.offset
+        offset = end if there is None or there.end == 0 else there.offset
         checkpoint = Checkpoint(
-            group, topic, partition, position.offset, *(target[0], offset), position.metadata
+            group,
+            topic,
+            partition,
+            position.offset,
+            target_topic,
+            target_position=offset,
+            metadata=position.metadata,
+            synced=moved.get(f"{group} {target_topic}-{partition}") == str(offset),
         )
-        before = moved.get(f"{group} {target[0]}-{partition}") == str(offset)
-        standings_of_groups.append(Standing(replace(checkpoint, synced=before), True, 0))
+        standings_of_groups.append(Standing(checkpoint, True, 0))
     return standings_of_groups
 
 

@@ -95,9 +95,8 @@ class Resend:
             Change(
                 self.kind,
                 part.target_topic,
-                None,
-                json.dumps({**common, **_part_document(part)}),
-                "begun",
+                after=json.dumps({**common, **_part_document(part)}),
+                outcome="begun",
             )
             for part in self.parts
         ]
@@ -107,14 +106,14 @@ class Resend:
         topic."""
         return [
             Change(
-                self.kind, part.target_topic, None, f"records={records.get(part.target_topic, 0)}"
+                self.kind, part.target_topic, after=f"records={records.get(part.target_topic, 0)}"
             )
             for part in self.parts
         ]
 
     def given_up(self) -> list[Change]:
         """Rows of `changes` that say that no process goes on with it."""
-        return [Change(self.kind, part.target_topic, None, None, "skipped") for part in self.parts]
+        return [Change(self.kind, part.target_topic, outcome="skipped") for part in self.parts]
 
 
 def new_id(now: datetime) -> str:

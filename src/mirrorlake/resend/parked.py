@@ -80,7 +80,13 @@ class ParkedReplay:
                 )
         number, target_id = new_id(datetime.now(timezone.utc)), steps.admin.cluster_id()
         resend = Resend(
-            "replay", number, flow.source, flow.target, target_id, self._asked.request, parts
+            "replay",
+            number,
+            source=flow.source,
+            target=flow.target,
+            target_id=target_id,
+            request=self._asked.request,
+            parts=parts,
         )
         return Planned(resend, (), False, known)
 
@@ -140,8 +146,10 @@ def _ranges(source: str, topic: str, picked: Sequence[Picked]) -> tuple[StagedRa
     for partition, generation, offset in picked:
         offsets[partition, generation].append(offset)
     return tuple(
-        StagedRange(source, topic, *key, min(of), max(of), len(of))
-        for key, of in sorted(offsets.items())
+        StagedRange(
+            source, topic, partition, generation, first=min(of), last=max(of), record_count=len(of)
+        )
+        for (partition, generation), of in sorted(offsets.items())
     )
 
 

@@ -87,7 +87,14 @@ class Replay:
             (Part(asked.topic, asked.to, tuple(ranges)),),
         )
         resend = Resend(
-            "replay", number, asked.source, asked.target, target_id, asked.request, parts, zone
+            "replay",
+            number,
+            source=asked.source,
+            target=asked.target,
+            target_id=target_id,
+            request=asked.request,
+            parts=parts,
+            time_zone=zone,
         )
         shown = min(examples, resend.records)
         return Planned(resend, makes, False, known, matches.examples(shown) if shown else [])

@@ -103,8 +103,8 @@ class Restore:
             asked.source,
             asked.target,
             settings,
-            connections.topology.aliases,
-            connections.topology.directory,
+            aliases=connections.topology.aliases,
+            directory=connections.topology.directory,
         )
 
     @cached_property
@@ -171,7 +171,13 @@ class Restore:
         makes = self._check(parts, moment.states)
         number, target_id = new_id(datetime.now(timezone.utc)), steps.admin.cluster_id()
         resend = Resend(
-            "restore", number, asked.source, asked.target, target_id, asked.request, parts
+            "restore",
+            number,
+            source=asked.source,
+            target=asked.target,
+            target_id=target_id,
+            request=asked.request,
+            parts=parts,
         )
         unproven = sorted(topic for topic in moment.unproven if topic in resend.names)
         return Planned(resend, makes, False, known, warnings=tuple(map(_unproven, unproven)))
@@ -275,7 +281,12 @@ class Restore:
         until_ms = ALWAYS if self._asked.until_ms is None else self._asked.until_ms
         event_log = self._steps.event_log
         return Extras(
-            self._lake, self._connections, event_log, self._naming, self._asked.extras, until_ms
+            self._lake,
+            self._connections,
+            event_log,
+            self._naming,
+            what=self._asked.extras,
+            until_ms=until_ms,
         )
 
     def _oldest(self, resend: Resend) -> dict[str, int]:

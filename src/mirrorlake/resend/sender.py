@@ -168,12 +168,12 @@ class Sender:
         resend, connections, rate = self._resend, self._connections, self._sending.rate
         return FlowSpec(
             resend.name,
-            resend.source,
-            name_at_target(self._lake, resend.name),
-            resend.names.get,
-            connections.client(resend.target, "admin"),
-            connections.client(resend.target, "producer"),
-            self._defaults.produce_tasks,
+            source_cluster=resend.source,
+            name_at_target=name_at_target(self._lake, resend.name),
+            remote_topic=resend.names.get,
+            client=connections.client(resend.target, "admin"),
+            producer=connections.client(resend.target, "producer"),
+            produce_tasks=self._defaults.produce_tasks,
             transactional=True,
             max_records=BATCH_RECORDS if rate is None else batch_size(rate, resend),
             reader="auto" if self._sending.selection is None else "rows",

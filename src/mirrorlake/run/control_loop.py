@@ -63,6 +63,7 @@ class ControlLoop:
         lake: Lake,
         connections: Connections,
         event_log: EventLog,
+        *,
         worker: FlowWorker,
         sampled: Callable[[str, FlowLag], None] | None = None,
     ) -> None:
@@ -72,7 +73,7 @@ class ControlLoop:
         self._event_log = event_log
         self._flow_worker = worker
         published = CheckpointTopic(flow, connections, event_log)
-        self._groups = Checkpoints(flow, lake, connections, worker, published, event_log)
+        self._groups = Checkpoints(flow, lake, connections, worker, topic=published, log=event_log)
         source, settings = (
             connections.admin(flow.source),
             partial(connections.client, flow.source, "consumer"),
@@ -85,8 +86,8 @@ class ControlLoop:
             connections,
             flow,
             worker.targets,
-            worker.begin_anew,
-            self._heartbeats.__contains__,
+            on_loss=worker.begin_anew,
+            is_heartbeats=self._heartbeats.__contains__,
         )
         self._sampled = sampled or (lambda flow, lag: None)
         self.errors: list[ReplicationError] = []

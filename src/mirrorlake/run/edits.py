@@ -99,7 +99,7 @@ class Edits:
     def _note(
         self, flows: Sequence[ResolvedFlow], outcome: ChangeOutcome, error: str | None
     ) -> None:
-        change = Change("topology", str(self._watch.path), None, None, outcome, error)
+        change = Change("topology", str(self._watch.path), outcome=outcome, error=error)
         for flow in flows:
             self._event_log.record(flow.name, [change])
 

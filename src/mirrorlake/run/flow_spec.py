@@ -23,6 +23,7 @@ def flow_spec(
     flow: ResolvedFlow,
     lake: Lake,
     targets: TargetTopics,
+    *,
     decided: Decided,
     clients: tuple[Settings, Settings],
     closed: Collection[str],
@@ -50,13 +51,13 @@ def flow_spec(
 
     return FlowSpec(
         flow.name,
-        flow.source,
-        name_at_target(lake, flow.name),
-        produced,
-        clients[0],
-        producer_settings(flow, clients[1]),
-        settings.produce_tasks,
-        settings.delivery == "exactly_once",
+        source_cluster=flow.source,
+        name_at_target=name_at_target(lake, flow.name),
+        remote_topic=produced,
+        client=clients[0],
+        producer=producer_settings(flow, clients[1]),
+        produce_tasks=settings.produce_tasks,
+        transactional=settings.delivery == "exactly_once",
         reader=reader,
         left_out=(
             *targets.left_out,

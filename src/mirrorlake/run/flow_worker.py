@@ -68,6 +68,7 @@ class FlowWorker:
         lake: Lake,
         stage: StageFiles,
         connections: Connections,
+        *,
         event_log: EventLog,
         landing: LandingWorker,
         report: Callable[[str, BatchReport], None],
@@ -92,7 +93,12 @@ class FlowWorker:
         self._snapshots = Snapshots()
         self._again = threading.Event()
         self._stopped = StoppedPartitions(
-            flow.name, lake, self.targets, event_log.incidents, self._again.set, self._limits
+            flow.name,
+            lake,
+            self.targets,
+            incidents=event_log.incidents,
+            begin_anew=self._again.set,
+            limits=self._limits,
         )
         self._written_to: dict[str, int] = {}
         self._miscounts = 0  # since the last batch
@@ -206,8 +212,8 @@ class FlowWorker:
             LakeMap(self._lake, self.flow.name),
             SparkWorkers(self._lake, self.flow.source, self._small_batch()),
             self._spec(decided, (clients[0].now, clients[1].now)),
-            self.targets.ensure,
-            known_heartbeats(self._lake, self.flow.name),
+            ensure_targets=self.targets.ensure,
+            is_heartbeats=known_heartbeats(self._lake, self.flow.name),
         )
         reported = False
         try:
@@ -313,11 +319,11 @@ class FlowWorker:
             self.flow,
             self._lake,
             self.targets,
-            decided,
-            clients,
-            closed,
-            self._reader,
-            provenance,
-            self._stopped.refused,
-            self._stopped.parked,
+            decided=decided,
+            clients=clients,
+            closed=closed,
+            reader=self._reader,
+            provenance=provenance,
+            on_refused=self._stopped.refused,
+            on_parked=self._stopped.parked,
         )

@@ -34,12 +34,16 @@ def limit_problems(
         return []
     given = producer_settings(flow, connections.client(flow.target, "producer"))
     settings = {**PRODUCER_SETTINGS, **given}
-    sizes = int(settings["batch.size"]), int(settings["message.max.bytes"])
     limits = list(_limits(connections, flow, topics, plan["configs"]))
-    requests = _request_bytes(connections, flow, limits)
     return list(
         size_problems(
-            flow.name, (flow.source, flow.target), limits, *sizes, requests, named_codec(given)
+            flow.name,
+            (flow.source, flow.target),
+            limits,
+            batch_bytes=int(settings["batch.size"]),
+            message_bytes=int(settings["message.max.bytes"]),
+            request_bytes=_request_bytes(connections, flow, limits),
+            codec=named_codec(given),
         )
     )
 

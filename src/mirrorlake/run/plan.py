@@ -143,7 +143,7 @@ def _differences(
         if created and settings.sync_topic_configs_enabled
         else dict.fromkeys(created, ALWAYS)
     )
-    acls = AclSync(flow, connections, log, names.get, lambda: held.mirrored)
+    acls = AclSync(flow, connections, log, remote_topic=names.get, mirrored=lambda: held.mirrored)
     wanted = acls.compare() if settings.sync_topic_acls_enabled else AclPlan([], (), {})
     return {
         "topics": [

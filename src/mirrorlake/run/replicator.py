@@ -70,6 +70,7 @@ class Replicator:
         connections: Connections,
         flows: Sequence[ResolvedFlow],
         options: RunOptions,
+        *,
         report: Report | None = None,
         stop: threading.Event | None = None,
         sampled: Callable[[str, FlowLag], None] | None = None,
@@ -233,8 +234,8 @@ class Replicator:
                     self.lake,
                     self._stage,
                     self._connections,
-                    self.event_log,
-                    self._options.once,
+                    event_log=self.event_log,
+                    once=self._options.once,
                 )
             self._landings[source].set_flows(flows, self._connections)
             if fresh:
@@ -246,15 +247,15 @@ class Replicator:
             self.lake,
             self._stage,
             self._connections,
-            self.event_log,
-            self._landings[flow.source],
-            self._report,
-            self._options.once,
-            self._options.reader,
-            preflight.left_out.get(flow.name),
+            event_log=self.event_log,
+            landing=self._landings[flow.source],
+            report=self._report,
+            once=self._options.once,
+            reader=self._options.reader,
+            left_out=preflight.left_out.get(flow.name),
         )
         control = ControlLoop(
-            flow, self.lake, self._connections, self.event_log, worker, self._sampled
+            flow, self.lake, self._connections, self.event_log, worker=worker, sampled=self._sampled
         )
         self._running[flow.name] = _Running(worker, control, _made_of(flow, preflight))
         worker.thread.start()

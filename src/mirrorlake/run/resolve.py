@@ -205,7 +205,7 @@ def _read(lake: Lake, connections: Connections, incident: Mapping[str, Any]) -> 
 def _settle_acls(lake: Lake, connections: Connections, name: str, revoke: bool) -> None:
     """Take away, or give up, what a flow made under another policy."""
     flow = connections.topology.flow(name)
-    AclSync(flow, connections, EventLog(lake), flow.target_topic).settle_left(revoke)
+    AclSync(flow, connections, EventLog(lake), remote_topic=flow.target_topic).settle_left(revoke)
 
 
 def _branch(lake: Lake, alias: str, incidents: Sequence[Mapping[str, Any]]) -> None:

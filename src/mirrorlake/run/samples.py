@@ -97,6 +97,7 @@ class Sampler:
         connections: Connections,
         flow: ResolvedFlow,
         targets: TargetTopics,
+        *,
         on_loss: Callable[[], None] = lambda: None,
         is_heartbeats: Callable[[str], bool] = called_heartbeats,
     ) -> None:

@@ -33,6 +33,7 @@ class StoppedPartitions:
         flow: str,
         lake: Lake,
         targets: TargetTopics,
+        *,
         incidents: Incidents,
         begin_anew: Callable[[], None],
         limits: Callable[[Collection[str]], Mapping[str, Hashable]],
@@ -129,7 +130,7 @@ class StoppedPartitions:
         self, key: TopicAndPartition, lost: Lost, last: tuple[int, int] | None = None
     ) -> list[TargetLost]:
         name = self._targets.remote_topic(key[0]) or key[0]
-        return loss_errors(self._lake, self._flow, name, key, lost, last)
+        return loss_errors(self._lake, self._flow, name, key, lost=lost, written=last)
 
     def _lost_under_way(self, refusals: Sequence[TargetLost]) -> None:
         """Records got offsets below the map's end, in topics that were noted: the flow begins anew,

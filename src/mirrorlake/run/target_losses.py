@@ -62,6 +62,7 @@ def loss_errors(
     flow: str,
     name: str,
     key: TopicAndPartition,
+    *,
     lost: Lost,
     written: tuple[int, int] | None = None,
 ) -> list[TargetLost]:
@@ -81,7 +82,7 @@ def loss_errors(
         0: dict.fromkeys(("first_offset", "last_offset")) | {"record_count": 0}
     }
     return [
-        _loss_error(flow, name, key, lost, generation, part)
+        _loss_error(flow, name, key, lost=lost, generation=generation, part=part)
         for generation, part in sorted((parts or nothing).items())
     ]
 
@@ -90,6 +91,7 @@ def _loss_error(
     flow: str,
     name: str,
     key: TopicAndPartition,
+    *,
     lost: Lost,
     generation: int,
     part: Mapping[str, Any],

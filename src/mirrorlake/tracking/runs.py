@@ -141,7 +141,14 @@ def tracked(
     texts = {"topology.redacted.yml": yaml.safe_dump(redacted(topology), sort_keys=False)}
     directory = lake_directory(topology)
     with _recorded(
-        topology.tracking, directory, command, facts, texts, figures, tick, CLOSE_SECONDS
+        topology.tracking,
+        directory,
+        command,
+        facts,
+        texts=texts,
+        figures=figures,
+        tick=tick,
+        close_seconds=CLOSE_SECONDS,
     ) as run:
         yield run
 
@@ -151,7 +158,14 @@ def tracked_at(directory: Path, command: str, params: Mapping[str, str]) -> Iter
     """Record the block as a run beside its results: for what has no topology file, and waits until
     it is recorded."""
     with _recorded(
-        Tracking(), directory, command, params, {}, False, TICK_SECONDS, MAKE_SECONDS
+        Tracking(),
+        directory,
+        command,
+        params,
+        texts={},
+        figures=False,
+        tick=TICK_SECONDS,
+        close_seconds=MAKE_SECONDS,
     ) as run:
         yield run
 
@@ -162,6 +176,7 @@ def _recorded(
     directory: Path | None,
     command: str,
     params: Mapping[str, str],
+    *,
     texts: Mapping[str, str],
     figures: bool,
     tick: float,

@@ -95,7 +95,12 @@ class Auditor:
             partitions = scope.partitions(index)
             chosen = choose(scope, partitions, self._lake, choice)
             held, free = find_not_compared(
-                scope, partitions, index, self._lake, self._connections, choice.bounds
+                scope,
+                partitions,
+                index,
+                lake=self._lake,
+                connections=self._connections,
+                bounds=choice.bounds,
             )
         outcome.topics |= {
             name for partition in partitions for name in (partition.topic, partition.target_topic)
@@ -105,7 +110,15 @@ class Auditor:
         }
         outcome.proven_before += _proven_before(partitions, chosen)
         held += [
-            NotCompared(topic, 0, 0, 0, None, STOPPED, "decided of target_recreated")
+            NotCompared(
+                topic,
+                0,
+                0,
+                first=0,
+                last=None,
+                reason=STOPPED,
+                detail="decided of target_recreated",
+            )
             for topic in targets.stopped
         ]
         outcome.held_up[flow.name], outcome.on_the_way[flow.name] = held, free
@@ -155,7 +168,14 @@ class Auditor:
         )
         hops = provenance_of(flow, self._lake, self._connections)
         marks = None if hops is None else Hops(hops.source_id, hops.target_id)
-        return Clusters(flow.source, flow.target, source, target, bytes_per_s, marks)
+        return Clusters(
+            flow.source,
+            flow.target,
+            source_settings=source,
+            target_settings=target,
+            bytes_per_s=bytes_per_s,
+            hops=marks,
+        )
 
     def _compare(
         self,

@@ -86,11 +86,11 @@ def _facts(
         yield PartitionFacts(
             key,
             compared_to,
-            ranges,
-            lambda generation, key=key, one=one: scope.left_out(key, generation, one),  # type: ignore[misc]
-            landed,
-            scope.source_bounds.get(key) if key in scope.source_partitions else (0, 0),
-            scope.same_topic(key[0]),
+            staged=ranges,
+            left_out=lambda generation, key=key, one=one: scope.left_out(key, generation, one),  # type: ignore[misc]
+            landed=landed,
+            source=scope.source_bounds.get(key) if key in scope.source_partitions else (0, 0),
+            same=scope.same_topic(key[0]),
         )
 
 

@@ -104,7 +104,7 @@ def digests_of(batches: Iterable[pa.RecordBatch], hops: Hops | None = None) -> S
             ):
                 marks_of_cluster.append(_came_from(batch.column("headers"), cluster))
     joined = [np.concatenate(parts) for parts in (offsets, timestamps, *marks)]
-    return Side(joined[0], joined[1], digests, joined[2], joined[3], sent)
+    return Side(joined[0], joined[1], digests, echo=joined[2], own=joined[3], sent=sent)
 
 
 def _sent_instead(batch: pa.RecordBatch, hops: Hops | None) -> dict[bytes, bytes]:

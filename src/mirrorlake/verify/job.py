@@ -120,7 +120,9 @@ class RangeReader:
         )
         target = twins.side(counted.counting(rows))
         allowed = replace(range_.allowed, source_start=start, target_start=self._target.start)
-        verdict = compare(source, stage, target, mapped(range_), range_.first, allowed)
+        verdict = compare(
+            source, stage, target, mapped(range_), first=range_.first, allowed=allowed
+        )
         untold = len(verdict.differences[MAX_LISTED:])
         verdict = replace(
             verdict,
@@ -151,7 +153,7 @@ class RangeReader:
     def _staged(self, range_: Range, first: int, last: int) -> Iterator[pa.RecordBatch]:
         floor = Floor(first, None, range_.generation, range_.target_generation)
         plan = PartitionPlan(
-            range_.topic, range_.partition, range_.target_topic, floor, first, last
+            range_.topic, range_.partition, range_.target_topic, floor=floor, first=first, last=last
         )
         return read_stage(ShardPlan(0, (plan,), range_.files, 0, self._clusters.source), plan)
 

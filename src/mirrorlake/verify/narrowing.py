@@ -44,9 +44,9 @@ class Side:
             self.offsets[at],
             self.timestamps[at],
             [self.digests[k] for k in at.tolist()],
-            echo,
-            own,
-            self.sent,
+            echo=echo,
+            own=own,
+            sent=self.sent,
         )
 
 
@@ -83,7 +83,7 @@ def compare(
             {kinds.TRIMMED: len(stage.offsets)} if source is None and len(stage.offsets) else {}
         )
         return Verdict((), unasked)
-    return _Comparison(source, stage, target, mapped, first, allowed).verdict()
+    return _Comparison(source, stage, target, mapped, first=first, allowed=allowed).verdict()
 
 
 def _same(source: Side | None, stage: Side, target: Side, mapped: Mapped) -> bool:
@@ -142,7 +142,9 @@ class _Comparison:
         )
 
     def _tell(self, kind: str, at: int, detail: str = "", target_offset: int | None = None) -> None:
-        self._found.append(Difference(kind, at, at, 1, target_offset, detail))
+        self._found.append(
+            Difference(kind, at, at, count=1, target_offset=target_offset, detail=detail)
+        )
 
     def _take_stage(self) -> None:
         stage = self._stage
@@ -308,7 +310,14 @@ class _Comparison:
             one, last = both[moved[0]].offset, both[moved[-1]].offset
             detail = "the same records in another order"
             self._found.append(
-                Difference(kinds.ORDER, one, last, len(moved), there[moved[0]][0], detail)
+                Difference(
+                    kinds.ORDER,
+                    one,
+                    last,
+                    count=len(moved),
+                    target_offset=there[moved[0]][0],
+                    detail=detail,
+                )
             )
         skipped = set(moved)
         for number, (record, (at, _)) in enumerate(pairs):
@@ -375,7 +384,12 @@ def _joined(differences: Iterable[Difference], ranks: Mapping[int, int]) -> Iter
             if near:
                 count = last.count + difference.count
                 last = Difference(
-                    last.kind, last.first, difference.last, count, last.target_offset, last.detail
+                    last.kind,
+                    last.first,
+                    difference.last,
+                    count=count,
+                    target_offset=last.target_offset,
+                    detail=last.detail,
                 )
                 continue
         if last is not None:

@@ -105,7 +105,12 @@ def maybe_not_staged(known: PartitionFacts) -> NotCompared | None:
     generation, landed = known.landed
     if known.source is None:
         return NotCompared(
-            *known.key, generation, landed, None, NO_ANSWER, "its leader does not say what it has"
+            *known.key,
+            generation,
+            landed,
+            None,
+            NO_ANSWER,
+            detail="its leader does not say what it has",
         )
     start, end = known.source
     first = max(start, landed) if known.same else start

@@ -128,18 +128,25 @@ def ranges_of(
             )
             ranges.append(
                 Range(
-                    *(one.topic, one.partition, one.generation, first, last),
-                    *(one.target_topic, one.target_generation),
-                    _reached(segments, first, before),
-                    one.target_end if last == one.end - 1 else _reached(segments, last + 1, before),
-                    tuple(index.path(file) for file in files),
-                    tuple(
+                    one.topic,
+                    one.partition,
+                    one.generation,
+                    first,
+                    last,
+                    target_topic=one.target_topic,
+                    target_generation=one.target_generation,
+                    target_first=_reached(segments, first, before),
+                    target_end=one.target_end
+                    if last == one.end - 1
+                    else _reached(segments, last + 1, before),
+                    files=tuple(index.path(file) for file in files),
+                    segments=tuple(
                         segment
                         for segment in segments
                         if segment.source_last >= first and segment.source_first <= last
                     ),
-                    _of_range(one.allowed, first, last),
-                    one.asks_source,
+                    allowed=_of_range(one.allowed, first, last),
+                    asks_source=one.asks_source,
                 )
             )
     return list(_with_others(scope, lake, ranges))

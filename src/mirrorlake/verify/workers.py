@@ -242,4 +242,11 @@ def _compared(row: dict[str, Any]) -> Compared:
     differences = tuple(Difference(**difference) for difference in row["differences"])
     counts, digests = tuple(row["counts"]), tuple(row["digests"])
     verdict = Verdict(differences, excused)
-    return Compared(counts, digests, verdict, row["bytes_read"], row["stale"], row["untold"])
+    return Compared(
+        counts,
+        digests,
+        verdict,
+        bytes_read=row["bytes_read"],
+        stale=row["stale"],
+        untold=row["untold"],
+    )

@@ -246,7 +246,15 @@ def test_a_topic_keeps_its_sources_factor_as_far_as_there_are_brokers(
     brokers: int, factor: int, noted: bool
 ) -> None:
     flow = flow_of({})
-    (plan,) = plan_topics(flow.selection, flow.policy, "east", {"t": Seen(4, 3)}, {}, brokers, None)
+    (plan,) = plan_topics(
+        flow.selection,
+        flow.policy,
+        "east",
+        source={"t": Seen(4, 3)},
+        target={},
+        target_brokers=brokers,
+        factor=None,
+    )
     assert (plan.target_topic, plan.partitions, plan.factor, plan.action) == (
         "east.t",
         4,
@@ -255,7 +263,14 @@ def test_a_topic_keeps_its_sources_factor_as_far_as_there_are_brokers(
     )
     assert bool(plan.note) is noted
     (refused,) = plan_topics(
-        flow.selection, flow.policy, "east", {"t": Seen(4, 3)}, {}, 3, None, {"t": "told"}
+        flow.selection,
+        flow.policy,
+        "east",
+        source={"t": Seen(4, 3)},
+        target={},
+        target_brokers=3,
+        factor=None,
+        left_out={"t": "told"},
     )
     assert (refused.action, refused.reason) == ("refuse", "told")
 

@@ -9,7 +9,11 @@ MIB = 1 << 20
 def told(
     *limits: SizeLimit, batch: int = 1_000_000, message: int = 100_000_000
 ) -> list[tuple[str, str, str]]:
-    found = list(size_problems("east->west", ("east", "west"), limits, batch, message))
+    found = list(
+        size_problems(
+            "east->west", ("east", "west"), limits, batch_bytes=batch, message_bytes=message
+        )
+    )
     assert {(item.rule, item.severity, item.flows, item.topic) for item in found} <= {
         ("record-sizes", "note", ("east->west",), None)
     }
@@ -48,14 +52,19 @@ def test_a_codec_that_the_flow_has_to_take_is_compared_with_the_sources() -> Non
     """A flow that may choose takes a denser one when it needs to."""
     limits = [SizeLimit("a", "east.a", MIB, MIB, "zstd"), SizeLimit("b", "east.b", MIB, MIB)]
 
-    def found(codec: str | None) -> list[str]:
-        sizes = MIB // 2, 100 * MIB, None
-        return [
-            item.sentence for item in size_problems("f", ("east", "west"), limits, *sizes, codec)
-        ]
+    def sentences(codec: str | None) -> list[str]:
+        problems = size_problems(
+            "f",
+            ("east", "west"),
+            limits,
+            batch_bytes=MIB // 2,
+            message_bytes=100 * MIB,
+            codec=codec,
+        )
+        return [problem.sentence for problem in problems]
 
-    assert found(None) == found("zstd") == []
-    (sentence,) = found("lz4")
+    assert sentences(None) == sentences("zstd") == []
+    (sentence,) = sentences("lz4")
     assert "topic a of cluster east compresses by zstd" in sentence and "flow f by lz4" in sentence
 
 
@@ -63,7 +72,14 @@ def test_a_request_that_brokers_cut_off_is_told() -> None:
     """They say nothing to it."""
     limits = [SizeLimit("a", "east.a", 200_000_000, 200_000_000)]
     found = list(
-        size_problems("east->west", ("east", "west"), limits, 1_000_000, 1_000_000_000, 100 * MIB)
+        size_problems(
+            "east->west",
+            ("east", "west"),
+            limits,
+            batch_bytes=1_000_000,
+            message_bytes=1_000_000_000,
+            request_bytes=100 * MIB,
+        )
     )
     ((sentence, fix),) = [(item.sentence, item.fix) for item in found]
     assert (
@@ -71,5 +87,12 @@ def test_a_request_that_brokers_cut_off_is_told() -> None:
         and "of west to more than 200000000" in fix
     )
     assert not list(
-        size_problems("east->west", ("east", "west"), limits, 1_000_000, 1_000_000_000, 300 * MIB)
+        size_problems(
+            "east->west",
+            ("east", "west"),
+            limits,
+            batch_bytes=1_000_000,
+            message_bytes=1_000_000_000,
+            request_bytes=300 * MIB,
+        )
     )

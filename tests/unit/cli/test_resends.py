@@ -47,7 +47,13 @@ def test_a_dry_run(capsys: pytest.CaptureFixture[str]) -> None:
     }
     examples = Rows([{**row, "key": None, "value": "[red]{"}])
     found = Resent(
-        TOPICS, None, True, False, False, examples, ["topic orders.replay would be made"]
+        TOPICS,
+        None,
+        dry_run=True,
+        continued=False,
+        complete=False,
+        examples=examples,
+        warnings=["topic orders.replay would be made"],
     )
     assert code_of(found) == 0
     said = capsys.readouterr()

@@ -16,7 +16,17 @@ from mirrorlake.terminal import plain_console
 
 def going() -> Progress:
     progress = Progress()
-    progress.batch("a->b", BatchReport(1, 1, 12_000, "files", True, (120, 300, 450)))
+    progress.batch(
+        "a->b",
+        BatchReport(
+            1,
+            stage_version=1,
+            record_count=12_000,
+            reader="files",
+            complete=True,
+            replication_ms=(120, 300, 450),
+        ),
+    )
     progress.sampled("a->b", FlowLag(34, 2.4))
     progress.incidents = lambda: {"a->b": 2}
     return progress

@@ -49,7 +49,9 @@ def shared(shown: io.StringIO, tmp_path: Path) -> Context:
         "lake": {"path": "."},
     }
     topology = Topology.model_validate({**document, "flows": {"a->b": None}})
-    lake = made.__dict__["lake"] = mirrorlake.OpenLake(Internals(topology.lake, tmp_path, topology))
+    lake = made.__dict__["lake"] = mirrorlake.OpenLake(
+        Internals(topology.lake, directory=tmp_path, topology=topology)
+    )
     lake.internals.__dict__["connections"] = lake.internals.__dict__["tables"] = SimpleNamespace()
     return made
 
@@ -126,7 +128,7 @@ def test_sql(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatc
 
 def test_translate(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     found = SimpleNamespace(topic=ODD, partition=0, offset=1, exact=True)
-    monkeypatch.setattr(library, "translate", lambda *_: found)
+    monkeypatch.setattr(library, "translate", lambda *_, **__: found)
     inspect.translate(of(shared), "a->b", "t", 0, 1, False, None, as_json=False)
     assert ODD in shown.getvalue()
 
@@ -189,7 +191,11 @@ def test_groups_and_moves(shared: Context, shown: io.StringIO) -> None:
 
 
 def test_the_rest(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
-    local._show(shared, [ClusterStatus(ODD, ODD, ODD, True, [1], Path(ODD))], False)
+    local._show(
+        shared,
+        [ClusterStatus(ODD, ODD, ODD, running=True, pids=[1], log_directory=Path(ODD))],
+        False,
+    )
     demo._say(shared, f"1/7 {ODD}")
     outcomes = ("carried", "not_needed", "not_supported")
     row = {"file": ODD, "line": None, "key": ODD, "to": ODD, "reason": ODD}

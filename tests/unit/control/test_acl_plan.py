@@ -42,7 +42,7 @@ def plan(
     upstream: dict[str, str] | None = None,
 ) -> list[AclChange]:
     return plan_acls(
-        source, target, dict.fromkeys(owned, "p"), default(names, upstream), "p"
+        source, target, dict.fromkeys(owned, "p"), mirrors=default(names, upstream), policy="p"
     ).changes
 
 
@@ -117,19 +117,21 @@ def test_a_topic_that_is_named_otherwise_gets_its_own_acl_beside_the_prefix() ->
 def test_what_is_written_out_ends_at_a_limit_and_takes_nothing_away() -> None:
     names = {f"o{number}": f"x{number}" for number in range(5)}
     first, second = (acl("o", pattern="PREFIXED", principal=f"User:{who}") for who in "ab")
-    found = plan_acls({first, second}, set(), {}, Mirrors(names), "p", limit=9)
+    found = plan_acls({first, second}, set(), {}, mirrors=Mirrors(names), policy="p", limit=9)
     assert {change.acl for change in found.changes} == {
         acl(name, principal="User:a") for name in names.values()
     }
     assert found.withheld == (second,)
     had = {acl(name, principal="User:b"): "p" for name in names.values()}
-    found = plan_acls({first, second}, had.keys(), had, Mirrors(names), "p", limit=4)
+    found = plan_acls({first, second}, had.keys(), had, mirrors=Mirrors(names), policy="p", limit=4)
     assert (found.changes, found.withheld) == ([], (first, second))
     wide = acl("o", pattern="PREFIXED", principal="User:a")
     same = {name: name for name in names}
     for permission, changes in (("ALLOW", ["delete"]), ("DENY", [])):
         asked, made = replace(first, permission=permission), replace(wide, permission=permission)
-        found = plan_acls({asked}, {made}, {made: "p"}, identity(same, "other"), "p", limit=4)
+        found = plan_acls(
+            {asked}, {made}, {made: "p"}, mirrors=identity(same, "other"), policy="p", limit=4
+        )
         assert ([change.action for change in found.changes], found.withheld) == (
             changes,
             (asked,),
@@ -146,7 +148,7 @@ def test_a_prefix_is_taken_back_when_a_topic_of_the_targets_own_comes_below_it()
         lambda prefix: not "east.private".startswith(prefix),
     )
     assert implied_acls(source, mirrors) == {acl(name) for name in NAMES.values()}
-    found = plan_acls(source, {wide}, {wide: "p"}, mirrors, "p")
+    found = plan_acls(source, {wide}, {wide: "p"}, mirrors=mirrors, policy="p")
     wanted = {change.acl for change in found.changes if change.action == "create"}
     assert wanted == {acl(name) for name in NAMES.values()} and found.changes[-1] == AclChange(
         "delete", wide
@@ -162,7 +164,7 @@ def test_nothing_is_allowed_where_a_denial_cannot_be_written_out() -> None:
         acl("o1"),
         acl("o2", permission="DENY"),
     }
-    found = plan_acls(source, set(), {}, Mirrors(names), "p", limit=4)
+    found = plan_acls(source, set(), {}, mirrors=Mirrors(names), policy="p", limit=4)
     assert [change.acl for change in found.changes] == [acl("x2", permission="DENY")]
 
 
@@ -172,7 +174,7 @@ def test_what_was_written_out_by_an_earlier_version_gives_way_to_the_prefix() ->
         {acl("east.orders"), acl("east.orders-gone")},
     )
     mirrors = default(NAMES, {"orders-gone": "east.orders-gone"})
-    found = plan_acls(source, literals, dict.fromkeys(literals), mirrors, "p")
+    found = plan_acls(source, literals, dict.fromkeys(literals), mirrors=mirrors, policy="p")
     wide = acl("east.orders", pattern="PREFIXED")
     assert found.changes == [
         AclChange("create", wide),
@@ -191,10 +193,18 @@ def test_no_right_goes_with_another_policy() -> None:
         acl("x.orders"): None,
     }
     target = {*before, acl("by-hand")}
-    found = plan_acls({acl("orders")}, target, before, identity({"orders": "orders"}), "identity")
+    found = plan_acls(
+        {acl("orders")}, target, before, mirrors=identity({"orders": "orders"}), policy="identity"
+    )
     assert found.changes == [AclChange("create", acl("orders"))]
     assert found.left == before
-    back = plan_acls({acl("orders")}, target, before, default({"orders": "east.orders"}), "default")
+    back = plan_acls(
+        {acl("orders")},
+        target,
+        before,
+        mirrors=default({"orders": "east.orders"}),
+        policy="default",
+    )
     assert [change.acl for change in back.changes] == [acl("east.", pattern="PREFIXED")]
     assert back.left == {acl("x.orders"): None}
 
@@ -242,7 +252,7 @@ def test_what_we_own_is_folded_from_history() -> None:
         AclChange("delete", first).row(),
         AclChange("delete", third).row("refused by the cluster"),
         Change("config", "east.pay", None, "retention.ms=1"),
-        Change("acl", "cluster east", None, None, "skipped", "no authorizer"),
+        Change("acl", "cluster east", None, None, outcome="skipped", error="no authorizer"),
     ]
     assert owned_acls(history).keys() == {third}
     assert owned_acls([*history, AclChange("forget", third).row()]) == {}
@@ -334,7 +344,7 @@ def test_a_mirror_never_grants_more_than_its_source(
     source: frozenset[Acl], topics: set[str], way: str
 ) -> None:
     mirrors = mirrors_of(way, topics)
-    made = apply(plan_acls(source, frozenset(), {}, mirrors).changes, frozenset())
+    made = apply(plan_acls(source, frozenset(), {}, mirrors=mirrors).changes, frozenset())
     for principal in ("User:ann", "User:bob", "User:eve"):
         for host in ("h", "i"):
             for operation in OPERATIONS:
@@ -365,10 +375,13 @@ def test_by_difference_over_many_turns(
     target, history = hand, []
     for source, selected, strange in rounds:
         mirrors = mirrors_of(way, selected, ("a", "ab", "abc", "b"), strange)
-        done = plan_acls(source, target, owned_acls(history), mirrors, way).changes
+        done = plan_acls(source, target, owned_acls(history), mirrors=mirrors, policy=way).changes
         target = apply(done, target)
         history += [change.row(None, way) for change in done]
-        assert plan_acls(source, target, owned_acls(history), mirrors, way).changes == []
+        assert (
+            plan_acls(source, target, owned_acls(history), mirrors=mirrors, policy=way).changes
+            == []
+        )
         assert hand <= target
         assert target - hand == owned_acls(history).keys()
         assert imply(source, mirrors).acls <= target
@@ -379,7 +392,12 @@ def test_nobody_loses_a_right_by_another_policy(
     source: frozenset[Acl], topics: set[str], before: str, after: str
 ) -> None:
     made = apply(
-        plan_acls(source, frozenset(), {}, mirrors_of(before, topics), before).changes, frozenset()
+        plan_acls(
+            source, frozenset(), {}, mirrors=mirrors_of(before, topics), policy=before
+        ).changes,
+        frozenset(),
     )
-    found = plan_acls(source, made, dict.fromkeys(made, before), mirrors_of(after, topics), after)
+    found = plan_acls(
+        source, made, dict.fromkeys(made, before), mirrors=mirrors_of(after, topics), policy=after
+    )
     assert not [change for change in found.changes if change.action != "create"]

@@ -25,7 +25,7 @@ from tests.support.lake_rows import write_file
 
 FLOW = "east->west"
 NAMES = {"t": "east.t"}
-PLAN = PartitionPlan("t", 0, "east.t", NOTHING_MAPPED, 0, 9)
+PLAN = PartitionPlan("t", 0, "east.t", floor=NOTHING_MAPPED, first=0, last=9)
 
 
 @dataclass

@@ -35,7 +35,7 @@ from mirrorlake.errors import InputError
 
 
 def sample(at: float, written: int, cpu: float = 0.0, brokers: float = 0.0) -> Sample:
-    return Sample(at, written, written, 0, cpu, brokers)
+    return Sample(at, written=written, committed=written, landed=0, cpu=cpu, brokers_cpu=brokers)
 
 
 #: Reads from second 11 on, writes from second 20.5 on, done at second 31.
@@ -219,7 +219,14 @@ def test_payload_lines_refuse_what_is_too_small() -> None:
 
 
 def job(directory: Path, tuned: bool = True) -> Job:
-    return Job("localhost:1", "localhost:2", "bench-1024", "mm2-1024", directory, tuned)
+    return Job(
+        "localhost:1",
+        "localhost:2",
+        "bench-1024",
+        alias="mm2-1024",
+        directory=directory,
+        tuned=tuned,
+    )
 
 
 def test_mirror_properties(tmp_path: Path) -> None:

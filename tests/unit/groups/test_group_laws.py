@@ -39,7 +39,9 @@ from mirrorlake.groups.sync_plan import ACTIVE, BEHIND, READ_ON, Keep, Move, Tar
 from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
 
 PLACE = ("app", "orders", 0)
-KNOWN = Checkpoint("app", "orders", 0, 10, "east.orders", 7, "m", True)
+KNOWN = Checkpoint(
+    "app", "orders", 0, 10, target_topic="east.orders", target_position=7, metadata="m", synced=True
+)
 STATES = st.sampled_from([None, "EMPTY", "DEAD", "STABLE", "PREPARING_REBALANCING", "UNKNOWN"])
 OFFSETS = st.integers(0, 20)
 

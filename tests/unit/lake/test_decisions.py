@@ -42,7 +42,7 @@ def decided(lake: Lake, living: int | None, flow: str = FLOW) -> Decided:
     return Incidents(lake).decided(flow, lambda _: living)
 
 
-NOTHING = Decided(frozenset(), {}, {}, {}, {}, {})
+NOTHING = Decided(frozenset(), skipped={}, foreign={}, trimmed={}, parked={}, lost={})
 
 
 @pytest.mark.parametrize(

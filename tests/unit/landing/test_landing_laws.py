@@ -87,9 +87,9 @@ class LandingLaws(RuleBasedStateMachine):
                     loss.topic,
                     loss.partition,
                     loss.kind,
-                    loss.last,
-                    not given,
-                    "continue" if given else None,
+                    last_offset=loss.last,
+                    open=not given,
+                    resolution="continue" if given else None,
                 )
             )
             self.firsts[loss.topic, loss.partition] = loss.first

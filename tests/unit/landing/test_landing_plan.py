@@ -141,7 +141,16 @@ class Model:
         """Plan, tell, and land all that is planned; returns where partitions began."""
         planned = planner.plan({})
         for loss in planned.losses:
-            self.told.append(Decision(loss.topic, loss.partition, loss.kind, loss.last, True, None))
+            self.told.append(
+                Decision(
+                    loss.topic,
+                    loss.partition,
+                    loss.kind,
+                    last_offset=loss.last,
+                    open=True,
+                    resolution=None,
+                )
+            )
         for key, first in planned.plan.starts.items():
             self.stage(key, first, planned.plan.generations.get(key, 0))
         return planned.plan.starts

@@ -87,7 +87,9 @@ def test_a_partition_that_does_not_answer_stays_where_it_is() -> None:
 @given(LOGS, st.dictionaries(st.sampled_from(["orders", "b"]), st.floats(1, 10_000_000)))
 def test_a_batch_has_a_bound_in_bytes_too(logs: dict, sizes: dict) -> None:
     reached, ends = ends_of(logs)
-    found = next_ends(reached, ends, 10**12, (), sizes, MOST_BYTES)
+    found = next_ends(
+        reached, ends, max_records=10**12, waiting=(), record_bytes=sizes, batch_bytes=MOST_BYTES
+    )
     each = {key: sizes.get(key[0], UNKNOWN_RECORD_BYTES) for key in found}
     one_of_each = sum(each.values())
     assert sum((found[key] - reached[key]) * each[key] for key in found) <= MOST_BYTES + one_of_each

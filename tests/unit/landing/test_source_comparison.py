@@ -36,22 +36,32 @@ def compared(
     return compare_source(
         {key: LogEnds(start, 1_000) for key, start in starts.items()},
         positions,
-        decisions,
-        seen,
-        rewound,
-        begins,
+        decisions=decisions,
+        seen=seen,
+        rewound=rewound,
+        begins=begins,
     )
 
 
 def remade(**said: Any) -> Decision:
     return Decision(
-        "t", None, "topic_recreated", None, said.get("open", False), said.get("resolution")
+        "t",
+        None,
+        "topic_recreated",
+        last_offset=None,
+        open=said.get("open", False),
+        resolution=said.get("resolution"),
     )
 
 
 def cut(last: int, **said: Any) -> Decision:
     return Decision(
-        "t", 0, "source_truncated", last, said.get("open", False), said.get("resolution")
+        "t",
+        0,
+        "source_truncated",
+        last_offset=last,
+        open=said.get("open", False),
+        resolution=said.get("resolution"),
     )
 
 
@@ -135,7 +145,7 @@ def test_a_rewound_partition_waits_alone_and_says_what_is_gone() -> None:
     found = compared({T0: 50, T1: 50}, {T0: 0, T1: 0}, rewound={T0: 30})
     assert found.losses == (Loss("source_rewound", "t", 0, 30, 49),)
     assert (found.waiting, found.starts) == ({T0}, {T1: 50})
-    told = Decision("t", 0, "source_rewound", 49, True, None)
+    told = Decision("t", 0, "source_rewound", last_offset=49, open=True, resolution=None)
     assert compared({T0: 50, T1: 50}, {T0: 0, T1: 0}, (told,)).starts == {T1: 50}
 
 

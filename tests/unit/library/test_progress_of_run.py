@@ -18,7 +18,14 @@ class Clock:
 
 
 def batch(records: int, latency: tuple[int, int, int] | None = None) -> BatchReport:
-    return BatchReport(1, 1, records, "files", True, latency)
+    return BatchReport(
+        1,
+        stage_version=1,
+        record_count=records,
+        reader="files",
+        complete=True,
+        replication_ms=latency,
+    )
 
 
 def test_a_phase_is_told_when_it_is_over(caplog: pytest.LogCaptureFixture) -> None:

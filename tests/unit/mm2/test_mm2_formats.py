@@ -33,7 +33,7 @@ GOLDEN = [
     (
         encode_checkpoint,
         decode_checkpoint,
-        MirrorCheckpoint("gré", "t", 0, 1, 2, "mé"),
+        MirrorCheckpoint("gré", "t", 0, upstream=1, downstream=2, metadata="mé"),
         "00046772c3a900017400000000",
         "00000000000000000001000000000000000200036dc3a9",
     ),
@@ -111,9 +111,11 @@ def test_a_tombstone_is_no_record(decode: Decode) -> None:
 
 
 def test_another_version_is_read_as_the_first_and_a_negative_length_is_refused() -> None:
-    key, value = encode_checkpoint(MirrorCheckpoint("g", "t", 0, 1, 2, "m"))
+    key, value = encode_checkpoint(
+        MirrorCheckpoint("g", "t", 0, upstream=1, downstream=2, metadata="m")
+    )
     assert decode_checkpoint(key, b"\x00\x07" + value[2:]) == MirrorCheckpoint(
-        "g", "t", 0, 1, 2, "m"
+        "g", "t", 0, upstream=1, downstream=2, metadata="m"
     )
     with pytest.raises(InputError):
         decode_checkpoint(b"\xff\xff" + key[2:], value)

@@ -101,8 +101,8 @@ class World:
                         here[0][0],
                         here[-1][0],
                         len(here),
-                        here[0][2],
-                        min(late, default=None),
+                        end=here[0][2],
+                        late_first=min(late, default=None),
                     )
                 )
         return found

@@ -74,12 +74,23 @@ def looks(count: int) -> int:
     ]
     ranges = [(Looked(10 * n), Looked(10 * n + 1)) for n in range(count)]
     spec = replace(
-        FlowSpec("a->b", "a", "name", lambda topic: topic, {}, {}, 1, True),
+        FlowSpec(
+            "a->b",
+            source_cluster="a",
+            name_at_target="name",
+            remote_topic=lambda topic: topic,
+            client={},
+            producer={},
+            produce_tasks=1,
+            transactional=True,
+        ),
         skipped={PartitionGeneration("orders", 0, 0): OffsetRanges(ranges)},
         forgotten={PartitionGeneration("orders", 0, 0): OffsetRanges(ranges)},
     )
     refusals = RefusedRecords(Store(parked), Codecs({}))  # type: ignore[arg-type]
-    plan = PartitionPlan("orders", 0, "east.orders", NOTHING_MAPPED, 5 * count, 5 * count + 9)
+    plan = PartitionPlan(
+        "orders", 0, "east.orders", floor=NOTHING_MAPPED, first=5 * count, last=5 * count + 9
+    )
     first = refusals.skipped([plan], spec)  # the first batch of a flow brings them into order
     Looked.times = 0
     assert refusals.skipped([plan], spec) == first

@@ -49,7 +49,7 @@ def landed(
 def planned(
     index: StageIndex, floors: dict[TopicAndPartition, Floor], shards: int, most: int
 ) -> BatchPlan:
-    return plan_batch(index, "east", floors, remote, shards, most)
+    return plan_batch(index, "east", floors, remote, produce_tasks=shards, max_records=most)
 
 
 @given(LANDED, SHARDS, MOST)
@@ -167,16 +167,28 @@ def test_the_oldest_generation_goes_first_and_alone() -> None:
 def test_what_waits_or_has_no_name_is_left_out() -> None:
     index, _ = landed([{("a", 0): 5, ("a", 1): 5, ("b", 0): 5}])
     plan = plan_batch(
-        index, "east", {}, lambda topic: None if topic == "b" else topic, 2, 100, {("a", 0)}
+        index,
+        "east",
+        {},
+        lambda topic: None if topic == "b" else topic,
+        produce_tasks=2,
+        max_records=100,
+        blocked={("a", 0)},
     )
     assert [(each.topic, each.partition) for each in plan.partitions] == [("a", 1)]
-    assert not plan_batch(index, "west", {}, remote, 2, 100).shards
+    assert not plan_batch(index, "west", {}, remote, produce_tasks=2, max_records=100).shards
 
 
 def test_an_unmapped_partition_begins_in_the_living_generation_of_its_target() -> None:
     index, _ = landed([{("a", 0): 5}])
     (each,) = plan_batch(
-        index, "east", {}, remote, 1, 9, targets={"east.a": TargetGeneration(2)}
+        index,
+        "east",
+        {},
+        remote,
+        produce_tasks=1,
+        max_records=9,
+        targets={"east.a": TargetGeneration(2)},
     ).partitions
     assert each.floor == Floor(0, None, 0, 2)
 
@@ -212,7 +224,9 @@ def test_a_generation_that_is_stopped_is_left_out_and_the_next_one_goes_on() -> 
 
     def taken(floor: Floor, *stopped: int) -> tuple[int, int, int] | None:
         over = [PartitionGeneration(*place, generation) for generation in stopped]
-        plan = plan_batch(index, "east", {place: floor}, remote, 1, 100, stopped=over)
+        plan = plan_batch(
+            index, "east", {place: floor}, remote, produce_tasks=1, max_records=100, stopped=over
+        )
         (each,) = plan.partitions or (None,)
         return None if each is None else (each.generation, each.first, each.last)
 

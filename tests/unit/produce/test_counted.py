@@ -16,7 +16,13 @@ from mirrorlake.produce.counted import check_unread, counted
 from mirrorlake.produce.stage_files import read_shard
 
 PLAN = PartitionPlan(
-    "t", 1, "t", NOTHING_MAPPED, 0, 19, spans=(Span(0, 9, 10, 10), Span(12, 19, 4, 4))
+    "t",
+    1,
+    "t",
+    floor=NOTHING_MAPPED,
+    first=0,
+    last=19,
+    spans=(Span(0, 9, 10, 10), Span(12, 19, 4, 4)),
 )
 
 

@@ -47,7 +47,9 @@ def holes(
     )
     ranges_accepted = {PartitionGeneration(*KEY, accepted_in): OffsetRanges(accepted)}
     emptied = {PartitionGeneration(*KEY, 0)} if forgotten else frozenset()
-    found = list(find_holes(candidates, floors, index, "east", ranges_accepted, emptied))
+    found = list(
+        find_holes(candidates, floors, index, "east", accepted=ranges_accepted, forgotten=emptied)
+    )
     assert all(isinstance(hole, Hole) and (hole.topic, hole.partition) == KEY for hole in found)
     return [(hole.generation, hole.first, hole.last) for hole in found]
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan
 from mirrorlake.produce.provenance import HEADER, Provenance, without_echoes
 
-PLAN = PartitionPlan("t", 0, "east.t", NOTHING_MAPPED, 0, 9)
+PLAN = PartitionPlan("t", 0, "east.t", floor=NOTHING_MAPPED, first=0, last=9)
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 HOP = Provenance("from-here", "to-there")
 

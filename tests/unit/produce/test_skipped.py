@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan
 from mirrorlake.produce.skipped import without_skipped
 
-PLAN = PartitionPlan("orders", 1, "east.orders", NOTHING_MAPPED, 0, 100)
+PLAN = PartitionPlan("orders", 1, "east.orders", floor=NOTHING_MAPPED, first=0, last=100)
 RANGES = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 60)).map(lambda pair: (min(pair), max(pair))),
     max_size=3,

@@ -31,7 +31,11 @@ def written(path: Path, rows: list[tuple[str, int, int]], cluster: str = "east")
 
 def shard(files: list[str], first: int = 0, last: int = 9) -> ShardPlan:
     return ShardPlan(
-        0, (PartitionPlan("t", 0, "t", NOTHING_MAPPED, first, last),), tuple(files), 1, "east"
+        0,
+        (PartitionPlan("t", 0, "t", floor=NOTHING_MAPPED, first=first, last=last),),
+        tuple(files),
+        1,
+        "east",
     )
 
 

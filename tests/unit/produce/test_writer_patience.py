@@ -12,7 +12,7 @@ from mirrorlake.produce.writer import Target
 from tests.support.shards import chunks
 
 ROWS, SIZE, AT_A_TIME = 450, 1_000, 50
-PLAN = PartitionPlan("t", 0, "t", NOTHING_MAPPED, 0, ROWS - 1)
+PLAN = PartitionPlan("t", 0, "t", floor=NOTHING_MAPPED, first=0, last=ROWS - 1)
 #: One request of 15 kB at a time, each answered after a tenth of a second: 150 kB/s.
 SLOW = {
     "test.mock.num.brokers": 1,

@@ -32,7 +32,7 @@ def staged(topic: str, partition: int, generation: int, first: int, last: int) -
 
 def planned(stage: BoundedStage) -> dict[tuple[str, int], tuple[int, int, int]]:
     with stage.reading() as index:
-        plan = plan_batch(index, "east", {}, str.upper, 2, 1_000)
+        plan = plan_batch(index, "east", {}, str.upper, produce_tasks=2, max_records=1_000)
     return {
         (item.topic, item.partition): (item.generation, item.first, item.last)
         for item in plan.partitions

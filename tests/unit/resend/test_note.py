@@ -31,7 +31,16 @@ def resend(number: str = "20261124-1") -> Resend:
         part("orders", "orders.replay", (0, 0, 5, 90, 4), (0, 1, 0, 7, 8)),
         part("a.b", "a.b", (1, 0, 0, 0, 1)),
     )
-    return Resend("replay", number, "east", "west", "id-of-west", REQUEST, parts, "Europe/Berlin")
+    return Resend(
+        "replay",
+        number,
+        source="east",
+        target="west",
+        target_id="id-of-west",
+        request=REQUEST,
+        parts=parts,
+        time_zone="Europe/Berlin",
+    )
 
 
 def rows_of(one: Resend) -> list[dict[str, object]]:

@@ -30,7 +30,15 @@ PARTS = (
     ),
     Part("b", "east.b", (StagedRange("east", "b", 0, 0, 7, 7, 1),), picked=((0, 0, 7),)),
 )
-RESEND = Resend("replay", "1", "east", "west", "id", {"parked": "east->west"}, PARTS)
+RESEND = Resend(
+    "replay",
+    "1",
+    source="east",
+    target="west",
+    target_id="id",
+    request={"parked": "east->west"},
+    parts=PARTS,
+)
 
 
 def test_rows_become_parts() -> None:

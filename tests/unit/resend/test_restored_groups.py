@@ -85,6 +85,6 @@ def test_a_plan_changes_nothing() -> None:
 def test_what_was_moved_is_read_from_changes() -> None:
     history = [
         Change("group", "g t-0", None, "7"),
-        Change("group", "g t-1", None, "8", "refused", "no"),
+        Change("group", "g t-1", None, "8", outcome="refused", error="no"),
     ]
     assert moved_before(history) == {"g t-0": "7"}

@@ -20,5 +20,13 @@ def test_a_batch_holds_what_may_be_sent_in_a_second(
     staged: int, picked: int, rate: int, size: int
 ) -> None:
     ranges = (StagedRange("east", "t", 0, 0, 0, staged - 1, picked),)
-    resend = Resend("replay", "1", "east", "west", "id", {}, (Part("t", "u", ranges),))
+    resend = Resend(
+        "replay",
+        "1",
+        source="east",
+        target="west",
+        target_id="id",
+        request={},
+        parts=(Part("t", "u", ranges),),
+    )
     assert batch_size(rate, resend) == size

@@ -129,7 +129,12 @@ def test_what_a_target_refuses(lake: Lake, commits: Callable[[Callable[[], objec
     asked: list[int] = []
     targets = SimpleNamespace(check=lambda: asked.append(1), closed=dict, remote_topic=str)
     stopped = StoppedPartitions(
-        "east->west", lake, targets, Incidents(lake), lambda: None, lambda _topics: {}
+        "east->west",
+        lake,
+        targets,
+        incidents=Incidents(lake),
+        begin_anew=lambda: None,
+        limits=lambda _topics: {},
     )  # type: ignore[arg-type]
     assert commits(lambda: stopped.refused(_refused(*KEYS))) == 1
     assert len(asked) == 1, "the target is asked once what it has"
@@ -156,7 +161,12 @@ def test_a_check_beside_a_refusal_loses_sight_of_none(lake: Lake) -> None:
 
     targets = SimpleNamespace(check=lambda: None, closed=dict, remote_topic=str)
     stopped = StoppedPartitions(
-        "east->west", lake, targets, Beside(lake), lambda: None, lambda _topics: {}
+        "east->west",
+        lake,
+        targets,
+        incidents=Beside(lake),
+        begin_anew=lambda: None,
+        limits=lambda _topics: {},
     )  # type: ignore[arg-type]
     stopped._before = False
     stopped.refused(_refused(KEYS[0]))

@@ -32,7 +32,7 @@ def test_topics_and_partitions_by_what_becomes_of_them() -> None:
         TopicPlan("a", "east.a", 4, 1, "create"),
         TopicPlan("b", "east.b", 6, 1, "add_partitions"),
         TopicPlan("c", "east.c", 2, 1, "none"),
-        TopicPlan("d", "east.d", 9, 1, "refuse", "no right"),
+        TopicPlan("d", "east.d", partitions=9, factor=1, action="refuse", reason="no right"),
     ]
     found = topic_totals(plans, {"east.b": 5, "east.c": 8, "east.d": 1})
     assert (found.topics, found.topics_to_create, found.topics_refused) == (4, 1, 1)

@@ -150,8 +150,28 @@ def test_a_closing_that_is_late_is_left() -> None:
 
 def test_a_meter_adds_up_and_begins_anew() -> None:
     meter = Meter()
-    meter.batch("east->west", BatchReport(1, 1, 100, "files", True, (5, 7, 9)))
-    meter.batch("east->west", BatchReport(2, 2, 200, "files", True, (4, 8, 8)))
+    meter.batch(
+        "east->west",
+        BatchReport(
+            1,
+            stage_version=1,
+            record_count=100,
+            reader="files",
+            complete=True,
+            replication_ms=(5, 7, 9),
+        ),
+    )
+    meter.batch(
+        "east->west",
+        BatchReport(
+            2,
+            stage_version=2,
+            record_count=200,
+            reader="files",
+            complete=True,
+            replication_ms=(4, 8, 8),
+        ),
+    )
     meter.batch("east->north", BatchReport(2, 2, 30, "files", True))
     meter.sampled("east->west", FlowLag(12, 1.5))
     assert meter.take(10) == {

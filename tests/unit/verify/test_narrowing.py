@@ -40,8 +40,8 @@ class World:
             self.side(self.stage),
             self.side(self.target),
             (sources, targets),
-            0,
-            self.allowed,
+            first=0,
+            allowed=self.allowed,
         )
 
     def side(self, records: Sequence[tuple[int, str]]) -> Side:

@@ -33,7 +33,13 @@ def known(
     landed = Place(*facts.pop("landed", (0, 0)))
     source = facts.pop("source", (0, 0))
     return PartitionFacts(
-        ("t", 0), Place(*compared), staged, lambda _generation: left_out, landed, source, **facts
+        ("t", 0),
+        Place(*compared),
+        staged=staged,
+        left_out=lambda _generation: left_out,
+        landed=landed,
+        source=source,
+        **facts,
     )
 
 
@@ -82,7 +88,7 @@ def test_what_may_not_be_staged(
 
 
 def test_why() -> None:
-    item = NotCompared("t", 0, 0, 5, 9, "not_mapped")
+    item = NotCompared("t", 0, 0, first=5, last=9, reason="not_mapped")
 
     def row(
         kind: str,

@@ -40,10 +40,10 @@ def test_what_is_not_kept_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_was_not_compared_is_listed_in_order_whether_or_not_it_is_on_its_way() -> None:
     found = Outcome()
     found.held_up["a->b"] = [
-        NotCompared("t", 1, 0, 5, 9, "paused"),
-        NotCompared("t", 0, 1, 0, None, "no_answer"),
+        NotCompared("t", 1, 0, first=5, last=9, reason="paused"),
+        NotCompared("t", 0, 1, first=0, last=None, reason="no_answer"),
     ]
-    found.on_the_way["a->b"] = [NotCompared("t", 0, 0, 3, 4, "not_mapped")]
+    found.on_the_way["a->b"] = [NotCompared("t", 0, 0, first=3, last=4, reason="not_mapped")]
     told = [
         (one["partition"], one["generation"], one["first_offset"], one["reason"])
         for one in found.not_compared

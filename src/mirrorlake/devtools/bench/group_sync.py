@@ -80,7 +80,7 @@ def time_turns(lake: Lake, connections: Connections, topology: Topology) -> Grou
     groups.move(positions)
     running = _Mapped(flow.selection.selects)
     checkpoints = Checkpoints(
-        flow, lake, connections, running, CheckpointTopic(flow, connections, log), log
+        flow, lake, connections, running, topic=CheckpointTopic(flow, connections, log), log=log
     )
     first = seconds_of(checkpoints.checkpoint)
     groups.move(_moved(positions, 1, 1))
@@ -89,7 +89,15 @@ def time_turns(lake: Lake, connections: Connections, topology: Topology) -> Grou
     tenth = seconds_of(checkpoints.checkpoint)
     nothing = seconds_of(checkpoints.checkpoint)
     count = sum(map(len, positions.values()))
-    return GroupTimes(len(positions), TOPICS, count, first, everyone, tenth, nothing)
+    return GroupTimes(
+        len(positions),
+        TOPICS,
+        count,
+        first_round_seconds=first,
+        all_moved_seconds=everyone,
+        tenth_moved_seconds=tenth,
+        nothing_moved_seconds=nothing,
+    )
 
 
 def _moved(

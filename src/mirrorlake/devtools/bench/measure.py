@@ -59,6 +59,7 @@ def watch(
     job: Job,
     targets: Sequence[ClusterAdmin],
     brokers: list[int],
+    *,
     records: int,
     timeout: float,
 ) -> Race:
@@ -95,7 +96,14 @@ def watch(
         workers_mib = memory_mib(running.pids, WORKERS)
         samples.append(
             Sample(
-                time.time(), written, committed, landed, cpu, brokers_cpu, driver_mib, workers_mib
+                time.time(),
+                written=written,
+                committed=committed,
+                landed=landed,
+                cpu=cpu,
+                brokers_cpu=brokers_cpu,
+                driver_mib=driver_mib,
+                workers_mib=workers_mib,
             )
         )
         pause.wait(POLL_SECONDS)

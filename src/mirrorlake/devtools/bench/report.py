@@ -114,7 +114,15 @@ def latency_of(arrivals: Arrivals) -> Latency:
     """Give the percentiles of a latency run."""
     values = arrivals.latencies_ms
     p50, p95, p99, top = (round(percentile(values, share), 1) for share in (0.5, 0.95, 0.99, 1.0))
-    return Latency(p50, p95, p99, top, len(values), arrivals.sent - len(values), arrivals.cores)
+    return Latency(
+        p50,
+        p95,
+        p99,
+        top,
+        records=len(values),
+        lost=arrivals.sent - len(values),
+        cores=arrivals.cores,
+    )
 
 
 def ratio(ours: float, theirs: float) -> float | None:

@@ -126,7 +126,12 @@ class _Arena:
         directory = self.directory / alias
         directory.mkdir()
         return Job(
-            self.east.bootstrap_servers, self.west.bootstrap_servers, topic, alias, directory, tuned
+            self.east.bootstrap_servers,
+            self.west.bootstrap_servers,
+            topic,
+            alias=alias,
+            directory=directory,
+            tuned=tuned,
         )
 
 
@@ -152,7 +157,7 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
         arena = _Arena(clusters["east"], clusters["west"], directory, say)
         if options.backlogs:
             document["throughput"] = {
-                str(size): _race(arena, size, records, _RACERS, options.laps)
+                str(size): _race(arena, size, records, _RACERS, laps=options.laps)
                 for size, records in options.backlogs.items()
             }
             keep(document)
@@ -217,6 +222,7 @@ def _race(
     size: int,
     records: int,
     racers: Mapping[str, Start],
+    *,
     laps: int,
     more: Sequence[EmbeddedCluster] = (),
 ) -> dict[str, Any]:
@@ -240,8 +246,8 @@ def _race(
                 job,
                 targets,
                 brokers,
-                records,
-                _RACE_SECONDS + len(targets) * records / 5000,
+                records=records,
+                timeout=_RACE_SECONDS + len(targets) * records / 5000,
             )
         for cluster in more:
             _delete_topic(cluster, job.target_topic)
@@ -259,7 +265,7 @@ def _fan_out(
     more = start_clusters(["west2", "west3"], directory / "more", properties=_BROKERS)
     try:
         return {
-            str(size): _race(arena, size, records, _FANNED_OUT, laps, list(more.values()))
+            str(size): _race(arena, size, records, _FANNED_OUT, laps=laps, more=list(more.values()))
             for size, records in backlogs.items()
         }
     finally:

@@ -162,7 +162,9 @@ def _measure(directory: Path) -> dict[str, float]:
         _commit(directory / "records" / "_delta_log", version + 1 + number, [add])
         began, used = time.perf_counter(), time.process_time()
         with stage.reading() as index:
-            plan = plan_batch(index, "east", floors, lambda topic: topic, 8, 2_000_000)
+            plan = plan_batch(
+                index, "east", floors, lambda topic: topic, produce_tasks=8, max_records=2_000_000
+            )
         plans.append((time.perf_counter() - began) * 1000)
         cpu.append((time.process_time() - used) * 1000)
         if plan.record_count != _HELD * _RECORDS:

@@ -138,7 +138,12 @@ def _prove(
     say("6/7 Killing east with -9, for good: `mirrorlake failover` moves the group to west")
     clusters["east"].kill()
     moved = _fail_over(
-        lake, topology, read, target, {value or b"" for part in wanted for _, value, _ in part}, say
+        lake,
+        topology,
+        read,
+        target,
+        wanted={value or b"" for part in wanted for _, value, _ in part},
+        say=say,
     )
     _tell_what_next(topology.directory, lake, say)
     say(
@@ -147,16 +152,16 @@ def _prove(
     )
     total = sum(map(len, there))
     return DemoResult(
-        records,
-        verified,
-        total,
-        equal and back == offset,
-        offset,
-        forth,
-        back,
-        moved.twice,
-        moved.never,
-        str(lake.directory),
+        produced=records,
+        verified=verified,
+        target_records=total,
+        equal=equal and back == offset,
+        offset=offset,
+        translated=forth,
+        back=back,
+        group_read_twice=moved.twice,
+        group_never_read=moved.never,
+        lake=str(lake.directory),
     )
 
 
@@ -294,7 +299,13 @@ def _translate(lake: Lake, offset: int, say: Say) -> tuple[int, int]:
 
 
 def _fail_over(
-    lake: Lake, topology: Topology, read: Counter[bytes], target: str, wanted: set[bytes], say: Say
+    lake: Lake,
+    topology: Topology,
+    read: Counter[bytes],
+    target: str,
+    *,
+    wanted: set[bytes],
+    say: Say,
 ) -> consumer_group.Moved:
     for row in consumer_group.move(lake, topology, FLOW):
         say(

@@ -39,6 +39,7 @@ class EmbeddedCluster:
         name: str,
         directory: Path,
         brokers: int = 1,
+        *,
         ports: list[int] | None = None,
         properties: dict[str, str] | None = None,
         heap: str = "512m",
@@ -244,6 +245,7 @@ def start_clusters(
     names: Sequence[str],
     directory: Path,
     brokers: int = 1,
+    *,
     properties: dict[str, str] | None = None,
     heap: str = "512m",
     detached: bool = False,
@@ -253,7 +255,15 @@ def start_clusters(
     started is left."""
     kafka_jars(progress)
     clusters = {
-        name: EmbeddedCluster(name, directory / name, brokers, None, properties, heap, detached)
+        name: EmbeddedCluster(
+            name,
+            directory / name,
+            brokers,
+            ports=None,
+            properties=properties,
+            heap=heap,
+            detached=detached,
+        )
         for name in names
     }
     new = {name: cluster for name, cluster in clusters.items() if not cluster.pids}

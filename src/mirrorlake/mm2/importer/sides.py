@@ -22,14 +22,14 @@ def place_flow_key(draft: Draft, flow: str, entry: Entry, key: str, dedicated: b
     neither."""
     source, _, target = flow.partition("->")
     if not (
-        _place_client(draft, source, target, entry, key, dedicated)
+        _place_client(draft, source, target, entry, key, dedicated=dedicated)
         or draft.place_flow_setting(flow, entry, key)
     ):
         draft.place_known(entry, key)
 
 
 def _place_client(
-    draft: Draft, source: str, target: str, entry: Entry, key: str, dedicated: bool
+    draft: Draft, source: str, target: str, entry: Entry, key: str, *, dedicated: bool
 ) -> bool:
     """Whether it is a client's setting, and then placed."""
     if key in CONNECTOR_KEYS:
@@ -44,12 +44,12 @@ def _place_client(
             sides[side], role, entry, name, Rank.FLOW if not is_security(name) else Rank.ROLE
         )
     if side in sides and role == "producer":
-        return _place_producer(draft, sides[side], entry, name, dedicated, target)
+        return _place_producer(draft, sides[side], entry, name, dedicated=dedicated, target=target)
     if side in ("consumer", "producer", "admin"):
         if role == "override":
             return _place_override(draft, target, entry, side, name)
         if side == "producer":
-            return _place_producer(draft, target, entry, rest, dedicated, target)
+            return _place_producer(draft, target, entry, rest, dedicated=dedicated, target=target)
         placed = draft.place_client_setting(source, side, entry, rest, Rank.ROLE)
         return (
             side == "admin" and draft.place_client_setting(target, side, entry, rest, Rank.ROLE)
@@ -77,7 +77,7 @@ def _place_override(draft: Draft, target: str, entry: Entry, role: str, name: st
 
 
 def _place_producer(
-    draft: Draft, alias: str, entry: Entry, name: str, dedicated: bool, target: str
+    draft: Draft, alias: str, entry: Entry, name: str, *, dedicated: bool, target: str
 ) -> bool:
     """A producer's setting of a connector: security helps to reach the cluster, the rest is for
     offset syncs."""

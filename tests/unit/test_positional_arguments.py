@@ -1,0 +1,61 @@
+"""How much a call may leave to the order of its arguments: what a reader cannot count, has a
+name."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2] / "src" / "mirrorlake"
+MODULES = sorted(ROOT.rglob("*.py"))
+#: So many arguments without a name are too many.
+TOO_MANY = 6
+#: What takes any number of things of one kind, as the columns of a table or of a frame.
+ANY_NUMBER = {"select", "groupBy", "plain_table", "add_row", "_cells", "warning", "CFUNCTYPE"}
+#: Functions that still take so many by position: Typer gives a command's by name. May only sink.
+KNOWN = 21
+
+
+def calls(tree: ast.AST) -> Iterator[ast.Call]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ast.unparse(call.func)
+
+
+def is_compiled(call: ast.Call) -> bool:
+    """Whether a function of C is called, whose arguments have no names: one of a `lib`."""
+    function = call.func
+    return isinstance(function, ast.Attribute) and ast.unparse(function.value).endswith("lib")
+
+
+def places(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """How many arguments a function takes by position, without the object that it belongs to."""
+    names = [argument.arg for argument in function.args.posonlyargs + function.args.args]
+    return len(names) - (names[:1] in (["self"], ["cls"]))
+
+
+def is_command(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return any(argument.arg == "context" for argument in function.args.args[:1])
+
+
+def test_no_call_leaves_six_arguments_to_their_order() -> None:
+    too_long = [
+        f"{path.relative_to(ROOT)}:{call.lineno} {called(call)}"
+        for path in MODULES
+        for call in calls(ast.parse(path.read_text(encoding="utf-8")))
+        if len(call.args) >= TOO_MANY and called(call) not in ANY_NUMBER and not is_compiled(call)
+    ]
+    assert too_long == []
+
+
+def test_few_functions_take_six_arguments_by_their_order() -> None:
+    too_long = [
+        f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and places(node) >= TOO_MANY
+        and not is_command(node)
+    ]
+    assert len(too_long) <= KNOWN, too_long
