@@ -31,6 +31,7 @@ from mirrorlake.kafka.admin_acls import create_acls
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.changes import ChangeLog, MemoryLog
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog, WrittenChanges
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
@@ -416,7 +417,7 @@ def open_path_lake(directory: Path) -> Lake:
 
 def flow_topics(topology: Path, lake: Lake, event_log: EventLog) -> TargetTopics:
     loaded = load_topology(topology)
-    return TargetTopics(loaded.flow(FLOW), lake, Connections(loaded), event_log)
+    return TargetTopics(loaded.flow(FLOW), Deployment(lake, Connections(loaded), event_log))
 
 
 def test_a_topic_is_made_with_its_acls_and_configs_before_its_first_record(

@@ -13,6 +13,7 @@ from mirrorlake.control.config_plan import ALWAYS
 from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.offsets.progress import NOTHING_MAPPED
 from mirrorlake.produce.batch import PartitionPlan
@@ -62,7 +63,8 @@ def test_topics_made_beside_a_restart_and_without_their_source_are_whole(
         (topic["target_topic"], topic["factor"], topic["note"]) for topic in planned["topics"]
     ] == [("east.t", 3, "")]
     lake, loaded = lake_of(spark, topology), load_topology(topology)
-    TargetTopics(loaded.flow(FLOW), lake, Connections(loaded), EventLog(lake)).refresh()
+    deployment = Deployment(lake, Connections(loaded), EventLog(lake))
+    TargetTopics(loaded.flow(FLOW), deployment).refresh()
     eventually(lambda: replicas_of(target, "east.t"), [3] * 4)
     west.start_broker(2)
     replicate_once(spark, topology)
@@ -76,7 +78,8 @@ def test_topics_made_beside_a_restart_and_without_their_source_are_whole(
     # Another name for the same topic, wanted when its source is gone: nothing but the lake says how
     # it was.
     again = load_topology(write_topology(tmp_path, source, target, {**flow, "policy": "identity"}))
-    topics = TargetTopics(again.flow(FLOW), lake, Connections(again), EventLog(lake))
+    deployment = Deployment(lake, Connections(again), EventLog(lake))
+    topics = TargetTopics(again.flow(FLOW), deployment)
     east.kill()
     topics.ensure([PartitionPlan("t", 0, "t", floor=NOTHING_MAPPED, first=0, last=0)])
     eventually(lambda: own_configs(target, "t"), {"cleanup.policy": "compact", **ALWAYS})

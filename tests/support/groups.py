@@ -12,6 +12,7 @@ from confluent_kafka.admin import AdminClient
 from mirrorlake.config.topology import load_topology
 from mirrorlake.groups.checkpoint_sync import Checkpoints
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
@@ -60,7 +61,7 @@ def checkpoints_of(topology: Path, lake: Lake, generation: int = 0) -> Checkpoin
     event_log = EventLog(lake)
     published = CheckpointTopic(flow, connections, event_log)
     running = NotRunning(flow.selection.selects, generation)
-    return Checkpoints(flow, lake, connections, running, topic=published, log=event_log)
+    return Checkpoints(flow, Deployment(lake, connections, event_log), running, published)
 
 
 def commit_all(

@@ -22,10 +22,8 @@ from mirrorlake.control.unmade_topics import UnmadeTopics
 from mirrorlake.errors import ClusterUnusable, TargetRefused, TopicRefused
 from mirrorlake.kafka.access import topic_rights
 from mirrorlake.kafka.admin import ClusterAdmin
-from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicConfigs, TopicInfo
-from mirrorlake.lake.event_log import EventLog
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.landing.source_states import note_configs
 from mirrorlake.naming.policy import check_topic_name
 from mirrorlake.produce.batch import PartitionPlan
@@ -49,11 +47,10 @@ class TargetTopics:
     def __init__(
         self,
         flow: ResolvedFlow,
-        lake: Lake,
-        connections: Connections,
-        event_log: EventLog,
+        deployment: Deployment,
         left_out: Mapping[str, str] | None = None,
     ) -> None:
+        connections, event_log = deployment.connections, deployment.event_log
         self.flow = flow
         self.selection = flow.selection
         self.configs = ConfigSync(
@@ -76,7 +73,9 @@ class TargetTopics:
         self._denied = DeniedTopics(
             flow.name, event_log.incidents, lambda names: topic_rights(self._target.client, names)
         )
-        self.generations = TargetGenerations(lake, flow.name, self._target, event_log.incidents)
+        self.generations = TargetGenerations(
+            deployment.lake, flow.name, self._target, event_log.incidents
+        )
         self._stated = StatedTopics(flow, self._target, self.configs)
         self._there: Mapping[str, TopicInfo] = {}
         self._ready: dict[str, int] = {}  # target topic -> partitions known to be there

@@ -42,10 +42,9 @@ from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.groups.running_flow import RunningFlow
 from mirrorlake.groups.shared_topics import Direction, joined
 from mirrorlake.groups.sync_plan import NOT_THERE, Keep, Move, decide
-from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.lake.changes import ChangeLog
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.translate import Translator
 from mirrorlake.mm2.formats import MirrorCheckpoint as PublishedCheckpoint
@@ -73,21 +72,19 @@ class Checkpoints:
     cluster is silent.
 
     `running` is the flow that mirrors the topics, `topic` publishes the checkpoints for MirrorMaker
-    2's clients, `log` is told of each position that is set.
+    2's clients.
     """
 
     def __init__(
         self,
         flow: ResolvedFlow,
-        lake: Lake,
-        connections: Connections,
+        deployment: Deployment,
         running: RunningFlow,
-        *,
         topic: CheckpointTopic,
-        log: ChangeLog,
     ) -> None:
+        connections = deployment.connections
         self.flow = flow
-        self._lake = lake
+        self._lake = deployment.lake
         self._connections = connections
         self._source = connections.groups(flow.source)
         self._target = connections.groups(flow.target)
@@ -100,8 +97,8 @@ class Checkpoints:
         )
         self._starts = logs.Starts(connections.admin(flow.target))
         self._topic = topic
-        self._log = log
-        self._translator = Translator(lake, flow.name)
+        self._log: ChangeLog = deployment.event_log
+        self._translator = Translator(deployment.lake, flow.name)
         self._newest: dict[GroupPartition, Checkpoint] | None = None
         self._unpublished: dict[GroupPartition, Checkpoint] = {}
         self._landed: dict[

@@ -16,8 +16,8 @@ from mirrorlake.errors import ReplicationError
 from mirrorlake.groups.checkpoint_sync import Checkpoints
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
-from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.source_states import SourceNotes
 from mirrorlake.mm2.heartbeat_topics import HeartbeatTopics
 from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats, OffsetSyncTopic
@@ -60,31 +60,28 @@ class ControlLoop:
     def __init__(
         self,
         flow: ResolvedFlow,
-        lake: Lake,
-        connections: Connections,
-        event_log: EventLog,
-        *,
+        deployment: Deployment,
         worker: FlowWorker,
         sampled: Callable[[str, FlowLag], None] | None = None,
     ) -> None:
         self.flow = flow
-        self._lake = lake
+        connections, event_log = deployment.connections, deployment.event_log
+        self._lake = deployment.lake
         self._connections = connections
         self._event_log = event_log
         self._flow_worker = worker
         published = CheckpointTopic(flow, connections, event_log)
-        self._groups = Checkpoints(flow, lake, connections, worker, topic=published, log=event_log)
+        self._groups = Checkpoints(flow, deployment, worker, published)
         source, settings = (
             connections.admin(flow.source),
             partial(connections.client, flow.source, "consumer"),
         )
         self._heartbeats = HeartbeatTopics(
-            flow.name, lake, source, settings, flow.selection.selects
+            flow.name, deployment.lake, source, settings, flow.selection.selects
         )
         self._sampler = Sampler(
-            lake,
-            connections,
             flow,
+            deployment,
             worker.targets,
             on_loss=worker.begin_anew,
             is_heartbeats=self._heartbeats.__contains__,

@@ -19,11 +19,9 @@ from mirrorlake.errors import (
     MirrorlakeError,
     ReplicationError,
 )
-from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.lake.incidents import Decided
-from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
@@ -65,12 +63,10 @@ class FlowWorker:
     def __init__(
         self,
         flow: ResolvedFlow,
-        lake: Lake,
+        deployment: Deployment,
         stage: StageFiles,
-        connections: Connections,
-        *,
-        event_log: EventLog,
         landing: LandingWorker,
+        *,
         report: Callable[[str, BatchReport], None],
         once: bool = False,
         reader: str = "auto",
@@ -81,11 +77,11 @@ class FlowWorker:
         self.thread = Worker(
             f"flow {flow.name}", self._turn, retry, self._note_closed, as_mirrorlake_error
         )
-        self.targets = TargetTopics(flow, lake, connections, event_log, left_out)
-        self._lake = lake
+        self.targets = TargetTopics(flow, deployment, left_out)
+        self._lake = deployment.lake
         self._stage = stage
-        self._connections = connections
-        self._event_log = event_log
+        self._connections = deployment.connections
+        self._event_log = deployment.event_log
         self._landing = landing
         self._report_batch = report
         self._once = once
@@ -94,16 +90,16 @@ class FlowWorker:
         self._again = threading.Event()
         self._stopped = StoppedPartitions(
             flow.name,
-            lake,
+            self._lake,
             self.targets,
-            incidents=event_log.incidents,
+            incidents=self._event_log.incidents,
             begin_anew=self._again.set,
             limits=self._limits,
         )
         self._written_to: dict[str, int] = {}
         self._miscounts = 0  # since the last batch
         self._closed: frozenset[str] | None = None
-        self._lease = Lease(lake, f"flow {flow.name}")
+        self._lease = Lease(self._lake, f"flow {flow.name}")
 
     @property
     def error(self) -> MirrorlakeError | None:

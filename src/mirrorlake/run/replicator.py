@@ -12,6 +12,7 @@ from mirrorlake.checks.preflight import Preflight, judge
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.errors import LeaseTaken, MirrorlakeError, ReplicationError
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.identity import store_identity
 from mirrorlake.lake.lake import Lake
@@ -242,21 +243,18 @@ class Replicator:
                 self._landings[source].thread.start()
 
     def _start_flow(self, flow: ResolvedFlow, preflight: Preflight) -> None:
+        deployment = Deployment(self.lake, self._connections, self.event_log)
         worker = FlowWorker(
             flow,
-            self.lake,
+            deployment,
             self._stage,
-            self._connections,
-            event_log=self.event_log,
-            landing=self._landings[flow.source],
+            self._landings[flow.source],
             report=self._report,
             once=self._options.once,
             reader=self._options.reader,
             left_out=preflight.left_out.get(flow.name),
         )
-        control = ControlLoop(
-            flow, self.lake, self._connections, self.event_log, worker=worker, sampled=self._sampled
-        )
+        control = ControlLoop(flow, deployment, worker, self._sampled)
         self._running[flow.name] = _Running(worker, control, _made_of(flow, preflight))
         worker.thread.start()
         if not self._options.once:

@@ -7,9 +7,8 @@ from datetime import datetime, timezone
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics
-from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.definitions import rows_of
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.samples import newest_samples
 from mirrorlake.naming.policy import called_heartbeats
 from mirrorlake.offsets.lag import LagHistory
@@ -93,9 +92,8 @@ class Sampler:
 
     def __init__(
         self,
-        lake: Lake,
-        connections: Connections,
         flow: ResolvedFlow,
+        deployment: Deployment,
         targets: TargetTopics,
         *,
         on_loss: Callable[[], None] = lambda: None,
@@ -107,8 +105,8 @@ class Sampler:
         self._on_loss = on_loss
         self._is_heartbeats = is_heartbeats
         self._before: Snapshot | None = None
-        self._lake = lake
-        self._connections = connections
+        self._lake = deployment.lake
+        self._connections = deployment.connections
         self._targets = targets
         self._history = LagHistory()
         self._open = OpenTransactions()

@@ -15,6 +15,7 @@ from mirrorlake.control.target_generations import TargetGenerations
 from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
 from mirrorlake.errors import ClusterUnreachable, TargetRefused
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.targets import MappedTarget
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.offsets.generations import NotedTarget, TargetDecision
@@ -255,7 +256,8 @@ def topics_of_flow(world: World, tmp_path: Path, synced: bool) -> TargetTopics:
         newest=lambda cluster, fresh: world.states, note=lambda *_: None, note_acls=list
     )
     event_log: Any = SimpleNamespace(incidents=world, states=states, record=lambda *_: None)
-    return TargetTopics(topology.flow(FLOW), MemoryLake(), connections, event_log)
+    deployment = Deployment(MemoryLake(), connections, event_log)
+    return TargetTopics(topology.flow(FLOW), deployment)
 
 
 def test_a_batch_is_handed_over_only_when_its_topics_are_noted(

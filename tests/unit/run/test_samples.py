@@ -9,6 +9,8 @@ import pytest
 from mirrorlake.config.topology import Topology
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.transactions import OpenTransaction
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.samples import Sampler
 from mirrorlake.run.snapshot import Snapshot
@@ -43,7 +45,8 @@ class Setting:
         self.lake = lake
         connections = Connections(topology, {"east": source, "west": target})
         flow, targets = topology.flow("east->west"), FakeTargets(topology)
-        self.sampler = Sampler(lake, connections, flow, targets)  # type: ignore[arg-type]
+        deployment = Deployment(lake, connections, EventLog(lake))
+        self.sampler = Sampler(flow, deployment, targets)  # type: ignore[arg-type]
 
     def sample(self, floors: dict[TopicAndPartition, int], caught_up: bool = False) -> Rows:
         before = len(self.lake.appended.get("positions", ()))

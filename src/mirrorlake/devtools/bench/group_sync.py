@@ -14,6 +14,8 @@ from mirrorlake.groups.checkpoint_sync import Checkpoints
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import MemoryLog
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
@@ -74,14 +76,13 @@ def measure_groups(east: str, west: str, directory: Path) -> GroupTimes:
 def time_turns(lake: Lake, connections: Connections, topology: Topology) -> GroupTimes:
     """Commit positions and time the turns, which write `checkpoints` and MirrorMaker 2's topic
     too."""
-    flow, log = topology.flow(FLOW), MemoryLog()
+    flow, deployment = topology.flow(FLOW), Deployment(lake, connections, EventLog(lake))
     groups = connections.groups("east")
     positions = committed()
     groups.move(positions)
     running = _Mapped(flow.selection.selects)
-    checkpoints = Checkpoints(
-        flow, lake, connections, running, topic=CheckpointTopic(flow, connections, log), log=log
-    )
+    published = CheckpointTopic(flow, connections, MemoryLog())
+    checkpoints = Checkpoints(flow, deployment, running, published)
     first = seconds_of(checkpoints.checkpoint)
     groups.move(_moved(positions, 1, 1))
     everyone = seconds_of(checkpoints.checkpoint)
