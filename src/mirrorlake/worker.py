@@ -102,7 +102,7 @@ class Worker:
         """Start the thread."""
         self._thread.start()
 
-    def came_through(self) -> None:
+    def succeeded(self) -> None:
         """For a turn that lasts for hours: it works, and what fails from here on has not failed
         before."""
         self._failures = 0
@@ -150,7 +150,7 @@ class Worker:
                 pause = self._retry.pauses[min(failure.attempt, len(self._retry.pauses) - 1)]
             else:
                 failure = None
-                self.came_through()
+                self.succeeded()
             if pause is None:
                 return None
             self.stopping.wait(pause)

@@ -44,18 +44,11 @@ from mirrorlake.run.plan import make_plan
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.acls import acl
 from tests.support.clusters import ClusterPair
-from tests.support.control import (
-    AUTHORIZER,
-    acls_of,
-    add_acls,
-    eventually,
-    make_sync,
-    own_configs,
-    remove_acls,
-)
+from tests.support.control import AUTHORIZER, acls_of, add_acls, make_sync, own_configs, remove_acls
 from tests.support.kafka import NewRecord, create_topic, delete_topic, topics_of, write
 from tests.support.lake_rows import now_of
 from tests.support.replication import FLOW, lake_of, replicate_once, write_topology
+from tests.support.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +79,7 @@ class Bench:
     def sync(self) -> list[tuple[str, str | None]]:
         """Sync and wait until the target shows it; returns outcome and error of every row."""
         rows = self.acls.sync()
-        eventually(self.acls.plan, [])
+        until(self.acls.plan, gives=[])
         return [(row.outcome, row.error) for row in rows]
 
     def on_target(self) -> set[Acl]:
@@ -156,7 +149,7 @@ def test_no_right_at_the_target_is_wider_than_at_the_source(
         wide = {each.principal for each in acls_of(guarded.west) if each.pattern == "PREFIXED"}
         assert not wide & {"User:app", "User:all"}
         delete_topic(guarded.west, own)
-        eventually(lambda: own in topics_of(guarded.west), False)
+        until(lambda: own not in topics_of(guarded.west))
         bench.sync()
         assert bench.on_target() == {acl(mirror, pattern="PREFIXED", principal="User:app")}
     finally:
@@ -199,7 +192,7 @@ def test_rights_on_the_mirror_of_a_deleted_topic_stay_until_the_source_takes_the
     bench.sync()
     admin = AdminClient({"bootstrap.servers": guarded.east})
     admin.delete_topics([topic_name])[topic_name].result(20)
-    eventually(lambda: topic_name in topics_of(guarded.east), False)
+    until(lambda: topic_name not in topics_of(guarded.east))
     assert bench.sync() == [] and bench.on_target() == {
         acl(f"east.{topic_name}", pattern="PREFIXED")
     }
@@ -301,12 +294,14 @@ def test_opposite_flows_in_two_processes_know_of_each_other_at_each_turn(
     assert there.sync() == [] == back.sync()
     add_acls(guarded.east, acl(topic_name))
     assert [row.outcome for row in there.sync()] == ["done"]
-    eventually(lambda: acls_of(guarded.west, topic_name), {acl(topic_name)})
+    until(lambda: acls_of(guarded.west, topic_name), gives={acl(topic_name)})
     assert back.sync() == []
     remove_acls(guarded.east, acl(topic_name))
     assert back.sync() == [], "revoked in the east: the west has it only because the east had"
     there.sync()
-    eventually(lambda: acls_of(guarded.east, topic_name) | acls_of(guarded.west, topic_name), set())
+    until(
+        lambda: acls_of(guarded.east, topic_name) | acls_of(guarded.west, topic_name), gives=set()
+    )
     assert back.sync() == []
 
 
@@ -330,10 +325,10 @@ def test_an_acl_that_was_made_just_before_a_kill_is_ours(
         patch.setattr(acl_sync, "create_acls", make_and_die)
         with pytest.raises(KeyboardInterrupt):
             make_sync(AclSync, topology, EventLog(lake)).sync()
-    eventually(lambda: acls_of(guarded.west, topic_name), {acl(f"east.{topic_name}")})
+    until(lambda: acls_of(guarded.west, topic_name), gives={acl(f"east.{topic_name}")})
     remove_acls(guarded.east, acl(topic_name))
     make_sync(AclSync, topology, EventLog(lake)).sync()
-    eventually(lambda: acls_of(guarded.west, topic_name), set())
+    until(lambda: acls_of(guarded.west, topic_name), gives=set())
 
 
 @pytest.mark.parametrize("choice", ["revoke", "keep"])
@@ -357,7 +352,7 @@ def test_readers_of_mirrors_keep_their_rights_when_the_policy_changes(
     )
     for _ in range(2):
         ControlLoop._sync_acls(control)
-    eventually(edited.on_target, {before, after})
+    until(edited.on_target, gives={before, after})
     assert edited.acls.left == {before: "default"}
     connections = Connections(load_topology(edited.file))
     log = WrittenChanges(lake.reader)
@@ -367,7 +362,7 @@ def test_readers_of_mirrors_keep_their_rights_when_the_policy_changes(
     ]
     (told,) = resolve(lake, connections, Wanted(kind=acl_sync.LEFT), choice)
     assert before.name in told["detail"] and "mirrorlake resolve" in told["detail"]
-    eventually(edited.on_target, {after} if choice == "revoke" else {before, after})
+    until(edited.on_target, gives={after} if choice == "revoke" else {before, after})
     ControlLoop._sync_acls(control)
     assert edited.acls.left == {} and now_of(lake).table_rows("open_incidents") == []
     assert edited.acls.sync() == [] and (before in edited.on_target()) is (choice == "keep")
@@ -434,7 +429,7 @@ def test_a_topic_is_made_with_its_acls_and_configs_before_its_first_record(
     topics = flow_topics(topology, lake, log)
     topics.refresh()
     mirror = f"east.{topic_name}"
-    eventually(lambda: mirror in topics_of(guarded.west), True)
+    until(lambda: mirror in topics_of(guarded.west))
     assert acls_of(guarded.west, mirror) == {
         acl(mirror, permission="DENY"),
         acl(mirror, principal="User:bob"),
@@ -586,4 +581,4 @@ def _leave_us_only(bootstrap: str, *operations: AclOperation) -> None:
             AclOperation.DESCRIBE,
         }
 
-    eventually(may, set(operations) & {AclOperation.DESCRIBE})
+    until(may, gives=set(operations) & {AclOperation.DESCRIBE})

@@ -16,15 +16,10 @@ from mirrorlake.kafka.admin_configs import describe_topic_configs
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import Change, MemoryLog
 from tests.support.clusters import ClusterPair
-from tests.support.control import (
-    eventually,
-    make_sync,
-    own_configs,
-    set_cluster_default,
-    set_configs,
-)
+from tests.support.control import make_sync, own_configs, set_cluster_default, set_configs
 from tests.support.kafka import create_topic, topics_of
 from tests.support.replication import write_topology
+from tests.support.waiting import until
 
 
 class Bench:
@@ -42,9 +37,9 @@ class Bench:
     def sync(self) -> list[Change]:
         """Sync, and wait until the target's brokers show what was done."""
         rows = self.configs.sync()
-        eventually(
+        until(
             lambda: [change for change in self.configs.plan() if not self.is_refused(change, rows)],
-            [],
+            gives=[],
         )
         return rows
 
@@ -167,8 +162,8 @@ def test_use_defaults_from(
         set_cluster_default(
             clusters.east, "log.roll.ms", "123456"
         )  # set for all brokers of the source
-        eventually(lambda: _value(bench.configs._target, bench.mirror, "segment.bytes"), "2000000")
-        eventually(lambda: _value(bench.configs._source, topic_name, "segment.ms"), "123456")
+        until(lambda: _value(bench.configs._target, bench.mirror, "segment.bytes"), gives="2000000")
+        until(lambda: _value(bench.configs._source, topic_name, "segment.ms"), gives="123456")
         rows = bench.sync()
         if defaults_from == "target":
             assert bench.on_target() == {}
@@ -291,10 +286,10 @@ def test_many_topics_take_few_requests(
         lambda topics, **more: (calls.append(len(topics)), real(topics, **more))[1],
     )
     east.create_topics([TopicInfo(name, 1, 1, {"retention.bytes": "9"}) for name in names])
-    eventually(lambda: set(names) <= topics_of(clusters.east), True)
+    until(lambda: set(names) <= topics_of(clusters.east))
     configs = bench.configs.creation(dict.fromkeys(names, 1))
     west.create_topics([TopicInfo(f"east.{name}", 1, 1, configs[name]) for name in names])
     assert calls == [100, 30]
-    eventually(lambda: {f"east.{name}" for name in names} <= topics_of(clusters.west), True)
+    until(lambda: {f"east.{name}" for name in names} <= topics_of(clusters.west))
     assert bench.configs.sync() == []
     assert own_configs(clusters.west, f"east.{names[-1]}") == {"retention.bytes": "9", **ALWAYS}

@@ -20,7 +20,8 @@ from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, delete_topic, read_topic, topics_of, write
 from tests.support.lake_rows import now_of
 from tests.support.replication import FLOW, write_topology
-from tests.support.topologies import fill, texts, until, values
+from tests.support.topologies import fill, texts, values
+from tests.support.waiting import until
 
 #: What a target takes, bytes of a batch, and a record that is larger however it is compressed.
 LIMIT, TOO_LARGE = 5_000, 6_000

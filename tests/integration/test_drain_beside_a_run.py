@@ -14,7 +14,8 @@ from mirrorlake.lake.path_lake import PathLake
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic
 from tests.support.replication import FLOW, lake_of, write_topology
-from tests.support.topologies import ends, fill, live, until
+from tests.support.topologies import ends, fill, live
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,7 @@ import yaml
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topic, write
 from tests.support.replication import finish, start_run, write_topology
-from tests.support.topologies import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 

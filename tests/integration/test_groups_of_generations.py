@@ -23,7 +23,8 @@ from tests.support.groups import checkpoints_of
 from tests.support.kafka import create_topic, delete_topic, read_topic, topics_of, truncate
 from tests.support.lake_rows import now_of
 from tests.support.replication import write_topology
-from tests.support.topologies import fill, until
+from tests.support.topologies import fill
+from tests.support.waiting import until
 
 ALWAYS = 1 << 50
 

@@ -18,7 +18,7 @@ from tests.support.control import own_configs
 from tests.support.kafka import NewRecord, create_topic, read_topic, topics_of, write
 from tests.support.mirror_client import ask_mirror_client
 from tests.support.replication import replicate_once, replicating, write_topology
-from tests.support.topologies import until
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 

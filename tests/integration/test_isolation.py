@@ -34,10 +34,10 @@ from tests.support.topologies import (
     live,
     staged_count,
     texts,
-    until,
     values,
     write_flows,
 )
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 

@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, read_topic, topics_of
-from tests.support.topologies import Live, ends, fill, live, until, values, write_flows
+from tests.support.topologies import Live, ends, fill, live, values, write_flows
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 

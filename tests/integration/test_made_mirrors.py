@@ -16,9 +16,10 @@ from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import MemoryLog
 from tests.integration.test_without_a_session import mirrorlake
 from tests.support.clusters import ClusterPair
-from tests.support.control import eventually, make_sync, own_configs, set_configs
+from tests.support.control import make_sync, own_configs, set_configs
 from tests.support.kafka import NewRecord, create_topic, read_topic, topics_of, write
 from tests.support.replication import write_topology
+from tests.support.waiting import until
 
 #: No topic with a longer `min.compaction.lag.ms` can be made where this is the default.
 ODD = {"log.message.timestamp.type": "LogAppendTime", "log.cleaner.max.compaction.lag.ms": "50000"}
@@ -82,7 +83,7 @@ def test_configs_that_do_not_go_together_leave_as_many_as_do(odd: ClusterPair) -
         TopicInfo("good", 1, 1, {"retention.ms": "7"}),
     ]
     assert admin.try_create_topics(wanted, left.__setitem__) == []
-    eventually(lambda: {"odd", "pair", "good"} <= topics_of(odd.east), True)
+    until(lambda: {"odd", "pair", "good"} <= topics_of(odd.east))
     assert own_configs(odd.east, "odd") == {"retention.ms": "5"}
     assert own_configs(odd.east, "pair") == {"max.compaction.lag.ms": "100", "retention.ms": "6"}
     assert own_configs(odd.east, "good") == {"retention.ms": "7"}

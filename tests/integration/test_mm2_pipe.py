@@ -15,7 +15,8 @@ from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.kafka import NewRecord, create_topic, send, transactional_producer
 from tests.support.mirror_client import ask_mirror_client
-from tests.support.topologies import live, until, write_flows
+from tests.support.topologies import live, write_flows
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 

@@ -26,7 +26,7 @@ from tests.support.kafka import (
     truncate,
     write,
 )
-from tests.support.topologies import until
+from tests.support.waiting import until
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 BYTES = st.none() | st.binary(max_size=40)

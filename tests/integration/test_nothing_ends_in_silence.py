@@ -25,7 +25,8 @@ from mirrorlake.worker import Worker
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, read_topic
 from tests.support.replication import finish, replicate_once, start_run, write_topology
-from tests.support.topologies import fill, incidents, live, texts, until, values
+from tests.support.topologies import fill, incidents, live, texts, values
+from tests.support.waiting import until
 
 
 class Mute(Exception):

@@ -23,7 +23,7 @@ from tests.support.kafka import (
     write,
 )
 from tests.support.replication import finish, start_run, write_topology
-from tests.support.topologies import until
+from tests.support.waiting import until
 
 BEFORE, BEHIND = 10, 500
 

@@ -15,7 +15,7 @@ from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, w
 from tests.support.lake_rows import now_of
 from tests.support.lanes import BOTH_LANES
 from tests.support.replication import FLOW, replicating, write_topology
-from tests.support.topologies import until
+from tests.support.waiting import until
 
 pytestmark = BOTH_LANES
 #: Half as large by zstd, which fits into a broker's default of 1 MiB, and as large as it is by lz4,

@@ -4,7 +4,7 @@ of its own batch."""
 import os
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -29,6 +29,7 @@ from tests.support.replication import (
     replicating,
     write_topology,
 )
+from tests.support.waiting import until
 
 pytestmark = BOTH_LANES
 PARTITIONS, REFUSED_IN, REFUSED_AT = 4, 2, 500
@@ -177,11 +178,3 @@ def forgotten(bootstrap: str) -> bool:
             if b"mirrorlake-" in (record.key or b"")
         }
     return bool(newest) and not any(newest.values())
-
-
-def until(true: Callable[[], object], seconds: float = 90.0) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.2)

@@ -16,7 +16,8 @@ from tests.support.clusters import ClusterPair
 from tests.support.guarded import USER, Guarded, guarded_cluster
 from tests.support.kafka import create_topic, read_topic
 from tests.support.replication import QUIET
-from tests.support.topologies import ends, fill, live, texts, until, values
+from tests.support.topologies import ends, fill, live, texts, values
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 

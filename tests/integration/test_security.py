@@ -2,9 +2,8 @@
 anywhere."""
 
 import re
-import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
@@ -39,6 +38,7 @@ from tests.integration.test_wrong_input import Answer
 from tests.support.kafka import create_topic, numbered, read_topic, write
 from tests.support.replication import FLOW, finish, lake_of, replicate_once, replicating, start_run
 from tests.support.secure import USER, SecureClusters, grant, secure_clusters
+from tests.support.waiting import until
 
 DOCS = Path(__file__).parents[2] / "docs" / "security.md"
 BACK = "west->east"
@@ -587,14 +587,6 @@ def denied(admin: AdminClient, right: str, topic: str) -> Iterator[None]:
     finally:
         for future in admin.delete_acls([AclBindingFilter(*place)]).values():
             future.result(30)
-
-
-def until(true: Callable[[], object], seconds: float = 90.0) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.2)
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from tests.support.kafka import NewRecord, create_topic, read_topic, write
 from tests.support.quotas import produce_quota
 from tests.support.replication import assert_same, replicate_once, write_topology
 from tests.support.shards import chunks, job_for
-from tests.support.topologies import until
+from tests.support.waiting import until
 
 MIB = 1 << 20
 

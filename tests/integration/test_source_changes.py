@@ -38,10 +38,10 @@ from tests.support.topologies import (
     map_pairs,
     staged_count,
     texts,
-    until,
     values,
     write_flows,
 )
+from tests.support.waiting import until
 
 pytestmark = [pytest.mark.slow, *BOTH_LANES]
 

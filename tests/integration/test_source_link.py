@@ -19,7 +19,7 @@ from tests.support.kafka import create_topic, numbered, write
 from tests.support.lake_rows import now_of
 from tests.support.replication import Run, assert_same, replicate_once, replicating, write_topology
 from tests.support.slow_link import Link, LinkedCluster, linked_cluster
-from tests.support.topologies import until
+from tests.support.waiting import until
 
 PATIENCE = 3.0
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from tests.support.clusters import ClusterPair
-from tests.support.control import eventually
 from tests.support.kafka import create_topic, numbered, read_topic, write
 from tests.support.lake_rows import now_of
 from tests.support.replication import assert_same, finish, replicate_once, start_run, write_topology
+from tests.support.waiting import until
 
 
 def test_it_ends_with_an_incident_and_takes_nothing_back(
@@ -26,7 +26,7 @@ def test_it_ends_with_an_incident_and_takes_nothing_back(
     write(east, topic_name, numbered(40))
     run = start_run(topology)
     try:
-        eventually(lambda: _count(west, names[topic_name]), 40, 120)
+        until(lambda: _count(west, names[topic_name]), gives=40, seconds=120)
         os.kill(run.pid, signal.SIGSTOP)
         shutil.rmtree(topology.parent / "lake" / "_checkpoints" / "leases")
         write(east, topic_name, numbered(40))

@@ -34,10 +34,10 @@ from tests.support.topologies import (
     live,
     map_pairs,
     texts,
-    until,
     values,
     write_flows,
 )
+from tests.support.waiting import until
 
 pytestmark = BOTH_LANES
 

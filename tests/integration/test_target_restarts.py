@@ -18,9 +18,10 @@ from mirrorlake.lake.event_log import EventLog
 from mirrorlake.offsets.progress import NOTHING_MAPPED
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.run.plan import make_plan
-from tests.support.control import eventually, own_configs
+from tests.support.control import own_configs
 from tests.support.kafka import NewRecord, create_topic, write
 from tests.support.replication import FLOW, lake_of, replicate_once, write_topology
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +56,7 @@ def test_topics_made_beside_a_restart_and_without_their_source_are_whole(
 
     west.stop_broker(2)
     alive = AdminClient({"bootstrap.servers": target})
-    eventually(lambda: len(alive.list_topics(timeout=20).brokers), 2, 60)
+    until(lambda: len(alive.list_topics(timeout=20).brokers), gives=2, seconds=60)
     (planned,) = make_plan(
         Connections(load_topology(topology)), load_topology(topology).active_flows()
     )["flows"]
@@ -65,7 +66,7 @@ def test_topics_made_beside_a_restart_and_without_their_source_are_whole(
     lake, loaded = lake_of(spark, topology), load_topology(topology)
     deployment = Deployment(lake, Connections(loaded), EventLog(lake))
     TargetTopics(loaded.flow(FLOW), deployment).refresh()
-    eventually(lambda: replicas_of(target, "east.t"), [3] * 4)
+    until(lambda: replicas_of(target, "east.t"), gives=[3] * 4)
     west.start_broker(2)
     replicate_once(spark, topology)
     state = EventLog(lake).states.newest("east")["t"]
@@ -82,5 +83,5 @@ def test_topics_made_beside_a_restart_and_without_their_source_are_whole(
     topics = TargetTopics(again.flow(FLOW), deployment)
     east.kill()
     topics.ensure([PartitionPlan("t", 0, "t", floor=NOTHING_MAPPED, first=0, last=0)])
-    eventually(lambda: own_configs(target, "t"), {"cleanup.policy": "compact", **ALWAYS})
-    eventually(lambda: replicas_of(target, "t"), [3] * 4)
+    until(lambda: own_configs(target, "t"), gives={"cleanup.policy": "compact", **ALWAYS})
+    until(lambda: replicas_of(target, "t"), gives=[3] * 4)

@@ -23,10 +23,10 @@ from tests.support.topologies import (
     fill,
     live,
     texts,
-    until,
     values,
     write_flows,
 )
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 

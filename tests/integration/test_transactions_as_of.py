@@ -16,9 +16,9 @@ from mirrorlake.lake.as_of import staged_as_of
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.reader import Reader
 from tests.support.clusters import ClusterPair
-from tests.support.control import eventually
 from tests.support.kafka import NewRecord, create_topic, delete_topic, read_topic, write
 from tests.support.replication import lake_of, replicate_once, replicating, write_topology
+from tests.support.waiting import until
 
 #: How often producers write, and come to rest.
 BURSTS = 4
@@ -84,8 +84,8 @@ def test_transactions_that_go_on_while_it_lands_are_whole_as_of_any_time(
             write_burst(clusters.east, topic_name, burst)
             write(clusters.east, plain, [NewRecord(b"%d" % burst)])
             last = b"%d" % burst
-            eventually(
-                lambda last=last: any(row[2] == last for row in staged(beside, plain)), True, 60
+            until(
+                lambda last=last: any(row[2] == last for row in staged(beside, plain)), seconds=60
             )  # type: ignore[misc]
             moments.append(now_ms())
     lake = lake_of(spark, topology)

@@ -28,7 +28,8 @@ from tests.support.kafka import (
     write,
 )
 from tests.support.replication import write_topology
-from tests.support.topologies import fill, texts, until, values
+from tests.support.topologies import fill, texts, values
+from tests.support.waiting import until
 
 COUNT = 20
 

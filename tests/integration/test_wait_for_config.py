@@ -8,7 +8,8 @@ from pathlib import Path
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
 from tests.support.replication import finish, start_run, write_topology
-from tests.support.topologies import ends, until
+from tests.support.topologies import ends
+from tests.support.waiting import until
 
 
 def said(directory: Path) -> str:

@@ -23,7 +23,7 @@ from tests.support.replication import (
     replicating,
     write_topology,
 )
-from tests.support.topologies import until
+from tests.support.waiting import until
 
 LIMIT, PARTITIONS = 300, 2
 

@@ -21,7 +21,8 @@ from tests.integration.test_trimmed_stage import trimmed
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, delete_topic, read_topic, truncate
 from tests.support.replication import FLOW, write_topology
-from tests.support.topologies import fill, texts, until, values
+from tests.support.topologies import fill, texts, values
+from tests.support.waiting import until
 
 
 def mirrorlake(topology: Path, *words: str, code: int = 0) -> Any:

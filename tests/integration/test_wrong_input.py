@@ -25,7 +25,7 @@ from tests.support.replication import (
     start_run,
     write_topology,
 )
-from tests.support.topologies import until
+from tests.support.waiting import until
 
 SLOW = pytest.mark.slow
 

@@ -38,9 +38,9 @@ def test_the_second_failure_is_told_and_a_success_closes_it(lake: Lake) -> None:
         and "said no" in str(problem)
     )
     assert kinds(lake) == {(FLOW, "control_group_offsets")}
-    news.came_through("configs")
+    news.succeeded("configs")
     assert kinds(lake) == {(FLOW, "control_group_offsets")}
-    news.came_through("group offsets")
+    news.succeeded("group offsets")
     assert not kinds(lake) and not news.is_failing("group offsets")
 
 
@@ -49,9 +49,9 @@ def test_another_process_closes_what_a_killed_one_had_told(lake: Lake) -> None:
         killed = ControlIncidents(flow, EventLog(lake))
         for task in ("configs", "configs", "acls", "acls"):
             killed.failed(task, WHY)
-    EventLog(lake).incidents.tell(FLOW, "flow_waits", WHY)
+    EventLog(lake).incidents.open(FLOW, "flow_waits", WHY)
     news = ControlIncidents(FLOW, EventLog(lake))
-    news.came_through("configs")
+    news.succeeded("configs")
     left = {("west->east", "control_configs"), ("west->east", "control_acls"), (FLOW, "flow_waits")}
     assert kinds(lake) == left | {(FLOW, "control_acls")}
     news.not_done(["configs", "topics"])  # the file does not ask for ACLs any more
@@ -61,10 +61,10 @@ def test_another_process_closes_what_a_killed_one_had_told(lake: Lake) -> None:
 def test_what_a_process_told_beside_this_one_is_closed_within_a_minute(lake: Lake) -> None:
     now = 0.0
     news = ControlIncidents(FLOW, EventLog(lake), lambda: now)
-    news.came_through("configs")
+    news.succeeded("configs")
     other = ControlIncidents(FLOW, EventLog(lake))
     other.failed("configs", WHY)
     other.failed("configs", WHY)
     now = KNOWN_SECONDS
-    news.came_through("configs")
+    news.succeeded("configs")
     assert not kinds(lake)

@@ -123,7 +123,7 @@ def test_compaction_leaves_one_file_and_a_checkpoint(lake: Lake) -> None:
         tables.append("latency", _rows(number))
     assert tables.due() == ["latency"]
     replaced = tables.compact("latency")
-    tables.checkpoint("latency")
+    tables.write_log_checkpoint("latency")
     assert tables.due() == [] and len(replaced) == 120 and all(path.exists() for path in replaced)
     (file,) = lake.table("latency").inputFiles()
     assert pq.read_table(file.removeprefix("file://"))["batch_id"].to_pylist() == list(

@@ -149,7 +149,7 @@ class MemoryStage:
         """Build it again."""
         self._index = None
 
-    def doubt(self) -> None:
+    def invalidate(self) -> None:
         """Build it again where it does not follow all commits."""
         if self._catalog:
             self.forget()

@@ -121,7 +121,7 @@ class _Incidents:
     def __init__(self, world: World) -> None:
         self._world = world
 
-    def tell_all(self, _flow: str, kind: str, problems: Sequence[TargetRecreated]) -> None:
+    def open_all(self, _flow: str, kind: str, problems: Sequence[TargetRecreated]) -> None:
         if not problems:
             return
         self._world.steps.write("incident append", timed_out)

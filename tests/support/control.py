@@ -2,8 +2,7 @@
 control to test."""
 
 import subprocess
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,6 +29,7 @@ from mirrorlake.lake.changes import ChangeLog
 from mirrorlake.naming.policy import check_topic_name
 from mirrorlake.spark.jars import kafka_jars
 from mirrorlake.spark.java import find_java
+from tests.support.waiting import until
 
 Sync = TypeVar("Sync", ConfigSync, AclSync)
 T = TypeVar("T")
@@ -56,15 +56,6 @@ def make_sync(
     return kind(resolved, Connections(topology), log, remote_topic)
 
 
-def eventually(read: Callable[[], T], wanted: T, seconds: float = 15) -> None:
-    """Poll until it gives what is wanted: brokers learn of a change some milliseconds after it was
-    answered."""
-    deadline = time.monotonic() + seconds
-    while (found := read()) != wanted:
-        assert time.monotonic() < deadline, f"{found!r} is not {wanted!r}"
-        time.sleep(0.02)
-
-
 def own_configs(bootstrap: str, topic: str) -> dict[str, str]:
     """What is set on a topic itself."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
@@ -78,7 +69,7 @@ def set_configs(bootstrap: str, topic: str, configs: Mapping[str, str | None]) -
     """Set values on a topic, None takes one away; returns when the brokers show it."""
     _alter(bootstrap, ConfigResource(ResourceType.TOPIC, topic), configs)
     wanted = {**own_configs(bootstrap, topic), **configs}
-    eventually(lambda: {**dict.fromkeys(wanted), **own_configs(bootstrap, topic)}, wanted)
+    until(lambda: {**dict.fromkeys(wanted), **own_configs(bootstrap, topic)}, gives=wanted)
 
 
 def set_cluster_default(bootstrap: str, key: str, value: str | None) -> None:
@@ -104,7 +95,7 @@ def add_acls(bootstrap: str, *acls: Acl) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.create_acls([AclBinding(*_fields(acl)) for acl in acls]).values():
         future.result(20)
-    eventually(lambda: set(acls) <= acls_of(bootstrap), True)
+    until(lambda: set(acls) <= acls_of(bootstrap))
 
 
 def remove_acls(bootstrap: str, *acls: Acl) -> None:
@@ -112,7 +103,7 @@ def remove_acls(bootstrap: str, *acls: Acl) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.delete_acls([AclBindingFilter(*_fields(acl)) for acl in acls]).values():
         assert len(future.result(20)) == 1
-    eventually(lambda: bool(set(acls) & acls_of(bootstrap)), False)
+    until(lambda: not set(acls) & acls_of(bootstrap))
 
 
 def acls_of(bootstrap: str, text: str = "") -> set[Acl]:

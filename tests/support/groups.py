@@ -17,9 +17,8 @@ from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
 from mirrorlake.offsets.positions import TopicAndPartition
-from tests.support.control import eventually
 from tests.support.replication import FLOW
-from tests.support.topologies import until
+from tests.support.waiting import until
 
 #: There is no coordinator yet, it loads, or it is another broker.
 _COORDINATOR_MOVES = (
@@ -92,7 +91,7 @@ def delete_groups(bootstrap: str, groups: Iterable[str]) -> None:
                     raise
         return left
 
-    eventually(without_deleted, set(), 60)
+    until(without_deleted, gives=set(), seconds=60)
 
 
 def commit_nameless(bootstrap: str, topic: str, position: int) -> None:

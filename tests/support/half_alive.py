@@ -10,8 +10,8 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
-from tests.support.control import eventually
 from tests.support.traps import closes, trap
+from tests.support.waiting import until
 
 POSITIONS = "__consumer_offsets"
 #: One copy of each group's positions: groups whose coordinator is away are away with it.
@@ -45,12 +45,12 @@ class ThreeBrokers:
     def kill(self, node: int) -> None:
         """Kill a broker with kill -9; returns when the others know that it is away."""
         self.cluster.kill(node)
-        eventually(lambda: node in self.leaders(POSITIONS).values(), False, 60)
+        until(lambda: node not in self.leaders(POSITIONS).values(), seconds=60)
 
     def bring_back(self, node: int) -> None:
         """Start a broker that was killed; returns when it leads again what only it has."""
         self.cluster.start_broker(node)
-        eventually(lambda: -1 in self.leaders(POSITIONS).values(), False, 60)
+        until(lambda: -1 not in self.leaders(POSITIONS).values(), seconds=60)
 
     @contextmanager
     def away(self, node: int, how: str) -> Iterator[None]:

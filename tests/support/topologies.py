@@ -1,7 +1,6 @@
 """Topologies of several flows, replicated in this process, and what must hold of each."""
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,9 +22,6 @@ from tests.support.kafka import NewRecord, Record, partition_count, read_topics,
 from tests.support.lake_rows import now_of
 from tests.support.replication import QUIET, lake_of
 
-#: How long something may take until it must have happened, seconds: the machine may be busy.
-SECONDS = 90.0
-
 
 def write_flows(
     directory: Path, clusters: Mapping[str, str], flows: Mapping[str, Mapping[str, Any]]
@@ -45,15 +41,6 @@ def write_flows(
     fresh.write_text(yaml.safe_dump(document), encoding="utf-8")
     fresh.replace(path)
     return path
-
-
-def until(read: Callable[[], object], what: str, seconds: float = SECONDS) -> float:
-    """Poll until it gives something true; returns after how many seconds it did."""
-    started = time.monotonic()
-    while not read():
-        assert time.monotonic() - started < seconds, f"not within {seconds:.0f} s: {what}"
-        time.sleep(0.1)
-    return time.monotonic() - started
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """docs/incidents.md lists every kind of incident that the code can write, and each choice that it
 offers.
 
-The kinds are read from the sources: those of `errors.py`, and what `Incidents.tell`, `tell_all` and
+The kinds are read from the sources: those of `errors.py`, and what `Incidents.open`, `open_all` and
 `Incident` are given.
 A call whose kind cannot be followed from here fails the test, rather than being left out.
 """
@@ -135,7 +135,7 @@ def written() -> set[str]:
             for call in calls(function):
                 asked = ast.unparse(call.func)
                 if asked == "Incident" or re.search(
-                    r"[iI]ncidents(\(.*\))?\.(tell|tell_all)$", asked
+                    r"[iI]ncidents(\(.*\))?\.(open|open_all)$", asked
                 ):
                     found |= strings(call.args[1], constants, function)
     return found

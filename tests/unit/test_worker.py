@@ -107,7 +107,7 @@ def test_a_turn_of_hours_that_says_that_it_works_begins_anew(
 
     def works_then_fails() -> float | None:
         if turns.taken in (2, 3):
-            worker.came_through()
+            worker.succeeded()
         return work()
 
     worker._turn = works_then_fails

@@ -26,7 +26,10 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 #: How long a target cluster is waited for once the tables have been read, seconds.
 ANSWER_SECONDS = 2.0
 _RANGES = (
-    *(("flow", "STRING"), ("topic", "STRING"), ("partition", "INT"), ("generation", "INT")),
+    ("flow", "STRING"),
+    ("topic", "STRING"),
+    ("partition", "INT"),
+    ("generation", "INT"),
     *((name, "BIGINT") for name in ("first", "last", "record_count")),
 )
 

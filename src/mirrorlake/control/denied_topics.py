@@ -42,7 +42,7 @@ class DeniedTopics:
             TopicRefused(f"{error}; the flow goes on without it", topic=topic)
             for topic, error in fresh.items()
         ]
-        self._incidents.tell_all(self._flow, TopicRefused.incident_kind, errors)
+        self._incidents.open_all(self._flow, TopicRefused.incident_kind, errors)
         self.topics = dict(sorted({**self.topics, **fresh}.items()))
 
     def resume(self, names: Mapping[str, str]) -> None:

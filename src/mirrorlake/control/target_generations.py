@@ -285,7 +285,7 @@ class TargetGenerations:
             problems.append(_lost(self._flow, self._target.alias, loss, parts))
         for problem in problems:
             logger.error("%s", problem)
-        self._incidents.tell_all(self._flow, "target_recreated", problems)
+        self._incidents.open_all(self._flow, "target_recreated", problems)
         self.waiting |= {
             loss.topic: problem for loss, problem in zip(losses, problems, strict=True)
         }

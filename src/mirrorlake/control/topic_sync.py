@@ -176,7 +176,7 @@ class TargetTopics:
             self._resume_denied()
             still = {*refused, *self._denied.topics, *(plan.topic for plan in refusals(plans))}
             self._unmade.replace(refused, still)
-            done = self._unmade.tell_plans([plan for plan in plans if plan.action != "none"])
+            done = self._unmade.report_plans([plan for plan in plans if plan.action != "none"])
             done = [plan for plan in done if plan.topic not in refused]
             self._event_log.record(self.flow.name, [plan.row() for plan in done])
             return done

@@ -27,7 +27,7 @@ class UnmadeTopics:
         if (
             not self._checked or self.topics.keys() - refused.keys()
         ):  # an earlier process may have reported some
-            self._incidents.over(self._flow, _KIND, still)
+            self._incidents.close_except(self._flow, _KIND, still)
             self._checked = True
         self.topics = dict(sorted(refused.items()))
 
@@ -36,13 +36,13 @@ class UnmadeTopics:
         self._tell(refused)
         self.topics = dict(sorted({**self.topics, **refused}.items()))
 
-    def tell_plans(self, plans: Sequence[TopicPlan]) -> list[TopicPlan]:
+    def report_plans(self, plans: Sequence[TopicPlan]) -> list[TopicPlan]:
         """Report planned topics that must not be mirrored; returns the plans except those reported
         before."""
         fresh = [plan for plan in plans if plan not in self._reported]
         refused = refusals(fresh)
         self._reported.update(refused)
-        self._incidents.tell_all(
+        self._incidents.open_all(
             self._flow, _KIND, [_refused(self._flow, plan) for plan in refused]
         )
         return fresh
@@ -52,7 +52,7 @@ class UnmadeTopics:
             ReplicationError(f"{refused[topic]}; the flow goes on without it", topic=topic)
             for topic in sorted(refused.keys() - self.topics.keys())
         ]
-        self._incidents.tell_all(self._flow, _KIND, problems)
+        self._incidents.open_all(self._flow, _KIND, problems)
 
 
 def _refused(flow: str, plan: TopicPlan) -> ReplicationError:

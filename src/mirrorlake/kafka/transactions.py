@@ -53,7 +53,10 @@ def open_transactions(
         except (OSError, WireUnsupported, struct.error, IndexError, UnicodeDecodeError) as error:
             logger.info(
                 "cluster %s: broker %s:%d does not tell its open transactions: %s",
-                *(admin.alias, host, port, error),
+                admin.alias,
+                host,
+                port,
+                error,
             )
     return transactions
 

@@ -83,7 +83,7 @@ class DeltaLog:
         try:
             text = (self._log / f"{version:020d}.json").read_text(encoding="utf-8")
         except FileNotFoundError:
-            if self._checkpoint() > version:
+            if self._newest_log_checkpoint() > version:
                 raise
             return None
         added, removed, changes = {}, [], False
@@ -96,7 +96,7 @@ class DeltaLog:
             changes = changes or "metaData" in action or "protocol" in action
         return Commit(added, tuple(removed), changes)
 
-    def _checkpoint(self) -> int:
+    def _newest_log_checkpoint(self) -> int:
         """The version of the newest checkpoint of the log; -1 without one."""
         try:
             return int(

@@ -100,12 +100,12 @@ class Incidents:
         self._use = threading.RLock()
         self._seen: frozenset[IncidentKey] = frozenset()  # what was open when that was last asked
 
-    def tell(self, flow: str, kind: str, error: MirrorlakeError) -> None:
+    def open(self, flow: str, kind: str, error: MirrorlakeError) -> None:
         """Record an incident; one of the same kind, topic, partition and generation that is open is
         not repeated."""
         self.report([Incident(flow, kind, error)])
 
-    def tell_all(self, flow: str, kind: str, errors: Iterable[MirrorlakeError]) -> None:
+    def open_all(self, flow: str, kind: str, errors: Iterable[MirrorlakeError]) -> None:
         """The same of many errors, in one commit."""
         self.report([Incident(flow, kind, error) for error in errors])
 
@@ -118,7 +118,7 @@ class Incidents:
         if not rows:
             return
         with self._use:
-            known = self._open()
+            known = self._open_keys()
             fresh = {key: row for key, row in rows.items() if key not in known}
             self._lake.append("incidents", rows_of("incidents", list(fresh.values())))
             self._seen |= fresh.keys()
@@ -134,23 +134,23 @@ class Incidents:
     def close(self, over: Callable[[IncidentKey], bool]) -> None:
         """Close what went away by itself, in one commit: `over` is asked of each that is open."""
         with self._use:
-            self.settle_all((key for key in self._open() if over(key)), CAME_THROUGH)
+            self.settle_all((key for key in self._open_keys() if over(key)), CAME_THROUGH)
 
-    def came_through(self, flows: Iterable[str], kinds: Iterable[str]) -> None:
+    def close_kinds(self, flows: Iterable[str], kinds: Iterable[str]) -> None:
         """Close what is over: what was wrong with these flows went away by itself."""
         wanted, named = set(kinds), set(flows)
         self.close(lambda key: key.flow in named and key.kind in wanted)
 
     def open_kinds(self, flow: str) -> set[str]:
         """The kinds of a flow's open incidents."""
-        return {key.kind for key in self._open() if key.flow == flow}
+        return {key.kind for key in self._open_keys() if key.flow == flow}
 
     def open_counts(self) -> Mapping[str, int]:
         """How many incidents of each flow are open, as far as this process knows; the lake is not
         asked."""
         return Counter(key.flow for key in self._seen)
 
-    def over(self, flow: str, kind: str, still: Collection[str]) -> None:
+    def close_except(self, flow: str, kind: str, still: Collection[str]) -> None:
         """Close a flow's incidents of one kind that are about topics, except those topics of which
         it still holds."""
         self.close(lambda key: key[:2] == (flow, kind) and key.topic not in still)
@@ -221,7 +221,7 @@ class Incidents:
             lost=lost,
         )
 
-    def _open(self) -> set[IncidentKey]:
+    def _open_keys(self) -> set[IncidentKey]:
         rows = self._lake.ask_table("open_incidents")
         self._seen = frozenset(map(key_of, rows))
         return set(self._seen)

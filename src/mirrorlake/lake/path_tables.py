@@ -170,7 +170,7 @@ class PathTables:
             delta.optimize.compact()
             return [self.directory / table / path for path in sorted(before - set(files_of(delta)))]
 
-    def checkpoint(self, table: str) -> None:
+    def write_log_checkpoint(self, table: str) -> None:
         """Write a checkpoint of a table's log, so that it opens fast, and delete what the log need
         not keep."""
         with self._lock(table):

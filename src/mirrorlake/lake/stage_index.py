@@ -66,7 +66,7 @@ class StageFiles:
         with self._use:
             self._index = None
 
-    def doubt(self) -> None:
+    def invalidate(self) -> None:
         """Build it again where it does not follow every commit as a whole: what was read of the
         stage differs."""
         if not isinstance(self._source, _LocalStage):

@@ -67,7 +67,7 @@ class LandingIncidents:
         """Landing as a whole failed."""
         self._event_log.incidents.report([Incident(flow, FAILED, problem) for flow in flows])
 
-    def came_through(self, flows: Collection[str], planned: Planned) -> None:
+    def succeeded(self, flows: Collection[str], planned: Planned) -> None:
         """A query has read what was planned: close what is over."""
         self._event_log.incidents.close(
             lambda key: (

@@ -214,7 +214,7 @@ class LandingPlanner:
         time."""
         self._refusals.add(refused, self._clock())
 
-    def came_through(self, keys: Collection[TopicAndPartition]) -> None:
+    def succeeded(self, keys: Collection[TopicAndPartition]) -> None:
         """A query has read these: what was refused of them is over."""
         self._refusals.forget(keys)
 

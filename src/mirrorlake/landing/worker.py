@@ -248,10 +248,10 @@ class LandingWorker:
             if not through and query.began:
                 through = True
                 self._named_before = ()
-                self._planner.came_through(planned.plan.starts.keys())
-                self._incidents.came_through(self._flow_names(), planned)
+                self._planner.succeeded(planned.plan.starts.keys())
+                self._incidents.succeeded(self._flow_names(), planned)
                 if not self._once:  # a run with an end counts all its tries
-                    self.thread.came_through()
+                    self.thread.succeeded()
             if not active:
                 self._check_owner(
                     query

@@ -90,16 +90,15 @@ class Resends:
         stage = StageFiles(known.tables)
         source = source or _source_of(known, stage, topic)
         asked = ReplayRequest(
-            *(
-                source,
-                topic,
-                where,
-                cluster or _target_of(known, source),
-                to,
-                max_records,
-                into_mirror,
-            ),
-            *(start_over, private),
+            source,
+            topic,
+            where,
+            target=cluster or _target_of(known, source),
+            to=to,
+            max_records=max_records,
+            into_mirror=into_mirror,
+            start_over=start_over,
+            private=private,
         )
         replay = Replay(known.tables, known.connections, stage, asked)
         if dry_run:
@@ -236,9 +235,15 @@ class Resends:
         if until_ms is not None:
             words = {"as_of_ms": until_ms}
         asked = RestoreRequest(
-            *(source, target, tuple(topics) or (".*",), rename, words, compacted, start_over),
-            frozenset(extras),
-            until_ms,
+            source,
+            target,
+            topics=tuple(topics) or (".*",),
+            rename=rename,
+            words=words,
+            compacted=compacted,
+            start_over=start_over,
+            extras=frozenset(extras),
+            until_ms=until_ms,
         )
         restore = Restore(known.tables, known.connections, StageFiles(known.tables), asked)
 

@@ -202,7 +202,13 @@ def _planned(
         origin, goal = (pair.ours, pair.theirs) if wave.rollback else (pair.theirs, pair.ours)
         offset = -1 if at.place.offset is None else at.place.offset
         moved = Checkpoint(
-            *(group, origin, pair.partition, position.offset, goal, offset, position.metadata),
+            group,
+            origin,
+            pair.partition,
+            position.offset,
+            goal,
+            target_position=offset,
+            metadata=position.metadata,
             reason=at.place.reason,
         )
         standings.append(Standing(moved, at.place.exact, 0))

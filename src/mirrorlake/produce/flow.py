@@ -230,7 +230,7 @@ class FlowProducer:
             self._owners.clear()
             if isinstance(raised_by_task(error), CountDiffers):
                 # files may have been rewritten, or rows deleted, and the index not have followed
-                self._stage.doubt()
+                self._stage.invalidate()
             raise
 
     def _distrust(self, plan: BatchPlan, reason: BaseException) -> None:

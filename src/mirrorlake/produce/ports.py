@@ -31,7 +31,7 @@ class Stage(Protocol):
     def forget(self) -> None:
         """Build the index again from the table: files that it names were found gone."""
 
-    def doubt(self) -> None:
+    def invalidate(self) -> None:
         """The same, unless the index follows each commit exactly: another number of records was
         read than it names."""
 

@@ -20,7 +20,7 @@ def holes_before(
     candidates = lacking(removals, floors, spec.remote_topic, spec.targets, spec.stopped)
     if not candidates:
         return {}
-    stage.doubt()  # where the index follows no deletions, it has them yet
+    stage.invalidate()  # where the index follows no deletions, it has them yet
     with stage.reading() as index:
         holes = list(
             find_holes(

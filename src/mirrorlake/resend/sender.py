@@ -155,7 +155,7 @@ class Sender:
         while not self._worker.stopping.is_set():
             report = producer.step()
             if producer.has_mapped:
-                self._worker.came_through()
+                self._worker.succeeded()
             if report is None:
                 return False
             sent += report.record_count

@@ -28,7 +28,7 @@ class BoundedStage:
         self._seen = None
         self._stage.forget()
 
-    def doubt(self) -> None:
+    def invalidate(self) -> None:
         """See `produce.ports.Stage`."""
         self._seen = None
-        self._stage.doubt()
+        self._stage.invalidate()

@@ -46,11 +46,11 @@ class ControlIncidents:
         problem = ReplicationError(
             f"control of {task} of flow {self._flow} fails: {cause_of(error)}"
         )
-        self._quietly(lambda: self._incidents.tell(self._flow, kind_of(task), problem), task)
+        self._quietly(lambda: self._incidents.open(self._flow, kind_of(task), problem), task)
         self._checked = float("-inf")
         return problem
 
-    def came_through(self, task: str) -> None:
+    def succeeded(self, task: str) -> None:
         """A turn went well: an incident of it is over, whichever process recorded it."""
         self._failing.discard(task)
         self._quietly(lambda: self._close({kind_of(task)}), task)
@@ -67,7 +67,7 @@ class ControlIncidents:
     def _close(self, kinds: set[str]) -> None:
         over = kinds & self._known()
         if over:
-            self._incidents.came_through([self._flow], over)
+            self._incidents.close_kinds([self._flow], over)
             self._open -= over
 
     def _known(self) -> frozenset[str]:

@@ -165,11 +165,11 @@ class ControlLoop:
         if acls.left == self._acls_left:
             return
         if acls.left:
-            self._event_log.incidents.tell(
+            self._event_log.incidents.open(
                 self.flow.name, LEFT, left_acls(self.flow.name, acls.left)
             )
         else:
-            self._event_log.incidents.came_through([self.flow.name], [LEFT])
+            self._event_log.incidents.close_kinds([self.flow.name], [LEFT])
         self._acls_left = acls.left
 
     def run_once(self) -> None:
@@ -200,7 +200,7 @@ class ControlLoop:
                 pause = RETRY_SECONDS if self._incidents.is_failing(task.name) else 0.0
                 task.due = time.monotonic() + max(pause, task.seconds)
         if self._incidents.is_failing(TURN):
-            self._incidents.came_through(TURN)
+            self._incidents.succeeded(TURN)
         return max(0.05, min(task.due for task in tasks) - time.monotonic())
 
     def _sampling(self) -> Task:
@@ -227,7 +227,7 @@ class ControlLoop:
             task.work()
         except Exception as error:  # noqa: BLE001 - the other tasks go on, and an operator is told
             return self._incidents.failed(task.name, error)
-        self._incidents.came_through(task.name)
+        self._incidents.succeeded(task.name)
         return None
 
 
@@ -248,6 +248,6 @@ def beat_once(
         except Exception as error:  # noqa: BLE001 - records go on without it, and an operator is told
             problem = news.failed(HEARTBEATS, error)
         else:
-            news.came_through(HEARTBEATS)
+            news.succeeded(HEARTBEATS)
             return None
     return problem

@@ -172,12 +172,12 @@ class FlowWorker:
             if not isinstance(
                 failure.error, LeaseTaken
             ):  # the flow is healthy: another process does it
-                incidents.tell(self.flow.name, problem.incident_kind, problem)
+                incidents.open(self.flow.name, problem.incident_kind, problem)
             return
         logger.warning("flow %s: %s; trying again", self.flow.name, message_of(failure.error))
         if failure.attempt >= QUIET_FAILURES:
             kind = "cluster_unreachable" if isinstance(failure.error, InputError) else "flow_waits"
-            incidents.tell(self.flow.name, kind, problem)
+            incidents.open(self.flow.name, kind, problem)
 
     def _with_lease(self) -> bool:
         """Produce as the only process that does. True at the end, False to begin again."""
@@ -234,11 +234,11 @@ class FlowWorker:
                 if (
                     producer.has_mapped
                 ):  # a batch whose rows do not come into the map would be made again for ever
-                    self.thread.came_through()
+                    self.thread.succeeded()
                 if (
                     not reported
                 ):  # it came through a poll, which does not need to have anything to produce
-                    self._event_log.incidents.came_through([self.flow.name], TRANSIENT_KINDS)
+                    self._event_log.incidents.close_kinds([self.flow.name], TRANSIENT_KINDS)
                     reported = True
                 last = self.thread.stopping.is_set() or (ended and report is None)
                 if wanted or last:

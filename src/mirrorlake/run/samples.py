@@ -37,7 +37,12 @@ _VALUES = (
 
 #: What stays as it is while nothing happens to a partition.
 _STANDING = (
-    *("source_end", "staged_end", "target_end", "target_topic", "mapped_end", "target_generation"),
+    "source_end",
+    "staged_end",
+    "target_end",
+    "target_topic",
+    "mapped_end",
+    "target_generation",
     "generation",
 )
 

@@ -68,17 +68,15 @@ def snapshot_of(
         if floor.target is not None and spec.remote_topic(key[0]) is not None
     }
     return Snapshot(
-        *(
-            covered,
-            caught_up,
-            floors,
-            mapped,
-            spec.blocked | stopped,
-            left_out,
-            target_generations,
-            written,
-        ),
-        generations,
+        covered=covered,
+        caught_up=caught_up,
+        floors=floors,
+        mapped=mapped,
+        blocked=spec.blocked | stopped,
+        left_out=left_out,
+        target_generations=target_generations,
+        written=written,
+        generations=generations,
     )
 
 

@@ -66,7 +66,7 @@ class StoppedPartitions:
             problem = next(iter(holes.values()))
             logger.error("%s (%d partitions in all)", problem, len(holes))
             self.note(problem)
-            self._incidents.tell_all(self._flow, problem.incident_kind, list(holes.values()))
+            self._incidents.open_all(self._flow, problem.incident_kind, list(holes.values()))
             self._here |= holes.keys()
             producer.spec = replace(producer.spec, blocked=producer.spec.blocked | holes.keys())
 

@@ -70,7 +70,7 @@ class Upkeep:
     def _compact(self, table: str) -> None:
         replaced = self._young.compact() if table == STAGE else self._tables.compact(table)
         self._replaced.append((time.monotonic(), replaced))
-        self._tables.checkpoint(table)
+        self._tables.write_log_checkpoint(table)
         logger.debug("table %s: %d files are one", table, len(replaced))
 
     def delete_replaced(self, kept_seconds: float) -> None:
@@ -83,7 +83,7 @@ class Upkeep:
     def _turn(self) -> float:
         self.look_over()
         if self._reported:
-            self._incidents.came_through([WHOLE_LAKE], [FAILED])
+            self._incidents.close_kinds([WHOLE_LAKE], [FAILED])
             self._reported = False
         return TURN_SECONDS
 
@@ -93,4 +93,4 @@ class Upkeep:
         logger.warning("%s", failure.problem)
         if failure.attempt:  # the first one mostly met another process's commit
             self._reported = True
-            self._incidents.tell(WHOLE_LAKE, FAILED, failure.problem)
+            self._incidents.open(WHOLE_LAKE, FAILED, failure.problem)

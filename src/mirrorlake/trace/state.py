@@ -19,15 +19,16 @@ LANDING_KINDS = frozenset(
 )
 PRODUCING_KINDS = frozenset(
     {
-        *(
-            "target_refused",
-            "target_recreated",
-            "target_lost",
-            "position_lost",
-            "stage_trimmed",
-            "topic_refused",
-        ),
-        *("map_contradiction", "cluster_unreachable", "flow_waits", "flow_stopped"),
+        "target_refused",
+        "target_recreated",
+        "target_lost",
+        "position_lost",
+        "stage_trimmed",
+        "topic_refused",
+        "map_contradiction",
+        "cluster_unreachable",
+        "flow_waits",
+        "flow_stopped",
     }
 )
 HOLDING_KINDS = LANDING_KINDS | PRODUCING_KINDS

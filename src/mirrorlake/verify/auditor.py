@@ -272,7 +272,7 @@ class Auditor:
             if tuple(getattr(error, name) for name in names) not in known
         ]
         if news:
-            Incidents(self._lake).tell_all(flow, ContentDiffers.incident_kind, news)
+            Incidents(self._lake).open_all(flow, ContentDiffers.incident_kind, news)
 
     def _settle(self, flow: str, closed: Collection[str]) -> None:
         """Close the incidents of partitions that have no difference any more, in their living

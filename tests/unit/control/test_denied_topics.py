@@ -24,7 +24,7 @@ class Side:
     def monotonic(self) -> float:
         return self.now
 
-    def tell_all(self, flow: str, kind: str, errors: Iterable[MirrorlakeError]) -> None:
+    def open_all(self, flow: str, kind: str, errors: Iterable[MirrorlakeError]) -> None:
         self.open |= {IncidentKey(flow, kind, error.topic): str(error) for error in errors}  # type: ignore[attr-defined]
 
     def settle_all(self, keys: Iterable[IncidentKey], _resolution: str) -> None:

@@ -70,10 +70,10 @@ class World:
 
     # As Incidents.
 
-    def over(self, *_: object) -> None:
+    def close_except(self, *_: object) -> None:
         """Nothing of what other kinds say is kept."""
 
-    def tell_all(self, flow: str, kind: str, errors: Sequence[Any]) -> None:
+    def open_all(self, flow: str, kind: str, errors: Sequence[Any]) -> None:
         """Told, and open until an operator decides."""
         if kind == "topic_refused":
             self.told += [{"said": str(error)} for error in errors]

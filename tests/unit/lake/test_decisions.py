@@ -83,7 +83,7 @@ def test_what_a_target_lost_holds_its_partition_as_long_as_it_is_the_one_that_th
     lake: Lake,
 ) -> None:
     lost = TargetLost("planted", target_offset=50, **HERE._asdict(), target_generation=1)
-    Incidents(lake).tell(FLOW, "target_lost", lost)
+    Incidents(lake).open(FLOW, "target_lost", lost)
     assert decided(lake, 1) == NOTHING._replace(lost={("orders", 0): Lost(1, 50)})
     assert decided(lake, 2) == NOTHING
 
@@ -91,7 +91,7 @@ def test_what_a_target_lost_holds_its_partition_as_long_as_it_is_the_one_that_th
 def test_one_of_another_generation_is_told_and_closed_by_itself(lake: Lake) -> None:
     incidents = Incidents(lake)
     for place in (BEFORE, HERE, HERE):
-        incidents.tell(FLOW, "target_refused", error(place, target_generation=0))
+        incidents.open(FLOW, "target_refused", error(place, target_generation=0))
     assert sorted(item.place for item in incidents.refused(FLOW)) == [BEFORE, HERE]
     incidents.settle_all([IncidentKey(FLOW, "target_refused", *HERE)], "stop")
     assert [item.place for item in incidents.refused(FLOW)] == [BEFORE]
@@ -133,5 +133,5 @@ def test_a_lake_of_an_earlier_version_is_asked_and_goes_on(lake: Lake, tmp_path:
     assert (row["generation"], row["target_generation"]) == (0, None)
     again = open_lake(_no_session, Location(path=str(lake.directory)), tmp_path)
     assert decided(again, 3) == NOTHING._replace(skipped={BEFORE: RANGES})
-    Incidents(again).tell(FLOW, "target_refused", error(HERE, target_generation=3))
+    Incidents(again).open(FLOW, "target_refused", error(HERE, target_generation=3))
     assert [item.place for item in Incidents(again).refused(FLOW)] == [HERE]

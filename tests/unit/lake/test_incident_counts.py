@@ -33,11 +33,11 @@ def test_counts_follow_what_this_process_does() -> None:
     incidents = Incidents(lake)  # type: ignore[arg-type]
     assert incidents.open_counts() == {}
     refused = TargetRefused("too large", topic="orders", partition=0)
-    incidents.tell("a->b", "target_refused", refused)
-    incidents.tell("a->b", "flow_waits", SimpleNamespace())  # type: ignore[arg-type]
+    incidents.open("a->b", "target_refused", refused)
+    incidents.open("a->b", "flow_waits", SimpleNamespace())  # type: ignore[arg-type]
     asked = lake.asked
     assert incidents.open_counts() == {"a->b": 1}, "as the lake said when it was asked last"
     incidents.settle_all([IncidentKey("a->b", "flow_waits")], "decided")
     assert incidents.open_counts() == {} and lake.asked == asked
-    incidents.tell("a->b", "target_refused", refused)
+    incidents.open("a->b", "target_refused", refused)
     assert incidents.open_counts() == {"a->b": 2}

@@ -281,7 +281,7 @@ def test_a_refused_partition_is_left_out_for_longer_each_time() -> None:
         model.now += 1
         assert planner.differs(planned, {})
         assert set(planner.plan({}).plan.starts) == {T0, T1}
-    planner.came_through([T0])
+    planner.succeeded([T0])
     planner.refuse({T0: "it is damaged"})
     model.now += WAIT_SECONDS[0]
     assert set(planner.plan({}).plan.starts) == {T0, T1}

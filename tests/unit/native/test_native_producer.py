@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Callable
 from threading import Thread
 from typing import Any
 
@@ -18,6 +17,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.native.outgoing import Outgoing
 from mirrorlake.native.producer import Producer
+from tests.support.waiting import until
 
 MOCK = {
     "bootstrap.servers": "127.0.0.1:1",
@@ -40,14 +40,6 @@ def rows(values: list[bytes | None]) -> pa.RecordBatch:
         "headers": pa.nulls(count, HEADERS),
     }
     return pa.record_batch(columns)
-
-
-def until(true: Callable[[], object], seconds: float = 15.0) -> None:
-    """Wait until something holds."""
-    end = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.01)
 
 
 def kept(producer: Producer) -> list[Outgoing]:
@@ -174,6 +166,7 @@ def test_the_rows_of_a_slice_are_its_own() -> None:
 ENDINGS = """
 import gc, sys
 import pyarrow as pa
+from tests.support.waiting import until
 from tests.unit.native.test_native_producer import SLOW, Producer, rows
 producers = [Producer(SLOW) for _ in range(4)]
 for producer in producers:

@@ -97,7 +97,7 @@ def test_what_landing_has_to_tell(
     assert commits(lambda: news.report_plan(_planned(KEYS), FLOWS)) == 1
     assert commits(lambda: news.report_plan(_planned(KEYS), FLOWS)) == 0
     assert event_log.incidents.open_counts() == dict.fromkeys(NAMES, PARTITIONS)
-    assert commits(lambda: news.came_through(NAMES, _planned(KEYS[:3]))) == 1
+    assert commits(lambda: news.succeeded(NAMES, _planned(KEYS[:3]))) == 1
     assert {(row["flow"], row["partition"]) for row in lake.ask_table("open_incidents")} == {
         (flow, number) for flow in NAMES for number in range(3)
     }
@@ -139,7 +139,14 @@ def test_what_a_target_refuses(lake: Lake, commits: Callable[[Callable[[], objec
     assert commits(lambda: stopped.refused(_refused(*KEYS))) == 1
     assert len(asked) == 1, "the target is asked once what it has"
     floors = dict.fromkeys(KEYS[: PARTITIONS // 2], 10) | dict.fromkeys(KEYS[PARTITIONS // 2 :], 9)
-    snapshot = Snapshot({}, True, floors, {}, frozenset(), frozenset())
+    snapshot = Snapshot(
+        covered={},
+        caught_up=True,
+        floors=floors,
+        mapped={},
+        blocked=frozenset(),
+        left_out=frozenset(),
+    )
     assert commits(lambda: stopped.check(snapshot)) == 1
     places = [PartitionGeneration(*key, 0) for key in KEYS]
     assert commits(lambda: stopped.parked(places[PARTITIONS // 2 : -9])) == 1

@@ -51,7 +51,12 @@ class Setting:
     def sample(self, floors: dict[TopicAndPartition, int], caught_up: bool = False) -> Rows:
         before = len(self.lake.appended.get("positions", ()))
         snapshot = Snapshot(
-            dict(floors), caught_up, dict(floors), dict(floors), frozenset(), frozenset()
+            covered=dict(floors),
+            caught_up=caught_up,
+            floors=dict(floors),
+            mapped=dict(floors),
+            blocked=frozenset(),
+            left_out=frozenset(),
         )
         lag = self.sampler.sample(lambda: snapshot)
         assert lag is not None

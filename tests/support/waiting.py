@@ -1,0 +1,24 @@
+"""Waiting for what comes about by itself: brokers learn of a change some milliseconds after it was
+answered, and a run takes its time."""
+
+import time
+from collections.abc import Callable
+
+#: How long something may take until it must have happened, seconds: the machine may be busy.
+SECONDS = 90.0
+_PAUSE = 0.05
+_TRUE = object()
+
+
+def until(
+    read: Callable[[], object], what: str = "", seconds: float = SECONDS, gives: object = _TRUE
+) -> float:
+    """Poll until it gives something true, or just what is wanted; returns after how many seconds it
+    did. `what` says for a person what is waited for."""
+    started = time.monotonic()
+    while not (answer := read()) if gives is _TRUE else (answer := read()) != gives:
+        wanted = "" if gives is _TRUE else f", and {answer!r} is not {gives!r}"
+        waited = time.monotonic() - started
+        assert waited < seconds, f"not within {seconds:.0f} s: {what}{wanted}"
+        time.sleep(_PAUSE)
+    return time.monotonic() - started
