@@ -6,6 +6,7 @@ it is, whenever its maker died.
 """
 
 import logging
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -88,6 +89,8 @@ class AclSync:
         self._mirrored = mirrored
         self._on_read = on_read
         self._refusals = RefusedChanges()
+        #: When `sync` compared both sides last, by the monotonic clock.
+        self.compared_at = float("-inf")
         self._folded: dict[str, tuple[Sequence[Change], dict[Acl, str | None]]] = {}
 
     def compare(self) -> AclPlan:
@@ -105,7 +108,9 @@ class AclSync:
         refused stops no other one; it is reported once, and one for each reason is tried again
         after RETRY_REFUSED_SECONDS. `left` is then what the flow made under another policy.
         """
+        began = time.monotonic()
         plan, owned, mirrors, untold, lacking = self._compare()
+        self.compared_at = began
         self.left = plan.left
         rows = self._not_reported(
             [*untold, *map(self._not_written_out, plan.withheld)], plan.changes

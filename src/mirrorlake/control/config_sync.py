@@ -2,6 +2,7 @@
 difference later."""
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -58,6 +59,8 @@ class ConfigSync:
         self._on_read = on_read
         self._refusals = RefusedChanges()
         self._contests = Contests()
+        #: When `sync` compared both sides last, by the monotonic clock.
+        self.compared_at = float("-inf")
 
     def creation(self, factors: Mapping[str, int]) -> dict[str, dict[str, str]]:
         """Configs to make the mirrors of source topics with, by source topic; `factors` are the
@@ -100,7 +103,9 @@ class ConfigSync:
         A change that is refused stops no other one. It is reported once, and tried again after
         RETRY_REFUSED_SECONDS. So is one that another party undoes again and again.
         """
+        began = time.monotonic()
         compared = self._compare()
+        self.compared_at = began
         self._refusals.keep(
             {_key(change) for change in compared.changes}
             | {row.resource for row in compared.refused}

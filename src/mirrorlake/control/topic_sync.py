@@ -35,6 +35,10 @@ logger = logging.getLogger(__name__)
 ANSWERED_SECONDS = 2.0
 
 
+#: For how long ACLs and configs that were compared are not compared again, at most, seconds.
+COMPARED_SECONDS = 5.0
+
+
 class TopicsUnmade(Exception):
     """The target refused to make or grow a topic of this batch, or the topic is not the one that it
     was: plan it again without (`TargetTopics.closed`)."""
@@ -188,16 +192,22 @@ class TargetTopics:
         self.sync_configs()
 
     def sync_acls(self) -> None:
-        """Keep ACLs alike, where the flow does. Raises ClusterUnreachable."""
-        if self.flow.settings.sync_topic_acls_enabled:
+        """Keep ACLs alike, where the flow does, unless they were compared a moment ago: a flow and
+        its control begin together. Raises ClusterUnreachable."""
+        settings = self.flow.settings
+        if settings.sync_topic_acls_enabled:
             with self._use:
-                self.acls.sync()
+                if _is_due(self.acls.compared_at, settings.sync_topic_acls_interval_seconds):
+                    self.acls.sync()
 
     def sync_configs(self) -> None:
-        """Keep configs of topics alike, where the flow does. Raises ClusterUnreachable."""
-        if self.flow.settings.sync_topic_configs_enabled:
+        """Keep configs of topics alike, where the flow does, as `sync_acls` does ACLs. Raises
+        ClusterUnreachable."""
+        settings = self.flow.settings
+        if settings.sync_topic_configs_enabled:
             with self._use:
-                self.configs.sync()
+                if _is_due(self.configs.compared_at, settings.sync_topic_configs_interval_seconds):
+                    self.configs.sync()
 
     def check(self) -> None:
         """Compare the target's topics with those that were noted; changes nothing on the target."""
@@ -391,3 +401,8 @@ class TargetTopics:
         protected = {topic: name for topic, name in lacking.items() if topic not in bare}
         made = self._stated.make(protected, states, partitions, self._silent)
         return made | {error.topic: error for error in bare.values()}
+
+
+def _is_due(compared_at: float, interval: float) -> bool:
+    """Whether what was compared then, by the monotonic clock, is to be compared again."""
+    return time.monotonic() - compared_at >= min(COMPARED_SECONDS, interval / 2)

@@ -1,0 +1,66 @@
+"""A flow and its control begin together, and ask each cluster for ACLs and configs once."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mirrorlake.config.topology import load_topology
+from mirrorlake.control import acl_sync, config_sync, topic_sync
+from mirrorlake.control.topic_sync import TargetTopics
+from mirrorlake.kafka.admin_configs import Described
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.changes import MemoryLog
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.testing import MemoryCluster, MemoryLake
+from tests.support.lake_rows import FLOW, write_file
+
+
+class Asked:
+    """Clusters that count how often they are asked for ACLs and configs; both have none."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.acls: list[str] = []
+        self.configs: list[str] = []
+        monkeypatch.setattr(acl_sync, "describe_topic_acls", self._acls)
+        monkeypatch.setattr(config_sync, "describe_topic_configs", self._configs)
+        for module, change in (
+            (acl_sync, "create_acls"),
+            (acl_sync, "delete_acls"),
+            (config_sync, "alter_topic_configs"),
+        ):
+            monkeypatch.setattr(module, change, lambda *_: {})
+
+    def _acls(self, cluster: MemoryCluster) -> frozenset[Any]:
+        self.acls.append(cluster.alias)
+        return frozenset()
+
+    def _configs(self, cluster: MemoryCluster, topics: Iterable[str]) -> Described:
+        self.configs.append(cluster.alias)
+        return Described({topic: {} for topic in topics}, {})
+
+
+def test_what_a_flow_compared_its_control_does_not_compare_again_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Asked(monkeypatch)
+    topology = load_topology(write_file(tmp_path, flows={FLOW: {"topics": ["t"]}}))
+    clusters: Any = {alias: MemoryCluster(alias, {"t": [0]}) for alias in ("east", "west")}
+    nothing = lambda *_, **__: {}  # noqa: E731
+    event_log: Any = MemoryLog()
+    event_log.states = SimpleNamespace(note=nothing, note_acls=nothing, newest=nothing)
+    event_log.incidents = SimpleNamespace()
+    lake = MemoryLake()
+    lake.answers["target_generations_of"] = []
+    deployment = Deployment(lake, Connections(topology, clusters), event_log)
+    topics = TargetTopics(topology.flow(FLOW), deployment)
+    topics.sync_acls_and_configs()  # the flow, before its first record
+    topics.sync_acls()  # its control's first turn
+    topics.sync_configs()
+    assert (asked.acls, asked.configs) == (["east", "west"], ["east", "west"])
+    monkeypatch.setattr(topic_sync, "COMPARED_SECONDS", 0.0)
+    topics.sync_acls()  # a later turn
+    topics.sync_configs()
+    assert (len(asked.acls), len(asked.configs)) == (4, 4)
