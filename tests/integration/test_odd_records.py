@@ -155,7 +155,9 @@ ALL_TIMES = {
 }
 
 
-def odd_rows(lane: str) -> st.SearchStrategy[list[dict[str, object]]]:
+def odd_rows(
+    lane: str, times: st.SearchStrategy[int] | None = None
+) -> st.SearchStrategy[list[dict[str, object]]]:
     """Records as rows. librdkafka tells no length of a name, so that one with a zero is exact where
     its value is not null."""
     header = st.builds(
@@ -163,7 +165,7 @@ def odd_rows(lane: str) -> st.SearchStrategy[list[dict[str, object]]]:
     )
     record = st.fixed_dictionaries(
         {
-            "timestamp_ms": ALL_TIMES[lane].filter(bool),
+            "timestamp_ms": (times or ALL_TIMES[lane]).filter(bool),
             "key": BYTES,
             "value": BYTES,
             "headers": st.none() | st.lists(header, min_size=1, max_size=5),

@@ -29,11 +29,11 @@ from mirrorlake.checks.problem import Problem
 from mirrorlake.config.client_settings import JAVA_CONSUMER
 from mirrorlake.config.topology import load_topology
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.python_log import PythonLog
 from mirrorlake.kafka.records import first_records, first_rows
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.translate import translate
 from mirrorlake.spark.jars import spark_jars
-from mirrorlake.verify.python_log import PythonLog
 from tests.integration.test_wrong_input import Answer
 from tests.support.kafka import create_topic, numbered, read_topic, write
 from tests.support.replication import FLOW, finish, lake_of, replicate_once, replicating, start_run
@@ -376,9 +376,9 @@ def test_single_records_are_read_without_a_right_on_a_group(
     settings, key = Connections(load_topology(path)).client("east", "consumer"), (topic, 0)
     assert first_rows("east", settings, {key: 3})[key].offset == 3
     assert first_records("east", settings, {key: (4, 10)}, lambda _ms: True)[key][0] == 4
-    log = PythonLog({**settings, "group.id": "mirrorlake-verify-east"}, 20)
+    log = PythonLog({**settings, "group.id": "mirrorlake-verify-east"})
     try:
-        assert sum(batch.num_rows for batch in log.read(key, 2, 10)) == 8
+        assert sum(batch.num_rows for _, batch in log.read({key: (2, 10)})) == 8
     finally:
         log.close()
 

@@ -3,16 +3,19 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from mirrorlake.errors import AuthenticationFailed
 from mirrorlake.kafka import records
+from mirrorlake.kafka.log import Log
+from mirrorlake.kafka.python_log import PythonLog
 from mirrorlake.native.reader import ClusterSilent, NativeReader
 from mirrorlake.verify import log_reader
-from mirrorlake.verify.log_reader import Log, LogReader, NativeLog
-from mirrorlake.verify.python_log import PythonLog
+from mirrorlake.verify.log_reader import LogReader
 from mirrorlake.verify.throttle import Throttle
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
@@ -30,20 +33,11 @@ def linked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LinkedCluster]:
         yield found
 
 
-class Landing:
-    """The reader of landing, as a `Log`."""
-
-    def __init__(self, settings: Mapping[str, str], patience: float) -> None:
-        self._reader = NativeReader(settings, patience_seconds=patience)
-
-    def read(self, key: tuple[str, int], first: int, end: int) -> Iterator[object]:
-        return self._reader.read({key: (first, end)})
-
-    def close(self) -> None:
-        self._reader.close()
-
-
-LOGS = {"landing": Landing, "verify": NativeLog, "verify in Python": PythonLog}
+LOGS: dict[str, Callable[[Mapping[str, Any]], Log]] = {
+    "native": lambda settings: NativeReader(settings, patience_seconds=PATIENCE),
+    "native, kept": lambda settings: NativeReader(settings, keep=True, patience_seconds=PATIENCE),
+    "in Python": lambda settings: PythonLog(settings, keep=True, patience_seconds=PATIENCE),
+}
 
 
 @pytest.fixture(params=LOGS)
@@ -52,7 +46,7 @@ def log_of(request: pytest.FixtureRequest) -> Iterator[Callable[[Mapping[str, st
     opened: list[Log] = []
 
     def open_log(settings: Mapping[str, str]) -> Log:
-        opened.append(LOGS[request.param]({**settings, "group.id": "g", "log_level": 2}, PATIENCE))
+        opened.append(LOGS[request.param]({**settings, "group.id": "g", "log_level": 2}))
         return opened[-1]
 
     yield open_log
@@ -175,6 +169,5 @@ def test_a_run_with_an_end_comes_to_it_over_a_slow_link(
     assert_same(run.lake, slow.address, clusters.west, {topic_name: f"east.{topic_name}"}, RECORDS)
 
 
-def _batches(log: Log, topic: str, partition: int) -> list[object]:
-    found = log.read((topic, partition), 0, 10)
-    return [item[1] if isinstance(item, tuple) else item for item in found]
+def _batches(log: Log, topic: str, partition: int) -> list[pa.RecordBatch]:
+    return [batch for _, batch in log.read({(topic, partition): (0, 10)})]

@@ -19,6 +19,7 @@ import pyarrow as pa
 from mirrorlake import failpoints
 from mirrorlake.errors import Fenced, MirrorlakeError, TargetLost, TargetRefused, TopicRefused
 from mirrorlake.forget.still_needed import Committed, FlowPositions, StillNeeded, still_needed
+from mirrorlake.kafka import python_log
 from mirrorlake.kafka.client_pool import ClientPool
 from mirrorlake.lake.incidents import Lost
 from mirrorlake.lake.owners import fenced
@@ -431,6 +432,8 @@ def install(world: World, stack: ExitStack) -> None:
         (python_producer, "logger", quiet),
         (writer, "new_producer", record_producer),
         (writer, "Consumer", client_of(Consumer)),
+        (writer, "open_log", python_log.PythonLog),
+        (python_log, "Consumer", client_of(Consumer)),
         (fencing, "Consumer", client_of(Consumer)),
         (delivery, "NEW_PARTITION_SECONDS", -1.0),
         *(

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka import TIMESTAMP_CREATE_TIME, KafkaError, KafkaException, TopicPartition
 
 from mirrorlake.offsets.positions import TopicAndPartition
 from tests.simulation.steps import Steps
@@ -237,6 +237,12 @@ class Message:
 
     def error(self) -> KafkaError | None:
         return None if self._entry is not None else KafkaError(KafkaError._PARTITION_EOF, "the end")
+
+    def key(self) -> bytes | None:
+        return None
+
+    def timestamp(self) -> tuple[int, int]:
+        return TIMESTAMP_CREATE_TIME, 0
 
     def value(self) -> bytes | None:
         return None if self._entry is None else self._entry.value
@@ -492,8 +498,13 @@ class Consumer:
             )
         return log.start, log.stable
 
-    def assign(self, partitions: Sequence[TopicPartition]) -> None:
-        self._read = []
+    def incremental_unassign(self, partitions: Sequence[TopicPartition]) -> None:
+        left = {(item.topic, item.partition) for item in partitions}
+        self._read = [
+            message for message in self._read if (message.topic(), message.partition()) not in left
+        ]
+
+    def incremental_assign(self, partitions: Sequence[TopicPartition]) -> None:
         for item in partitions:
             log = self._cluster.log(item.topic, item.partition)
             for offset, entry in () if log is None else log.read(item.offset, log.stable):

@@ -1,74 +1,51 @@
-"""Single records of a cluster, read without a group's position, and without a right on a group:
-partitions are assigned with offsets, so that it does not matter if the coordinator of a group,
-which librdkafka asks for at any rate, refuses."""
+"""Single records of a cluster, read without a group's position, and without a right on a group.
 
-import time
-from collections.abc import Callable, Mapping
+By confluent-kafka's consumer: it tells the epoch of the leader that wrote a record, and few are
+read.
+"""
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
-from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable
-from mirrorlake.kafka.refusals import Complaints, is_about_group, is_refusal, unusable
+from confluent_kafka import KafkaError, KafkaException
+
+from mirrorlake.errors import ClusterUnreachable
+from mirrorlake.kafka.python_log import LOG_END, PythonLog
+from mirrorlake.kafka.refusals import is_refusal, unusable
 from mirrorlake.kafka.values import Row
+from mirrorlake.native.reader import ClusterSilent
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: How long a cluster may take to give one record of each partition, seconds.
+#: How long a cluster may give none of the records that are read, seconds.
 READ_SECONDS = 60.0
-_SETTINGS = {
-    "enable.auto.commit": False,
-    "enable.partition.eof": True,
-    "auto.offset.reset": "error",
-    "isolation.level": "read_committed",
-    # Of each partition one record is wanted; where its batch is larger, the client asks for more by
-    # itself.
-    "fetch.message.max.bytes": 64 << 10,
-    "queued.min.messages": 1,
-    "fetch.wait.max.ms": 50,
-}
+Settings = Mapping[str, str | int | bool]
 
 
 def first_rows(
-    alias: str, settings: Mapping[str, str | int | bool], offsets: Mapping[TopicAndPartition, int]
+    alias: str, settings: Settings, offsets: Mapping[TopicAndPartition, int]
 ) -> dict[TopicAndPartition, Row]:
     """The first committed record of each partition at or behind an offset; missing where there is
-    none.
+    none, and where the log begins behind the offset.
 
     Raises ClusterUnusable when the cluster does not give them in time, KafkaException when it
     refuses.
     """
-    complaints = Complaints()
-    group = {"group.id": f"mirrorlake-land-{alias}-compare", "error_cb": complaints.note}
-    consumer = Consumer({**settings, **_SETTINGS, **group})
-    waiting, rows = dict(offsets), dict[TopicAndPartition, Row]()
-    deadline = time.monotonic() + READ_SECONDS
-    try:
-        consumer.assign([TopicPartition(*key, offset) for key, offset in offsets.items()])
-        while waiting:
-            message = consumer.poll(0.5)
-            if message is None:
-                if time.monotonic() > deadline:
-                    raise _silent(alias, settings, complaints)
-                continue
-            key = (message.topic(), message.partition())
-            if waiting.pop(key, None) is None:
-                continue
-            consumer.incremental_unassign([TopicPartition(*key)])
-            error = message.error()
-            if error is None:
-                epoch = message.leader_epoch()
-                rows[key] = Row(
-                    message.offset(), message.timestamp()[1], message.key(), message.value(), epoch
-                )
-            elif error.code() not in (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET):
-                raise KafkaException(error)
-    finally:
-        consumer.close()
+    rows = dict[TopicAndPartition, Row]()
+    ranges = {key: (offset, LOG_END) for key, offset in offsets.items()}
+    # Of each partition one record is wanted; where its batch is larger, the client asks for more by
+    # itself.
+    few = {**settings, "queued.min.messages": 1}
+    with _reading(alias, few, small_answers=True) as log:
+        for key, (first, *_) in log.messages(ranges):
+            log.leave([key])
+            place = (first.offset(), first.timestamp()[1])
+            rows[key] = Row(*place, first.key(), first.value(), first.leader_epoch())
     return rows
 
 
 def first_records(
     alias: str,
-    settings: Mapping[str, str | int | bool],
+    settings: Settings,
     bounds: Mapping[TopicAndPartition, tuple[int, int]],
     wanted: Callable[[int], bool],
 ) -> dict[TopicAndPartition, tuple[int, int]]:
@@ -77,46 +54,40 @@ def first_records(
 
     Raises ClusterUnusable when the cluster is silent, KafkaException when it refuses.
     """
-    complaints = Complaints()
-    own = {**_SETTINGS, "fetch.message.max.bytes": 1 << 20, "queued.min.messages": 100_000}
-    group = {"group.id": f"mirrorlake-land-{alias}-compare", "error_cb": complaints.note}
-    consumer = Consumer({**settings, **own, **group})
-    waiting, matching = dict(bounds), dict[TopicAndPartition, tuple[int, int]]()
-    heard = time.monotonic()
-    try:
-        consumer.assign([TopicPartition(*key, first) for key, (first, _) in bounds.items()])
-        while waiting:
-            messages = consumer.consume(10_000, 0.5)
-            heard = time.monotonic() if messages else heard
-            if time.monotonic() - heard > READ_SECONDS:
-                raise _silent(alias, settings, complaints)
+    matching = dict[TopicAndPartition, tuple[int, int]]()
+    ranges = {key: (first, LOG_END) for key, (first, _) in bounds.items()}
+    with _reading(alias, settings, small_answers=False) as log:
+        for key, messages in log.messages(ranges):
+            end = bounds[key][1]
             for message in messages:
-                key, error = (message.topic(), message.partition()), message.error()
-                ends = (KafkaError._PARTITION_EOF, KafkaError._AUTO_OFFSET_RESET)
-                if error is not None and error.code() not in ends and not is_about_group(error):
-                    raise KafkaException(error)
-                if key not in waiting:
-                    continue
-                if (
-                    error is None
-                    and message.offset() < waiting[key][1]
-                    and wanted(message.timestamp()[1])
-                ):
-                    matching[key] = (message.offset(), message.timestamp()[1])
-                if error is not None or key in matching or message.offset() >= waiting[key][1] - 1:
-                    del waiting[key]
-                    consumer.incremental_unassign([TopicPartition(*key)])
-    finally:
-        consumer.close()
+                offset, time = message.offset(), message.timestamp()[1]
+                if offset < end and wanted(time):
+                    matching[key] = (offset, time)
+                if key in matching or offset >= end - 1:
+                    log.leave([key])
+                    break
     return matching
 
 
-def _silent(
-    alias: str, settings: Mapping[str, str | int | bool], complaints: Complaints
-) -> AuthenticationFailed | ClusterUnreachable:
-    """Why a cluster gives no records, as far as the client says."""
-    if complaints.last is not None and is_refusal(complaints.last):
-        return unusable(alias, settings, complaints.last)
+@contextmanager
+def _reading(alias: str, settings: Settings, small_answers: bool) -> Iterator[PythonLog]:
+    """A log for the time of the block, of which a silence is told as the cluster's."""
+    log = PythonLog(settings, patience_seconds=READ_SECONDS, small_answers=small_answers)
+    try:
+        yield log
+    except ClusterSilent as error:
+        if is_refusal(error.args[0]):
+            raise unusable(alias, settings, error.args[0]) from error
+        raise _unreachable(alias) from error
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError._TIMED_OUT:
+            raise
+        raise _unreachable(alias) from error
+    finally:
+        log.close()
+
+
+def _unreachable(alias: str) -> ClusterUnreachable:
     return ClusterUnreachable(
         f"cluster {alias} did not give single records within {READ_SECONDS:.0f} s; they are asked "
         "for again",

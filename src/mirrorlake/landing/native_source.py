@@ -9,7 +9,6 @@ over what a commit has to say of it; the driver commits the files of all tasks a
 removes them.
 """
 
-import json
 import logging
 import math
 import time
@@ -21,7 +20,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 
 from mirrorlake import failpoints
 from mirrorlake.errors import ClusterUnreachable
-from mirrorlake.kafka.client_pool import ClientPool
+from mirrorlake.kafka.log import read_ranges
 from mirrorlake.landing.job import LandJob, document
 from mirrorlake.landing.open_ends import read_open_ends, write_open_ends
 from mirrorlake.landing.pace import in_small_answers
@@ -36,10 +35,7 @@ if (
     from pyspark.sql.types import StructType
 
     from mirrorlake.kafka.admin import ClusterAdmin
-    from mirrorlake.native.reader import NativeReader
 
-#: A reader of each source that this worker process has read from, by its settings.
-_readers: "ClientPool[NativeReader]" = ClientPool(lambda reader: reader.close())
 #: How long no leader may answer before the query fails, seconds.
 PATIENCE_SECONDS = 20.0
 
@@ -212,26 +208,6 @@ class _StreamReader(DataSourceStreamReader):
             yield pa.RecordBatch.from_arrays(
                 [*added.columns, seconds], [*added.schema.names, "seconds"]
             )
-
-
-def read_ranges(
-    alias: str,
-    client: Mapping[str, Any],
-    ranges: Mapping[TopicAndPartition, tuple[int, int]],
-    small_answers: bool,
-) -> "Iterator[tuple[TopicAndPartition, pa.RecordBatch]]":
-    """Read with this process's reader of a source; one that failed is not used again."""
-    from mirrorlake.native.reader import NativeReader
-
-    name = json.dumps([dict(client), small_answers], sort_keys=True)
-    reader = _readers.take(name) or NativeReader(client, small_answers=small_answers)
-    try:
-        yield from reader.read(ranges)
-    except BaseException:
-        reader.close()
-        raise
-    # Another one of the same source is of a secret that was rotated since.
-    _readers.put(name, reader, f"{alias} at {client.get('bootstrap.servers')}")
 
 
 def _offsets(document: Mapping[str, Mapping[str, int]]) -> dict[TopicAndPartition, int]:

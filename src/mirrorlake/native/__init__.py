@@ -11,6 +11,8 @@ import os
 #: The environment variable that says `off` where the native way is not to be taken, by tests or in
 #: an emergency.
 SWITCH = "MIRRORLAKE_NATIVE"
+#: How long a cluster, or what is read of it, may be silent, seconds.
+PATIENCE_SECONDS = 20.0
 
 
 def switched_off() -> bool:

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
+from mirrorlake.native import PATIENCE_SECONDS
 from mirrorlake.native.columns import ColumnBuffers
 from mirrorlake.native.library import CONSUMER, CURSOR_BYTES, RANGE, library
 
@@ -35,7 +36,6 @@ _REQUIRED: Mapping[str, str | int | bool] = {
     "message.max.bytes": 1_000_000,
     # a single record may be larger than what is asked for
     "receive.message.max.bytes": 2_000_000_000,
-    "queued.min.messages": 1_000_000,  # the bytes are the bound
 }
 #: Where librdkafka's defaults are made for small consumers; who makes a reader may say otherwise.
 #: Memory has a bound: what was fetched ahead, 16 MB and what comes with one answer of each broker.
@@ -47,6 +47,7 @@ _TUNED: Mapping[str, str | int | bool] = {
     # librdkafka waits a second where as much as it may have is fetched already
     "fetch.queue.backoff.ms": 10,
     "queued.max.messages.kbytes": 16 << 10,
+    "queued.min.messages": 1_000_000,  # the bytes are the bound
 }
 #: Of a reader over a link of which an answer of the size above may take as long as a dead one is
 #: waited for.
@@ -70,12 +71,20 @@ _BYTES = 4 << 20
 #: How long an answer to who leads partitions is waited for, ms; and to whether any broker answers,
 #: of a silent cluster.
 _LOOK_UP_MS, _ANYBODY_MS = 1_000, 5_000
-#: How long a cluster may be silent, seconds.
-PATIENCE_SECONDS = 20.0
 #: Records behind the ends of ranges that a reader keeps for the next ranges.
-_KEPT = 20_000
+KEPT = 20_000
 #: No partition has it: a place that is not read any more.
 _NOWHERE = -1
+
+
+def consumer_settings(
+    settings: Mapping[str, Any], keep: bool, small_answers: bool
+) -> dict[str, Any]:
+    """The settings of a client that reads ranges (see `NativeReader`), those of its user among
+    them."""
+    waiting = {} if keep else _RANGES_ONLY
+    answers = _SMALL_ANSWERS if small_answers else {}
+    return {**_TUNED, **waiting, **answers, **settings, **_REQUIRED}
 
 
 class ClusterSilent(KafkaException):  # type: ignore[misc]
@@ -103,12 +112,7 @@ class NativeReader:
         self._patience = patience_seconds
         self._said: KafkaError | None = None  # of the cluster, since something came of it
         self._on_error = _ON_ERROR(self._note)
-        tuned = {
-            **_TUNED,
-            **({} if keep else _RANGES_ONLY),
-            **(_SMALL_ANSWERS if small_answers else {}),
-        }
-        effective = {**tuned, **settings, **_REQUIRED}
+        effective = consumer_settings(settings, keep, small_answers)
         self._handle: int | None = self._library.client(CONSUMER, effective, self._prepare)
         self._queue = self._library.queue_new(self._handle)
         main = self._library.queue_get_main(self._handle)
@@ -118,7 +122,7 @@ class NativeReader:
         self._topics: dict[str, int] = {}
         self._names: list[C.c_char_p] = []
         self._ranges = np.zeros(0, RANGE)
-        self._messages = np.zeros(_MESSAGES + 2 * _KEPT, np.uint64)
+        self._messages = np.zeros(_MESSAGES + 2 * KEPT, np.uint64)
         self._kept = 0
         self._most = _MESSAGES  # as many as are about _BYTES, by the last ones
         self._heard = 0.0
@@ -338,7 +342,7 @@ class NativeReader:
             for key, number in self._numbers.items()
             if self._ranges[number]["next"] >= self._ranges[number]["end"]
         ]
-        if over and (not self._keep or self._kept > _KEPT):
+        if over and (not self._keep or self._kept > KEPT):
             self._forget(over)
 
     def _drop(self) -> None:

@@ -6,7 +6,7 @@ no protection there at all (docs/mm2.md, "Which topics are mirrored"). The heade
 id*, since an alias may change.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -66,14 +66,16 @@ def _has_been_on(headers: pa.Array, cluster_id: str) -> pa.Array:
 
 
 def may_be_of(
-    headers: list[tuple[str, bytes | None]] | None,
+    headers: Collection[tuple[str | None, bytes | None]],
     provenance: Provenance | None,
     mark: tuple[str, bytes] | None = None,
 ) -> bool:
     """Whether a record at the target may have been written by a flow with this provenance, and this
-    mark."""
-    if mark is not None and mark not in (headers or []):
+    mark. One whose headers are not known, as `kafka.log.Log` has it, may."""
+    if (None, None) in headers:
+        return True
+    if mark is not None and mark not in headers:
         return False
     if provenance is None or provenance.strip:
         return True
-    return (HEADER, provenance.source_id.encode()) in (headers or [])
+    return (HEADER, provenance.source_id.encode()) in headers

@@ -21,6 +21,7 @@ from mirrorlake.errors import TargetRefused
 from mirrorlake.kafka.access import topic_rights
 from mirrorlake.kafka.answered_offsets import answered_offset
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
+from mirrorlake.kafka.log import Log, open_log
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import Segment, Written, encode_written
 from mirrorlake.produce.batch import PartitionPlan
@@ -66,15 +67,6 @@ PRODUCER_SETTINGS: Mapping[str, str | int | bool] = {
     # the most that librdkafka takes: the broker decides what is too large
     "message.max.bytes": 1_000_000_000,
     "transaction.timeout.ms": 60_000,
-}
-
-
-#: Settings of the client that reads the target's end.
-_READER: Mapping[str, str | int | bool] = {
-    "isolation.level": "read_committed",
-    "enable.auto.commit": False,
-    "enable.partition.eof": True,
-    "auto.offset.reset": "earliest",
 }
 
 
@@ -174,38 +166,29 @@ class ShardWriter:
         """The offset of the first committed record at or behind `start` that may be this flow's;
         None where there is none. With provenance headers, or a mark, a record without the flow's
         own is another's."""
-        _, high = self._group.get_watermark_offsets(TopicPartition(topic, partition), CALL_SECONDS)
-        if answered_offset(high) <= start:
-            return None
-        reader = Consumer(
-            {**self.target.client, **_READER, "group.id": self.target.group_id, "logger": logger}
-        )
+        log = open_log({**self.target.client, "group.id": self.target.group_id})
         try:
-            reader.assign([TopicPartition(topic, partition, start)])
-            heard = time.monotonic()
             while True:
-                # It waits for all of them or the whole time, the end of the log or not.
-                messages = reader.consume(10_000, LOOK_SECONDS / 4)
-                if messages:
-                    heard = time.monotonic()
-                elif time.monotonic() - heard > CALL_SECONDS:
-                    raise KafkaException(
-                        KafkaError(KafkaError._TIMED_OUT, f"{topic}-{partition} could not be read")
-                    )
-                for message in messages:
-                    error = message.error()
-                    if error is not None and error.code() == KafkaError._PARTITION_EOF:
-                        return None
-                    if error is not None:
-                        raise KafkaException(error)
-                    try:
-                        headers = message.headers()
-                    except SystemError:  # a name is no UTF-8: whose record it is cannot be known
-                        return int(message.offset())
-                    if may_be_of(headers, self.target.provenance, self.target.mark):
-                        return int(message.offset())
+                bounds = self._group.get_watermark_offsets(
+                    TopicPartition(topic, partition), CALL_SECONDS
+                )
+                first, end = map(answered_offset, bounds)
+                try:
+                    return self._first_of_flow(log, (topic, partition), max(first, start), end)
+                except KafkaException as error:
+                    if error.args[0].code() != KafkaError._AUTO_OFFSET_RESET:
+                        raise  # else retention was quicker
         finally:
-            reader.close()
+            log.close()
+
+    def _first_of_flow(self, log: Log, key: TopicAndPartition, start: int, end: int) -> int | None:
+        for _, rows in log.read({key: (start, end)}):
+            headers = rows.column("headers").to_pylist()
+            for offset, of_record in zip(rows.column("offset").to_pylist(), headers, strict=True):
+                pairs = [(header["key"], header["value"]) for header in of_record or ()]
+                if may_be_of(pairs, self.target.provenance, self.target.mark):
+                    return int(offset)
+        return None
 
     def commit_positions(
         self, ends: Sequence[tuple[PartitionPlan, int, Sequence[Written]]]

@@ -3,20 +3,19 @@ a group."""
 
 import logging
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 
 from mirrorlake.errors import ClusterUnreachable, ClusterUnusable
 from mirrorlake.kafka.answered_offsets import answered_offset
+from mirrorlake.kafka.log import Log, open_log
 from mirrorlake.kafka.refusals import Complaints, is_refusal, reason_of, unusable
 from mirrorlake.native.exact import headers_of
-from mirrorlake.native.reader import ClusterSilent, NativeReader
-from mirrorlake.native.selfcheck import problem
+from mirrorlake.native.reader import ClusterSilent
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.verify.digest import as_records
-from mirrorlake.verify.python_log import PythonLog
 from mirrorlake.verify.throttle import Throttle
 
 logger = logging.getLogger(__name__)
@@ -36,37 +35,6 @@ class Bounds(NamedTuple):
 
     start: int
     end: int
-
-
-class Log(Protocol):
-    """Reads ranges that a log has; one that begins where the one before it ended is read on."""
-
-    def read(self, key: TopicAndPartition, first: int, end: int) -> Iterator[pa.RecordBatch]:
-        """The committed records from `first` to in front of `end`, as RECORDS. Raises
-        KafkaException."""
-
-    def close(self) -> None:
-        """Leave the cluster."""
-
-
-class NativeLog:
-    """A `Log` by the compiled loops."""
-
-    def __init__(self, settings: Mapping[str, Any], patience_seconds: float) -> None:
-        self._reader = NativeReader(settings, keep=True, patience_seconds=patience_seconds)
-
-    def read(self, key: TopicAndPartition, first: int, end: int) -> Iterator[pa.RecordBatch]:
-        """See `Log`."""
-        self._reader.keep_prefetched([key])
-        for _, rows in self._reader.read({key: (first, end)}):
-            times, headers = rows.column("timestamp").view(pa.int64()), headers_of(rows)  # ms, both
-            yield as_records(
-                rows.column("offset"), times, rows.column("key"), rows.column("value"), headers
-            )
-
-    def close(self) -> None:
-        """See `Log`."""
-        self._reader.close()
 
 
 class LogReader:
@@ -123,9 +91,10 @@ class LogReader:
             at, stop = max(at, bounds.start), min(end, bounds.end)
             if at >= stop:
                 return
-            log = self._log = self._log or _log(self._settings)
+            log = self._log = self._log or open_log(self._settings, True, SILENCE_SECONDS)
             try:
-                for batch in log.read(key, at, stop):
+                log.keep_prefetched([key])
+                for batch in map(_records, (rows for _, rows in log.read({key: (at, stop)}))):
                     at = batch.column("offset")[-1].as_py() + 1
                     self._throttle.took(batch.nbytes)
                     yield batch
@@ -164,9 +133,9 @@ class LogReader:
         )
 
 
-def _log(settings: Mapping[str, Any]) -> Log:
-    why_not = problem()
-    if why_not is None:
-        return NativeLog(settings, SILENCE_SECONDS)
-    logger.warning("records are read one by one in Python, which is slower, because %s", why_not)
-    return PythonLog({**settings, "logger": logger}, SILENCE_SECONDS)
+def _records(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """What a log gives, as RECORDS."""
+    times, headers = rows.column("timestamp").view(pa.int64()), headers_of(rows)  # ms, both
+    return as_records(
+        rows.column("offset"), times, rows.column("key"), rows.column("value"), headers
+    )

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
+from mirrorlake.kafka import log
 from mirrorlake.kafka.client_pool import IDLE_SECONDS, ClientPool
-from mirrorlake.landing import native_source
-from mirrorlake.native import reader as native_reader
 from mirrorlake.produce import task
 from mirrorlake.produce.batch import ShardPlan
 from mirrorlake.produce.task import ShardJob
@@ -63,12 +62,12 @@ def test_a_secret_that_rotates_leaves_one_reader_of_its_source(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Hourly tokens, for a day, of two sources."""
-    monkeypatch.setattr(native_reader, "NativeReader", Reader)
+    monkeypatch.setattr(log, "open_log", Reader)
     for hour in range(24):
         for alias in ("east", "north"):
             client = {"bootstrap.servers": alias, "sasl.password": f"{alias} {hour}"}
             for _batch in range(3):
-                found = list(native_source.read_ranges(alias, client, {("t", 0): (0, 1)}, False))
+                found = list(log.read_ranges(alias, client, {("t", 0): (0, 1)}, False))
                 assert found == [(("t", 0), client["sasl.password"])]
             assert len(Reader.open_ones) <= 2
     assert sorted(item.client["sasl.password"] for item in Reader.open_ones) == [

@@ -1,11 +1,13 @@
-"""The native reader gives what any consumer gets, record by record, and knows when a range is
-over."""
+"""Each log gives what any consumer gets, record by record, knows when a range is over, and gives
+the same Arrow as the other one."""
 
 import ctypes as C
 import random
 import uuid
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,7 +15,12 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from mirrorlake.native.reader import PATIENCE_SECONDS, NativeReader
+from mirrorlake.kafka.log import Log
+from mirrorlake.kafka.python_log import PythonLog
+from mirrorlake.native import PATIENCE_SECONDS
+from mirrorlake.native.columns import SCHEMA
+from mirrorlake.native.reader import NativeReader
+from tests.integration.test_odd_records import ANY_TIME, ODD_TIMES, odd_rows, send_rows
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import (
     NewRecord,
@@ -40,38 +47,40 @@ RECORDS = st.lists(
 )
 
 
-def native(
-    bootstrap: str,
-    ranges: Mapping[tuple[str, int], tuple[int, int]],
-    reader: NativeReader | None = None,
-) -> dict[tuple[str, int], list[tuple]]:
-    """What the reader gives of each partition: (offset, timestamp type, timestamp, key, value,
-    headers)."""
-    found: dict[tuple[str, int], list[tuple]] = {}
-    used = reader or opened(bootstrap)
-    try:
-        for key, batch in used.read(ranges):
-            batch.validate(full=True)
-            assert set(batch.column("partition").to_pylist()) == {key[1]}
-            found.setdefault(key, []).extend(rows_of(batch))
-    finally:
-        if reader is None:
-            used.close()
-    return found
+Ranges = Mapping[tuple[str, int], tuple[int, int]]
+LOGS: dict[str, Callable[..., Log]] = {"native": NativeReader, "in Python": PythonLog}
+KINDS = pytest.mark.parametrize("kind", LOGS)
 
 
 def opened(
-    bootstrap: str, keep: bool = False, patience_seconds: float = PATIENCE_SECONDS
-) -> NativeReader:
-    return NativeReader({"bootstrap.servers": bootstrap, "log_level": 2}, keep, patience_seconds)
+    kind: str, bootstrap: str, keep: bool = False, patience_seconds: float = PATIENCE_SECONDS
+) -> Log:
+    settings = {"bootstrap.servers": bootstrap, "log_level": 2}
+    return LOGS[kind](settings, keep, patience_seconds)
+
+
+def rows(log: Log, ranges: Ranges) -> dict[tuple[str, int], list[tuple]]:
+    """What a log gives of each partition: (offset, timestamp type, timestamp, key, value,
+    headers)."""
+    found: dict[tuple[str, int], list[tuple]] = {}
+    for key, batch in log.read(ranges):
+        batch.validate(full=True)
+        assert set(batch.column("partition").to_pylist()) == {key[1]}
+        found.setdefault(key, []).extend(rows_of(batch))
+    return found
+
+
+def read(kind: str, bootstrap: str, ranges: Ranges) -> dict[tuple[str, int], list[tuple]]:
+    """The same by a log that is opened for it."""
+    with closing(opened(kind, bootstrap)) as log:
+        return rows(log, ranges)
 
 
 @pytest.fixture
-def impatient(clusters: ClusterPair) -> Iterator[NativeReader]:
+def impatient(clusters: ClusterPair, kind: str) -> Iterator[Log]:
     """For what never comes."""
-    reader = opened(clusters.east, patience_seconds=1.0)
-    yield reader
-    reader.close()
+    with closing(opened(kind, clusters.east, patience_seconds=1.0)) as log:
+        yield log
 
 
 def rows_of(batch: pa.RecordBatch) -> list[tuple]:
@@ -85,9 +94,7 @@ def rows_of(batch: pa.RecordBatch) -> list[tuple]:
     return list(zip(*(column.to_pylist() for column in columns), headers, strict=True))
 
 
-def consumed(
-    bootstrap: str, ranges: Mapping[tuple[str, int], tuple[int, int]]
-) -> dict[tuple[str, int], list[tuple]]:
+def consumed(bootstrap: str, ranges: Ranges) -> dict[tuple[str, int], list[tuple]]:
     """The same by confluent-kafka's consumer."""
     consumer = Consumer(
         {
@@ -178,37 +185,85 @@ def test_any_topic_is_read_as_a_consumer_reads_it(
             producer.commit_transaction() if how == "commit" else producer.abort_transaction()
     ranges = log_ends(clusters.east, topic, 3)
     expected = consumed(clusters.east, ranges)
-    assert native(clusters.east, ranges) == expected
-    reader = opened(clusters.east, keep=True)
-    pieces: dict[tuple[str, int], list[tuple]] = {}
     cuts = {key: sorted(dice.randint(*bounds) for _ in range(3)) for key, bounds in ranges.items()}
-    for number in range(4):
-        part = {}
-        for key, (first, end) in ranges.items():
-            places = [first, *cuts[key], end]
-            part[key] = (places[number], places[number + 1])
-        for key, rows in native(clusters.east, part, reader).items():
-            pieces.setdefault(key, []).extend(rows)
-    reader.close()
-    assert pieces == expected
+    for kind in LOGS:
+        assert read(kind, clusters.east, ranges) == expected
+        pieces: dict[tuple[str, int], list[tuple]] = {}
+        with closing(opened(kind, clusters.east, keep=True)) as log:
+            for number in range(4):
+                part = {}
+                for key, (first, end) in ranges.items():
+                    places = [first, *cuts[key], end]
+                    part[key] = (places[number], places[number + 1])
+                for key, more in rows(log, part).items():
+                    pieces.setdefault(key, []).extend(more)
+        assert pieces == expected
 
 
-def test_a_reader_goes_on_and_back(clusters: ClusterPair, topic_name: str) -> None:
+@settings(
+    max_examples=3,
+    phases=[Phase.generate],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, *HealthCheck],
+)
+@given(sent=odd_rows("python", times=ODD_TIMES))
+def test_both_logs_give_the_same_arrow(clusters: ClusterPair, sent: list[dict[str, Any]]) -> None:
+    """Of records with times that are none, empty and null keys, values and headers, and thousands
+    of headers; in answers of either size."""
+    topic = f"logs-{uuid.uuid4().hex[:10]}"
+    create_topic(clusters.east, topic, **ANY_TIME, max_message_bytes="10000000")
+    send_rows(clusters.east, topic, sent)
+    (ranges,) = [log_ends(clusters.east, topic, 1)]
+    server = {"bootstrap.servers": clusters.east, "log_level": 2}
+    native, python, small = (
+        table_of(make, ranges)
+        for make in (
+            partial(NativeReader, server),
+            partial(PythonLog, server),
+            partial(PythonLog, server, small_answers=True),
+        )
+    )
+    assert native.num_rows == len(sent) and native.equals(python) and native.equals(small)
+
+
+def table_of(make: Callable[[], Log], ranges: Ranges) -> pa.Table:
+    with closing(make()) as log:
+        batches = [batch for _, batch in log.read(ranges)]
+    assert all(batch.schema == SCHEMA for batch in batches)
+    return pa.Table.from_batches(batches).combine_chunks()
+
+
+def test_names_that_are_no_text_are_given_natively_and_never_guessed(
+    clusters: ClusterPair, topic_name: str
+) -> None:
+    """confluent-kafka has no headers of such a record: who reads by it sees that it is none of
+    those that the stage can hold."""
+    create_topic(clusters.east, topic_name)
+    header = {"key": b"\xff", "value": b"1"}
+    plain = {"timestamp_ms": 1, "key": b"k", "value": b"v", "headers": None}
+    send_rows(clusters.east, topic_name, [plain, *[{**plain, "headers": [header]}] * 100, plain])
+    server, ranges = {"bootstrap.servers": clusters.east}, {(topic_name, 0): (0, 102)}
+    with closing(NativeReader(server)) as log:
+        ((_, batch),) = log.read(ranges)
+    assert batch.column("header_names").to_pylist() == [None, *[[b"\xff"]] * 100, None]
+    python = table_of(partial(PythonLog, server), ranges)
+    none = [{"key": None, "value": None}]
+    assert python.column("headers").to_pylist() == [None, *[none] * 100, None]
+
+
+@KINDS
+def test_a_reader_goes_on_and_back(clusters: ClusterPair, kind: str, topic_name: str) -> None:
     """Ranges that follow each other, one that lies before, and one of records that came since."""
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(1_000, 1))
     key = (topic_name, 0)
-    reader = opened(clusters.east, keep=True)
-    for first, end in ((0, 10), (10, 500), (200, 300), (300, 300), (300, 1_000)):
-        offsets = [
-            row[0] for row in native(clusters.east, {key: (first, end)}, reader).get(key, [])
-        ]
-        assert offsets == list(range(first, end))
-    write(clusters.east, topic_name, numbered(50, 1))
-    assert [row[0] for row in native(clusters.east, {key: (1_000, 1_050)}, reader)[key]] == list(
-        range(1_000, 1_050)
-    )
-    reader.close()
+    with closing(opened(kind, clusters.east, keep=True)) as log:
+        for first, end in ((0, 10), (10, 500), (200, 300), (300, 300), (300, 1_000)):
+            offsets = [row[0] for row in rows(log, {key: (first, end)}).get(key, [])]
+            assert offsets == list(range(first, end))
+        next(log.read({key: (0, 1_000)}))  # its user stops in the middle
+        write(clusters.east, topic_name, numbered(50, 1))
+        offsets = [row[0] for row in rows(log, {key: (1_000, 1_050)})[key]]
+        assert offsets == list(range(1_000, 1_050))
 
 
 def test_what_nobody_will_read_is_let_go_of(clusters: ClusterPair, topic_name: str) -> None:
@@ -217,15 +272,13 @@ def test_what_nobody_will_read_is_let_go_of(clusters: ClusterPair, topic_name: s
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(1_000, 1))
     key = (topic_name, 0)
-    reader = opened(clusters.east, keep=True)
-    native(clusters.east, {key: (0, 10)}, reader)
+    reader = NativeReader({"bootstrap.servers": clusters.east, "log_level": 2}, keep=True)
+    rows(reader, {key: (0, 10)})
     until(lambda: _waiting(reader) > 500, "records were fetched ahead")
     reader.keep_prefetched(())
     assert _waiting(reader) == 0
     write(clusters.east, topic_name, numbered(50, 1))
-    assert [row[0] for row in native(clusters.east, {key: (900, 1_050)}, reader)[key]] == list(
-        range(900, 1_050)
-    )
+    assert [row[0] for row in rows(reader, {key: (900, 1_050)})[key]] == list(range(900, 1_050))
     reader.close()
 
 
@@ -236,32 +289,37 @@ def _waiting(reader: NativeReader) -> int:
     return int(length(reader._queue))
 
 
-def test_a_range_that_was_trimmed_is_an_error(clusters: ClusterPair, topic_name: str) -> None:
+@KINDS
+def test_a_range_that_was_trimmed_is_an_error(
+    clusters: ClusterPair, kind: str, topic_name: str
+) -> None:
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(100, 1))
     truncate(clusters.east, topic_name, 40)
-    assert len(native(clusters.east, {(topic_name, 0): (40, 100)})[topic_name, 0]) == 60
+    assert len(read(kind, clusters.east, {(topic_name, 0): (40, 100)})[topic_name, 0]) == 60
     with pytest.raises(
         KafkaException, match=f"{topic_name}-0 cannot be read from offset 10"
     ) as raised:
-        native(clusters.east, {(topic_name, 0): (10, 100)})
+        read(kind, clusters.east, {(topic_name, 0): (10, 100)})
     assert raised.value.args[0].code() == KafkaError._AUTO_OFFSET_RESET
 
 
+@KINDS
 def test_a_topic_that_is_gone_is_an_error(
-    clusters: ClusterPair, impatient: NativeReader, topic_name: str
+    clusters: ClusterPair, impatient: Log, topic_name: str
 ) -> None:
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(10, 1))
     delete_topic(clusters.east, topic_name)
     with pytest.raises(KafkaException, match=f"{topic_name}-0"):
-        native(clusters.east, {(topic_name, 0): (0, 10)}, impatient)
+        rows(impatient, {(topic_name, 0): (0, 10)})
 
 
+@KINDS
 def test_offsets_that_are_not_there_yet_are_waited_for_and_then_an_error(
-    clusters: ClusterPair, impatient: NativeReader, topic_name: str
+    clusters: ClusterPair, impatient: Log, topic_name: str
 ) -> None:
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(10, 1))
     with pytest.raises(KafkaException, match=f"{topic_name}-0 gave no record"):
-        native(clusters.east, {(topic_name, 0): (0, 11)}, impatient)
+        rows(impatient, {(topic_name, 0): (0, 11)})

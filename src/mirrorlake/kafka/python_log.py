@@ -1,0 +1,236 @@
+"""A `Log` by confluent-kafka's consumer, where the native reader cannot be used: the same rows, at
+several times the cost. Partitions are assigned with offsets, so no right on a group is needed.
+
+When a range is over, `native/reader.py` says.
+"""
+
+import logging
+import time
+from collections.abc import Collection, Iterator, Mapping
+from operator import methodcaller
+from typing import Any
+
+import pyarrow as pa
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from mirrorlake.kafka.log import Ranges
+from mirrorlake.kafka.refusals import Complaints, is_about_group
+from mirrorlake.native import PATIENCE_SECONDS
+from mirrorlake.native.columns import HEADERS, SCHEMA
+from mirrorlake.native.reader import KEPT, ClusterSilent, consumer_settings
+from mirrorlake.offsets.positions import TopicAndPartition
+
+logger = logging.getLogger(__name__)
+
+#: The end of a range of `messages` that ends with its log, wherever that ends. Nothing is read of a
+#: log that does not have the first offset.
+LOG_END = 2**63 - 1
+#: What one batch may hold: records, and about so many bytes.
+_BATCH_RECORDS, _BATCH_BYTES = 10_000, 16 << 20
+#: How long an answer of any broker is waited for where partitions are silent, seconds.
+_ANY_BROKER_SECONDS = 5.0
+#: The consumer has to have one; nothing is asked of it, or committed to it.
+_GROUP = "mirrorlake-reads"
+
+
+class PythonLog:
+    """See `Log`. A partition whose range begins where the one before it ended is read on."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        keep: bool = False,
+        patience_seconds: float = PATIENCE_SECONDS,
+        small_answers: bool = False,
+    ) -> None:
+        self._keep, self._patience = keep, patience_seconds
+        self._complaints = Complaints()
+        effective = consumer_settings(settings, keep, small_answers)
+        group = {"group.id": settings.get("group.id") or _GROUP}
+        own = {"logger": logger, "error_cb": self._complaints.note}
+        self._consumer = Consumer({**effective, **group, **own})
+        self._average = 1_000  # bytes of a record
+        #: What comes next of each partition that is assigned, and the ends of logs that it told.
+        self._next: dict[TopicAndPartition, int] = {}
+        self._log_ends: dict[TopicAndPartition, int] = {}
+        self._ahead: list[Message] = []
+
+    def read(self, ranges: Ranges) -> Iterator[tuple[TopicAndPartition, pa.RecordBatch]]:
+        """See `Log`."""
+        for key, messages in self.messages(ranges):
+            batch = _batch(messages)
+            self._average = max(1, batch.nbytes // len(messages))
+            yield key, batch
+
+    def messages(self, ranges: Ranges) -> Iterator[tuple[TopicAndPartition, list[Message]]]:
+        """The same as confluent-kafka's messages, in lists that are not empty. A partition that its
+        reader wants no more of may be left on the way."""
+        ends = {key: end for key, (first, end) in ranges.items() if first < end}
+        self.keep_prefetched(ends)
+        self._assign({key: ranges[key][0] for key in ends})
+        taken, self._ahead = self._ahead, []
+        finished, heard = False, time.monotonic()
+        try:
+            while True:
+                yield from self._sorted(taken, ends).items()
+                over = [key for key in self._next if self._is_over(key, ends[key])]
+                if finished := len(over) == len(self._next):
+                    return
+                if over and (not self._keep or len(self._ahead) > KEPT):
+                    self.leave(over)
+                if taken := self._take():
+                    heard, self._complaints.last = time.monotonic(), None
+                elif time.monotonic() - heard > self._patience:
+                    raise self._silent(ends)
+        finally:
+            if not (finished and self._keep):
+                self.leave(list(self._next))
+
+    def leave(self, keys: Collection[TopicAndPartition]) -> None:
+        """Read some partitions no more, and drop what was fetched of them."""
+        if keys:
+            self._consumer.incremental_unassign([TopicPartition(*key) for key in keys])
+            for key in keys:
+                self._next.pop(key)
+                self._log_ends.pop(key, None)
+            self._ahead = [message for message in self._ahead if _place(message) in self._next]
+
+    def keep_prefetched(self, keys: Collection[TopicAndPartition]) -> None:
+        """See `Log`."""
+        self.leave([key for key in self._next if key not in keys])
+
+    def close(self) -> None:
+        """See `Log`."""
+        self._next.clear()  # a reading that was begun has nothing to leave any more
+        self._consumer.close()
+
+    def _assign(self, firsts: Mapping[TopicAndPartition, int]) -> None:
+        """Have partitions read from these offsets on, those anew that are elsewhere."""
+        moved = {key: first for key, first in firsts.items() if self._next.get(key) != first}
+        self.leave([key for key in moved if key in self._next])
+        if moved:
+            places = [TopicPartition(*key, first) for key, first in moved.items()]
+            self._consumer.incremental_assign(places)
+            self._next.update(moved)
+
+    def _sorted(
+        self, taken: list[Message], ends: Mapping[TopicAndPartition, int]
+    ) -> dict[TopicAndPartition, list[Message]]:
+        """The records within the ranges, by partition; those behind them are kept for later."""
+        records: dict[TopicAndPartition, list[Message]] = {}
+        for message in taken:
+            key, error = _place(message), message.error()
+            if error is not None:
+                self._take_error(key, error, message.offset(), ends)
+            elif key not in self._next:
+                continue
+            elif message.offset() < ends[key]:
+                records.setdefault(key, []).append(message)
+                self._next[key] = message.offset() + 1
+            else:
+                self._ahead.append(message)
+                self._next[key] = ends[key]
+        return records
+
+    def _take_error(
+        self,
+        key: TopicAndPartition,
+        error: KafkaError,
+        offset: int,
+        ends: Mapping[TopicAndPartition, int],
+    ) -> None:
+        if error.code() == KafkaError._PARTITION_EOF:
+            if key in self._next:
+                self._log_ends[key] = offset
+        elif key not in self._next:
+            if not is_about_group(error):
+                self._complaints.note(error)
+        elif error.code() == KafkaError._AUTO_OFFSET_RESET and ends[key] == LOG_END:
+            self.leave([key])
+        elif not is_about_group(error):
+            text = f"{key[0]}-{key[1]} cannot be read from offset {self._next[key]}: {error.str()}"
+            raise KafkaException(KafkaError(error.code(), text))
+
+    def _is_over(self, key: TopicAndPartition, end: int) -> bool:
+        """Whether nothing more comes of a range."""
+        log_end = self._log_ends.get(key, -1)
+        if self._next[key] < end <= log_end:
+            self._next[key] = end
+        return self._next[key] >= end or (end == LOG_END and log_end >= 0)
+
+    def _take(self) -> list[Message]:
+        """What has come, as soon as something is there."""
+        messages: list[Message] = self._consumer.consume(1, 0.5)
+        room = max(1, min(_BATCH_RECORDS, _BATCH_BYTES // self._average))
+        return messages + self._consumer.consume(room, 0) if messages else messages
+
+    def _silent(self, ends: Mapping[TopicAndPartition, int]) -> KafkaException:
+        """Why nothing comes: whether any broker answers says whether it is about the partitions."""
+        try:
+            self._consumer.list_topics(next(iter(self._next))[0], _ANY_BROKER_SECONDS)
+        except KafkaException as error:
+            return ClusterSilent(self._complaints.last or error.args[0])
+        waiting = [f"{t}-{p}" for t, p in self._next if not self._is_over((t, p), ends[t, p])]
+        text = (
+            f"{', '.join(waiting[:3])} gave no record for {self._patience:.0f} s, of "
+            f"{len(waiting)} that are read"
+        )
+        if self._complaints.last is not None:
+            text = f"{text}; the client says: {self._complaints.last.str()}"
+        return KafkaException(KafkaError(KafkaError._TIMED_OUT, text))
+
+
+def _place(message: Message) -> TopicAndPartition:
+    return message.topic(), message.partition()
+
+
+def _batch(messages: list[Message]) -> pa.RecordBatch:
+    kinds, times = zip(*(message.timestamp() for message in messages), strict=True)
+    columns = [
+        [message.partition() for message in messages],
+        [message.offset() for message in messages],
+        times,
+        [kind - 1 for kind in kinds],  # confluent-kafka counts from "none"
+        [message.key() for message in messages],
+        [message.value() for message in messages],
+    ]
+    arrays = [
+        pa.array(column, pa.int64()).view(field.type)
+        if pa.types.is_timestamp(field.type)
+        else pa.array(column, field.type)
+        for column, field in zip(columns, SCHEMA, strict=False)
+    ]
+    return pa.RecordBatch.from_arrays([*arrays, _headers(messages)], schema=SCHEMA)
+
+
+def _headers(messages: list[Message]) -> pa.Array:
+    """Headers as a column, without a mapping for each."""
+    ends: list[int | None] = []
+    pairs: list[tuple[str | None, bytes | None]] = []
+    for message in messages:
+        of_record = _pairs(message)
+        ends.append(len(pairs) if of_record else None)  # a list without a beginning is null
+        pairs += of_record
+    if not pairs:
+        return pa.nulls(len(messages), HEADERS)
+    kind = HEADERS.value_type
+    columns = [
+        pa.array(column, field.type)
+        for column, field in zip(zip(*pairs, strict=True), kind, strict=True)
+    ]
+    flat = pa.StructArray.from_arrays(columns, fields=list(kind))
+    return pa.ListArray.from_arrays(pa.array([*ends, len(pairs)], pa.int32()), flat, HEADERS)
+
+
+def _pairs(message: Message) -> list[tuple[str | None, bytes | None]]:
+    """The headers of a record. Where a name is no UTF-8 confluent-kafka gives none of them: one
+    without a name, which no staged record has, so that no reader takes it for the same."""
+    try:
+        return list(_headers_of(message) or ())
+    except SystemError:
+        return [(None, None)]
+
+
+#: `Message.headers` leaves an exception set beside its answer. Called this way Python looks for
+#: that; a call in code that runs often may not, and the exception comes up lines later.
+_headers_of = methodcaller("headers")
