@@ -43,7 +43,8 @@ def run_as_wheel_task(
     assert any(item.startswith(VOLUME) for item in task["parameters"])
     parameters = [item.replace(VOLUME, f"{volume}/") for item in task["parameters"]]
     parameters = [
-        run[item[17:-2]] if item.startswith("{{job.parameters.") else item for item in parameters
+        run[parameter[17:-2]] if parameter.startswith("{{job.parameters.") else parameter
+        for parameter in parameters
     ]
     monkeypatch.setattr(sys, "argv", [task["package_name"], *parameters])
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}

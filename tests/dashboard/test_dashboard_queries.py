@@ -48,11 +48,11 @@ def test_every_dataset_has_rows_and_the_columns_that_widgets_ask_for(
     assert [name for name, found in history_data["datasets"].items() if not found["rows"]] == []
     assert not any(found["cut"] for found in history_data["datasets"].values())
     for widget in DASHBOARD.widgets():
-        for item in widget.queries:
-            asked = {plan.column for plan in plan_fields(widget, item.query).values()} - {"*"}
-            assert asked <= columns[item.query.datasetName], widget.name
-            assert {order.expression.strip("`") for order in item.query.orders} <= columns[
-                item.query.datasetName
+        for query in widget.queries:
+            asked = {plan.column for plan in plan_fields(widget, query.query).values()} - {"*"}
+            assert asked <= columns[query.query.datasetName], widget.name
+            assert {order.expression.strip("`") for order in query.query.orders} <= columns[
+                query.query.datasetName
             ]
 
 

@@ -126,9 +126,9 @@ def test_what_was_given_up_of_one_generation_excuses_no_hole_in_the_next_one(sce
         text for text in texts("a", 20, 1) + texts("b", 20, 1) if text != "b:7"
     ]
     PathTables(scene.topology.parent / "lake").rewrite("incidents", of_the_first_generation)
-    found = mirrorlake(scene.topology, "verify", code=1)
-    told = [(row["first_offset"], row["last_offset"], row["kind"]) for row in found["differences"]]
-    assert (told, found["excused"]) == ([(7, 7, "not_mapped")], {})
+    answer = mirrorlake(scene.topology, "verify", code=1)
+    told = [(row["first_offset"], row["last_offset"], row["kind"]) for row in answer["differences"]]
+    assert (told, answer["excused"]) == ([(7, 7, "not_mapped")], {})
     alerts = mirrorlake(scene.topology, "status", code=1)["alerts"]
     assert [(row["topic"], row["value"]) for row in alerts if row["alert"] == "map_gap"] == [
         (topic, 1)

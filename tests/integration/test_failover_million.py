@@ -144,10 +144,12 @@ def moved(
     result = CliRunner().invoke(
         app, ["-c", str(topology), "failover", "--flow", FLOW, "--all-groups", "--json"]
     )
-    found = json.loads(result.stdout)
-    assert (result.exit_code, found["complete"]) == (0, True), found["left"]
+    document = json.loads(result.stdout)
+    assert (result.exit_code, document["complete"]) == (0, True), document["left"]
     records = sum(map(count, whole.values()))
-    assert [(item["complete"], item["records"]) for item in found["drained"]] == [(True, records)]
+    assert [(item["complete"], item["records"]) for item in document["drained"]] == [
+        (True, records)
+    ]
     for client, read in CLIENTS.items():
         readings = [
             Reading(f"{name}-{client}-{kind}-{lag}", f"east.{topics[kind]}")
@@ -156,7 +158,7 @@ def moved(
         ]
         after.update(read(clusters.west, "none", readings))
     rows: dict[str, list[dict[str, object]]] = {}
-    for row in found["groups"]:
+    for row in document["groups"]:
         rows.setdefault(row["group"].removeprefix(f"{name}-"), []).append(row)
     yield Moved(
         {group.removeprefix(f"{name}-"): numbers for group, numbers in before.items()},

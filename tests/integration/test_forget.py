@@ -231,9 +231,9 @@ def test_other_places_that_hold_the_same_records_are_named(
     scene.topology.write_text(yaml.safe_dump(document), encoding="utf-8")
     replicate_once(spark, scene.topology)
     lake, count = mirrorlake.open(scene.topology, spark=spark), len(scene.of("ann"))
-    found = lake.forget(scene.topic, picked("ann"), source="east")
-    assert (found.records, found.replays) == (count, [replayed.flow])
-    assert found.elsewhere == [{"source": "west", "topic": again, "records": count}]
+    forgotten = lake.forget(scene.topic, picked("ann"), source="east")
+    assert (forgotten.records, forgotten.replays) == (count, [replayed.flow])
+    assert forgotten.elsewhere == [{"source": "west", "topic": again, "records": count}]
     by_place = lake.forget(scene.topic, "offset = 0", source="east", dry_run=True)
     assert by_place.elsewhere == [{"source": "west", "topic": again, "records": None}]
     assert lake.forget(again, picked("ann"), source="west").records == count

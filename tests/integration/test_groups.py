@@ -250,10 +250,10 @@ def test_a_run_writes_checkpoints_and_moves_absent_groups(scene: Scene) -> None:
 def test_groups_read_after_failover_exactly_what_they_had_not(scene: Scene) -> None:
     cases = [(f"lag{lag}", "plain", lag) for lag in LAGS]
     cases += [(f"tx{lag}", "marked", lag) for lag in (0, 10, 100)] + [("txend", "marked", 0)]
-    found = scene.move(*(group for group, _, _ in cases))
-    assert found["complete"] and not found["left"]
-    assert {row["done"] for row in found["groups"]} == {"there"}
-    assert all(row["exact"] and row["read_again_at_most"] == 0 for row in found["groups"])
+    moved = scene.move(*(group for group, _, _ in cases))
+    assert moved["complete"] and not moved["left"]
+    assert {row["done"] for row in moved["groups"]} == {"there"}
+    assert all(row["exact"] and row["read_again_at_most"] == 0 for row in moved["groups"])
     for group, kind, lag in cases:
         got = unread(scene.clusters.west, scene.group(group), f"east.{scene.topic(kind)}")
         assert got == scene.rest(kind, lag), f"{group}: {len(got)} records instead of {lag}"
@@ -266,8 +266,8 @@ def test_failback_reads_at_home_exactly_what_was_not_read_there(scene: Scene) ->
     tried = scene.move("home", reverse=True, dry_run=True)
     assert [row["done"] for row in tried["groups"]] == ["would move"]
     assert committed(scene.clusters.east, scene.group("home"), [(plain, 0)]) == {}
-    found = scene.move("home", reverse=True)
-    assert found["complete"] and [row["done"] for row in found["groups"]] == ["moved"]
+    moved = scene.move("home", reverse=True)
+    assert moved["complete"] and [row["done"] for row in moved["groups"]] == ["moved"]
     values = [record.value for record in scene.source["plain"]]
     assert read == values[100:4_100]
     assert unread(scene.clusters.east, scene.group("home"), plain) == values[4_100:]
@@ -303,8 +303,8 @@ def test_a_group_rewound_at_the_source_moves_only_when_forced(scene: Scene) -> N
         BEHIND,
     )
     assert scene.at_target("rewound", "plain") == (3_000, "")
-    found = scene.move("rewound")
-    assert not found["complete"] and BEHIND in found["left"][0]
+    moved = scene.move("rewound")
+    assert not moved["complete"] and BEHIND in moved["left"][0]
     assert scene.move("rewound", force=True)["complete"]
     assert scene.at_target("rewound", "plain") == (1_200, "")
     query = (
@@ -351,8 +351,8 @@ def test_an_active_group_is_not_touched_and_an_empty_one_is(scene: Scene) -> Non
             ACTIVE,
         )
         for force in (False, True):
-            found = scene.move("active", "idle", force=force)
-            assert not found["complete"] and len(found["left"]) == 1 and ACTIVE in found["left"][0]
+            moved = scene.move("active", "idle", force=force)
+            assert not moved["complete"] and len(moved["left"]) == 1 and ACTIVE in moved["left"][0]
     finally:
         consumer.close()
     assert scene.at_target("idle", "plain") == (2_000, "")
@@ -400,8 +400,8 @@ def test_a_failover_that_was_killed_half_way_ends_in_the_same_state(
         scene.move(*groups)
     monkeypatch.undo()
     assert [scene.at_target(group, "plain") for group in groups].count(None) == 2
-    found = scene.move(*groups)
-    assert found["complete"] and sorted(row["done"] for row in found["groups"]) == [
+    moved = scene.move(*groups)
+    assert moved["complete"] and sorted(row["done"] for row in moved["groups"]) == [
         "moved",
         "moved",
         "there",
@@ -417,9 +417,9 @@ def test_a_planned_migration_catches_up_first(scene: Scene) -> None:
     commit(scene.clusters.east, scene.group("planned"), plain, 0, RECORDS + 20)
     early = scene.move("planned", dry_run=True)
     assert not early["complete"] and early["groups"][0]["read_again_at_most"] == 20
-    found = scene.move("planned", drain=True)
-    assert found["complete"], found["left"]
-    assert [(item["complete"], item["records"]) for item in found["drained"]] == [(True, 60)]
+    moved = scene.move("planned", drain=True)
+    assert moved["complete"], moved["left"]
+    assert [(item["complete"], item["records"]) for item in moved["drained"]] == [(True, 60)]
     got = unread(scene.clusters.west, scene.group("planned"), f"east.{plain}")
     assert got == [record.value for record in numbered(40, start=RECORDS + 20)]
     end = read_topic(scene.clusters.west, f"east.{plain}")[0][-1].offset + 1

@@ -146,8 +146,12 @@ def test_half_way_through_a_failover(
         assert positions(clusters.west, chosen["killed"], mirror) == wanted
     for word, done in (("killed", ["there", "there", "moved"]), ("whole", ["moved"] * 3)):
         result = CliRunner().invoke(app, ["-c", str(topology), *failover(word), "--json"])
-        found = json.loads(result.stdout)
-        assert (result.exit_code, found["complete"], [row["done"] for row in found["groups"]]) == (
+        document = json.loads(result.stdout)
+        assert (
+            result.exit_code,
+            document["complete"],
+            [row["done"] for row in document["groups"]],
+        ) == (
             0,
             True,
             done,

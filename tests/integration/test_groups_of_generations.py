@@ -292,5 +292,5 @@ def test_a_group_whose_topic_is_not_selected_any_more_is_not_gone(
     settings = {"topics": [f"{scene.topic}-other"], "groups": [f"{scene.topic}.*"]}
     write_topology(tmp_path, scene.clusters.east, scene.clusters.west, settings)
     assert restarted(scene, 0).checkpoint() == []
-    found = positions_as_of(now_of(lake_of(scene)), "east", ALWAYS)
-    assert found == {(group, scene.topic, 0): (Committed(15), 0)}
+    positions = positions_as_of(now_of(lake_of(scene)), "east", ALWAYS)
+    assert positions == {(group, scene.topic, 0): (Committed(15), 0)}

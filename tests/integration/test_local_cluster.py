@@ -67,11 +67,11 @@ def read(bootstrap_servers: str, topic: str, count: int) -> list[bytes]:
 def positions(bootstrap_servers: str, group: str, topic: str, partitions: int) -> int:
     """The positions of a group, all together."""
     consumer = Consumer({"bootstrap.servers": bootstrap_servers, "group.id": group, "log_level": 0})
-    found = consumer.committed(
+    committed = consumer.committed(
         [TopicPartition(topic, partition) for partition in range(partitions)], timeout=5
     )
     consumer.close()
-    return sum(max(0, item.offset) for item in found)
+    return sum(max(0, item.offset) for item in committed)
 
 
 def is_gone(pid: int) -> bool:

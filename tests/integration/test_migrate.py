@@ -227,8 +227,8 @@ def test_what_is_read_on_is_left_alone(beside: Beside) -> None:
     assert (row["done"], row["before"]) == ("there", 900)
     commit_all(beside.clusters.west, beside.theirs, ["elsewhere"], 50, 1)
     commit_all(beside.clusters.west, beside.ours, ["elsewhere"], 900, 1)
-    found = lake.migrate(FLOW, beside.topic, "elsewhere")
-    assert not found.complete and "further ahead" in found.left[0]
+    document = lake.migrate(FLOW, beside.topic, "elsewhere")
+    assert not document.complete and "further ahead" in document.left[0]
 
 
 def test_a_group_with_members_is_not_touched(beside: Beside) -> None:

@@ -67,15 +67,15 @@ def test_one_hop(own: ClusterPair, tmp_path: Path) -> None:
         ("heartbeats", "partitions=1, factor=1"),
         ("east.checkpoints.internal", "partitions=1, factor=1"),
     ]
-    found = ask_mirror_client(own.west, "east", "g1", "gré", "nobody")
+    answer = ask_mirror_client(own.west, "east", "g1", "gré", "nobody")
     g1 = {"east.orders/0": [42, ""], "east.orders/7": [0, "by hand"], "east.payments/0": [5, ""]}
     wanted = {"g1": g1, "gré": {"east.orders/0": [2**40, "mé"]}, "nobody": {}}
-    assert found["translateOffsets"] == found["remoteConsumerOffsets"] == wanted
-    assert found["checkpointTopics"] == ["east.checkpoints.internal"]
-    assert found["heartbeatTopics"] == ["east.heartbeats", "heartbeats"]
-    assert found["upstreamClusters"] == ["east"]
-    assert found["replicationHops"] == {"east": 1, "nobody": -1}
-    assert {"east.orders", "east.heartbeats"} <= set(found["remoteTopics"])
+    assert answer["translateOffsets"] == answer["remoteConsumerOffsets"] == wanted
+    assert answer["checkpointTopics"] == ["east.checkpoints.internal"]
+    assert answer["heartbeatTopics"] == ["east.heartbeats", "heartbeats"]
+    assert answer["upstreamClusters"] == ["east"]
+    assert answer["replicationHops"] == {"east": 1, "nobody": -1}
+    assert {"east.orders", "east.heartbeats"} <= set(answer["remoteTopics"])
     for address in (own.east, own.west):
         ((record,),) = read_topic(address, "heartbeats")
         assert decode_heartbeat(record.key, record.value) == sent
@@ -95,10 +95,10 @@ def test_a_pipe_of_two(own: ClusterPair, tmp_path: Path) -> None:
     topology, connections = setup(tmp_path, own)
     topic = CheckpointTopic(topology.flow(FLOW), connections, MemoryLog())
     topic.publish([MirrorCheckpoint("g", "mid.east.orders", 0, 3, 9)])
-    found = ask_mirror_client(own.west, "east", "g")
-    assert found["upstreamClusters"] == ["a", "b", "east", "mid"]
-    assert found["replicationHops"] == {"a": 2, "b": 1, "east": 2, "mid": 1, "nobody": -1}
-    assert found["translateOffsets"] == {"g": {"mid.east.orders/0": [9, ""]}}
+    answer = ask_mirror_client(own.west, "east", "g")
+    assert answer["upstreamClusters"] == ["a", "b", "east", "mid"]
+    assert answer["replicationHops"] == {"a": 2, "b": 1, "east": 2, "mid": 1, "nobody": -1}
+    assert answer["translateOffsets"] == {"g": {"mid.east.orders/0": [9, ""]}}
 
 
 @pytest.mark.parametrize(
@@ -115,10 +115,10 @@ def test_another_separator(own: ClusterPair, tmp_path: Path, enabled: bool, name
     topic = CheckpointTopic(topology.flow(FLOW), connections, MemoryLog())
     topic.publish([MirrorCheckpoint("g", "east_orders", 1, 3, 4)])
     assert topic.name == name
-    found = ask_mirror_client(own.west, "east", "g", separator="_", internal_separator=enabled)
-    assert found["checkpointTopics"] == [name]
-    assert found["translateOffsets"] == {"g": {"east_orders/1": [4, ""]}}
-    assert (found["upstreamClusters"], found["replicationHops"]["east"]) == (["east"], 1)
+    answer = ask_mirror_client(own.west, "east", "g", separator="_", internal_separator=enabled)
+    assert answer["checkpointTopics"] == [name]
+    assert answer["translateOffsets"] == {"g": {"east_orders/1": [4, ""]}}
+    assert (answer["upstreamClusters"], answer["replicationHops"]["east"]) == (["east"], 1)
 
 
 def test_the_last_checkpoint_wins_and_nothing_is_written_twice(
@@ -146,8 +146,8 @@ def test_the_last_checkpoint_wins_and_nothing_is_written_twice(
         other,
         second,
     ]
-    found = ask_mirror_client(own.west, "east", "g")
-    assert found["translateOffsets"]["g"] == {"east.t/0": [8, "rewound"], "east.t/1": [1, ""]}
+    answer = ask_mirror_client(own.west, "east", "g")
+    assert answer["translateOffsets"]["g"] == {"east.t/0": [8, "rewound"], "east.t/1": [1, ""]}
 
 
 def test_many_checkpoints_at_once(own: ClusterPair, tmp_path: Path) -> None:

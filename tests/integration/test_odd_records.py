@@ -303,7 +303,11 @@ def test_a_name_that_gets_too_long_stops_its_topic_alone(
     assert len(read_topic(clusters.west, f"east.{fine}")[0]) == 10
     opened = mirrorlake.open(topology)
     assert not opened.status().healthy
-    assert [item["topic"] for item in opened.incidents() if item["topic"] in (long, f"east.{long}")]
+    assert [
+        incident["topic"]
+        for incident in opened.incidents()
+        if incident["topic"] in (long, f"east.{long}")
+    ]
 
 
 def write_with_times(bootstrap: str, topic: str, *times: int) -> None:

@@ -144,14 +144,14 @@ def test_killed_again_and_again_and_once_more(
             late = NewRecord(b'{"status": "FAILED"}', b"late")
             write(here.clusters.east, here.topic, [late])
             replicate_once(spark, here.topology)
-    found = here.lake(spark).replay(here.topic, FAILED, target, cluster="west")
+    sent = here.lake(spark).replay(here.topic, FAILED, target, cluster="west")
     count = sum(map(len, here.picked()))
-    assert found.complete and found.continued and found.flow is not None
-    assert found.topics == [{"topic": here.topic, "target_topic": target, "records": count}]
-    assert_arrived(here, found.flow, target, here.picked())
+    assert sent.complete and sent.continued and sent.flow is not None
+    assert sent.topics == [{"topic": here.topic, "target_topic": target, "records": count}]
+    assert_arrived(here, sent.flow, target, here.picked())
     assert partition_count(here.clusters.west, target) == PARTITIONS
     again = here.lake(spark).replay(here.topic, FAILED, target, cluster="west")
-    assert not again.continued and again.flow != found.flow and again.records == count + 1
+    assert not again.continued and again.flow != sent.flow and again.records == count + 1
     assert sum(map(len, read_topic(here.clusters.west, target))) == 2 * count + 1
 
 
@@ -167,10 +167,8 @@ def test_the_first_ones_at_a_rate(replicated: Replicated, spark: SparkSession) -
     assert [row["offset"] for row in planned.examples] == [one.offset for one in first[:5]]
     assert json.loads(planned.examples[0]["value"])["status"] == "FAILED"
     steps: list[int] = []
-    found = lake.replay(
-        here.topic, FAILED, target, max_records=count, rate=200, report=steps.append
-    )
-    assert found.records == count and len(steps) > 1
+    sent = lake.replay(here.topic, FAILED, target, max_records=count, rate=200, report=steps.append)
+    assert sent.records == count and len(steps) > 1
     arrived = read_topic(here.clusters.west, target)
     assert [one.value for one in arrived[0]] == [one.value for one in first]
     assert [one.value for one in arrived[1]] == [one.value for one in second[:20]]
@@ -202,8 +200,8 @@ def test_nobody_takes_a_replay_for_a_flow(replicated: Replicated, spark: SparkSe
     the records are."""
     here = replicated
     lake = here.lake(spark)
-    found = lake.replay(here.topic, "offset < 50", f"east.{here.topic}", into_mirror=True)
-    assert found.flow is not None
+    sent = lake.replay(here.topic, "offset < 50", f"east.{here.topic}", into_mirror=True)
+    assert sent.flow is not None
     replicate_once(spark, here.topology)
     assert lake.verify(again=True).differences == []
     status = lake.status()
@@ -221,7 +219,7 @@ def test_nobody_takes_a_replay_for_a_flow(replicated: Replicated, spark: SparkSe
         "proof_status",
     ):
         assert not lake.rows(f"SELECT flow FROM {view} WHERE flow LIKE 'replay:%'"), view
-    position = lake.translate(found.flow, here.topic, 0, 10)
+    position = lake.translate(sent.flow, here.topic, 0, 10)
     assert position.topic == f"east.{here.topic}" and position.exact
 
 

@@ -63,19 +63,19 @@ def test_sent_when_the_limit_was_raised(
         start_command(topology, "replay", "--parked", "--flow", "east->west", **environment)
     )
     assert once.exists() and code == -9, (tmp_path / "run.log").read_text(encoding="utf-8")
-    found = lake.replay_parked()
+    sent = lake.replay_parked()
     small = PARTITIONS * SIZES.count(6_000)
-    assert found.complete and found.continued and found.records == small
-    assert any("stay parked" in line for line in found.warnings) and any(
-        "out of order" in line for line in found.warnings
+    assert sent.complete and sent.continued and sent.records == small
+    assert any("stay parked" in line for line in sent.warnings) and any(
+        "out of order" in line for line in sent.warnings
     )
     assert waiting(lake) == parked - small
     limit(clusters.west, target, 20_000)
-    found = lake.replay_parked("east->west", topic)
+    sent = lake.replay_parked("east->west", topic)
     assert (
-        found.complete
-        and not found.continued
-        and found.records == parked - small
+        sent.complete
+        and not sent.continued
+        and sent.records == parked - small
         and waiting(lake) == 0
     )
     for there, here in zip(

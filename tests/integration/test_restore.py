@@ -123,14 +123,14 @@ def test_killed_again_and_again(
         if point == "resend-begun":
             write(here.clusters.east, here.name("many"), [NewRecord(b"late")])
             land_only(spark, here.topology)
-    found = here.lake(spark).restore("east", "west", [f"{here.prefix}-.*"])
-    assert found.complete and found.continued == bool(kills) and found.flow is not None
+    sent = here.lake(spark).restore("east", "west", [f"{here.prefix}-.*"])
+    assert sent.complete and sent.continued == bool(kills) and sent.flow is not None
     counts = {topic: sum(map(len, records)) for topic, records in here.source.items()}
-    assert {row["topic"]: row["records"] for row in found.topics} == {
+    assert {row["topic"]: row["records"] for row in sent.topics} == {
         here.name(at): n for at, n in counts.items()
     }
-    assert all(row["topic"] == row["target_topic"] for row in found.topics) and not found.warnings
-    assert_restored(here, found.flow, {topic: here.name(topic) for topic in here.source})
+    assert all(row["topic"] == row["target_topic"] for row in sent.topics) and not sent.warnings
+    assert_restored(here, sent.flow, {topic: here.name(topic) for topic in here.source})
     assert partition_count(here.clusters.west, here.name("empty")) == 2
     assert configs(here.clusters.west, here.name("many")) >= {
         "retention.ms=-1",
@@ -148,12 +148,12 @@ def test_compacted(landed: Landed, spark: SparkSession, tmp_path: Path) -> None:
     once = tmp_path / "killed"
     environment = {"MIRRORLAKE_CRASH": "kafka-committed:driver", "MIRRORLAKE_CRASH_ONCE": str(once)}
     assert finish(start_command(here.topology, *arguments, **environment)) == -9 and once.exists()
-    found = here.lake(spark).restore("east", "east", [keyed], compacted=True)
-    assert found.complete and found.continued and not found.warnings
+    sent = here.lake(spark).restore("east", "east", [keyed], compacted=True)
+    assert sent.complete and sent.continued and not sent.warnings
     arrived = read_topic(here.clusters.east, keyed)
     for wanted, got in zip(map(left_of, here.source["keyed"]), arrived, strict=True):
         assert [one[1:] for one in got] == [one[1:] for one in wanted] and 0 < len(wanted) < 300
-    assert found.records == sum(map(len, arrived))
+    assert sent.records == sum(map(len, arrived))
 
 
 def left_of(records: list[Record]) -> list[Record]:
@@ -191,8 +191,8 @@ def test_below_an_offset_on_the_cluster_that_lost_it(landed: Landed, spark: Spar
     assert (
         planned.topics == [{"topic": odd, "target_topic": odd, "records": 100}] and planned.dry_run
     )
-    found = lake.restore("east", "east", [odd], below=below)
-    assert found.complete and found.records == 100 and not found.continued
+    sent = lake.restore("east", "east", [odd], below=below)
+    assert sent.complete and sent.records == 100 and not sent.continued
     (arrived,), (wanted,) = read_topic(here.clusters.east, odd), here.source["odd"]
     assert [one[1:] for one in arrived] == [one[1:] for one in wanted[:100]]
 

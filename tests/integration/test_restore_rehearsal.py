@@ -94,10 +94,10 @@ def read_some(bootstrap: str, records: Mapping[str, list[list[Record]]]) -> dict
     }
     readings = [Reading(group, group.split("-")[0], limit) for group, limit in limits.items()]
     found = read_with_python(
-        bootstrap, "earliest", [item for item in readings if "java" not in item.group]
+        bootstrap, "earliest", [reading for reading in readings if "java" not in reading.group]
     )
     return found | read_with_java(
-        bootstrap, "earliest", [item for item in readings if "java" in item.group]
+        bootstrap, "earliest", [reading for reading in readings if "java" in reading.group]
     )
 
 
@@ -196,21 +196,27 @@ def assert_groups_read_on(gone: Gone, third: EmbeddedCluster) -> None:
     readings = [Reading(group, group.split("-")[0]) for group in gone.read]
     began = time.monotonic()
     after = read_with_python(
-        third.bootstrap_servers, "none", [item for item in readings if "java" not in item.group]
+        third.bootstrap_servers,
+        "none",
+        [reading for reading in readings if "java" not in reading.group],
     )
     after |= read_with_java(
-        third.bootstrap_servers, "none", [item for item in readings if "java" in item.group]
+        third.bootstrap_servers,
+        "none",
+        [reading for reading in readings if "java" in reading.group],
     )
     gone.times["groups read on"] = time.monotonic() - began
-    for item in readings:
-        before, now = gone.read[item.group], after[item.group]
-        assert count(before) + count(now) == sum(map(len, gone.records[item.topic])), item.group
-        for partition, records in enumerate(gone.records[item.topic]):
+    for reading in readings:
+        before, now = gone.read[reading.group], after[reading.group]
+        assert count(before) + count(now) == sum(map(len, gone.records[reading.topic])), (
+            reading.group
+        )
+        for partition, records in enumerate(gone.records[reading.topic]):
             numbers = joined(
                 [[int(record.value or b""), int(record.value or b"")] for record in records]
             )
             assert joined(before.get(partition, []), now.get(partition, [])) == numbers, (
-                f"{item.group}, {partition}"
+                f"{reading.group}, {partition}"
             )
 
 
@@ -235,9 +241,9 @@ def test_an_empty_third_cluster_takes_over_whenever_the_restore_is_killed(
             assert once.exists() and code == -9, point
         done = CliRunner().invoke(app, command_of(gone, third))
         assert done.exit_code == 0, done.output
-        found = json.loads(done.stdout)
-        assert (found["complete"], found["continued"]) == (True, True), found
-        assert {row["done"] for row in found["groups"]} <= {"moved", "there"}
+        document = json.loads(done.stdout)
+        assert (document["complete"], document["continued"]) == (True, True), document
+        assert {row["done"] for row in document["groups"]} <= {"moved", "there"}
         assert_all_there(gone, third)
         assert_groups_read_on(gone, third)
     finally:

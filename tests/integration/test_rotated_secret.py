@@ -85,7 +85,7 @@ def test_a_running_flow_goes_on_with_the_new_password(
         guarded.restart()
         write_both("b")
         until(
-            lambda: any("credentials" in item["detail"] for item in run.incidents()),
+            lambda: any("credentials" in incident["detail"] for incident in run.incidents()),
             "a refusal is told",
             150,
         )

@@ -93,11 +93,11 @@ def topology(
 
 def documented_acls(kind: str) -> list[dict[str, str]]:
     """The block of docs/security.md that lists ACLs of a kind."""
-    found = re.search(
+    match = re.search(
         rf"```yaml acls: {kind}\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL
     )
-    assert found is not None
-    return list(yaml.safe_load(found[1]))
+    assert match is not None
+    return list(yaml.safe_load(match[1]))
 
 
 class CommandLines:

@@ -97,8 +97,8 @@ def translated(lake, topic: str, first: list[int], second: list[int]) -> None:  
     before."""
     assert map_pairs(lake, FLOW, topic, 0, 1) == list(zip(range(30, 85), first[50:], strict=True))
     for offset, there in ((5, first[5]), (29, first[29]), (30, first[50]), (84, first[104])):
-        found = translate(lake, FLOW, topic, 0, offset)
-        assert (found.offset, found.exact) == (there, True), offset
+        position = translate(lake, FLOW, topic, 0, offset)
+        assert (position.offset, position.exact) == (there, True), offset
         back = translate(lake, FLOW, f"east.{topic}", 0, there, reverse=True)
         assert (back.offset, back.exact) == (offset, True), offset
     for offset in (5, 49, 104):

@@ -59,8 +59,8 @@ def test_latest_holds_for_what_is_there_at_the_first_start_and_for_nothing_later
     assert sorted((row["first"], row["n"]) for row in staged) == [(0, 4), (0, 8)], (
         "none of the first ten"
     )
-    found = mirrorlake(topology, "verify")
-    assert (found["proven"], found["differences"]) == (12, [])
+    answer = mirrorlake(topology, "verify")
+    assert (answer["proven"], answer["differences"]) == (12, [])
     assert mirrorlake(topology, "status")["healthy"]
     for start in ("earliest", "latest"):  # it has begun: an edit changes nothing any more
         set_start(topology, start)
@@ -116,8 +116,12 @@ def test_flows_with_starts_of_their_own_share_a_landing(
         )
         assert staged == {"first": 6, "n": 9}
         mirrorlake(topology, "run", "--once")
-        found = mirrorlake(topology, "verify")
-        assert (found["proven"], found["differences"], found["not_compared"]) == (10 + 14, [], [])
+        answer = mirrorlake(topology, "verify")
+        assert (answer["proven"], answer["differences"], answer["not_compared"]) == (
+            10 + 14,
+            [],
+            [],
+        )
         assert mirrorlake(topology, "status")["healthy"]
 
 

@@ -43,6 +43,8 @@ def test_a_target_that_lacks_what_the_map_has_is_told(
 
 def told(lake: Lake, topology: Path) -> list[tuple[Any, ...]]:
     """The alerts of `status`, which asked every cluster."""
-    found = read_status(now_of(lake), Connections(load_topology(topology)))
-    assert found["unchecked"] == [] and found["healthy"] == (not found["alerts"])
-    return [(row["alert"], row["topic"], row["partition"], row["value"]) for row in found["alerts"]]
+    status = read_status(now_of(lake), Connections(load_topology(topology)))
+    assert status["unchecked"] == [] and status["healthy"] == (not status["alerts"])
+    return [
+        (row["alert"], row["topic"], row["partition"], row["value"]) for row in status["alerts"]
+    ]

@@ -81,8 +81,8 @@ class Scene:
 
     def seen(self, name: str) -> list[str]:
         """What a consumer of the target reads; a topic that is not there has nothing."""
-        found = read_topic(self.clusters.west, self.target(name))
-        return values(found[0]) if found else []
+        records = read_topic(self.clusters.west, self.target(name))
+        return values(records[0]) if records else []
 
 
 @pytest.fixture

@@ -58,13 +58,13 @@ def exact(lake: Lake, topic: str, partition: int, pairs: list[tuple[int, int]]) 
     """Each of these pairs of offsets, both ways, and no other."""
     assert map_pairs(lake, FLOW, topic, partition) == pairs
     there = {(topic, partition, source): target for source, target in pairs}
-    found = translate_all(now_of(lake), FLOW, there)
-    assert {key: (item.offset, item.exact) for key, item in found.items()} == {
+    positions = translate_all(now_of(lake), FLOW, there)
+    assert {key: (item.offset, item.exact) for key, item in positions.items()} == {
         key: (target, True) for key, target in there.items()
     }
     back = {(f"east.{topic}", partition, target): source for source, target in pairs}
-    found = translate_all(now_of(lake), FLOW, back, reverse=True)
-    assert {key: (item.offset, item.exact) for key, item in found.items()} == {
+    positions = translate_all(now_of(lake), FLOW, back, reverse=True)
+    assert {key: (item.offset, item.exact) for key, item in positions.items()} == {
         key: (source, True) for key, source in back.items()
     }
 
@@ -97,8 +97,8 @@ def test_they_are_produced_from_the_stage_again(
             partition,
             [(number, record.offset) for number, record in enumerate(records)],
         )
-    found = mirrorlake.open(topology).verify()
-    assert found.differences == [] and found.proven == found.records
+    verified = mirrorlake.open(topology).verify()
+    assert verified.differences == [] and verified.proven == verified.records
 
 
 def test_they_are_given_up(
@@ -120,6 +120,6 @@ def test_they_are_given_up(
     assert lost.offset == target[0][KEPT].offset, (
         "the next record that the target has, as behind a gap"
     )
-    found = mirrorlake.open(topology).verify()
-    assert found.differences == []
-    assert found.excused == {"given_up": STAGED - KEPT}
+    verified = mirrorlake.open(topology).verify()
+    assert verified.differences == []
+    assert verified.excused == {"given_up": STAGED - KEPT}

@@ -161,12 +161,12 @@ def test_in_the_middle_of_a_transaction(
         if moment == committed:
             delete_topic(clusters.west, topic_name)
         as_of = datetime.fromtimestamp(moment / 1_000, timezone.utc)
-        found = mirrorlake.open(topology, spark=spark).restore(
+        sent = mirrorlake.open(topology, spark=spark).restore(
             "east", "west", [topic_name], as_of=as_of
         )
-        assert found.complete and not found.warnings and found.records == 2 * len(values)
+        assert sent.complete and not sent.warnings and sent.records == 2 * len(values)
         assert [
             [record.value for record in part] for part in read_topic(clusters.west, topic_name)
         ] == [values] * 2
-        assert {row["partition"] for row in found.reached} == {0, 1}
-        assert all(row["newest_at"] <= as_of for row in found.reached)
+        assert {row["partition"] for row in sent.reached} == {0, 1}
+        assert all(row["newest_at"] <= as_of for row in sent.reached)

@@ -338,7 +338,7 @@ def sampled_histories(draw: st.DrawFn) -> Sampled:
 @given(st.lists(sampled_histories(), min_size=30, max_size=30))
 def test_exact_is_said_only_of_what_is(lake: Lake, flows: list[Sampled]) -> None:
     """Rows of the map come later than what they tell of, and samples do not wait for them."""
-    named = {f"sampled{next(_examples)}": item for item in flows}
+    named = {f"sampled{next(_examples)}": flow for flow in flows}
     fill_all(lake, {topic: item.batches[: item.mapped] for topic, item in named.items()})
     add_samples(lake, {topic: item.samples for topic, item in named.items()})
     asked = [

@@ -142,9 +142,11 @@ def plant(clusters: ClusterPair, here: Planted, tables: PathTables) -> None:
 
 def found_by(answer: Verified, here: Planted) -> dict[str, list[tuple[str, int, int]]]:
     found: dict[str, list[tuple[str, int, int]]] = {}
-    for item in answer.differences:
-        name = item["topic"].removeprefix(f"{here.prefix}-")
-        found.setdefault(name, []).append((item["kind"], item["first_offset"], item["last_offset"]))
+    for difference in answer.differences:
+        name = difference["topic"].removeprefix(f"{here.prefix}-")
+        found.setdefault(name, []).append(
+            (difference["kind"], difference["first_offset"], difference["last_offset"])
+        )
     return found
 
 
@@ -156,7 +158,10 @@ def test_each_kind_is_found_and_named(planted: Planted) -> None:
     }
     assert answer.ranges == len(PLANTED) and answer.records == len(PLANTED) * COUNT + 10
     assert answer.proven == COUNT
-    told = {item["topic"].removeprefix("verify-"): item["detail"] for item in answer.differences}
+    told = {
+        difference["topic"].removeprefix("verify-"): difference["detail"]
+        for difference in answer.differences
+    }
     assert told["nulled"] == "header 0: null became empty"
     assert told["later"] == f"timestamp {START + 4} became {START + 5}"
     lake = mirrorlake.open(planted.topology)
@@ -166,7 +171,7 @@ def test_each_kind_is_found_and_named(planted: Planted) -> None:
         for row in rows
     ] == [("proven", COUNT, COUNT, COUNT)]
     assert len({rows[0][f"{side}_hash"] for side in ("source", "stage", "target")}) == 1
-    open_now = {item["topic"] for item in lake.incidents(kind="content_differs")}
+    open_now = {incident["topic"] for incident in lake.incidents(kind="content_differs")}
     assert open_now == {planted.name(topic) for topic, item in PLANTED.items() if item is not None}
 
 
@@ -183,7 +188,10 @@ def test_executors_find_the_same(
         topic: [item] for topic, item in PLANTED.items() if item is not None
     }
     assert answer.proven == COUNT
-    told = {item["topic"].removeprefix("verify-"): item["detail"] for item in answer.differences}
+    told = {
+        difference["topic"].removeprefix("verify-"): difference["detail"]
+        for difference in answer.differences
+    }
     assert told["nulled"] == "header 0: null became empty"
 
 
@@ -351,7 +359,10 @@ def test_a_source_that_has_trimmed_its_log(
     tables = PathTables(topology.parent / "lake")
     tables.rewrite("records", lambda rows: changed(rows, topic_name, b"changed"))
     answer = mirrorlake.open(topology).verify(again=True)
-    found = [(item["kind"], item["first_offset"], item["detail"]) for item in answer.differences]
+    found = [
+        (difference["kind"], difference["first_offset"], difference["detail"])
+        for difference in answer.differences
+    ]
     assert found == [("content", 7, "value: 7 bytes became 2 bytes")], (
         "stage and target are compared all the same"
     )

@@ -75,9 +75,9 @@ def test_a_mirror_that_is_gone_is_not_proven(
     gone = [(topic_name, 0, 0, COUNT - 1, "target_gone")]
     page = tmp_path / "evidence.html"
     for told in (False, True):  # the second time `run` has reported it
-        found = mirrorlake(topology, "verify", f"--report={page}", code=1)
-        assert places(found["differences"], "kind") == gone
-        assert (found["records"], found["proven_before"]) == (0, 0)
+        answer = mirrorlake(topology, "verify", f"--report={page}", code=1)
+        assert places(answer["differences"], "kind") == gone
+        assert (answer["records"], answer["proven_before"]) == (0, 0)
         assert 'class="bad"' in page.read_text(encoding="utf-8")
         assert shares(topology, code=1) == [(topic_name, COUNT, 0.0)]
         kinds = [row["kind"] for row in mirrorlake(topology, "status", code=1)["incidents"]]
@@ -89,8 +89,8 @@ def test_a_mirror_that_is_gone_is_not_proven(
     assert shares(topology, code=0) == [(topic_name, COUNT, 0.0)], (
         "what the topic before it had proves nothing"
     )
-    found = mirrorlake(topology, "verify")
-    assert (found["records"], found["proven"], found["proven_before"]) == (COUNT, COUNT, 0)
+    answer = mirrorlake(topology, "verify")
+    assert (answer["records"], answer["proven"], answer["proven_before"]) == (COUNT, COUNT, 0)
     assert shares(topology, code=0) == [(topic_name, COUNT, 1.0)]
     assert values(read_topic(clusters.west, f"east.{topic_name}")[0]) == texts("a", COUNT, 1)
 
@@ -102,8 +102,8 @@ def test_a_mirror_that_nobody_mirrors_any_more_may_go(
     mirrorlake(topology, "verify")
     write_topology(tmp_path, clusters.east, clusters.west, {"topics": ["another"]})
     delete_mirror(clusters, topic_name)
-    found = mirrorlake(topology, "verify")
-    assert (found["differences"], found["proven_before"]) == ([], 0)
+    answer = mirrorlake(topology, "verify")
+    assert (answer["differences"], answer["proven_before"]) == ([], 0)
 
 
 def unseen(found: dict[str, Any], prefix: str) -> list[tuple[Any, ...]]:
@@ -131,8 +131,8 @@ def test_what_was_selected_and_not_compared_is_listed(
     producer.flush()
     producer.abort_transaction()
     write(clusters.east, f"{topic_name}-refused", [NewRecord(os.urandom(2_000))])
-    found = mirrorlake(topology, "verify", code=1)
-    assert unseen(found, topic_name) == [
+    answer = mirrorlake(topology, "verify", code=1)
+    assert unseen(answer, topic_name) == [
         ("", 0, 0, COUNT + 1, "not_staged"),
         ("-paused", 0, 0, COUNT - 1, "not_staged"),
         ("-refused", 0, 0, COUNT, "not_staged"),
@@ -145,27 +145,27 @@ def test_what_was_selected_and_not_compared_is_listed(
     mirrorlake(topology, "run", "--once", code=1)
     fill(clusters.east, topic_name, "b", 5, 1)
     page = tmp_path / "evidence.html"
-    found = mirrorlake(topology, "verify", f"--report={page}", code=1)
-    assert unseen(found, topic_name) == [
+    answer = mirrorlake(topology, "verify", f"--report={page}", code=1)
+    assert unseen(answer, topic_name) == [
         ("", 0, COUNT + 2, COUNT + 6, "not_staged"),
         ("-paused", 0, 0, COUNT - 1, "paused"),
         ("-refused", 0, COUNT, COUNT, "refused"),
     ]
-    assert found["differences"] == [] and found["proven"] == 2 * COUNT
-    assert "target_refused" in found["not_compared"][2]["detail"]
+    assert answer["differences"] == [] and answer["proven"] == 2 * COUNT
+    assert "target_refused" in answer["not_compared"][2]["detail"]
     assert 'class="bad"' in page.read_text(encoding="utf-8") and "not_staged" in page.read_text(
         encoding="utf-8"
     )
     write_topology(tmp_path, clusters.east, clusters.west, settings)
     mirrorlake(topology, "resolve", "--topic", f"{topic_name}-refused", "--choice", "park")
     mirrorlake(topology, "run", "--once")
-    found = mirrorlake(topology, "verify")
-    assert (found["not_compared"], found["excused"], found["differences"]) == (
+    answer = mirrorlake(topology, "verify")
+    assert (answer["not_compared"], answer["excused"], answer["differences"]) == (
         [],
         {"parked": 1},
         [],
     )
-    assert found["proven"] + found["proven_before"] == 3 * COUNT + 5 + 1
+    assert answer["proven"] + answer["proven_before"] == 3 * COUNT + 5 + 1
 
 
 def truncated(bootstrap: str, topic: str, offset: int) -> bool:
@@ -200,8 +200,8 @@ def test_a_compacted_mirror_has_to_have_the_last_record_of_each_key(
         set_configs(clusters.west, mirror, {"cleanup.policy": "delete"})
         until(partial(truncated, clusters.west, mirror, start), "the records can be deleted")
         set_configs(clusters.west, mirror, {"cleanup.policy": "compact"})
-        found = mirrorlake(topology, "verify", "--again", code=code)
-        told.append((found["proven"], found["excused"], places(found["differences"], "kind")))
+        answer = mirrorlake(topology, "verify", "--again", code=code)
+        told.append((answer["proven"], answer["excused"], places(answer["differences"], "kind")))
     assert told == [
         (10, {"superseded": 50}, []),
         (0, {"superseded": 50}, [(topic_name, 0, 50, 54, "missing_at_target")]),
@@ -227,13 +227,13 @@ def test_evidence_that_is_cut_says_so_and_how_to_get_the_rest(
     mirrorlake(topology, "run", "--once")
     PathTables(tmp_path / "lake").rewrite("records", with_other_values)
     lake = opened(topology)
-    found = lake.verify()
-    assert len(found.differences) == 6 and found.cut == {"ranges": 1, "differences": 2}
+    verified = lake.verify()
+    assert len(verified.differences) == 6 and verified.cut == {"ranges": 1, "differences": 2}
     page = tmp_path / "evidence.html"
-    found.write(page)
-    for sentence in found.cut_sentences:
+    verified.write(page)
+    for sentence in verified.cut_sentences:
         assert html.escape(sentence) in page.read_text(encoding="utf-8")
-    query = found.cut_sentences[1].partition('"')[2].rstrip('"')
+    query = verified.cut_sentences[1].partition('"')[2].rstrip('"')
     assert [row["untold_differences"] for row in lake.rows(query)] == [1, 1], (
         "the table has what the page has not"
     )

@@ -379,8 +379,8 @@ def test_a_flow_that_left_the_file_is_held_to_nothing(spark: SparkSession, tmp_p
 def test_status_tells_alerts_of_the_file_as_it_is(spark: SparkSession, tmp_path: Path) -> None:
     lake = watched(spark, tmp_path)
     append(lake, "positions", [sample(5, 40, 90, 75.0)])
-    found = read_status(lake, Connections(opened(spark, tmp_path / "mirrorlake.yml")[1]))
-    assert not found["healthy"] and [row["alert"] for row in found["alerts"]] == ["lag"]
+    status = read_status(lake, Connections(opened(spark, tmp_path / "mirrorlake.yml")[1]))
+    assert not status["healthy"] and [row["alert"] for row in status["alerts"]] == ["lag"]
     disabled = opened(spark, write_file(tmp_path, flows={FLOW: {"enabled": False}}))[1]
-    found = read_status(lake, Connections(disabled))
-    assert found["healthy"] and found["alerts"] == []
+    status = read_status(lake, Connections(disabled))
+    assert status["healthy"] and status["alerts"] == []

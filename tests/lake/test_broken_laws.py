@@ -107,15 +107,15 @@ def test_what_is_parked_or_forgotten_hides_no_hole(spark: SparkSession, tmp_path
 def gaps(lake: Lake, connections: Connections) -> list[tuple[int, float, str]]:
     """The map's holes, as `status` tells them; no cluster answers meanwhile, which it says."""
     lake.reader.refresh()
-    found = read_status(lake.reader, connections)
-    (unchecked,) = found[
+    status = read_status(lake.reader, connections)
+    (unchecked,) = status[
         "unchecked"
     ]  # how it goes on depends on who gives up first, this process or the client
     assert unchecked.startswith(
         f"what the target of flow {FLOW} holds was not checked: cluster west does not answer"
     )
-    rows = [row for row in found["alerts"] if row["alert"] == "map_gap"]
-    assert found["healthy"] == (not rows)
+    rows = [row for row in status["alerts"] if row["alert"] == "map_gap"]
+    assert status["healthy"] == (not rows)
     return [
         (
             row["partition"],

@@ -106,24 +106,24 @@ def test_translation_both_ways(lake: OpenLake, middle: int) -> None:
 
 
 def test_status_by_the_tables_alone(lake: OpenLake) -> None:
-    found = lake.status()
-    assert isinstance(found, Status) and not found.healthy
-    assert [row["flow"] for row in found.flows] == sorted(FLOWS)
-    assert REFUSED_AT in {(row["flow"], row["topic"], row["partition"]) for row in found.alerts}
+    status = lake.status()
+    assert isinstance(status, Status) and not status.healthy
+    assert [row["flow"] for row in status.flows] == sorted(FLOWS)
+    assert REFUSED_AT in {(row["flow"], row["topic"], row["partition"]) for row in status.alerts}
     assert (
-        "opened without its topology file" in found.unchecked[0]
-        and "not healthy" in found._repr_html_()
+        "opened without its topology file" in status.unchecked[0]
+        and "not healthy" in status._repr_html_()
     )
 
 
 def test_incidents(lake: OpenLake) -> None:
-    found = lake.incidents(kind="target_refused")
-    assert isinstance(found, Rows) and [(row["flow"], row["topic"]) for row in found] == [
+    incidents = lake.incidents(kind="target_refused")
+    assert isinstance(incidents, Rows) and [(row["flow"], row["topic"]) for row in incidents] == [
         REFUSED_AT[:2]
     ]
     assert (
-        set(found[0]["choices"]) == {"retry", "skip", "stop", "park"}
-        and "retry: " in found._repr_html_()
+        set(incidents[0]["choices"]) == {"retry", "skip", "stop", "park"}
+        and "retry: " in incidents._repr_html_()
     )
     assert lake.incidents(flow="west->east") == []
 

@@ -64,12 +64,12 @@ def test_a_flow_that_is_paused_for_longer_than_the_retention_keeps_its_records(
     before = lake.table("records").where("topic = 'orders' AND offset >= 40")
     kept = spark.createDataFrame(before.collect(), before.schema)
 
-    found = maintain(lake, topology, WEEK)
+    report = maintain(lake, topology, WEEK)
 
     assert offsets(lake, topic="orders") == list(range(40, 120))
     assert offsets(lake, topic="payments") == list(range(100, 120))
-    assert found["records"]["removed"] == 140
-    assert found["records"]["held"] == [
+    assert report["records"]["removed"] == 140
+    assert report["records"]["held"] == [
         {"flow": "east->north", "topic": "orders", "partition": 0, "generation": 0, "offset": 40}
     ]
     after = lake.table("records").where("topic = 'orders'")
@@ -102,9 +102,9 @@ def test_a_disabled_flow_holds_records_for_the_time_that_the_file_says(
     for first, days in ((0, 40), (50, 20), (80, 1)):
         append(lake, "records", staged(range(first, first + 30), days * DAY))
     append(lake, "offset_map", [run_row(0, 109), run_row(0, 9, flow="east->north")])
-    found = maintain(lake, topology, Maintenance(retention_days=7, disabled_hold_days=30))
+    report = maintain(lake, topology, Maintenance(retention_days=7, disabled_hold_days=30))
     assert offsets(lake) == list(range(50, 110)), "of those of 40 days ago it lacks 10 to 29"
-    assert [(retained["flow"], retained["offset"]) for retained in found["records"]["held"]] == [
+    assert [(retained["flow"], retained["offset"]) for retained in report["records"]["held"]] == [
         ("east->north", 30)
     ]
     assert removals(lake) == [("orders", 0, 0, 30)]
@@ -166,8 +166,8 @@ def test_history_goes_by_age_but_the_newest_of_each_stays(
         "resolution": "it came through again",
     }
     append(lake, "incidents", [{**over, "resolved_at": ago(age * DAY)} for age in (200, 5)])
-    found = maintain(lake, topology, Maintenance(history_days=90))
-    assert found["history"] == {
+    report = maintain(lake, topology, Maintenance(history_days=90))
+    assert report["history"] == {
         "latency": 1,
         "positions": 3,
         "checkpoints": 1,
@@ -212,8 +212,8 @@ def test_old_samples_are_thinned_to_minutes_and_hours(spark: SparkSession, tmp_p
         + [(2, 9, second - 9 * day) for second in (5, 25)]
     )
     assert maintain(lake, topology, Maintenance())["thinned"] == 0
-    found = translate(lake, FLOW, "orders", 0, 0)
-    assert (found.topic, found.exact) == ("east.orders", True)
+    position = translate(lake, FLOW, "orders", 0, 0)
+    assert (position.topic, position.exact) == ("east.orders", True)
 
 
 def test_vanished_records_are_not_called_missing(spark: SparkSession, tmp_path: Path) -> None:
@@ -224,8 +224,8 @@ def test_vanished_records_are_not_called_missing(spark: SparkSession, tmp_path: 
     maintain(lake, topology, WEEK)
     assert lake.table("divergence").collect() == []
     assert lake.table("alerts").collect() == []
-    found = translate(lake, FLOW, "orders", 0, 12)
-    assert (found.offset, found.exact) == (12, True)
+    position = translate(lake, FLOW, "orders", 0, 12)
+    assert (position.offset, position.exact) == (12, True)
 
 
 def test_the_index_that_follows_commits_is_the_one_built_from_the_snapshot(

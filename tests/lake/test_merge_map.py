@@ -137,7 +137,7 @@ def test_any_map_translates_as_before(lake: Lake, maps: list[Batches], most: int
     assert pairs(lake, prefix) == told
     assert both_ways(lake, topics) == translated
     for topic, batches in zip(topics, maps, strict=True):
-        old = [item for item in batches if item[2]]
+        old = [batch for batch in batches if batch[2]]
         segments = sum(len(segments_of(offsets, target)) for offsets, target, _ in old)
         most_rows = -(-segments // most) + len(batches) - len(old)
         assert len(rows_left(lake, topic)) <= max(most_rows, len(batches) if most == 1 else 0), (
@@ -250,8 +250,8 @@ def maintained(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
     rows = list(noted_changes())
     append(lake, "changes", rows)
     before = Maintained.answers(lake)
-    found = maintain(lake, topology, Maintenance(history_days=90))
-    return Maintained(lake, found, len(rows), before)
+    report = maintain(lake, topology, Maintenance(history_days=90))
+    return Maintained(lake, report, len(rows), before)
 
 
 def noted_changes() -> Iterator[dict[str, object]]:

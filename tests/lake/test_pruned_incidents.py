@@ -82,9 +82,9 @@ def _row(number: int, kind: str, resolution: str, days: float) -> dict[str, obje
 def _decisions(lake: Lake) -> list[Any]:
     """All that is gone by, without what says only how something ended."""
     ours = [
-        item
-        for item in target_decisions(lake, FLOW)
-        if item.resolution in ("again", "continue", "stop")
+        target_decision
+        for target_decision in target_decisions(lake, FLOW)
+        if target_decision.resolution in ("again", "continue", "stop")
     ]
     source = [item for item in decisions_of(lake, "east") if item.resolution != "acknowledge"]
     known = lake.ask("acknowledged_differences", flow=FLOW)

@@ -71,11 +71,11 @@ def test_order_within_partitions_statistics_and_the_index(lake: Lake) -> None:
     assert len(young.compact(least=10)) == 30
     assert now_of(lake).rows(ordered) == before
     (path,) = DeltaLog(directory / "records").snapshot()[1]["path"].to_pylist()
-    found = pq.read_table(
+    rows = pq.read_table(
         directory / "records" / path, columns=["topic", "partition", "offset"]
     ).to_pylist()
-    assert [(row["topic"], row["partition"], row["offset"]) for row in found] == sorted(
-        (row["topic"], row["partition"], row["offset"]) for row in found
+    assert [(row["topic"], row["partition"], row["offset"]) for row in rows] == sorted(
+        (row["topic"], row["partition"], row["offset"]) for row in rows
     )
     _land(tables, 30)
     for followed in (stage, StageFiles(lake)):  # kept up, and built anew

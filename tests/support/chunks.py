@@ -41,8 +41,8 @@ def deal(seconds: Mapping[str, float], chunks: int) -> list[list[str]]:
 
 def parsed(text: str) -> tuple[int, int]:
     """Which chunk, from 1 on, of how many. Raises UsageError."""
-    found = re.fullmatch(r"(\d+)/(\d+)", text)
-    chunk, chunks = (int(found[1]), int(found[2])) if found else (0, 0)
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    chunk, chunks = (int(match[1]), int(match[2])) if match else (0, 0)
     if not 1 <= chunk <= chunks:
         raise pytest.UsageError(f"--chunk is {text}: it is written as 3/8, the third of eight")
     return chunk, chunks

@@ -51,7 +51,11 @@ class FakeWorkspace:
 
     def bodies(self, method: str, path: str) -> list[dict[str, Any]]:
         """The bodies of all requests of a kind."""
-        return [item.body for item in self.requests if (item.method, item.path) == (method, path)]
+        return [
+            request.body
+            for request in self.requests
+            if (request.method, request.path) == (method, path)
+        ]
 
     def answer(self, request: Request, raw: bytes) -> Answer:
         """What the workspace says."""

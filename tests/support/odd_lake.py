@@ -162,7 +162,7 @@ def _run(
         "target_last": last[2] + last[3] - 1,
         "produced_at": ago(900),
         "batch_id": 17,
-        "record_count": sum(item[3] for item in segments),
+        "record_count": sum(segment[3] for segment in segments),
         "segments": list(segments),
         **more,
     }

@@ -57,14 +57,18 @@ def read_with_java(bootstrap: str, reset: str, readings: Sequence[Reading]) -> d
     """By Kafka's own client, one group after the other in one process; raises AssertionError with
     what it said."""
     command = [str(find_java()), "-Xmx512m", "-cp", client_jars(), str(_READER), bootstrap, reset]
-    for item in readings:
-        command += [item.group, item.topic, str(-1 if item.limit is None else item.limit)]
+    for reading in readings:
+        command += [
+            reading.group,
+            reading.topic,
+            str(-1 if reading.limit is None else reading.limit),
+        ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=400, check=False)
     assert done.returncode == 0, done.stderr[-3_000:]
-    found = json.loads(done.stdout.splitlines()[-1])
+    document = json.loads(done.stdout.splitlines()[-1])
     return {
         group: {int(partition): items for partition, items in read.items()}
-        for group, read in found.items()
+        for group, read in document.items()
     }
 
 
@@ -72,7 +76,7 @@ def read_with_python(bootstrap: str, reset: str, readings: Sequence[Reading]) ->
     """By confluent-kafka."""
     # Java's `none` is librdkafka's `error`.
     reset = "error" if reset == "none" else reset
-    return {item.group: _read(bootstrap, reset, item) for item in readings}
+    return {reading.group: _read(bootstrap, reset, reading) for reading in readings}
 
 
 #: The clients by name.

@@ -27,9 +27,9 @@ def row(start: str) -> list[str]:
 
 
 def figure(text: str) -> float:
-    found = re.search(r"[\d.,]+", text)
-    assert found is not None, text
-    return float(found[0].replace(",", ""))
+    match = re.search(r"[\d.,]+", text)
+    assert match is not None, text
+    return float(match[0].replace(",", ""))
 
 
 def measured() -> tuple[float, float, float]:

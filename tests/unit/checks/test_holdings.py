@@ -43,8 +43,8 @@ def running(east: MemoryCluster, age: float) -> None:
 def test_each_topic_is_somebodys() -> None:
     connections, east, west = two()
     flow = connections.topology.flow("east->west")
-    found = holdings(connections, flow, {"east.orders"}, other_maker(connections, flow))
-    assert found == [
+    held = holdings(connections, flow, {"east.orders"}, other_maker(connections, flow))
+    assert held == [
         Holding("audit", "east.audit", "MirrorMaker 2", 5),
         Holding("empty", "east.empty", "nobody", 0),
         Holding("orders", "east.orders", "ours", 7),
@@ -67,8 +67,8 @@ def test_no_second_writer_beside_one_that_runs(age: float, severity: str, said: 
     running(east, age)
     flow = connections.topology.flow("east->west")
     maker = other_maker(connections, flow)
-    found = holdings(connections, flow, {"east.orders"}, maker)
-    (problem,) = holding_problems(flow, found, maker)
+    held = holdings(connections, flow, {"east.orders"}, maker)
+    (problem,) = holding_problems(flow, held, maker)
     assert (problem.severity, problem.flows, problem.topic) == (severity, ("east->west",), None)
     assert said in problem.sentence
     assert (
@@ -94,8 +94,8 @@ def test_under_other_names_both_may_write() -> None:
     west.make("east.mirrorlake.orders", 5)
     flow = connections.topology.flow("east->west")
     maker = other_maker(connections, flow)
-    found = holdings(connections, flow, {"east.mirrorlake.orders"}, maker)
-    assert [item.whose for item in found] == ["ours"] and holding_problems(flow, found, maker) == []
+    held = holdings(connections, flow, {"east.mirrorlake.orders"}, maker)
+    assert [item.whose for item in held] == ["ours"] and holding_problems(flow, held, maker) == []
     # A topic that MirrorMaker 2 would call as we call ours.
     east.make("mirrorlake.orders", 1)
     maker = other_maker(connections, flow)

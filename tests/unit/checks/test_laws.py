@@ -36,13 +36,13 @@ def test_all_that_lies_in_front_of_the_end_is_counted(
         if generation < newest or (generation == newest and last < end):
             wanted[generation] += count
     extents = [extent(newest, end), MapExtent("other", "orders", 0, 2, "o", 0, 0, 99, 99)]
-    found = overtaken(FLOW, extents, index.topics("east"))
-    assert {item.generation: item.record_count for item in found} == {
+    overtaken_parts = overtaken(FLOW, extents, index.topics("east"))
+    assert {item.generation: item.record_count for item in overtaken_parts} == {
         at: n for at, n in wanted.items() if n
     }
     assert all(
         item == OvertakenRange(FLOW, "orders", 0, item.generation, 0, item.last, item.last + 1)
-        for item in found
+        for item in overtaken_parts
     )
 
 
@@ -52,10 +52,10 @@ def test_what_is_produced_again_is_not_overtaken_before_it_is() -> None:
         index.apply(
             [(str(first), [StagedRange("east", "orders", 0, 0, first, first + 9, 10)])], (), first
         )
-    found = overtaken(
+    overtaken_parts = overtaken(
         FLOW, [extent(0, 40), extent(0, 20, target_generation=1)], index.topics("east")
     )
-    assert found == [OvertakenRange(FLOW, "orders", 0, 0, 0, 19, 20)]
+    assert overtaken_parts == [OvertakenRange(FLOW, "orders", 0, 0, 0, 19, 20)]
 
 
 def test_what_an_operator_stopped_has_not_been_overtaken() -> None:
@@ -64,8 +64,11 @@ def test_what_an_operator_stopped_has_not_been_overtaken() -> None:
         item = StagedRange("east", "orders", 0, generation, first, first + 9, 10)
         index.apply([(f"{generation}-{first}", [item])], (), 10 * generation + first)
     stopped = {PartitionGeneration("orders", 0, 0): 12}
-    found = overtaken(FLOW, [extent(0, 12), extent(1, 10)], index.topics("east"), stopped)
-    assert [(item.generation, item.first, item.last) for item in found] == [(0, 0, 9), (1, 0, 9)]
+    overtaken_parts = overtaken(FLOW, [extent(0, 12), extent(1, 10)], index.topics("east"), stopped)
+    assert [(item.generation, item.first, item.last) for item in overtaken_parts] == [
+        (0, 0, 9),
+        (1, 0, 9),
+    ]
 
 
 def test_a_target_lacks_what_the_newest_generation_says_it_got() -> None:

@@ -81,6 +81,6 @@ def test_a_line_of_the_log_where_there_is_no_terminal(caplog: pytest.LogCaptureF
             assert told.wait(10)
     finally:
         logging.getLogger("mirrorlake.cli.run_view").removeHandler(handler)
-    found = next(item for item in caplog.records if item.name == "mirrorlake.cli.run_view")
+    found = next(record for record in caplog.records if record.name == "mirrorlake.cli.run_view")
     assert "lag 34 records, 2 s" in found.getMessage()
     assert found.facts["lag_records"] == 34 and found.facts["flow"] == "a->b"  # type: ignore[attr-defined]

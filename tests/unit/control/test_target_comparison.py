@@ -31,8 +31,8 @@ def said(resolution: str | None, generation: int = 0) -> TargetDecision:
 
 
 def test_a_topic_that_is_the_same_lives_on() -> None:
-    found = compared()
-    assert (found.living, found.begin, found.losses, found.waiting) == (
+    comparison = compared()
+    assert (comparison.living, comparison.begin, comparison.losses, comparison.waiting) == (
         {"t": FIRST},
         {},
         (),
@@ -66,15 +66,24 @@ def test_a_decision_begins_the_next_generation_and_counts_for_no_later_one() -> 
 
 def test_what_an_operator_stopped_gets_nothing_whatever_is_there() -> None:
     for there in (OLD, NEW, None):
-        found = compared(there, FIRST, said("stop"))
-        assert (found.stopped, found.living, found.begin, found.losses) == ({"t"}, {}, {}, ())
+        comparison = compared(there, FIRST, said("stop"))
+        assert (comparison.stopped, comparison.living, comparison.begin, comparison.losses) == (
+            {"t"},
+            {},
+            {},
+            (),
+        )
 
 
 def test_an_incident_about_a_topic_that_is_the_same_after_all_is_unfounded() -> None:
     """A broker that did not know the topic for a moment; nothing may be produced again then."""
     for resolution in (None, "again", "continue"):
-        found = compared(OLD, FIRST, said(resolution))
-        assert (found.unfounded, found.living, found.begin) == ({"t"}, {"t": FIRST}, {})
+        comparison = compared(OLD, FIRST, said(resolution))
+        assert (comparison.unfounded, comparison.living, comparison.begin) == (
+            {"t"},
+            {"t": FIRST},
+            {},
+        )
     closed = compared(OLD, FIRST, said("the topic is the one that it was"))
     assert not closed.unfounded and closed.living
     assert compared(NEW, FIRST, said("the topic is the one that it was")).losses, (
@@ -110,17 +119,22 @@ CHOICES = st.sampled_from([None, "again", "continue", "stop", "closed by itself"
 def test_every_topic_is_in_one_state(
     there: str | None, noted: NotedTarget | None, decisions: list[TargetDecision], told: bool
 ) -> None:
-    found = compared(there, noted, *decisions, told=told)
-    states = [set(found.living), set(found.begin), set(found.waiting), set(found.stopped)]
+    comparison = compared(there, noted, *decisions, told=told)
+    states = [
+        set(comparison.living),
+        set(comparison.begin),
+        set(comparison.waiting),
+        set(comparison.stopped),
+    ]
     assert sum(map(len, states)) == 1 and set.union(*states) == {"t"}
-    if found.living and there is not None and told:
+    if comparison.living and there is not None and told:
         assert noted is not None and noted.topic_id == there, (
             "never produced to a topic with another id"
         )
-    if found.begin and noted is not None:
-        assert found.begin["t"][0] == noted.number + 1
+    if comparison.begin and noted is not None:
+        assert comparison.begin["t"][0] == noted.number + 1
         assert (there if told else None) != noted.topic_id
-    assert {loss.topic for loss in found.losses} <= found.waiting
+    assert {loss.topic for loss in comparison.losses} <= comparison.waiting
 
 
 @given(st.lists(st.sampled_from(["stage", "end"]), min_size=1, max_size=6))

@@ -110,19 +110,19 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
 def begun(world: World) -> TargetGenerations:
     """A process that has made the topic and may write to it."""
     process = world.process()
-    found = process.comparison(NAMES)
+    comparison = process.comparison(NAMES)
     if "east.t" not in world.target.ends:
         world.make(0, 0)
-    process.begin(found, {topic: NAMES[topic] for topic in found.begin})
+    process.begin(comparison, {topic: NAMES[topic] for topic in comparison.begin})
     return process
 
 
 def test_a_topic_is_noted_with_its_ends_before_it_may_be_written_to(world: World) -> None:
     world.make(3, 0)
     process = world.process()
-    found = process.comparison(NAMES)
+    comparison = process.comparison(NAMES)
     assert not process.living and not world.noted
-    process.begin(found, NAMES)
+    process.begin(comparison, NAMES)
     assert world.noted == [("t", "east.t", NotedTarget(0, world.topic_id(), "stage", (3, 0)))]
     assert process.living["east.t"].number == 0
 
@@ -177,9 +177,9 @@ def test_a_topic_that_was_made_again_gets_nothing_until_it_is_decided(
         in world.told[0]["said"]
     )
     world.decide(choice)
-    found = process.comparison(NAMES)
+    comparison = process.comparison(NAMES)
     assert not process.waiting and not process.living, "nothing before it is noted"
-    process.begin(found, {topic: NAMES[topic] for topic in found.begin})
+    process.begin(comparison, {topic: NAMES[topic] for topic in comparison.begin})
     if choice == "stop":
         assert process.stopped == {"t"} and not process.living
     else:
@@ -226,8 +226,8 @@ def test_a_lake_of_an_earlier_version_notes_what_is_there_unless_it_has_less_tha
         world.told.clear()
         world.decisions.clear()
         change()
-        found = world.process().comparison(NAMES)
-        assert found.waiting == {"t"} and len(world.told) == 1
+        comparison = world.process().comparison(NAMES)
+        assert comparison.waiting == {"t"} and len(world.told) == 1
         assert [noted.topic_id for *_, noted in world.noted] == [""]
 
 

@@ -142,10 +142,10 @@ def test_what_stands_in_a_script_cannot_end_it() -> None:
 
 def test_the_page_allows_itself_nothing_from_elsewhere() -> None:
     page = render(load_dashboard(), {"at": 0, "seconds": 0, "datasets": {}}, None, "</script>lake")
-    found = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)
-    assert found is not None
-    assert "default-src 'none'" in found[1] and "connect-src 'none'" in found[1]
-    assert "unsafe-eval" not in found[1] and "script-src 'sha256-" in found[1]
+    match = re.search(r'http-equiv="Content-Security-Policy" content="([^"]+)"', page)
+    assert match is not None
+    assert "default-src 'none'" in match[1] and "connect-src 'none'" in match[1]
+    assert "unsafe-eval" not in match[1] and "script-src 'sha256-" in match[1]
     assert not re.findall(
         r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"(?!data:)", page.partition("<script>")[0]
     )

@@ -129,24 +129,25 @@ def test_both_directions_and_every_source(reverse: bool) -> None:
     query = QueryPosition(
         1, {0: {(here, 0): 2000}, 3: {(here, 0): 3000, (here, 1): -2, (here, 2): -1}}
     )
-    found = translate_query(None, FLOW, POLICY, query, reverse)
-    assert found.positions == {
+    answer = translate_query(None, FLOW, POLICY, query, reverse)
+    assert answer.positions == {
         0: {(there, 0): 2000 + step},
         3: {(there, 0): 3000 + step, (there, 1): -2, (there, 2): -1},
     }
-    assert found.problems == []
+    assert answer.problems == []
 
 
 @pytest.mark.usefixtures("law")
 def test_what_cannot_be_translated_is_named() -> None:
     query = QueryPosition(1, {0: {("t", 0): 1, ("t", 8): 2, ("t", 9): 3}})
-    found = translate_query(None, FLOW, POLICY, query)
-    assert found.positions == {0: {("east.t", 0): 1001, ("east.t", 8): 1002}}, (
+    answer = translate_query(None, FLOW, POLICY, query)
+    assert answer.positions == {0: {("east.t", 0): 1001, ("east.t", 8): 1002}}, (
         "8: the highest safe position"
     )
-    assert [(item.partition, item.offset) for item in found.problems] == [(8, 2), (9, 3)]
+    assert [(item.partition, item.offset) for item in answer.problems] == [(8, 2), (9, 3)]
     assert (
-        "1002" in found.problems[0].reason and "never seen partition 9" in found.problems[1].reason
+        "1002" in answer.problems[0].reason
+        and "never seen partition 9" in answer.problems[1].reason
     )
     (problem,) = translate_query(
         None, FLOW, POLICY, QueryPosition(1, {0: {("other", 0): -2}}), True
@@ -208,12 +209,12 @@ def test_the_command_names_what_it_could_not_translate(
     text = batch('{"orders":{"0":5,"9":7}}')
     broken = fill(tmp_path / "query", {"offsets/0": text, "commits/0": "v1\n{}"})
     result = command(tmp_path, broken, "--json")
-    found = json.loads(result.stdout)
-    assert (result.exit_code, found["sources"][0]["starting_offsets"]) == (
+    document = json.loads(result.stdout)
+    assert (result.exit_code, document["sources"][0]["starting_offsets"]) == (
         1,
         {"east.orders": {"0": 1005}},
     )
-    (problem,) = found["problems"]
+    (problem,) = document["problems"]
     assert "never seen partition 9" in problem.pop("reason")
     assert problem == {"source": 0, "topic": "orders", "partition": 9, "offset": 7}
     result = command(tmp_path, broken)

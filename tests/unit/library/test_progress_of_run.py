@@ -38,7 +38,7 @@ def test_a_phase_is_told_when_it_is_over(caplog: pytest.LogCaptureFixture) -> No
     assert progress.current_phase() is None
     with pytest.raises(KeyError), progress.phase("opening the lake"):
         raise KeyError
-    assert [item.getMessage() for item in caplog.records] == ["starting Spark: 5.0 s"]
+    assert [record.getMessage() for record in caplog.records] == ["starting Spark: 5.0 s"]
     assert caplog.records[0].facts == {"phase": "starting Spark", "seconds": 5.0}  # type: ignore[attr-defined]
 
 
@@ -73,6 +73,6 @@ def test_figures_of_a_flow(caplog: pytest.LogCaptureFixture) -> None:
     assert progress.now()[0].records_per_second == 30.0
     clock.now += 9
     assert progress.now()[0].records_per_second == 0.0
-    assert [item.getMessage() for item in caplog.records] == [
+    assert [record.getMessage() for record in caplog.records] == [
         "flow a->b: first records at the target after 20.0 s"
     ]

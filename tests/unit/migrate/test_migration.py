@@ -166,12 +166,12 @@ def test_a_group_reads_on(world: World, position: int) -> None:
     world.groups.stand("billing", THEIRS, position)
     dry = world.migrate(dry_run=True)
     assert [row["done"] for row in dry["groups"]] == ["would move"] and world.lake.changes == []
-    found = world.migrate()
-    (row,) = found["groups"]
+    document = world.migrate()
+    (row,) = document["groups"]
     assert (row["done"], row["exact"], row["to_position"]) == ("moved", True, unread(position)), row
     assert world.groups.held["billing"][OURS] == Committed(unread(position), "mine")
     assert world.groups.held["billing"][THEIRS] == Committed(position, "mine"), "what it left stays"
-    assert found["complete"] and [change.outcome for change in world.lake.changes] == ["done"]
+    assert document["complete"] and [change.outcome for change in world.lake.changes] == ["done"]
     assert world.migrate()["groups"][0]["done"] == "there"
     assert len(world.lake.changes) == 1, "noted once"
 
@@ -188,12 +188,12 @@ def test_and_back(world: World, position: int, wanted: int) -> None:
 def test_there_and_back_while_others_read(world: World) -> None:
     world.groups.stand("billing", THEIRS, 75)
     world.groups.stand("busy", THEIRS, 10, "STABLE")
-    found = world.migrate()
-    assert {row["group"]: row["done"] for row in found["groups"]} == {
+    document = world.migrate()
+    assert {row["group"]: row["done"] for row in document["groups"]} == {
         "billing": "moved",
         "busy": "kept",
     }
-    assert not found["complete"] and ["members" in line for line in found["left"]] == [True]
+    assert not document["complete"] and ["members" in line for line in document["left"]] == [True]
     world.groups.stand("billing", OURS, 80)
     back = world.migrate(groups="billing", rollback=True)
     assert (back["groups"][0]["done"], back["groups"][0]["to_position"]) == ("moved", 110)
@@ -209,8 +209,8 @@ def test_what_ours_does_not_have_yet_waits(world: World, monkeypatch: pytest.Mon
     world.connections.admin("west").ends[OURS[0]] = [50]  # type: ignore[attr-defined]
     world.groups.stand("billing", THEIRS, 58)
     world.groups.stand("reports", THEIRS, 75)  # within the repetition, behind what ours lacks
-    found = world.migrate()
-    for row, line in zip(found["groups"], found["left"], strict=True):
+    document = world.migrate()
+    for row, line in zip(document["groups"], document["left"], strict=True):
         assert (row["done"], row["exact"], row["to_position"]) == (
             "kept",
             False,

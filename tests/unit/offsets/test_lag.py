@@ -19,18 +19,28 @@ def test_a_partition_that_never_had_a_record_has_none() -> None:
 
 
 def test_an_idle_partition_has_none_and_a_record_after_an_hour_is_young() -> None:
-    found = observed(LagHistory(), (0, 100, 100), (3590, 100, 100), (3600, 100, 101))
-    assert found == [0, 0, 5], "it came between the last two samples, not in the idle hour"
+    observation = observed(LagHistory(), (0, 100, 100), (3590, 100, 100), (3600, 100, 101))
+    assert observation == [0, 0, 5], "it came between the last two samples, not in the idle hour"
 
 
 def test_a_stopped_partition_is_later_with_each_sample() -> None:
-    found = observed(LagHistory(), (0, 100, 100), (10, 100, 200), (20, 100, 300), (3610, 100, 300))
-    assert found[1] < 10 and found[2] == found[1] + 10 and found[3] == found[2] + 3590
+    observation = observed(
+        LagHistory(), (0, 100, 100), (10, 100, 200), (20, 100, 300), (3610, 100, 300)
+    )
+    assert (
+        observation[1] < 10
+        and observation[2] == observation[1] + 10
+        and observation[3] == observation[2] + 3590
+    )
 
 
 def test_a_partition_that_is_a_second_behind_is_told_so() -> None:
-    found = observed(LagHistory(), *((10 * n, 1000 * n - 100, 1000 * n) for n in range(1, 50)))
-    assert all(abs(seconds - 1) < 0.05 for seconds in found[1:]), "100 records a second, 100 behind"
+    observation = observed(
+        LagHistory(), *((10 * n, 1000 * n - 100, 1000 * n) for n in range(1, 50))
+    )
+    assert all(abs(seconds - 1) < 0.05 for seconds in observation[1:]), (
+        "100 records a second, 100 behind"
+    )
 
 
 def test_catching_up_makes_it_younger() -> None:

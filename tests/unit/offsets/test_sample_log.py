@@ -60,10 +60,10 @@ def test_an_idle_day_and_a_day_in_which_a_tenth_moves() -> None:
         samples, written_at, rows = partitions(60), dict.fromkeys(partitions(60), 0.0), 0
         for at in range(0, 86_400, 10):
             samples.update({("orders", number): (at,) for number in range(moving)})
-            found = turn(log, float(at), samples, frozenset())
-            written_at.update(dict.fromkeys(found, float(at)))
-            rows += len(found)
-            assert found and at - min(written_at.values()) <= HELD_SECONDS
+            turned = turn(log, float(at), samples, frozenset())
+            written_at.update(dict.fromkeys(turned, float(at)))
+            rows += len(turned)
+            assert turned and at - min(written_at.values()) <= HELD_SECONDS
         assert rows <= most
 
 
@@ -72,9 +72,9 @@ def test_each_of_many_idle_partitions_is_written_once_an_hour() -> None:
     log: SampleLog[tuple[int, ...]] = SampleLog()
     samples, written_at, rows = partitions(800), dict.fromkeys(partitions(800), 0.0), 0
     for at in range(0, 4 * 3600, 10):
-        found = turn(log, float(at), samples, frozenset())
-        written_at.update(dict.fromkeys(found, float(at)))
-        rows += len(found)
+        turned = turn(log, float(at), samples, frozenset())
+        written_at.update(dict.fromkeys(turned, float(at)))
+        rows += len(turned)
         assert at - min(written_at.values()) < HELD_SECONDS
     assert rows <= 5 * 800
 

@@ -75,7 +75,7 @@ def test_a_part_of_a_range_has_at_least_and_at_most_so_many(
     ranges, offsets = landed(files)
     first = data.draw(st.integers(0, offsets[-1]))
     last = data.draw(st.integers(first, offsets[-1]))
-    held = [item for item in ranges if item.last >= first and item.first <= last]
+    held = [range_ for range_ in ranges if range_.last >= first and range_.first <= last]
     inside = [offset for offset in offsets if first <= offset <= last]
     spans = spans_of(held, first, last)
     take(Tally(spans), inside, [])

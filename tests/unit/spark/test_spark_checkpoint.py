@@ -49,8 +49,8 @@ def test_a_checkpoint_that_is_not_whole(offsets: list[int], commits: list[int], 
 
 
 def test_one_source() -> None:
-    found = read_position(3, log('{"orders":{"0":5,"11":7},"a.b":{"2":0}}'), {})
-    assert found == QueryPosition(3, {0: {("orders", 0): 5, ("orders", 11): 7, ("a.b", 2): 0}})
+    position = read_position(3, log('{"orders":{"0":5,"11":7},"a.b":{"2":0}}'), {})
+    assert position == QueryPosition(3, {0: {("orders", 0): 5, ("orders", 11): 7, ("a.b", 2): 0}})
 
 
 def test_sources_that_do_not_read_kafka_are_left_out() -> None:
@@ -78,10 +78,10 @@ def test_the_committed_offset_wins_over_where_a_source_began() -> None:
 
 
 def test_without_a_committed_batch_all_sources_go_on_where_they_began() -> None:
-    found = read_position(
+    position = read_position(
         None, None, {0: '\0v1\n{"orders":{"0":-2}}', 1: "v1\n7", 2: '\0v1\n{"payments":{"0":-1}}'}
     )
-    assert found == QueryPosition(None, {0: {("orders", 0): -2}, 2: {("payments", 0): -1}})
+    assert position == QueryPosition(None, {0: {("orders", 0): -2}, 2: {("payments", 0): -1}})
 
 
 @pytest.mark.parametrize(

@@ -175,19 +175,19 @@ def ask(lake: Path) -> Ask:
 
 
 def test_a_record_behind_a_pause(ask: Ask) -> None:
-    found = ask("orders", 0, 12)
-    assert (found.state, found.target_topic, found.target_offset) == (
+    answer = ask("orders", 0, 12)
+    assert (answer.state, answer.target_topic, answer.target_offset) == (
         "at_target",
         "east.orders",
         107,
     )
-    assert found.latency_ms == {"landing": 100_000, "producing": 40_000, "replication": 140_000}
-    said = {item["what"]: item["said"] for item in found.held_up}
+    assert answer.latency_ms == {"landing": 100_000, "producing": 40_000, "replication": 140_000}
+    said = {item["what"]: item["said"] for item in answer.held_up}
     assert set(said) == {"not running", "backlog in the stage"}, "not the refused record behind it"
     assert "for 1 min 40 s" in said["not running"] and said["backlog in the stage"].startswith(
         "1 staged"
     )
-    stages = {item["stage"]: item["said"] for item in found.stages}
+    stages = {stage["stage"]: stage["said"] for stage in answer.stages}
     assert "12 records, 5 of its partition" in stages["landed"]
     assert "11 records, 4 of its partition, the short way" in stages["produced"]
 
@@ -205,15 +205,15 @@ def test_a_record_that_was_there_before_the_flow_ran(ask: Ask) -> None:
 
 
 def test_who_reads(ask: Ask) -> None:
-    found = ask("orders", 0, 12)
-    readers = {(row["group_id"], row["side"]): row for row in found.readers}
+    answer = ask("orders", 0, 12)
+    readers = {(row["group_id"], row["side"]): row for row in answer.readers}
     assert set(readers) == {("billing", "source"), ("billing", "target"), ("reports", "source")}
     assert [key for key, row in readers.items() if row["is_past"]] == [
         ("billing", "source"),
         ("billing", "target"),
     ]
     assert readers["billing", "target"]["position"] == 110
-    assert "not yet read past by: reports (source)" in "\n".join(found.lines())
+    assert "not yet read past by: reports (source)" in "\n".join(answer.lines())
     first = {
         row["side"]: row["passed_at"]
         for row in ask("orders", 0, 4).readers
@@ -225,9 +225,9 @@ def test_who_reads(ask: Ask) -> None:
 
 
 def test_a_refused_record(ask: Ask) -> None:
-    found = ask("orders", 0, 18)
-    assert (found.state, found.needs_somebody, found.target_offset) == ("refused", True, None)
-    assert "too large" in found.sentence and [row["kind"] for row in found.incidents] == [
+    answer = ask("orders", 0, 18)
+    assert (answer.state, answer.needs_somebody, answer.target_offset) == ("refused", True, None)
+    assert "too large" in answer.sentence and [row["kind"] for row in answer.incidents] == [
         "target_refused"
     ]
 

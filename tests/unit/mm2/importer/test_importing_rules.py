@@ -126,11 +126,11 @@ def test_settings_of_flows(line: str, name: str, value: object) -> None:
     ],
 )
 def test_which_flows_run(lines: str, flows: dict[str, bool]) -> None:
-    found = dedicated(f"{BASE}{lines}\n")
-    assert {name: flow["enabled"] for name, flow in found.topology["flows"].items()} == flows
+    draft = dedicated(f"{BASE}{lines}\n")
+    assert {name: flow["enabled"] for name, flow in draft.topology["flows"].items()} == flows
     for name, runs in flows.items():
         assert runs != any(
-            note.startswith(f"flow {name} is disabled") for note in found.report["notes"]
+            note.startswith(f"flow {name} is disabled") for note in draft.report["notes"]
         )
 
 
@@ -233,8 +233,8 @@ def test_client_settings_of_roles() -> None:
         "4096\nb.producer.max.request.size = 200000000\nb.producer.linger.ms = 7\n"
         "a->b.producer.override.linger.ms = 8\na->b.admin.retry.backoff.ms = 3\n"
     )
-    found = dedicated(ON + text)
-    a, b = (found.topology["clusters"][alias] for alias in "ab")
+    draft = dedicated(ON + text)
+    a, b = (draft.topology["clusters"][alias] for alias in "ab")
     assert a["consumer"] == {
         "fetch.max.bytes": 2
     }  # a flow's own setting counts more than the cluster's
@@ -242,7 +242,7 @@ def test_client_settings_of_roles() -> None:
     assert b["producer"] == {"queue.buffering.max.kbytes": 4, "linger.ms": 8}
     assert b["admin"] == {"retry.backoff.ms": 3}
     assert "takes one value for all flows" in reason(
-        found, "a.consumer.fetch.max.bytes", "not_supported"
+        draft, "a.consumer.fetch.max.bytes", "not_supported"
     )
 
 
@@ -305,9 +305,9 @@ def test_groups_are_moved_only_where_mirrormaker_was_told_to() -> None:
 
 def test_what_arrives_otherwise_is_told_first() -> None:
     both = f"{ON}b->a.enabled = true\n"
-    found = dedicated(both)
-    assert found.report["notes"][: len(found.arrives)] == list(found.arrives)
-    assert found.arrives[0].startswith(
+    draft = dedicated(both)
+    assert draft.report["notes"][: len(draft.arrives)] == list(draft.arrives)
+    assert draft.arrives[0].startswith(
         "a->b, b->a: MirrorMaker reads by isolation.level = read_uncommitted"
     )
     one = dedicated(f"{both}a.consumer.isolation.level = read_committed\n").arrives[0]
@@ -318,7 +318,7 @@ def test_what_arrives_otherwise_is_told_first() -> None:
     )
     assert not [text for text in dedicated(clean).arrives if "isolation.level" in text]
     dropped = dedicated(f"{both}consumer.isolation.level = read_committed\n")
-    assert dropped.arrives[0] == found.arrives[0], (
+    assert dropped.arrives[0] == draft.arrives[0], (
         "MirrorMaker does not pass it on from the top of the file"
     )
 
@@ -386,9 +386,9 @@ def test_files_that_describe_nothing_that_can_run(text: str, sentence: str) -> N
 
 def test_two_files_of_one_dedicated_cluster() -> None:
     first, second = SourceFile("1", ON.encode()), SourceFile("2", f"{BASE}a->b.topics = x".encode())
-    found = import_files([first, second])
-    assert found.topology["flows"]["a->b"]["topics"] == ["x"]
-    assert len([row for row in found.report["carried"] if row["key"] == "clusters"]) == 2
+    imported = import_files([first, second])
+    assert imported.topology["flows"]["a->b"]["topics"] == ["x"]
+    assert len([row for row in imported.report["carried"] if row["key"] == "clusters"]) == 2
     with pytest.raises(InputError, match=r"2, line 2: a.bootstrap.servers contradicts 1, line 2"):
         import_files([first, SourceFile("2", BASE.replace("a:1", "c:1").encode())])
 
@@ -452,18 +452,18 @@ def test_nothing_is_dropped_silently(keys: set[tuple[str, str]]) -> None:
         "a->b.enabled",
     }
     text = ON + "".join(f"{key} = {good_value(key)}\n" for key in sorted(given_keys))
-    found = dedicated(text)
+    draft = dedicated(text)
     told = [
         row["key"]
         for part in ("carried", "not_needed", "not_supported")
-        for row in found.report[part]
+        for row in draft.report[part]
     ]
     assert given_keys <= set(told)
-    for row in (*found.report["not_needed"], *found.report["not_supported"]):
+    for row in (*draft.report["not_needed"], *draft.report["not_supported"]):
         assert row["reason"]
-    for row in found.report["carried"]:
+    for row in draft.report["carried"]:
         for to in row["to"].split(", "):
-            assert holds(found.topology, to), row
+            assert holds(draft.topology, to), row
 
 
 # All settings of MirrorMaker 2 (docs/mm2.md, "Settings"), less what is carried: nobody's own key of

@@ -169,9 +169,9 @@ def test_bad_files(names: tuple[str, ...], sentence: str) -> None:
 
 
 def test_the_connectors_without_one_that_mirrors() -> None:
-    found = imported("checkpoint.json")
-    assert found.topology["flows"]["east->west"]["enabled"] is False
-    assert any(note.startswith("flow east->west is disabled") for note in found.report["notes"])
+    names = imported("checkpoint.json")
+    assert names.topology["flows"]["east->west"]["enabled"] is False
+    assert any(note.startswith("flow east->west is disabled") for note in names.report["notes"])
 
 
 def connector(kind: str, **config: object) -> SourceFile:

@@ -45,30 +45,30 @@ def reason(found: Imported, key: str, part: str = "not_supported") -> str:
 def test_no_security() -> None:
     assert block() is None
     assert block("security.protocol = PLAINTEXT") == {"protocol": "PLAINTEXT"}
-    found = imported("sasl.mechanism = PLAIN", "ssl.truststore.location = /x")
-    assert found.topology["clusters"]["west-1"]["security"] == {"protocol": "PLAINTEXT"}
-    assert "never uses it" in reason(found, "sasl.mechanism", "not_needed")
+    names = imported("sasl.mechanism = PLAIN", "ssl.truststore.location = /x")
+    assert names.topology["clusters"]["west-1"]["security"] == {"protocol": "PLAINTEXT"}
+    assert "never uses it" in reason(names, "sasl.mechanism", "not_needed")
 
 
 @pytest.mark.parametrize(
     ("mechanism", "jaas"), [("PLAIN", PLAIN), ("SCRAM-SHA-256", SCRAM), ("SCRAM-SHA-512", SCRAM)]
 )
 def test_user_and_password(mechanism: str, jaas: str) -> None:
-    found = imported(
+    names = imported(
         "security.protocol = sasl_ssl",
         f"sasl.mechanism = {mechanism}",
         f"sasl.jaas.config = {jaas}",
     )
-    assert found.topology["clusters"]["west-1"]["security"] == {
+    assert names.topology["clusters"]["west-1"]["security"] == {
         "protocol": "SASL_SSL",
         "mechanism": mechanism,
         "username": "u",
         "password": "${env:WEST_1_PASSWORD}",
     }
-    assert found.variables == {"WEST_1_PASSWORD": "clusters.west-1.security.password"}
+    assert names.variables == {"WEST_1_PASSWORD": "clusters.west-1.security.password"}
     assert any(
         "WEST_1_PASSWORD" in note and "line 7: west-1.sasl.jaas.config" in note
-        for note in found.report["notes"]
+        for note in names.report["notes"]
     )
 
 
@@ -109,15 +109,15 @@ def test_references_of_config_providers() -> None:
     jaas = PLAIN.replace("hunter2", "${file:/etc/s.properties:pw}").replace(
         '"u"', '"${file:/etc/s.properties:user}"'
     )
-    found = imported(
+    names = imported(
         "security.protocol = SASL_SSL", "sasl.mechanism = PLAIN", f"sasl.jaas.config = {jaas}"
     )
-    security = found.topology["clusters"]["west-1"]["security"]
+    security = names.topology["clusters"]["west-1"]["security"]
     assert (security["username"], security["password"]) == (
         "${env:WEST_1_USERNAME}",
         "${env:WEST_1_PASSWORD}",
     )
-    assert any("${file:/etc/s.properties:pw}" in note for note in found.report["notes"])
+    assert any("${file:/etc/s.properties:pw}" in note for note in names.report["notes"])
     whole = imported(
         "security.protocol = SASL_SSL",
         "sasl.mechanism = PLAIN",
@@ -130,15 +130,15 @@ def test_references_to_the_environment_stay() -> None:
     providers = ("!config.providers = e", "!config.providers.e.class = org.x.EnvVarConfigProvider")
     for name in ("env", "e"):
         jaas = PLAIN.replace("hunter2", f"${{{name}:PW}}")
-        found = imported(
+        names = imported(
             "security.protocol = SASL_SSL",
             "sasl.mechanism = PLAIN",
             f"sasl.jaas.config = {jaas}",
             *providers,
         )
-        assert found.topology["clusters"]["west-1"]["security"]["password"] == "${env:PW}"
-        assert found.variables == {"PW": "clusters.west-1.security.password"}
-    assert "${secret:scope/key}" in reason(found, "config.providers")
+        assert names.topology["clusters"]["west-1"]["security"]["password"] == "${env:PW}"
+        assert names.variables == {"PW": "clusters.west-1.security.password"}
+    assert "${secret:scope/key}" in reason(names, "config.providers")
 
 
 def test_tokens() -> None:
@@ -189,9 +189,9 @@ def test_tokens() -> None:
     ],
 )
 def test_logins_that_mirrorlake_does_not_have(lines: tuple[str, ...]) -> None:
-    found = imported("security.protocol = SASL_SSL", "ssl.truststore.location = /x", *lines)
-    assert "security" not in found.topology["clusters"]["west-1"]
-    assert {row["key"].removeprefix("west-1.") for row in found.report["not_supported"]} == {
+    names = imported("security.protocol = SASL_SSL", "ssl.truststore.location = /x", *lines)
+    assert "security" not in names.topology["clusters"]["west-1"]
+    assert {row["key"].removeprefix("west-1.") for row in names.report["not_supported"]} == {
         "security.protocol", "ssl.truststore.location", *(line.split(" = ")[0] for line in lines),
     }  # fmt: skip
 
@@ -220,15 +220,15 @@ def test_pem_files() -> None:
         "ssl.keystore.location = client.pem",
         "ssl.key.password = hunter2",
     )
-    found = imported(*lines, *files)
-    assert found.topology["clusters"]["west-1"]["security"] == {
+    names = imported(*lines, *files)
+    assert names.topology["clusters"]["west-1"]["security"] == {
         "protocol": "SSL",
         "ca_file": "/ca.pem",
         "certificate_file": "client.pem",
         "key_file": "client.pem",
         "key_password": "${env:WEST_1_KEY_PASSWORD}",
     }
-    assert any("ssl.keystore.location is a relative path" in note for note in found.report["notes"])
+    assert any("ssl.keystore.location is a relative path" in note for note in names.report["notes"])
     texts = (
         "ssl.truststore.certificates = -----BEGIN C",
         "ssl.keystore.certificate.chain = -----BEGIN D",
@@ -259,19 +259,19 @@ def test_java_key_stores_are_named_with_the_command(kind: str | None, trust: str
         for store in ("truststore", "keystore")
         for what in ("location = /a b", "password = hunter2")
     ]
-    found = imported("security.protocol = SSL", *types, *stores)
-    assert found.topology["clusters"]["west-1"]["security"] == {
+    names = imported("security.protocol = SSL", *types, *stores)
+    assert names.topology["clusters"]["west-1"]["security"] == {
         "protocol": "SSL", "ca_file": "west-1-ca.pem",
         "certificate_file": "west-1-client.pem", "key_file": "west-1-client.pem",
     }  # fmt: skip
-    assert trust in reason(found, "ssl.truststore.location") and key in reason(
-        found, "ssl.keystore.location"
+    assert trust in reason(names, "ssl.truststore.location") and key in reason(
+        names, "ssl.keystore.location"
     )
     assert (
         len(
             [
                 note
-                for note in found.report["notes"]
+                for note in names.report["notes"]
                 if "has to be made beside the topology file" in note
             ]
         )
@@ -280,18 +280,18 @@ def test_java_key_stores_are_named_with_the_command(kind: str | None, trust: str
 
 
 def test_other_tls_settings() -> None:
-    found = imported(
+    names = imported(
         "security.protocol = SSL",
         "ssl.endpoint.identification.algorithm =",
         "ssl.protocol = TLSv1.3",
         "ssl.cipher.suites = TLS_X",
         "ssl.engine.factory.class = x.Y",
     )
-    assert found.topology["clusters"]["west-1"]["security"] == {
+    assert names.topology["clusters"]["west-1"]["security"] == {
         "protocol": "SSL",
         "verify_hostname": False,
     }
-    assert reason(found, "ssl.protocol", "not_needed") and reason(found, "ssl.cipher.suites")
+    assert reason(names, "ssl.protocol", "not_needed") and reason(names, "ssl.cipher.suites")
     assert block("security.protocol = SSL", "ssl.endpoint.identification.algorithm = https") == {
         "protocol": "SSL"
     }
