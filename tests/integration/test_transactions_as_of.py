@@ -84,9 +84,7 @@ def test_transactions_that_go_on_while_it_lands_are_whole_as_of_any_time(
             write_burst(clusters.east, topic_name, burst)
             write(clusters.east, plain, [NewRecord(b"%d" % burst)])
             last = b"%d" % burst
-            until(
-                lambda last=last: any(row[2] == last for row in staged(beside, plain)), seconds=60
-            )  # type: ignore[misc]
+            until(lambda last=last: any(row[2] == last for row in staged(beside, plain)))  # type: ignore[misc]
             moments.append(now_ms())
     lake = lake_of(spark, topology)
     rows = staged(beside, topic_name)

@@ -53,7 +53,7 @@ def make_sync(
         name = policy.remote_topic(resolved.source, topic)
         return None if check_topic_name(name) else name
 
-    return kind(resolved, Connections(topology), log, remote_topic)
+    return kind(resolved, Connections(topology), log, remote_topic=remote_topic)
 
 
 def own_configs(bootstrap: str, topic: str) -> dict[str, str]:
