@@ -48,6 +48,7 @@ TASKS = (
     "mirrorlake.landing.stage_file",  # read and asked by the source, when it is used
     "mirrorlake.native.reader",
     "mirrorlake.kafka.admin",
+    "mirrorlake.kafka.client_settings",  # what they are handed
 )
 #: pydantic's own half; and what a process may have without us, which is asked for and done without.
 OF_OTHERS = {"pydantic_core", "IPython", "keyring"}

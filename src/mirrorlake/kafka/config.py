@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from pydantic import SecretStr
 
@@ -19,11 +18,10 @@ from mirrorlake.config.client_settings import JAVA_CONSUMER, LIBRDKAFKA, Role
 from mirrorlake.config.security import Security
 from mirrorlake.config.topology import Cluster
 from mirrorlake.errors import TopologyError
+from mirrorlake.kafka.client_settings import ClientSettings, Value
 
-Value = str | int | bool
 Resolve = Callable[[str], str]
 ReadFile = Callable[[str], str]
-V = TypeVar("V", str, Value)
 
 _OAUTH = "org.apache.kafka.common.security.oauthbearer."
 _LOGIN_MODULES = {
@@ -34,16 +32,6 @@ _LOGIN_MODULES = {
 }
 #: The object identifier 1.2.840.113549.1.5.13, as it stands in an encrypted key.
 _PBES2 = bytes.fromhex("06092a864886f70d01050d")
-
-
-class ClientSettings(dict[str, V]):
-    """Settings of one client. Its repr has the names only, so that no log, traceback or assertion
-    shows a secret."""
-
-    def __repr__(self) -> str:
-        return f"ClientSettings({', '.join(self)})"
-
-    __str__ = __repr__
 
 
 def _read(path: str) -> str:

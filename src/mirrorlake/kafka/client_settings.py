@@ -1,0 +1,17 @@
+"""Settings of one client of Kafka, as tasks of Spark are handed them: a worker needs no library to
+read them."""
+
+from typing import TypeVar
+
+Value = str | int | bool
+V = TypeVar("V", str, Value)
+
+
+class ClientSettings(dict[str, V]):
+    """Settings of one client. Its repr has the names only, so that no log, traceback or assertion
+    shows a secret."""
+
+    def __repr__(self) -> str:
+        return f"ClientSettings({', '.join(self)})"
+
+    __str__ = __repr__
