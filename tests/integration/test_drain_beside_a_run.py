@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.config.topology import load_topology
 from mirrorlake.failover.drain import drain
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
 from tests.support.clusters import ClusterPair
@@ -48,6 +49,6 @@ def test_a_drain_waits_for_a_process_whose_locks_it_does_not_see(
         until(lambda: run.lake.table("positions").count() > 0, "it was sampled")
         fill(clusters.east, topic_name, "b", 10, 1)
         topology = load_topology(file)
-        drained = drain(here, Connections(topology), topology.flow(FLOW))
+        drained = drain(Deployment.opened(here, Connections(topology)), topology.flow(FLOW))
         assert drained.complete and drained.records == 0, drained
         assert not run.incidents()

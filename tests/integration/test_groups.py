@@ -23,6 +23,7 @@ from mirrorlake.groups.checkpoint_sync import Checkpoints
 from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.groups.sync_plan import ACTIVE, BEHIND
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 from tests.support.clusters import ClusterPair
@@ -155,7 +156,7 @@ class Scene:
         wanted = MoveOptions(named, **{"drain": False, **options})
         if wanted.dry_run:  # as the library asks
             return planned_moves(now_of(self.lake), connections, direction, wanted)
-        return move_groups(self.lake, connections, direction, wanted)
+        return move_groups(Deployment.opened(self.lake, connections), direction, wanted)
 
     def at_target(self, group: str, kind: str, partition: int = 0) -> tuple[int, str] | None:
         key = (f"east.{self.topic(kind)}", partition)
@@ -597,7 +598,9 @@ def test_positions_in_a_topic_that_two_flows_share(
         )
         connections = Connections(load_topology(topology))
         direction = Direction(connections.topology.flow(FLOW))
-        found = move_groups(run.lake, connections, direction, MoveOptions((group,), drain=False))
+        found = move_groups(
+            Deployment.opened(run.lake, connections), direction, MoveOptions((group,), drain=False)
+        )
         assert found["complete"], found["left"]
         seen = {record.value for record in east[:read]}
         got = unread(clusters.west, group, topic_name)

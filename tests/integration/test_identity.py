@@ -16,6 +16,7 @@ from mirrorlake.errors import LakeError
 from mirrorlake.failover.failover import MoveOptions, move_groups
 from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.opening import reading_lake
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
@@ -65,7 +66,11 @@ def test_who_opened_a_catalog_to_read_it_does_not_produce(
     with pytest.raises(
         LakeError, match="was opened read-only, so nothing can be landed or produced here"
     ):
-        move_groups(reader, Connections(found), Direction(found.flow(FLOW)), MoveOptions())
+        move_groups(
+            Deployment.opened(reader, Connections(found)),
+            Direction(found.flow(FLOW)),
+            MoveOptions(),
+        )
     assert reader.table("offset_map").count() == 0
     assert replicate_once(spark, topology).lake.table("offset_map").count() == PARTITIONS
 

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.clusters import ClusterPair
@@ -156,7 +157,11 @@ def test_continue_goes_on_at_what_is_there_now_and_says_what_was_given_up(
         land_only(spark, topology)
     truncate(clusters.east, topic_name, 100)
     lake = lake_of(spark, topology)
-    resolve(lake, Connections(load_topology(topology)), Wanted(topic=topic_name), "continue")
+    resolve(
+        Deployment.opened(lake, Connections(load_topology(topology))),
+        Wanted(topic=topic_name),
+        "continue",
+    )
     truncate(clusters.east, topic_name, 110)
     before_next_start(monkeypatch, lambda: truncate(clusters.east, topic_name, 120))
     replicate_once(spark, topology)

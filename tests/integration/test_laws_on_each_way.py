@@ -16,6 +16,7 @@ from mirrorlake import failpoints
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import translate
 from mirrorlake.run.resolve import Wanted, resolve
@@ -197,8 +198,7 @@ def test_a_topic_that_was_made_again_is_another_one(scene: Scene) -> None:
     ]
     assert len(scene.target_values(scene.beside)) == 300
     resolve(
-        scene.lake,
-        Connections(load_topology(scene.topology)),
+        Deployment.opened(scene.lake, Connections(load_topology(scene.topology))),
         Wanted(topic=scene.topic),
         "new-generation",
     )

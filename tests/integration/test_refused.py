@@ -17,6 +17,7 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import TargetRefused
 from mirrorlake.failpoints import PARK_POINTS
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.clusters import ClusterPair
@@ -214,7 +215,9 @@ def test_an_operator_parks_what_stopped(
             replicate_once(spark, scene.topology)
         lake = lake_of(spark, scene.topology)
         (incident,) = resolve(
-            lake, Connections(load_topology(scene.topology)), Wanted(topic=scene.topic), "park"
+            Deployment.opened(lake, Connections(load_topology(scene.topology))),
+            Wanted(topic=scene.topic),
+            "park",
         )
         assert incident["first_offset"] == decided[-1]
     run = replicate_once(spark, scene.topology)

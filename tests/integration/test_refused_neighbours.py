@@ -16,6 +16,7 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.devtools.local.cluster import start_clusters, stop_clusters
 from mirrorlake.errors import TargetRefused
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, read_topic, write
@@ -84,7 +85,9 @@ def test_one_record_that_is_too_large_stops_its_partition_there(
     counts[REFUSED_IN] = REFUSED_AT
     assert [len(found) for found in read_topic(clusters.west, f"east.{topic}")] == counts
     lake = lake_of(spark, topology)
-    resolve(lake, Connections(load_topology(topology)), Wanted(topic=topic), "skip")
+    resolve(
+        Deployment.opened(lake, Connections(load_topology(topology))), Wanted(topic=topic), "skip"
+    )
     replicate_once(spark, topology)
     counts[REFUSED_IN] = records - 1
     sides = both_sides(lake, clusters.east, clusters.west, {topic: f"east.{topic}"})

@@ -11,6 +11,7 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.translate import translate
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.clusters import ClusterPair
@@ -78,7 +79,11 @@ def test_a_log_that_went_back_stops_its_partition_until_somebody_decides(
     assert values(target[0]) == texts("a", 100)
     assert values(target[1]) == texts("a", 100, partition=1) + texts("b", 100, partition=1)
     assert values(read_topic(clusters.west, f"east.{well}")[0]) == texts("a", 100) + texts("b", 100)
-    resolve(lake, Connections(load_topology(topology)), Wanted(topic=back), "new-generation")
+    resolve(
+        Deployment.opened(lake, Connections(load_topology(topology))),
+        Wanted(topic=back),
+        "new-generation",
+    )
     fill(clusters.east, back, "c", 10)
     replicate_once(spark, topology)
     assert not incidents(lake)

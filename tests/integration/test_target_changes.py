@@ -17,6 +17,7 @@ from mirrorlake.errors import ReplicationError
 from mirrorlake.failover.failover import MoveOptions, move_groups
 from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.translate import translate, translate_all
@@ -119,8 +120,7 @@ def broken(lake: Lake, topology: Path) -> set[str]:
 def decide(lake: Lake, topology: Path, choice: str, topic: str) -> None:
     """What `mirrorlake resolve` does."""
     assert resolve(
-        lake,
-        Connections(load_topology(topology)),
+        Deployment.opened(lake, Connections(load_topology(topology))),
         Wanted(topic=topic, kind="target_recreated"),
         choice,
     )
@@ -219,7 +219,9 @@ def _told(lake: Lake, topology: Path, scene: Scene, lost: tuple[str, ...]) -> No
     assert position(scene.clusters.west, scene.prefix + "stays", scene.target("stays")) == READ
     options = MoveOptions(tuple(scene.prefix + name for name in ("stays", "made")), drain=False)
     flow = load_topology(topology).flow(FLOW)
-    moved = move_groups(lake, Connections(load_topology(topology)), Direction(flow), options)
+    moved = move_groups(
+        Deployment.opened(lake, Connections(load_topology(topology))), Direction(flow), options
+    )
     assert [item["group"] for item in moved["groups"]] == [scene.prefix + "stays"]
     assert not moved["complete"] and any(scene.source("made") in line for line in moved["left"])
 
@@ -291,7 +293,9 @@ def test_a_position_that_the_target_forgot_while_rows_were_not_mapped(
     ] == [("position_lost", scene.source("lost"), 0, 100)]
     assert broken(lake, topology) == {"incident"}
     resolve(
-        lake, Connections(load_topology(topology)), Wanted(topic=scene.source("lost")), "continue"
+        Deployment.opened(lake, Connections(load_topology(topology))),
+        Wanted(topic=scene.source("lost")),
+        "continue",
     )
     replicate_once(spark, topology)
     # The operator was wrong, and is taken at their word.

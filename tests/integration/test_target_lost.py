@@ -11,6 +11,7 @@ import mirrorlake
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import translate, translate_all
 from mirrorlake.run.resolve import Wanted, resolve
@@ -85,7 +86,11 @@ def test_they_are_produced_from_the_stage_again(
         "the others go on"
     )
     exact(lake, topic_name, 0, [(number, record.offset) for number, record in enumerate(target[0])])
-    resolve(lake, Connections(load_topology(topology)), Wanted(topic=topic_name), "produce-again")
+    resolve(
+        Deployment.opened(lake, Connections(load_topology(topology))),
+        Wanted(topic=topic_name),
+        "produce-again",
+    )
     replicate_once(spark, topology)
     assert not incidents(lake)
     target = read_topic(clusters.west, f"east.{topic_name}")
@@ -106,7 +111,11 @@ def test_they_are_given_up(
 ) -> None:
     topology, lake = scene(spark, clusters, topic_name, tmp_path)
     stands(spark, topology, lake, topic_name)
-    resolve(lake, Connections(load_topology(topology)), Wanted(topic=topic_name), "accept")
+    resolve(
+        Deployment.opened(lake, Connections(load_topology(topology))),
+        Wanted(topic=topic_name),
+        "accept",
+    )
     fill(clusters.east, topic_name, "b", 100)
     replicate_once(spark, topology)
     assert not incidents(lake)

@@ -10,6 +10,7 @@ from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import InputError, StageTrimmed
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.maintain import maintain
 from mirrorlake.run.resolve import Wanted, resolve
@@ -37,7 +38,11 @@ def test_a_flow_that_lacks_deleted_records_stops_until_somebody_decides(
     assert (found["kind"], found["topic"], found["partition"]) == ("stage_trimmed", topic_name, 0)
     assert (found["first_offset"], found["last_offset"]) == (30, 48)
 
-    resolve(lake, Connections(load_topology(file)), Wanted(flow=FLOW, topic=topic_name), "continue")
+    resolve(
+        Deployment.opened(lake, Connections(load_topology(file))),
+        Wanted(flow=FLOW, topic=topic_name),
+        "continue",
+    )
     write(clusters.east, topic_name, numbered(5, start=50))
     replicate_once(spark, file)
     assert arrived(clusters, topic_name) == [*range(30), *range(49, 55)]
@@ -54,8 +59,12 @@ def test_deleted_records_are_read_from_the_source_again_once_however_often_it_is
     ):  # whoever resolves dies between staging and noting it
         patch.setattr("mirrorlake.lake.incidents.Incidents.settle_all", die)
         with pytest.raises(KeyboardInterrupt):
-            resolve(lake, connections, Wanted(flow=FLOW, topic=topic_name), "read-again")
-    resolve(lake, connections, Wanted(flow=FLOW, topic=topic_name), "read-again")
+            resolve(
+                Deployment.opened(lake, connections),
+                Wanted(flow=FLOW, topic=topic_name),
+                "read-again",
+            )
+    resolve(Deployment.opened(lake, connections), Wanted(flow=FLOW, topic=topic_name), "read-again")
     replicate_once(spark, file)
     assert arrived(clusters, topic_name) == list(range(50))
     there = read_topic(clusters.west, f"east.{topic_name}")
@@ -69,12 +78,12 @@ def test_what_the_source_has_trimmed_too_is_asked_for_again(
     file, lake, connections = stopped(spark, clusters, topic_name, tmp_path)
     wanted = Wanted(flow=FLOW, topic=topic_name)
     truncate(clusters.east, topic_name, 40)
-    resolve(lake, connections, wanted, "read-again")
+    resolve(Deployment.opened(lake, connections), wanted, "read-again")
     with pytest.raises(StageTrimmed, match=f"offsets 30 to 39 of {topic_name}-0"):
         replicate_once(spark, file)
     with pytest.raises(InputError, match="its log begins at 40"):
-        resolve(lake, connections, wanted, "read-again")
-    resolve(lake, connections, wanted, "continue")
+        resolve(Deployment.opened(lake, connections), wanted, "read-again")
+    resolve(Deployment.opened(lake, connections), wanted, "continue")
     replicate_once(spark, file)
     assert arrived(clusters, topic_name) == [*range(30), *range(40, 50)]
 

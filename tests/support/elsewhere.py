@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from mirrorlake.config.topology import load_topology
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.translate import translate
 from mirrorlake.run.replicator import Replicator, RunOptions
@@ -55,8 +56,7 @@ def main(kind: str, topology_file: str, flow: str, topic: str) -> None:
     lake = open_lake(spark, topology.lake, topology.directory)
     reports = []
     replicator = Replicator(
-        lake,
-        Connections(topology),
+        Deployment.opened(lake, Connections(topology)),
         topology.active_flows(),
         RunOptions(once=True),
         report=lambda _name, batch: reports.append(batch.reader),

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from mirrorlake.config.topology import load_topology
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -81,8 +82,7 @@ def make_replicator(
     found = load_topology(topology)
     run = Run(lake_of(spark, topology))
     replicator = Replicator(
-        run.lake,
-        Connections(found),
+        Deployment.opened(run.lake, Connections(found)),
         found.active_flows(),
         RunOptions(once=once, reader=reader),
         report=lambda _flow, report: run.reports.append(report),

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from mirrorlake.config.topology import load_topology
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.replicator import Replicator, RunOptions
@@ -64,7 +65,9 @@ class Live:
     def decide(self, choice: str, **wanted: Any) -> list[dict[str, Any]]:
         """What `mirrorlake resolve` does."""
         return resolve(
-            self.lake, Connections(load_topology(self.topology)), Wanted(**wanted), choice
+            Deployment.opened(self.lake, Connections(load_topology(self.topology))),
+            Wanted(**wanted),
+            choice,
         )
 
 
@@ -100,7 +103,12 @@ def live(
     run = Live(
         lake,
         topology,
-        Replicator(lake, Connections(found), found.active_flows(chosen), options, report=report),
+        Replicator(
+            Deployment.opened(lake, Connections(found)),
+            found.active_flows(chosen),
+            options,
+            report=report,
+        ),
     )
 
     def target() -> None:

@@ -9,6 +9,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import LakeError, LeaseTaken, MirrorlakeError
 from mirrorlake.failover.drained import Drained
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.translate import Translator
@@ -27,7 +28,7 @@ LOOK_SECONDS = 2.0
 OPEN_SECONDS = 10.0
 
 
-def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
+def drain(deployment: Deployment, flow: ResolvedFlow) -> Drained:
     """Bring a flow up to the end of its source: by this process, or by waiting for the one that
     runs it.
 
@@ -36,14 +37,14 @@ def drain(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained:
     there are then held back. Raises ClusterUnusable, and LakeError when the lake was opened to be
     read.
     """
-    ends, held, silent = _ends(connections, flow)
+    lake = deployment.lake
+    ends, held, silent = _ends(deployment.connections, flow)
     counted: list[int] = []
     free, detail = _is_free(lake, flow)
     if free:
         try:
             Replicator(
-                lake,
-                connections,
+                deployment,
                 [flow],
                 RunOptions(once=True),
                 report=lambda _flow, batch: counted.append(batch.record_count),

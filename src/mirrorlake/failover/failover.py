@@ -35,8 +35,7 @@ from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.groups.sync_plan import TargetGroup, may_have_members
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupAdmin, GroupPositions
-from mirrorlake.lake.event_log import EventLog
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.reader import Reader
 
 logger = logging.getLogger(__name__)
@@ -58,7 +57,7 @@ class MoveOptions:
 
 
 def move_groups(
-    lake: Lake, connections: Connections, direction: Direction, options: MoveOptions
+    deployment: Deployment, direction: Direction, options: MoveOptions
 ) -> dict[str, Any]:
     """Move groups along a way.
 
@@ -71,20 +70,21 @@ def move_groups(
         LeaseTaken: another process moves groups between the clusters.
         LakeError: the lake was opened to be read, and something is to be drained.
     """
+    lake, connections = deployment.lake, deployment.connections
     if options.dry_run:
         return planned_moves(lake, connections, direction, options)
     if options.drain:
         lake.check_for_writing()
     connections.admin(direction.goal).cluster_id()
     gone = why_unreachable(connections, direction)
-    drained = _catch_up(lake, connections, direction) if options.drain and not gone else []
+    drained = _catch_up(deployment, direction) if options.drain and not gone else []
     inventory = take_inventory(lake.now, connections, direction, options.groups, gone)
     with sole_mover(
         lake, direction.flow, SYNC_SECONDS
     ):  # group sync would move the same groups beside us
         results, goals = _planned(lake.now, connections, direction, inventory, options.force)
         results = carry_out(connections.groups(direction.goal), results, goals, options.force)
-        _note_down(lake, direction, results)
+        _note_down(deployment, direction, results)
     return _document(lake.reader, direction, inventory, results, drained)
 
 
@@ -122,21 +122,19 @@ def _document(
     }
 
 
-def _catch_up(lake: Lake, connections: Connections, direction: Direction) -> list[Drained]:
+def _catch_up(deployment: Deployment, direction: Direction) -> list[Drained]:
     """Drain the flow, and on the way back the opposite one too: what was written at the target goes
     to the source."""
     flows = [direction.flow]
-    opposite = opposite_name(direction.flow)
-    if direction.reverse and opposite in connections.topology.flows:
-        flows.append(connections.topology.flow(opposite))
+    opposite, topology = opposite_name(direction.flow), deployment.connections.topology
+    if direction.reverse and opposite in topology.flows:
+        flows.append(topology.flow(opposite))
     return [
-        flow_drained
-        for flow in flows
-        if (flow_drained := _drained(lake, connections, flow)) is not None
+        flow_drained for flow in flows if (flow_drained := _drained(deployment, flow)) is not None
     ]
 
 
-def _drained(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Drained | None:
+def _drained(deployment: Deployment, flow: ResolvedFlow) -> Drained | None:
     """None where there is nothing to drain: the flow is switched off, or its source is gone."""
     if not flow.settings.enabled or flow.paused:
         return None
@@ -145,7 +143,7 @@ def _drained(lake: Lake, connections: Connections, flow: ResolvedFlow) -> Draine
             drain,
         )  # it runs the flow by Spark, which a dry run does without
 
-        return drain(lake, connections, flow)
+        return drain(deployment, flow)
     except ClusterUnusable as error:
         logger.warning("flow %s is not drained: %s", flow.name, error)
         return None
@@ -213,14 +211,14 @@ def _read_back(goal: GroupAdmin, groups: set[str]) -> GroupPositions:
         return GroupPositions({}, dict.fromkeys(groups, str(error)))
 
 
-def _note_down(lake: Lake, direction: Direction, results: Sequence[MoveResult]) -> None:
+def _note_down(deployment: Deployment, direction: Direction, results: Sequence[MoveResult]) -> None:
     # What is there and was never noted was moved by a run that was killed before it came to this.
     changed = [
         result
         for result in results
         if result.done != "there" or not result.standing.checkpoint.synced
     ]
-    EventLog(lake).record(direction.flow.name, [result.change() for result in changed])
+    deployment.event_log.record(direction.flow.name, [result.change() for result in changed])
     # What failback did not move is no position of the source, and so no checkpoint.
     noted = ("moved", "there") if direction.reverse else ("moved", "there", "kept", "failed")
     rows = [
@@ -228,7 +226,7 @@ def _note_down(lake: Lake, direction: Direction, results: Sequence[MoveResult]) 
         for result in changed
         if result.done in noted
     ]
-    append_checkpoints(lake, direction.flow.name, rows)
+    append_checkpoints(deployment.lake, direction.flow.name, rows)
 
 
 def _left(

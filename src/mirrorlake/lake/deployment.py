@@ -1,4 +1,4 @@
-"""What the parts of a run share."""
+"""What the parts of a run, and of what operators decide and move, share."""
 
 from dataclasses import dataclass
 
@@ -10,8 +10,13 @@ from mirrorlake.lake.lake import Lake
 @dataclass(frozen=True)
 class Deployment:
     """A lake and the clusters of its topology file, with the log of events that all threads of a
-    run write to: one, since it remembers what it has read."""
+    process write to: one, since it remembers what it has read."""
 
     lake: Lake
     connections: Connections
     event_log: EventLog
+
+    @classmethod
+    def opened(cls, lake: Lake, connections: Connections) -> "Deployment":
+        """With a log of its own."""
+        return cls(lake, connections, EventLog(lake))

@@ -10,6 +10,7 @@ from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.errors import InputError, first_line
 from mirrorlake.extras import needs
 from mirrorlake.groups.view import read_groups
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import translate, translate_all
@@ -328,7 +329,11 @@ class OpenLake(Resends):
         """
         known = self.internals
         return Rows(
-            resolve(known.tables, known.connections, Wanted(flow, topic, partition, kind), choice)
+            resolve(
+                Deployment.opened(known.tables, known.connections),
+                Wanted(flow, topic, partition, kind),
+                choice,
+            )
         )
 
     def failover(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
 from mirrorlake.groups.shared_topics import Direction
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.library.answers import Migrated, Moves
 from mirrorlake.library.internals import Internals
 
@@ -42,7 +43,8 @@ def moved(
     facts = {"flow": flow, "dry_run": "false", "force": str(force).lower()}
     with tracked(known.topology, "failback" if reverse else "failover", facts) as tracking:
         began = time.monotonic()
-        moves = move_groups(known.tables, known.connections, direction, options)
+        deployment = Deployment.opened(known.tables, known.connections)
+        moves = move_groups(deployment, direction, options)
         seconds = {"seconds": time.monotonic() - began}
         tracking.metrics({**seconds, "positions": len(moves["groups"]), "left": len(moves["left"])})
         tracking.report(moves)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mirrorlake.checks.preflight import judge
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import check_location, lake_exists
 from mirrorlake.library.answers import Produced, Rows
@@ -78,8 +79,7 @@ def replicated(
             if start is not None:
                 _prepare_behind(tables)
             replicator = Replicator(
-                tables,
-                known.connections,
+                Deployment.opened(tables, known.connections),
                 flows,
                 options,
                 report=counts.batch,

@@ -8,8 +8,7 @@ from mirrorlake.config.flow import time_of_start
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
-from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.starts import has_started, note_start
 from mirrorlake.landing.generations import generations_of
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
@@ -17,13 +16,14 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 logger = logging.getLogger(__name__)
 
 
-def note_first_starts(lake: Lake, connections: Connections, flows: Iterable[ResolvedFlow]) -> None:
+def note_first_starts(deployment: Deployment, flows: Iterable[ResolvedFlow]) -> None:
     """Note, for each flow that never ran, where it begins in each partition that is there now. What
     was noted before stays, whatever `start` says by now.
 
     Raises ClusterUnusable, or ReplicationError where a partition's leader does not answer: who
     begins without knowing where would bring what was not asked for, or lose what comes meanwhile.
     """
+    lake = deployment.lake
     for flow in flows:
         if has_started(lake, flow.name):
             continue
@@ -31,7 +31,7 @@ def note_first_starts(lake: Lake, connections: Connections, flows: Iterable[Reso
         starts: dict[PartitionGeneration, int] = {}
         if asked != "earliest":
             generations = generations_of(lake, flow.source)
-            firsts = _firsts(connections.admin(flow.source), flow)
+            firsts = _firsts(deployment.connections.admin(flow.source), flow)
             starts = {
                 PartitionGeneration(*key, generations.generation(key)): first
                 for key, first in firsts.items()

@@ -11,11 +11,8 @@ from pathlib import Path
 from mirrorlake.checks.preflight import Preflight, judge
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.errors import LeaseTaken, MirrorlakeError, ReplicationError
-from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
-from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.identity import store_identity
-from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import locks_work
 from mirrorlake.lake.objectives import Mode, note_objectives
 from mirrorlake.lake.path_lake import PathLake
@@ -67,8 +64,7 @@ class Replicator:
 
     def __init__(
         self,
-        lake: Lake,
-        connections: Connections,
+        deployment: Deployment,
         flows: Sequence[ResolvedFlow],
         options: RunOptions,
         *,
@@ -76,10 +72,10 @@ class Replicator:
         stop: threading.Event | None = None,
         sampled: Callable[[str, FlowLag], None] | None = None,
     ) -> None:
-        self.lake = lake
-        self.event_log = EventLog(lake)
+        self.lake = lake = deployment.lake
+        self.event_log = deployment.event_log
         self._stage = StageFiles(lake)
-        self._connections = connections
+        self._connections = deployment.connections
         self._flows = list(flows)
         self._options = options
         self._report = report or (lambda flow, batch: None)
@@ -96,6 +92,11 @@ class Replicator:
             ReplicationError
         ] = []  # of a run with an end; reported after those about records
         self._complaints: list[ReplicationError] = []
+
+    @property
+    def _deployment(self) -> Deployment:
+        """With the clusters as the topology file has them now."""
+        return Deployment(self.lake, self._connections, self.event_log)
 
     def stop(self) -> None:
         """Ask for the end: batches in hand are finished."""
@@ -189,7 +190,7 @@ class Replicator:
         for name, running in list(self._running.items()):
             if name not in wanted or running.made_of != _made_of(wanted[name], preflight):
                 self._stop_flow(name)
-        note_first_starts(self.lake, self._connections, wanted.values())
+        note_first_starts(self._deployment, wanted.values())
         if self._options.once:
             self._beat(list(wanted.values()))
         self._apply_landings(preflight)
@@ -243,7 +244,7 @@ class Replicator:
                 self._landings[source].thread.start()
 
     def _start_flow(self, flow: ResolvedFlow, preflight: Preflight) -> None:
-        deployment = Deployment(self.lake, self._connections, self.event_log)
+        deployment = self._deployment
         worker = FlowWorker(
             flow,
             deployment,

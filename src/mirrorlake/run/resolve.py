@@ -7,9 +7,8 @@ from typing import Any
 
 from mirrorlake.control.acl_sync import LEFT, AclSync
 from mirrorlake.errors import InputError
-from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.event_log import EventLog
-from mirrorlake.lake.incidents import ACCEPT, PARK, PRODUCE_AGAIN, READ_AGAIN, Incidents, key_of
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.incidents import ACCEPT, PARK, PRODUCE_AGAIN, READ_AGAIN, key_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.landing.generations import (
@@ -130,9 +129,7 @@ def open_incidents(lake: Reader, wanted: Wanted) -> list[dict[str, Any]]:
     return [{**row, "choices": dict(choices_of(row["kind"]))} for row in rows if wanted.meets(row)]
 
 
-def resolve(
-    lake: Lake, connections: Connections, wanted: Wanted, choice: str
-) -> list[dict[str, Any]]:
+def resolve(deployment: Deployment, wanted: Wanted, choice: str) -> list[dict[str, Any]]:
     """Decide all incidents meant that offer a choice; returns them.
 
     Raises:
@@ -141,6 +138,7 @@ def resolve(
             not be read.
         ReplicationError: the target does not let us.
     """
+    lake = deployment.lake
     open_now = open_incidents(lake.now, wanted)
     deciding = [incident for incident in open_now if choice in incident["choices"]]
     if not deciding:
@@ -149,31 +147,34 @@ def resolve(
     for alias in sorted({source_of(incident["flow"]) for incident in anew}):
         here = [incident for incident in anew if source_of(incident["flow"]) == alias]
         _begin(
-            lake,
-            connections,
+            deployment,
             alias,
             sorted({incident["topic"] for incident in here if incident["partition"] is None}),
         )
         _branch(lake, alias, [incident for incident in here if incident["partition"] is not None])
-    incidents = Incidents(lake)
+    incidents = deployment.event_log.incidents
     if choice != READ_AGAIN and all(incident["kind"] != LEFT for incident in deciding):
         incidents.settle_all(map(key_of, deciding), choice)
         return deciding
     for incident in deciding:  # each is closed when it is done
         if incident["kind"] == LEFT:
-            _settle_acls(lake, connections, incident["flow"], choice == "revoke")
+            _settle_acls(deployment, incident["flow"], choice == "revoke")
         incidents.settle_all(
             [key_of(incident)],
-            _read(lake, connections, incident) if choice == READ_AGAIN else choice,
+            _read(deployment, incident) if choice == READ_AGAIN else choice,
         )
     return deciding
 
 
-def _begin(lake: Lake, connections: Connections, alias: str, topics: Sequence[str]) -> None:
+def _begin(deployment: Deployment, alias: str, topics: Sequence[str]) -> None:
     """Let the next generation of topics begin, with the topic that has the name now."""
     if not topics:
         return
-    current, ids = generations_of(lake, alias), connections.admin(alias).topic_ids(topics)
+    lake = deployment.lake
+    current, ids = (
+        generations_of(lake, alias),
+        deployment.connections.admin(alias).topic_ids(topics),
+    )
     for topic in topics:
         if topic not in ids:
             raise InputError(
@@ -191,21 +192,24 @@ def _begin(lake: Lake, connections: Connections, alias: str, topics: Sequence[st
     )
 
 
-def _read(lake: Lake, connections: Connections, incident: Mapping[str, Any]) -> str:
+def _read(deployment: Deployment, incident: Mapping[str, Any]) -> str:
     """Stage again what the source still has. Where it has trimmed a part as well, the flow stops
     before that, and tells of it."""
     from mirrorlake.landing.read_again import (
         read_again,
     )  # it lands by Spark, which listing does without
 
-    start = read_again(lake, connections, source_of(incident["flow"]), incident)
+    alias = source_of(incident["flow"])
+    start = read_again(deployment.lake, deployment.connections, alias, incident)
     return READ_AGAIN if start == incident["first_offset"] else f"{READ_AGAIN} from {start}"
 
 
-def _settle_acls(lake: Lake, connections: Connections, name: str, revoke: bool) -> None:
+def _settle_acls(deployment: Deployment, name: str, revoke: bool) -> None:
     """Take away, or give up, what a flow made under another policy."""
+    connections = deployment.connections
     flow = connections.topology.flow(name)
-    AclSync(flow, connections, EventLog(lake), remote_topic=flow.target_topic).settle_left(revoke)
+    acls = AclSync(flow, connections, deployment.event_log, remote_topic=flow.target_topic)
+    acls.settle_left(revoke)
 
 
 def _branch(lake: Lake, alias: str, incidents: Sequence[Mapping[str, Any]]) -> None:

@@ -13,6 +13,7 @@ import pytest
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.control.target_generations import TargetGenerations
 from mirrorlake.errors import TargetRefused
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.incidents import Incident, Incidents
 from mirrorlake.lake.lake import Lake
@@ -153,7 +154,12 @@ def test_what_a_target_refuses(lake: Lake, commits: Callable[[Callable[[], objec
     assert {row["partition"] for row in lake.ask_table("open_incidents")} == {
         n for _, n in KEYS[-9:]
     }
-    assert commits(lambda: resolve(lake, _NO_CONNECTIONS, Wanted(topic="wide"), "stop")) == 1
+    assert (
+        commits(
+            lambda: resolve(Deployment.opened(lake, _NO_CONNECTIONS), Wanted(topic="wide"), "stop")
+        )
+        == 1
+    )
     assert Incidents(lake).decided("east->west", lambda _: 0).stopped == set(places[-9:])
 
 

@@ -12,6 +12,7 @@ from mirrorlake.errors import ReplicationError
 from mirrorlake.failover.failover import MoveOptions, move_groups
 from mirrorlake.groups.shared_topics import Direction
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 
 GROUP = "shop"
@@ -77,9 +78,8 @@ def read_as_group(
 def move(lake: Lake, topology: Topology, flow: str) -> list[dict[str, Any]]:
     """What `mirrorlake failover --group shop` does: a row for each partition. Raises
     ReplicationError for a rest."""
-    moves = move_groups(
-        lake, Connections(topology), Direction(topology.flow(flow)), MoveOptions((GROUP,))
-    )
+    deployment = Deployment.opened(lake, Connections(topology))
+    moves = move_groups(deployment, Direction(topology.flow(flow)), MoveOptions((GROUP,)))
     if not moves["complete"]:
         raise ReplicationError(f"group {GROUP} was not moved whole: {'; '.join(moves['left'])}")
     return list(moves["groups"])
