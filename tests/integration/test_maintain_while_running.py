@@ -31,8 +31,8 @@ def everything(lake: Lake, file: Path) -> int:
         table_upkeep.remove_history(lake, table, int(ago(5).timestamp() * 1000))
     table_upkeep.merge_map(lake, int(now.timestamp() * 1000))
     for table in ("records", "offset_map", "latency", "positions", "clusters", "objectives"):
-        table_upkeep.optimize(lake, table)
-    table_upkeep.vacuum(lake, "records", 168)
+        lake.upkeep(table).compact()
+    lake.upkeep("records").vacuum(168)
     return removed
 
 

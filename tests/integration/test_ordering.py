@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.lake import table_upkeep
 from mirrorlake.landing import spark_land
 from mirrorlake.landing.ranges import UNDIVIDED
 from tests.support.clusters import ClusterPair
@@ -86,7 +85,7 @@ def test_a_new_flow_on_an_optimized_stage_keeps_order(
     land_only(spark, topology)
     lake.sql("OPTIMIZE records ZORDER BY (batch_id, offset)")
     if vacuum:
-        table_upkeep.vacuum(lake, "records", 0)
+        lake.upkeep("records").vacuum(0)
     write(clusters.east, topic_name, numbered(1_000, PARTITIONS, 4_000))
     run = replicate_once(spark, topology)
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"}, 5_000)

@@ -9,7 +9,6 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
-from chispa import assert_df_equality
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
@@ -31,6 +30,8 @@ from tests.support.lake_rows import (
     ago,
     append,
     commit,
+    no_session,
+    now_of,
     opened,
     run_row,
     sample,
@@ -38,31 +39,29 @@ from tests.support.lake_rows import (
     write_file,
 )
 
-pytestmark = pytest.mark.slow
-
 DAY = 86_400
+ORDERS = "SELECT * FROM records WHERE topic = 'orders'"
 WEEK = Maintenance(retention_days=7)
 
 
 def offsets(lake: Lake, **where: object) -> list[int]:
-    rows = lake.table("records").collect()
+    rows = now_of(lake).table_rows("records")
     return sorted(
         row["offset"] for row in rows if all(row[name] == value for name, value in where.items())
     )
 
 
 def test_a_flow_that_is_paused_for_longer_than_the_retention_keeps_its_records(
-    spark: SparkSession, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     flows = {FLOW: {}, "east->north": {"paused": True, "topics": ["orders"]}}
-    lake, topology = opened(spark, write_file(tmp_path, flows=flows))
+    lake, topology = opened(no_session, write_file(tmp_path, flows=flows))
     for topic in ("orders", "payments"):
         append(lake, "records", staged(range(100), 30 * DAY, topic=topic))
         append(lake, "records", staged(range(100, 120), DAY, topic=topic))
         append(lake, "offset_map", [run_row(0, 119, topic=topic)])
     append(lake, "offset_map", [run_row(0, 39, 20 * DAY, flow="east->north")])
-    before = lake.table("records").where("topic = 'orders' AND offset >= 40")
-    kept = spark.createDataFrame(before.collect(), before.schema)
+    kept = now_of(lake).rows(f"{ORDERS} AND offset >= 40 ORDER BY offset")
 
     report = maintain(lake, topology, WEEK)
 
@@ -72,20 +71,17 @@ def test_a_flow_that_is_paused_for_longer_than_the_retention_keeps_its_records(
     assert report["records"]["held"] == [
         {"flow": "east->north", "topic": "orders", "partition": 0, "generation": 0, "offset": 40}
     ]
-    after = lake.table("records").where("topic = 'orders'")
-    assert_df_equality(after, kept, ignore_row_order=True, ignore_nullable=True)
+    assert now_of(lake).rows(f"{ORDERS} ORDER BY offset") == kept
     assert maintain(lake, topology, WEEK)["records"]["removed"] == 0
 
 
-def test_a_flow_that_has_never_run_holds_everything_back(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    lake, topology = opened(spark, write_file(tmp_path, flows={FLOW: {}, "east->north": {}}))
+def test_a_flow_that_has_never_run_holds_everything_back(tmp_path: Path) -> None:
+    lake, topology = opened(no_session, write_file(tmp_path, flows={FLOW: {}, "east->north": {}}))
     append(lake, "records", staged(range(50), 30 * DAY))
     append(lake, "offset_map", [run_row(0, 49)])
     assert maintain(lake, topology, WEEK)["records"]["removed"] == 0
     disabled = opened(
-        spark, write_file(tmp_path, flows={FLOW: {}, "east->north": {"enabled": False}})
+        no_session, write_file(tmp_path, flows={FLOW: {}, "east->north": {"enabled": False}})
     )[1]
     assert maintain(lake, disabled, WEEK)["records"]["removed"] == 49
     assert offsets(lake) == [49], (
@@ -93,11 +89,9 @@ def test_a_flow_that_has_never_run_holds_everything_back(
     )
 
 
-def test_a_disabled_flow_holds_records_for_the_time_that_the_file_says(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_disabled_flow_holds_records_for_the_time_that_the_file_says(tmp_path: Path) -> None:
     lake, topology = opened(
-        spark, write_file(tmp_path, flows={FLOW: {}, "east->north": {"enabled": False}})
+        no_session, write_file(tmp_path, flows={FLOW: {}, "east->north": {"enabled": False}})
     )
     for first, days in ((0, 40), (50, 20), (80, 1)):
         append(lake, "records", staged(range(first, first + 30), days * DAY))
@@ -115,13 +109,11 @@ def test_a_disabled_flow_holds_records_for_the_time_that_the_file_says(
 def removals(lake: Lake) -> list[tuple[object, ...]]:
     """What is noted of deleted records."""
     columns = ("topic", "partition", "first_offset", "below")
-    return [tuple(row[name] for name in columns) for row in lake.table("removals").collect()]
+    return [tuple(row[name] for name in columns) for row in now_of(lake).table_rows("removals")]
 
 
-def test_what_a_target_topic_that_was_made_again_is_to_get_stays(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    lake, topology = opened(spark, write_file(tmp_path))
+def test_what_a_target_topic_that_was_made_again_is_to_get_stays(tmp_path: Path) -> None:
+    lake, topology = opened(no_session, write_file(tmp_path))
     append(lake, "records", staged(range(50), 30 * DAY))
     append(lake, "offset_map", [run_row(0, 49)])
     for number in (0, 1):
@@ -133,8 +125,8 @@ def test_what_a_target_topic_that_was_made_again_is_to_get_stays(
     assert maintain(lake, topology, WEEK)["records"]["removed"] == 0
 
 
-def test_without_a_retention_no_record_goes(spark: SparkSession, tmp_path: Path) -> None:
-    lake, topology = opened(spark, write_file(tmp_path))
+def test_without_a_retention_no_record_goes(tmp_path: Path) -> None:
+    lake, topology = opened(no_session, write_file(tmp_path))
     append(lake, "records", staged(range(5), 900 * DAY))
     append(lake, "offset_map", [run_row(0, 4)])
     assert maintain(lake, topology, topology.maintain)["records"] == {
@@ -145,10 +137,8 @@ def test_without_a_retention_no_record_goes(spark: SparkSession, tmp_path: Path)
     assert offsets(lake) == [0, 1, 2, 3, 4]
 
 
-def test_history_goes_by_age_but_the_newest_of_each_stays(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    lake, topology = opened(spark, write_file(tmp_path))
+def test_history_goes_by_age_but_the_newest_of_each_stays(tmp_path: Path) -> None:
+    lake, topology = opened(no_session, write_file(tmp_path))
     append(lake, "positions", [sample(age * DAY, age, 400) for age in (300, 200, 5)])
     append(lake, "positions", [sample(age * DAY, age, 400, partition=1) for age in (300, 200)])
     group = {"flow": FLOW, "group_id": "g", "topic": "orders", "partition": 0, "source_position": 1}
@@ -174,14 +164,14 @@ def test_history_goes_by_age_but_the_newest_of_each_stays(
         "changes": 1,
         "incidents": 1,
     }
-    left = {(row["partition"], row["produced_end"]) for row in lake.table("positions").collect()}
+    left = {(row["partition"], row["produced_end"]) for row in now_of(lake).table_rows("positions")}
     assert left == {(0, 5), (1, 200)}
 
 
-def test_old_samples_are_thinned_to_minutes_and_hours(spark: SparkSession, tmp_path: Path) -> None:
+def test_old_samples_are_thinned_to_minutes_and_hours(tmp_path: Path) -> None:
     """By the clock, not by age; of each slot the newest stays, and so does the first sample of each
     partition."""
-    lake, topology = opened(spark, write_file(tmp_path))
+    lake, topology = opened(no_session, write_file(tmp_path))
     hour = datetime.now(timezone.utc).replace(minute=0, second=0, microsecond=0)
 
     def at(days: int, *seconds: int, **more: object) -> list[dict[str, object]]:
@@ -212,22 +202,23 @@ def test_old_samples_are_thinned_to_minutes_and_hours(spark: SparkSession, tmp_p
         + [(2, 9, second - 9 * day) for second in (5, 25)]
     )
     assert maintain(lake, topology, Maintenance())["thinned"] == 0
-    position = translate(lake, FLOW, "orders", 0, 0)
+    position = translate(now_of(lake), FLOW, "orders", 0, 0)
     assert (position.topic, position.exact) == ("east.orders", True)
 
 
-def test_vanished_records_are_not_called_missing(spark: SparkSession, tmp_path: Path) -> None:
-    lake, topology = opened(spark, write_file(tmp_path))
+def test_vanished_records_are_not_called_missing(tmp_path: Path) -> None:
+    lake, topology = opened(no_session, write_file(tmp_path))
     append(lake, "records", staged(range(100), 30 * DAY))
     append(lake, "offset_map", [run_row(0, 99, 30 * DAY)])
     append(lake, "positions", [sample(5, 100, 100)])
     maintain(lake, topology, WEEK)
-    assert lake.table("divergence").collect() == []
-    assert lake.table("alerts").collect() == []
-    position = translate(lake, FLOW, "orders", 0, 12)
+    assert now_of(lake).table_rows("divergence") == []
+    assert now_of(lake).table_rows("alerts") == []
+    position = translate(now_of(lake), FLOW, "orders", 0, 12)
     assert (position.offset, position.exact) == (12, True)
 
 
+@pytest.mark.slow
 def test_the_index_that_follows_commits_is_the_one_built_from_the_snapshot(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -256,10 +247,8 @@ def test_the_index_that_follows_commits_is_the_one_built_from_the_snapshot(
         assert sorted(map(str, index.rows())) == sorted(map(str, followed.rows()))
 
 
-def test_a_forgotten_commit_is_not_taken_for_one_to_come(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    lake, _ = opened(spark, write_file(tmp_path))
+def test_a_forgotten_commit_is_not_taken_for_one_to_come(tmp_path: Path) -> None:
+    lake, _ = opened(no_session, write_file(tmp_path))
     log = DeltaLog(tmp_path / "lake" / "records")
     assert log.commit(1) is None
     append(lake, "records", staged(range(3)))
@@ -272,8 +261,8 @@ def test_a_forgotten_commit_is_not_taken_for_one_to_come(
     assert log.commit(101) is None
 
 
-def test_files_stay_readable_by_workers(spark: SparkSession, tmp_path: Path) -> None:
-    lake, topology = opened(spark, write_file(tmp_path))
+def test_files_stay_readable_by_workers(tmp_path: Path) -> None:
+    lake, topology = opened(no_session, write_file(tmp_path))
     append(lake, "records", staged(range(100), 30 * DAY))
     append(lake, "offset_map", [run_row(0, 49)])
     maintain(lake, topology, WEEK)
@@ -285,10 +274,10 @@ def test_files_stay_readable_by_workers(spark: SparkSession, tmp_path: Path) -> 
 
 
 def test_files_of_attempts_that_died_go_and_those_of_a_batch_on_its_way_stay(
-    spark: SparkSession, tmp_path: Path
+    tmp_path: Path,
 ) -> None:
     """Those of a batch that is on its way are young."""
-    lake, topology = opened(spark, write_file(tmp_path))
+    lake, topology = opened(no_session, write_file(tmp_path))
     append(lake, "records", staged(range(10), 3600))
     records = tmp_path / "lake" / "records"
     dead, young = records / "task-dead.snappy.parquet", records / "task-young.snappy.parquet"
@@ -301,16 +290,14 @@ def test_files_of_attempts_that_died_go_and_those_of_a_batch_on_its_way_stay(
     assert offsets(lake) == list(range(10))
 
 
-def test_tables_are_made_with_the_settings_that_maintain_wants(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    lake, topology = opened(spark, write_file(tmp_path))
+def test_tables_are_made_with_the_settings_that_maintain_wants(tmp_path: Path) -> None:
+    lake, topology = opened(no_session, write_file(tmp_path))
     assert table_upkeep.apply_settings(lake) == {}
     for table, wanted in table_upkeep.SETTINGS.items():
         assert all(
             f"'{key}' = '{value}'" in sql_text("tables", table) for key, value in wanted.items()
         )
-    lake.sql("ALTER TABLE records SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
+    lake.upkeep("records").set_properties({"delta.appendOnly": "true"})
     assert table_upkeep.apply_settings(lake, dry_run=True) == {
         "records": {"delta.appendOnly": "false"}
     }
@@ -318,11 +305,9 @@ def test_tables_are_made_with_the_settings_that_maintain_wants(
     assert table_upkeep.apply_settings(lake) == {}
 
 
-def test_the_command_says_what_it_did_and_a_dry_run_changes_nothing(
-    spark: SparkSession, tmp_path: Path
-) -> None:
+def test_the_command_says_what_it_did_and_a_dry_run_changes_nothing(tmp_path: Path) -> None:
     file = write_file(tmp_path, maintain={"retention_days": 365})
-    lake, _ = opened(spark, file)
+    lake, _ = opened(no_session, file)
     append(lake, "records", staged(range(100), 30 * DAY))
     append(lake, "offset_map", [run_row(0, 99)])
     command = ["-c", str(file), "maintain", "--json", "--retention-days", "7"]
@@ -339,7 +324,10 @@ def test_the_command_says_what_it_did_and_a_dry_run_changes_nothing(
         ]["removed"]
         == 0
     )
-    changes = [(row["kind"], row["after"]) for row in lake.table("changes").orderBy("at").collect()]
+    changes = [
+        (row["kind"], row["after"])
+        for row in now_of(lake).rows("SELECT * FROM changes ORDER BY at")
+    ]
     assert [kind for kind, _ in changes] == ["retention", "maintain", "maintain"], (
         "each run is noted"
     )
@@ -348,11 +336,11 @@ def test_the_command_says_what_it_did_and_a_dry_run_changes_nothing(
 
 
 @pytest.mark.slow
-def test_files_and_bytes_stay_bounded_over_days(spark: SparkSession, tmp_path: Path) -> None:
+def test_files_and_bytes_stay_bounded_over_days(tmp_path: Path) -> None:
     """Batches of days as landing, producing and control append them, and maintenance after each
     day."""
     days, batches = 6, 60
-    lake, topology = opened(spark, write_file(tmp_path))
+    lake, topology = opened(no_session, write_file(tmp_path))
     most: dict[str, int] = dict.fromkeys(TABLES, 0)
     disk: list[int] = []
     for day in range(days):
@@ -364,7 +352,7 @@ def test_files_and_bytes_stay_bounded_over_days(spark: SparkSession, tmp_path: P
                 commit(lake, "positions", [sample(age, batch * 20, batch * 20)])
         maintain(lake, topology, Maintenance(retention_days=3, history_days=3))
         for table in ("records", "offset_map", "positions"):
-            table_upkeep.vacuum(lake, table, 0)
+            lake.upkeep(table).vacuum(0)
         found = table_upkeep.sizes(lake)
         most = {table: max(most[table], found[table].files) for table in TABLES}
         disk.append(
@@ -380,12 +368,11 @@ def test_files_and_bytes_stay_bounded_over_days(spark: SparkSession, tmp_path: P
     assert max(disk[:-2]) < 1.1 * disk[0] and disk[-1] - disk[-2] < 1.1 * (disk[-2] - disk[-3]), (
         disk
     )
-    assert (
-        lake.sql("SELECT sum(record_count) AS n FROM offset_map").collect()[0]["n"]
-        == days * batches * 20
-    )
+    total = "SELECT sum(record_count) AS n FROM offset_map"
+    assert now_of(lake).rows(total) == [{"n": days * batches * 20}]
 
 
+@pytest.mark.slow
 def test_a_lake_in_a_catalog(spark: SparkSession, tmp_path: Path) -> None:
     """What a workspace has, by a stand-in: a catalog and a schema, and no directory of its own."""
     location = {

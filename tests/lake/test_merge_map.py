@@ -20,16 +20,34 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.maintain import maintain
 from mirrorlake.lake.translate import translate_all
 from mirrorlake.offsets.runs import Segment, runs_of, segments_of
-from tests.support.lake_rows import FLOW, ago, append, now_of, opened, run_row, write_file
+from tests.support.lake_rows import (
+    FLOW,
+    ago,
+    append,
+    no_session,
+    now_of,
+    opened,
+    run_row,
+    write_file,
+)
 
 DAY = 86_400
 OUTCOMES: list[ChangeOutcome] = ["done", "gone", "refused"]
 Batches = list[tuple[list[int], int, bool]]
 
 
-@pytest.fixture(scope="module")
-def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    return opened(spark, write_file(tmp_path_factory.mktemp("merge")))[0]
+@pytest.fixture(scope="module", params=["path", pytest.param("catalog", marks=pytest.mark.slow)])
+def lake(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Lake]:
+    folder = tmp_path_factory.mktemp("merge")
+    if request.param == "path":
+        yield opened(no_session, write_file(folder))[0]
+        return
+    spark = request.getfixturevalue("spark")
+    location = {"catalog": "spark_catalog", "schema": "merge", "checkpoints": str(folder)}
+    yield opened(spark, write_file(folder, lake=location))[0]
+    spark.sql("DROP SCHEMA spark_catalog.merge CASCADE")
 
 
 @st.composite
@@ -109,8 +127,7 @@ def rows_left(lake: Lake, topic: str) -> list[tuple[int, int, int | None]]:
 
 
 def merge(lake: Lake, most: int = 10_000) -> tuple[int, int]:
-    found = table_upkeep.merge_map(lake, int(ago(DAY).timestamp() * 1000), most)
-    return found.rows_before, found.rows
+    return table_upkeep.merge_map(lake, int(ago(DAY).timestamp() * 1000), most)
 
 
 _examples = iter(range(1_000))

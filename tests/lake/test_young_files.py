@@ -10,7 +10,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mirrorlake.config.topology import Lake as Location
-from mirrorlake.lake import young_files
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.lake import Lake
@@ -18,7 +17,7 @@ from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.lake.young_files import YoungFiles
+from mirrorlake.lake.young_files import YOUNG, Limits, YoungFiles
 from mirrorlake.produce.batch import plan_batch
 from tests.support.lake_rows import now_of
 
@@ -86,34 +85,31 @@ def test_order_within_partitions_statistics_and_the_index(lake: Lake) -> None:
     assert lake.sql("SELECT count(*) AS n FROM records WHERE offset >= 60").collect()[0]["n"] == 8
 
 
-def test_few_bytes_in_files_that_are_many_in_memory(
-    lake: Lake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_few_bytes_in_files_that_are_many_in_memory(lake: Lake) -> None:
     """Records of logs compress to a thirtieth: what is put in order at once is told by the rows,
     not by the files."""
     tables, directory = _tables(lake)
-    young = YoungFiles(directory, StageFiles(lake))
+    limits = Limits(YOUNG.small_file, 1_000_000, 800_000)
+    young = YoungFiles(directory, StageFiles(lake), limits)
     for batch in range(9):
         _land(
             tables, batch, value=f"{batch:02}".encode() * (200_000 if batch in (0, 1) else 10_000)
         )
     sizes = DeltaLog(directory / "records").snapshot()[1]["size_bytes"].to_pylist()
     assert max(sizes) < 8 * 400_000 // 15, "a batch of 8 records of 400 kB"
-    monkeypatch.setattr(young_files, "SMALL_ROWS", 1_000_000)
-    monkeypatch.setattr(young_files, "AT_ONCE", 800_000)
     before = now_of(lake).rows("SELECT * FROM records ORDER BY topic, partition, offset")
     assert [len(young.compact()) for _ in range(3)] == [4, 3, 0]
     assert now_of(lake).rows("SELECT * FROM records ORDER BY topic, partition, offset") == before
 
 
-def test_a_burst_between_quiet_times(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_burst_between_quiet_times(lake: Lake) -> None:
     """What is behind a large file does not become one with what is before it: offsets would have to
     be sorted."""
     tables, directory = _tables(lake)
-    young, stage = YoungFiles(directory, StageFiles(lake)), StageFiles(lake)
+    limits, stage = Limits(20_000, YOUNG.small_rows, YOUNG.at_once), StageFiles(lake)
+    young = YoungFiles(directory, StageFiles(lake), limits)
     for batch in range(9):
         _land(tables, batch, value=os.urandom(20_000) if batch == 4 else b"v")
-    monkeypatch.setattr(young_files, "SMALL_FILE", 20_000)
     assert [len(young.compact()) for _ in range(3)] == [4, 4, 0]
     with stage.reading() as index:
         plan = plan_batch(

@@ -3,7 +3,7 @@
 import json
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -83,10 +83,15 @@ def write_file(directory: Path, **blocks: object) -> Path:
     return path
 
 
-def opened(spark: SparkSession, file: Path) -> tuple[Lake, Topology]:
+def opened(spark: SparkSession | Callable[[], SparkSession], file: Path) -> tuple[Lake, Topology]:
     """The lake of a topology file, and the topology."""
     topology = load_topology(file)
     return open_lake(spark, topology.lake, topology.directory), topology
+
+
+def no_session() -> SparkSession:
+    """For a lake in a folder, where what is tested needs no session."""
+    raise AssertionError("a session was asked for")
 
 
 def now_of(lake: Lake) -> Reader:

@@ -9,29 +9,35 @@ log, where the statement that deletes names offsets.
 
 import logging
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+import pyarrow as pa
 
 from mirrorlake import failpoints
-from mirrorlake.errors import InputError, first_line
+from mirrorlake.errors import InputError
+from mirrorlake.extras import installed
 from mirrorlake.forget.flows import Flows
 from mirrorlake.forget.related_topics import Staged, is_about_content, topics_with_same_records
 from mirrorlake.forget.still_needed import FlowPositions, StillNeeded, still_needed
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.definitions import sql_text
 from mirrorlake.lake.forgotten import finish
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.reader import Frame, Frames, Reader
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.stage_index import StageIndex
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
 logger = logging.getLogger(__name__)
 
-_NEEDED = "flow string, topic string, partition int, generation int, first bigint, below bigint"
+Answer = TypeVar("Answer")
+
+_OF_TOPIC = (("topic", "STRING"), ("partition", "INT"), ("generation", "INT"))
+_STAGED = (*_OF_TOPIC, ("below", "BIGINT"))
+_NEEDED = (("flow", "STRING"), *_OF_TOPIC, ("first", "BIGINT"), ("below", "BIGINT"))
 
 
 def forget(
@@ -102,38 +108,30 @@ class _Request:
         self.lake, self.alias, self.topics, self.dry_run = lake, alias, topics, dry_run
         self.flows = Flows(lake, connections, alias, topics)
         self._where = where
+        self._reader = lake.upkeep("records").reader
 
-    def _matching(self, version: int, places: Collection[Staged]) -> "DataFrame":
-        """What the predicate picks of some topics at a version of `records`. Raises InputError."""
-        reading = self.lake.spark.read.format("delta").option("versionAsOf", str(version))
-        from pyspark.errors import (
-            AnalysisException,
-            ParseException,
-        )  # the session is there, so Spark is
-        from pyspark.sql import functions as F
+    def _matching(self, places: Sequence[Staged]) -> str:
+        """The query of what the predicate picks of some topics."""
+        names = range(len(places))
+        wanted = (f"(source_cluster = :cluster{at} AND topic = :topic{at})" for at in names)
+        # Records of other topics are not shown to the predicate, which may fail for them.
+        return (
+            "SELECT source_cluster, topic, partition, coalesce(generation, 0) AS generation, "
+            "offset, path FROM (SELECT *, _metadata.file_path AS path FROM records "
+            f"WHERE {' OR '.join(wanted)}) AS records WHERE (\n{self._where}\n)"
+        )
 
-        records = reading.table(self.lake.name("records"))
-        wanted = F.lit(False)
-        for alias in sorted({alias for alias, _ in places}):
-            topics = sorted(topic for other, topic in places if other == alias)
-            wanted = wanted | ((F.col("source_cluster") == alias) & F.col("topic").isin(topics))
+    def _reading(self, ask: Callable[[Reader], Answer]) -> Answer:
+        """What the lake answers to a question with the predicate: by Spark where DuckDB does not
+        know it. Raises InputError."""
         try:
-            matching = (
-                records.where(wanted)
-                .where(f"(\n{self._where}\n)")
-                .select(
-                    "source_cluster",
-                    "topic",
-                    "partition",
-                    F.coalesce("generation", F.lit(0)).alias("generation"),
-                    "offset",
-                    F.col("_metadata.file_path").alias("path"),
-                )
-            )
-            matching.columns  # noqa: B018 - with Spark Connect a query is looked into when this is asked
-        except (AnalysisException, ParseException) as error:
-            raise InputError(f"the predicate cannot be run: {first_line(error)}") from error
-        return matching
+            return ask(self._reader)
+        except InputError as error:
+            if self._reader is self.lake or not installed("spark"):
+                raise InputError(f"the predicate cannot be run: {error}") from error
+            logger.info("Spark is asked what the predicate picks, since in DuckDB %s", error)
+            self._reader = self.lake
+            return self._reading(ask)
 
     def elsewhere(self, index: StageIndex) -> list[dict[str, Any]]:
         """How many records of other topics of the stage, which come from the same ones, the
@@ -146,13 +144,11 @@ class _Request:
         places = topics_with_same_records(mine, mirrors, aliases, staged)
         counts: dict[Staged, int | None] = dict.fromkeys(places)
         if places and is_about_content(self._where):
-            counted = (
-                self._matching(index.version, places)
-                .groupBy("source_cluster", "topic")
-                .count()
-                .collect()
+            frames = {"found": self._matching(places)}
+            rows = self._reading(
+                lambda reader: reader.query_rows("forget_elsewhere", frames, **_named(places))
             )
-            counts = {(row["source_cluster"], row["topic"]): row["count"] for row in counted}
+            counts = {(row["source_cluster"], row["topic"]): row["record_count"] for row in rows}
         return [
             {"source": alias, "topic": topic, "records": count}
             for (alias, topic), count in sorted(counts.items())
@@ -167,24 +163,46 @@ class _Request:
             if row["source"] == self.alias and row["topic"] in self.topics
         ]
 
-    def picked(self, stood: "_Snapshot") -> "DataFrame":
-        """What the predicate picks. Raises InputError."""
-        matching = self._matching(
-            stood.version, [(self.alias, topic) for topic in self.topics]
-        ).drop("source_cluster")
-        frame = self.lake.spark.createDataFrame([tuple(needed) for needed in stood.needed], _NEEDED)
-        return self.lake.query_over("forget_picked", {"found": matching, "still_needed": frame})
-
     def counts(self, stood: "_Snapshot") -> list[dict[str, Any]]:
-        """How many records may go, and how many have to wait, by topic."""
-        rows = self.lake.query_over("forget_counts", {"picked": self.picked(stood)}).collect()
-        return [row.asDict() for row in rows]
+        """How many records may go, and how many have to wait, by topic. Raises InputError."""
+        args, frames = self._picked(stood)
+        return list(
+            self._reading(lambda reader: reader.query_rows("forget_counts", frames, **args))
+        )
+
+    def note(self, stood: "_Snapshot", forget_id: str) -> None:
+        """Note the offsets of those that may go, as ranges. Who dies on the way has noted some:
+        they go, and the next call picks the others."""
+        args, frames = self._picked(stood)
+        args |= {"source_cluster": self.alias, "forget_id": forget_id}
+        text = sql_text("queries", "forget_ranges")
+        ranges = self._reading(lambda reader: reader.arrow(text, args, frames))
+        for batch in ranges:
+            self.lake.append("forgotten", pa.Table.from_batches([batch]))
+
+    def _picked(self, stood: "_Snapshot") -> tuple[dict[str, object], Frames]:
+        """What the predicate picks, as a frame `picked` and the values that it names."""
+        mine = [(self.alias, topic) for topic in self.topics]
+        frames: dict[str, Frame | str] = {
+            "picked": sql_text("queries", "forget_picked"),
+            "found": self._matching(mine),
+            "staged": Frame(_STAGED, stood.staged),
+            "still_needed": Frame(_NEEDED, [tuple(needed) for needed in stood.needed]),
+        }
+        return _named(mine), frames
+
+
+def _named(places: Sequence[Staged]) -> dict[str, object]:
+    """The values of a query of `_Request._matching`."""
+    clusters = {f"cluster{at}": alias for at, (alias, _) in enumerate(places)}
+    return {**clusters, **{f"topic{at}": topic for at, (_, topic) in enumerate(places)}}
 
 
 class _Snapshot(NamedTuple):
-    """How it stood at a version of `records`: what of that must stay for flows."""
+    """What the stage held: the ends of each generation of a partition (topic, partition,
+    generation, the offset behind the last one), and what must stay for flows."""
 
-    version: int
+    staged: list[tuple[str, int, int, int]]
     needed: list[StillNeeded]
 
 
@@ -216,13 +234,7 @@ def _forget(request: _Request, stage: StageFiles, held: ExitStack, finished: int
     }
     if document["records"] and not request.dry_run:
         document["forget_id"] = forget_id = uuid.uuid4().hex[:12]
-        frames, names = (
-            {"picked": request.picked(stood)},
-            {"source_cluster": request.alias, "forget_id": forget_id},
-        )
-        request.lake.retrying(
-            lambda: request.lake.query_over("note_forgotten", frames, **names).collect()
-        )
+        request.note(stood, forget_id)
         failpoints.reached("forget-noted")
         finish(request.lake)
         document["deleted_at"] = datetime.now(timezone.utc)
@@ -232,8 +244,14 @@ def _forget(request: _Request, stage: StageFiles, held: ExitStack, finished: int
 def _snapshot(request: _Request, stage: StageFiles, flows: Sequence[FlowPositions]) -> _Snapshot:
     with stage.reading() as index:
         staged = {topic: index.topics(request.alias)[topic] for topic in request.topics}
+        ends = [
+            (topic, partition, generation, end)
+            for topic, partitions in staged.items()
+            for partition, ranges in partitions.items()
+            for generation, end in ranges.ends().items()
+        ]
         return _Snapshot(
-            index.version, [needed for known in flows for needed in still_needed(known, staged)]
+            ends, [needed for known in flows for needed in still_needed(known, staged)]
         )
 
 

@@ -13,6 +13,7 @@ from mirrorlake.lake.definitions import definition, sql_text
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
 from mirrorlake.lake.reader import Frame, Reader
+from mirrorlake.lake.upkeep import TableUpkeep
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -96,6 +97,12 @@ class CatalogLake(Lake):
     def change(self, name: str, frames: Mapping[str, Frame] | None = None, **args: object) -> None:
         """See `Lake.change`."""
         self.retrying(lambda: self.rows(sql_text("queries", name), args, frames))
+
+    def upkeep(self, table: str) -> TableUpkeep:
+        """See `Lake.upkeep`: by Spark."""
+        from mirrorlake.lake.spark_upkeep import SparkUpkeep  # only `maintain` and `forget` need it
+
+        return SparkUpkeep(self, table)
 
     def fence(self, table: str, application: str, version: int) -> None:
         """See `Lake.fence`."""

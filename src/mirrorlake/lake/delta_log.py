@@ -75,13 +75,13 @@ class DeltaLog:
 
     def __init__(self, table: Path) -> None:
         self.table = table
-        self._log = table / "_delta_log"
+        self.folder = table / "_delta_log"
 
     def commit(self, version: int) -> Commit | None:
         """A commit; None while there is none of this version. Raises FileNotFoundError when it is
         gone again, since the log is kept for some days only."""
         try:
-            text = (self._log / f"{version:020d}.json").read_text(encoding="utf-8")
+            text = (self.folder / f"{version:020d}.json").read_text(encoding="utf-8")
         except FileNotFoundError:
             if self._newest_log_checkpoint() > version:
                 raise
@@ -100,7 +100,9 @@ class DeltaLog:
         """The version of the newest checkpoint of the log; -1 without one."""
         try:
             return int(
-                json.loads((self._log / "_last_checkpoint").read_text(encoding="utf-8"))["version"]
+                json.loads((self.folder / "_last_checkpoint").read_text(encoding="utf-8"))[
+                    "version"
+                ]
             )
         except FileNotFoundError:
             return -1

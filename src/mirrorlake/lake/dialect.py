@@ -46,6 +46,10 @@ PREPARED = (
     "CREATE TEMP MACRO timestamp_micros(x) AS make_timestamptz(CAST(x AS BIGINT))",
     "CREATE TEMP MACRO timestamp_seconds(x) AS make_timestamptz(CAST(x * 1000000 AS BIGINT))",
 )
+#: Behind a table's name: its rows with two columns more, `filename` and `file_row_number`.
+WITH_FILES = " and files"
+#: The table of the rows that a statement goes by.
+SOURCE = "source of a change"
 _INTEGERS = {
     exp.DataType.Type.TINYINT,
     exp.DataType.Type.SMALLINT,
@@ -73,14 +77,35 @@ def to_duckdb(text: str) -> DuckQuery:
         statements = [each for each in parse(text, dialect=_Spark) if each is not None]
         tree = _named(_only_query(statements)).transform(_ruled)
         assert tree is not None  # what is left out are hints
-        query = tree.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
+        _name_files(tree)
+        return _query(tree)
     except (ParseError, TokenError, UnsupportedError) as error:
         raise InputError(f"it cannot be translated for DuckDB: {first_line(error)}") from error
-    named = {table.name.lower() for table in tree.find_all(exp.Table) if not table.db}
-    parameters = {
-        str(placeholder.this) for placeholder in tree.find_all(exp.Placeholder) if placeholder.this
-    }
-    return DuckQuery(query, frozenset(named), frozenset(parameters))
+
+
+def _tables(tree: exp.Expr) -> frozenset[str]:
+    return frozenset(table.name.lower() for table in tree.find_all(exp.Table) if not table.db)
+
+
+def _parameters(tree: exp.Expr) -> frozenset[str]:
+    placeholders = tree.find_all(exp.Placeholder)
+    return frozenset(str(placeholder.this) for placeholder in placeholders if placeholder.this)
+
+
+def _name_files(tree: exp.Expr) -> None:
+    """Give a query that asks for Spark's `_metadata.file_path` the rows with their files."""
+    for column in list(tree.find_all(exp.Column)):
+        if column.table == "_metadata":
+            select = column.find_ancestor(exp.Select)
+            table = select and select.find(exp.Table)
+            if table and not table.name.endswith(WITH_FILES):
+                table.replace(_with_files(table))
+            column.replace(exp.column("filename"))
+
+
+def _with_files(table: exp.Expr) -> exp.Expr:
+    named = exp.to_identifier(f"{table.name}{WITH_FILES}", quoted=True)
+    return exp.alias_(exp.Table(this=named), table.alias_or_name, table=True)
 
 
 class DuckChange(NamedTuple):
@@ -95,17 +120,69 @@ class DuckChange(NamedTuple):
 @cache
 def change_to_duckdb(text: str) -> DuckChange:
     """A MERGE or UPDATE of the package, in Spark's dialect."""
-    (tree,) = parse(text, dialect=_Spark)
+    tree = _statement(text)
     assert isinstance(tree, (exp.Merge, exp.Update))
-    table = tree.this.name
+    return DuckChange(_text(tree), tree.this.name, _parameters(tree))
+
+
+class DuckRewrite(NamedTuple):
+    """A statement that deletes rows of `table`, and may put others in their place, as queries in
+    DuckDB's dialect.
+
+    `source` are the rows that it goes by, if it does: they are made a table SOURCE first, so that
+    the others see the same. `removed` are the rows to be deleted: columns `filename` and
+    `file_row_number`. `added` are the rows that come in their place; None where none do.
+    """
+
+    table: str
+    source: DuckQuery | None
+    removed: DuckQuery
+    added: DuckQuery | None
+
+
+@cache
+def rewrite_to_duckdb(text: str) -> DuckRewrite:
+    """A DELETE or a MERGE of the package that deletes what it matches, in Spark's dialect."""
+    tree = _statement(text)
+    table = tree.this
+    rows = exp.select("filename", "file_row_number").from_(_with_files(table))
+    if isinstance(tree, exp.Delete):
+        return DuckRewrite(table.name, None, _query(rows.where(tree.args["where"].this)), None)
+    assert isinstance(tree, exp.Merge)
+    using, on = tree.args["using"], tree.args["on"]
+    source = exp.alias_(exp.to_table(SOURCE, quoted=True), using.alias, table=True)
+    matched, *others = tree.args["whens"].expressions
+    assert matched.args["matched"] and matched.args["then"].name == "DELETE" and len(others) < 2
+    removed = rows.join(source, on=on, join_type="semi")
+    added = [_added(other, source, table, on) for other in others]
+    whole = exp.select("*").from_(using.copy())
+    return DuckRewrite(table.name, _query(whole), _query(removed), next(iter(added), None))
+
+
+def _added(when: exp.Expr, source: exp.Expr, table: exp.Table, on: exp.Expr) -> DuckQuery:
+    """The rows that WHEN NOT MATCHED inserts."""
+    insert = when.args["then"]
+    pairs = zip(insert.expression.expressions, insert.this.expressions, strict=True)
+    values = [exp.alias_(value.copy(), column.name) for value, column in pairs]
+    rows = exp.select(*values).from_(source).join(table.copy(), on=on.copy(), join_type="anti")
+    condition = when.args.get("condition")
+    return _query(rows if condition is None else rows.where(condition))
+
+
+def _statement(text: str) -> exp.Expr:
+    (tree,) = parse(text, dialect=_Spark)
+    assert tree is not None
     ruled = tree.transform(_ruled)
     assert ruled is not None
-    statement = ruled.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
-    return DuckChange(
-        statement,
-        table,
-        frozenset(str(placeholder.this) for placeholder in tree.find_all(exp.Placeholder)),
-    )
+    return ruled
+
+
+def _query(tree: exp.Expr) -> DuckQuery:
+    return DuckQuery(_text(tree), _tables(tree), _parameters(tree))
+
+
+def _text(tree: exp.Expr) -> str:
+    return tree.sql(dialect="duckdb", comments=False, unsupported_level=ErrorLevel.RAISE)
 
 
 @cache

@@ -22,7 +22,7 @@ from deltalake import DeltaTable
 from mirrorlake.errors import InputError, LakeError, first_line
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.delta_log import BARRED_FEATURES, files_of
-from mirrorlake.lake.dialect import PREPARED, DuckQuery, columns_of, to_duckdb
+from mirrorlake.lake.dialect import PREPARED, WITH_FILES, DuckQuery, columns_of, to_duckdb
 from mirrorlake.lake.duck_changes import give
 from mirrorlake.lake.folder import has_table
 from mirrorlake.lake.properties import check_version
@@ -39,10 +39,15 @@ class DuckLake:
 
     engine: ClassVar[str] = "DuckDB"
 
-    def __init__(self, directory: Path, checkpoints: Path | None = None) -> None:
+    def __init__(
+        self, directory: Path, checkpoints: Path | None = None, memory: str | None = None
+    ) -> None:
+        """`memory`, such as 2GB, is more than which DuckDB puts on disk; None for its own rule."""
         self.directory: Path | None = directory
         self.checkpoints = checkpoints or directory / "_checkpoints"
         self._root = directory
+        self._memory = {} if memory is None else {"memory_limit": memory}
+        self._snapshots: dict[str, DeltaTable] = {}
         self._known: set[str] = set()
         self._use = threading.RLock()
 
@@ -51,7 +56,7 @@ class DuckLake:
         # Else what does not fit into memory would be written to a folder beside the process that
         # asks.
         spilled = str(Path(tempfile.gettempdir()) / "mirrorlake-duckdb")
-        connection = duckdb.connect(config={"temp_directory": spilled})
+        connection = duckdb.connect(config={"temp_directory": spilled, **self._memory})
         for statement in PREPARED:
             connection.execute(statement)
         if has_table(self._root, "records"):
@@ -65,6 +70,11 @@ class DuckLake:
             for name in self._known:
                 self._connection.execute(f'DROP VIEW IF EXISTS "{name}"')
             self._known.clear()
+            self._snapshots.clear()
+
+    def close(self) -> None:
+        """End the connection, and with it what it has on disk."""
+        self._connection.close()
 
     def rows(
         self,
@@ -98,17 +108,29 @@ class DuckLake:
         """See `Reader.with_all_columns`: tables are opened with all columns anyway."""
         return f"SELECT * FROM {table}"
 
-    def arrow(self, text: str, args: Mapping[str, object] | None = None) -> "pa.RecordBatchReader":
+    def arrow(
+        self, text: str, args: Mapping[str, object] | None = None, frames: Frames | None = None
+    ) -> "pa.RecordBatchReader":
         """See `Reader.arrow`."""
         with self._use:
             try:
-                return _without_huge(self._relation(text, args or {}, {})).fetch_record_batch()
+                return _without_huge(
+                    self._relation(text, args or {}, frames or {})
+                ).fetch_record_batch()
             except duckdb.Error as error:
                 raise InputError(first_line(error)) from error
 
     def _relation(
         self, text: str, args: Mapping[str, object], frames: Frames
     ) -> duckdb.DuckDBPyRelation:
+        query = to_duckdb(self.with_frames(text, frames))
+        self._make_known(query)
+        return self._connection.sql(
+            query.text, params={name: args[name] for name in query.parameters & args.keys()}
+        )
+
+    def with_frames(self, text: str, frames: Frames) -> str:
+        """A text with its frames in it, which the connection knows from now on."""
         for name, frame in frames.items():
             text = text.replace(
                 f"{{{name}}}", f"({frame})" if isinstance(frame, str) else f"`frame {name}`"
@@ -116,19 +138,20 @@ class DuckLake:
         for name, frame in frames.items():
             if isinstance(frame, Frame):
                 give(self._connection, name, frame)
-        query = to_duckdb(text)
+        return text
+
+    def run(self, query: DuckQuery, text: str) -> duckdb.DuckDBPyRelation:
+        """Run a statement in DuckDB's dialect over what a query names."""
         self._make_known(query)
-        return self._connection.sql(
-            query.text, params={name: args[name] for name in query.parameters & args.keys()}
-        )
+        return self._connection.sql(text)
 
     def _make_known(self, query: DuckQuery) -> None:
         """Open what a query names, and what that is made of."""
         for name in query.tables:
             if name in self._known:
                 continue  # a view before it in this query was made of it
-            if name in TABLES:
-                self._open(name)
+            if (table := name.removesuffix(WITH_FILES)) in TABLES:
+                self._open(table, name)
             elif name in VIEWS:
                 view = to_duckdb(sql_text("views", name))
                 self._make_known(view)
@@ -137,35 +160,49 @@ class DuckLake:
                 continue  # a name of the query's own, or one that DuckDB refuses
             self._known.add(name)
 
-    def _open(self, name: str) -> None:
-        """Make a table known as of now; one that an earlier version did not have is empty, and so
-        is a column."""
-        wanted = dict(columns_of(sql_text("tables", name)))
-        if not has_table(self._root, name):
-            files: list[str] = []
-        else:
-            table = DeltaTable(str(self._root / name))
-            barred = BARRED_FEATURES & set(table.protocol().reader_features or ())
+    def snapshot(self, table: str) -> DeltaTable | None:
+        """A table as this reader has it; None where the lake has none of that name yet. Raises
+        LakeError for one of which files are not the rows."""
+        if table not in self._snapshots and has_table(self._root, table):
+            delta = DeltaTable(str(self._root / table))
+            barred = BARRED_FEATURES & set(delta.protocol().reader_features or ())
             if barred:
                 raise LakeError(
-                    f"table {name} of the lake at {self._root} has {', '.join(sorted(barred))}, "
+                    f"table {table} of the lake at {self._root} has {', '.join(sorted(barred))}, "
                     "which only Spark reads: ask with --engine spark"
                 )
-            # Of the folder as it is: in URIs of delta-rs a space is %20. DuckDB takes some
-            # characters for patterns.
-            files = [glob.escape(f"{self._root / name}/{path}") for path in files_of(table)]
+            self._snapshots[table] = delta
+        return self._snapshots.get(table)
+
+    def _open(self, table: str, view: str) -> None:
+        """Make a table known as of now; one that an earlier version did not have is empty, and so
+        is a column."""
+        wanted = dict(columns_of(sql_text("tables", table)))
+        if view != table:
+            wanted |= {"filename": "VARCHAR", "file_row_number": "BIGINT"}
+        delta = self.snapshot(table)
+        # Of the folder as it is: in URIs of delta-rs a space is %20. DuckDB takes some characters
+        # for patterns.
+        paths = [] if delta is None else files_of(delta)
+        files = [glob.escape(f"{self._root / table}/{path}") for path in paths]
         if not files:
             empty = ", ".join(
                 f'CAST(NULL AS {kind}) AS "{column}"' for column, kind in wanted.items()
             )
-            self._connection.execute(f'CREATE TEMP VIEW "{name}" AS SELECT {empty} WHERE false')
+            self._connection.execute(f'CREATE TEMP VIEW "{view}" AS SELECT {empty} WHERE false')
             return
         # Files written before a column was added lack it.
-        relation = self._connection.read_parquet(files, union_by_name=True, hive_partitioning=False)
+        relation = self._connection.read_parquet(
+            files,
+            union_by_name=True,
+            hive_partitioning=False,
+            filename=view != table,
+            file_row_number=view != table,
+        )
         kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
         columns = [_column(column, kinds.get(column), kind) for column, kind in wanted.items()]
         columns += [f'"{column}"' for column in kinds if column not in wanted]
-        relation.project(", ".join(columns)).create_view(name)
+        relation.project(", ".join(columns)).create_view(view)
 
 
 def _column(name: str, kind: str | None, wanted: str) -> str:

@@ -1,16 +1,31 @@
-"""Statements of the package that change rows of a small table, run by DuckDB: the table as it is,
-in memory, and back.
+"""Statements of the package that change rows, run by DuckDB: a small table as it is, in memory, and
+back; or the rows of a table of any size that go, by file and number.
 
 One text for both engines; where the lake is a catalog Spark runs it.
 """
 
+import re
 from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+from sqlglot import exp
 
-from mirrorlake.lake.dialect import PREPARED, change_to_duckdb, type_of
-from mirrorlake.lake.reader import Frame
+from mirrorlake.lake.dialect import (
+    PREPARED,
+    SOURCE,
+    DuckQuery,
+    change_to_duckdb,
+    rewrite_to_duckdb,
+    type_of,
+)
+from mirrorlake.lake.reader import Frame, Frames
+
+if TYPE_CHECKING:
+    from mirrorlake.lake.duck import DuckLake
 
 
 def give(connection: duckdb.DuckDBPyConnection, name: str, frame: Frame) -> None:
@@ -53,3 +68,47 @@ class Change:
             if not count:
                 return None
             return connection.sql(f'SELECT * FROM "{self.table}"').to_arrow_table()
+
+
+class DuckRemoval:
+    """A statement that deletes rows, over the tables as `lake` has them. `adds` says whether it
+    puts others in their place."""
+
+    def __init__(self, lake: "DuckLake", text: str, frames: Frames, args: Mapping[str, object]):
+        self._lake, self._args = lake, args
+        self._rewrite = rewrite_to_duckdb(lake.with_frames(text, frames))
+        self.adds = self._rewrite.added is not None
+        if self._rewrite.source is not None:
+            self._run(self._rewrite.source, f'CREATE TABLE "{SOURCE}" AS (', ")")
+
+    def counts(self) -> dict[str, int]:
+        """How many rows go, of each file that loses any, by its path below the table's folder."""
+        counted = "SELECT filename, count(*) FROM ("
+        rows = self._run(self._rewrite.removed, counted, ") GROUP BY ALL").fetchall()
+        return {path[len(self._folder) :]: count for path, count in rows}
+
+    def rows(self, path: str) -> np.ndarray:
+        """Which rows of a file go: their numbers, rising."""
+        place = exp.convert(f"{self._folder}{path}").sql("duckdb")
+        of_file = f") WHERE filename = {place} ORDER BY n"
+        numbers = self._run(self._rewrite.removed, "SELECT file_row_number AS n FROM (", of_file)
+        return np.asarray(numbers.fetchnumpy()["n"], np.int64)
+
+    def added(self) -> pa.RecordBatchReader:
+        """The rows that come in their place."""
+        assert self._rewrite.added is not None
+        return self._run(self._rewrite.added).to_arrow_reader()
+
+    @property
+    def _folder(self) -> str:
+        assert self._lake.directory is not None
+        return f"{Path(self._lake.directory) / self._rewrite.table}/"
+
+    def _run(self, query: DuckQuery, before: str = "", behind: str = "") -> duckdb.DuckDBPyRelation:
+        """Values stand in the text: DuckDB would have the whole answer to a query with parameters
+        in memory."""
+
+        def value(placeholder: re.Match[str]) -> str:
+            return exp.convert(self._args[placeholder[1]]).sql("duckdb")
+
+        return self._lake.run(query, before + re.sub(r"\$(\w+)", value, query.text) + behind)

@@ -47,11 +47,11 @@ def finish(lake: Lake) -> int:
         where = {
             name: row[name] for name in ("forget_id", "source_cluster", "topic", "first", "last")
         }
-        _run(lake, "forget_records", where)
+        lake.upkeep("records").rewrite("forget_records", **where)
     if left:
         failpoints.reached("forget-deleted")
     for forget_id in sorted({row["forget_id"] for row in left}):
-        _run(lake, "forget_done", {"forget_id": forget_id})
+        lake.change("forget_done", forget_id=forget_id)
         gone = (
             f"{row['record_count']} records of {row['topic']}"
             for row in left
@@ -62,7 +62,3 @@ def finish(lake: Lake) -> int:
             WHOLE_LAKE, [Change("forget", "records", None, f"{forget_id}: {', '.join(gone)}")]
         )
     return sum(row["record_count"] for row in left)
-
-
-def _run(lake: Lake, name: str, args: Mapping[str, object]) -> None:
-    lake.retrying(lambda: lake.query(name, **args).collect())

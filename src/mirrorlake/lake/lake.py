@@ -19,6 +19,7 @@ from mirrorlake.lake.definitions import TABLES, VIEWS, definition, sql_text
 from mirrorlake.lake.group_commit import GroupCommit
 from mirrorlake.lake.reader import Frame, Frames, QueryRows, Reader
 from mirrorlake.lake.spark_rows import frames_in, rows_from_arrow
+from mirrorlake.lake.upkeep import TableUpkeep
 
 if TYPE_CHECKING:  # answers without Spark come by this module too
     from pyspark.sql import DataFrame, SparkSession
@@ -149,13 +150,16 @@ class Lake(ABC):
         """A table or view, read as of now."""
         return self.spark.table(self.name(table))
 
-    def sql(self, text: str, args: Mapping[str, object] | None = None) -> "DataFrame":
+    def sql(
+        self, text: str, args: Mapping[str, object] | None = None, frames: Frames | None = None
+    ) -> "DataFrame":
         """Run a statement in which bare table names mean this lake's; `args` fills `:named`
-        parameters."""
+        parameters, `frames` are named as `{frame}`."""
         with _session_use:
+            text, made = frames_in(self.spark, text, frames or {})
             self.make_known(text)
             self.spark.sql(f"USE {self.schema}")
-            return self.spark.sql(text, args=dict(args)) if args else self.spark.sql(text)
+            return self.spark.sql(text, args=dict(args) if args else None, **made)
 
     def make_known(self, text: str) -> None:
         """Make the session know the tables and views that a text names, and what those are made of.
@@ -200,20 +204,6 @@ class Lake(ABC):
         """Run `sql/queries/<name>.sql` of the package."""
         return self.sql(sql_text("queries", name), args)
 
-    def query_over(
-        self, name: str, frames: Mapping[str, "DataFrame"], **args: object
-    ) -> "DataFrame":
-        """Run `sql/queries/<name>.sql`, which names frames as `{frame}`."""
-        return self._over(sql_text("queries", name), frames, args)
-
-    def _over(
-        self, text: str, frames: Mapping[str, "DataFrame"], args: Mapping[str, object]
-    ) -> "DataFrame":
-        with _session_use:
-            self.make_known(text)
-            self.spark.sql(f"USE {self.schema}")
-            return self.spark.sql(text, args=dict(args), **frames)
-
     def rows(
         self,
         text: str,
@@ -227,9 +217,8 @@ class Lake(ABC):
             ParseException,
         )  # only who reads by Spark needs it
 
-        text, made = frames_in(self.spark, text, frames or {})
         try:
-            frame = self._over(text, made, args or {}) if made else self.sql(text, args)
+            frame = self.sql(text, args, frames)
             return rows_from_arrow((frame if limit is None else frame.limit(limit)).toArrow())
         except (AnalysisException, ParseException) as error:
             raise InputError(first_line(error)) from error
@@ -246,13 +235,15 @@ class Lake(ABC):
     def with_all_columns(self, table: str) -> str:
         """See `Reader.with_all_columns`."""
 
-    def arrow(self, text: str, args: Mapping[str, object] | None = None) -> pa.RecordBatchReader:
+    def arrow(
+        self, text: str, args: Mapping[str, object] | None = None, frames: Frames | None = None
+    ) -> pa.RecordBatchReader:
         """See `Reader.arrow`."""
         from mirrorlake.spark.causes import cause_of
         from mirrorlake.spark.failures import SPARK_FAILURES
 
         try:
-            return self.sql(text, args).toArrow().to_reader()
+            return self.sql(text, args, frames).toArrow().to_reader()
         except SPARK_FAILURES as error:
             raise InputError(cause_of(error)) from error
 
@@ -299,6 +290,10 @@ class Lake(ABC):
     def change(self, name: str, frames: Mapping[str, Frame] | None = None, **args: object) -> None:
         """Run a statement of the package that changes rows of a small table; once more where
         another process changed them just then."""
+
+    @abstractmethod
+    def upkeep(self, table: str) -> TableUpkeep:
+        """What `maintain` and `forget` do to a table."""
 
     def _unusable(self, table: str, error: Exception) -> LakeError:
         """The error of `create`."""

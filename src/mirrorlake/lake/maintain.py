@@ -61,12 +61,14 @@ def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) 
         }
         minutes, hours = _ms(_days_ago(MINUTES_AFTER_DAYS)), _ms(_days_ago(HOURS_AFTER_DAYS))
         document["thinned"] = table_upkeep.thin_samples(lake, minutes, hours)
-        document["map"] = asdict(table_upkeep.merge_map(lake, _ms(_days_ago(MERGED_AFTER_DAYS))))
+        merged = table_upkeep.merge_map(lake, _ms(_days_ago(MERGED_AFTER_DAYS)))
+        document["map"] = {"rows_before": merged.removed, "rows": merged.added}
         for table in TABLES:
+            upkeep = lake.upkeep(table)
             if before[table].files > 1:
-                table_upkeep.optimize(lake, table)
+                upkeep.compact()
             if before[table].files > 0:
-                table_upkeep.vacuum(lake, table, kept.vacuum_hours)
+                upkeep.vacuum(kept.vacuum_hours)
         EventLog(lake).record(
             WHOLE_LAKE,
             [Change("maintain", "lake", None, _summary(document))],

@@ -1,6 +1,7 @@
 """A lake in a folder: committed to by delta-rs, answered by DuckDB, known to a Spark session when
 one is needed."""
 
+import logging
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -10,13 +11,17 @@ import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
 from mirrorlake.lake.definitions import sql_text
+from mirrorlake.lake.delta_log import DeltaLog, why_not_by_hand
 from mirrorlake.lake.folder import has_table, quoted, schema_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_tables import LOG_RETENTION, PathTables
 from mirrorlake.lake.reader import Frame, Reader
+from mirrorlake.lake.upkeep import TableUpkeep
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
 
 
 class PathLake(Lake):
@@ -84,6 +89,18 @@ class PathLake(Lake):
 
         change = Change(sql_text("queries", name), args, frames or {})
         self.tables.rewrite(change.table, change.applied_to)
+
+    def upkeep(self, table: str) -> TableUpkeep:
+        """See `Lake.upkeep`: without Spark, unless the table has what only Spark knows."""
+        barred = why_not_by_hand(DeltaLog(self.root / table).opened())
+        if barred is None:
+            from mirrorlake.lake.folder_upkeep import FolderUpkeep  # DuckDB's import takes time
+
+            return FolderUpkeep(self, table)
+        logger.warning("table %s is kept by Spark, which has to be there, since %s", table, barred)
+        from mirrorlake.lake.spark_upkeep import SparkUpkeep
+
+        return SparkUpkeep(self, table)
 
     def fence(self, table: str, application: str, version: int) -> None:
         """See `Lake.fence`."""

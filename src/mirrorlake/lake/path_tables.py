@@ -1,8 +1,8 @@
 """The tables of a lake that is a directory, made and written by delta-rs: a commit costs some 12 ms
 and no Spark.
 
-What Spark writes into the same tables (large landed batches, `maintain`) and what is written here
-are Delta commits like any others: the second of two tries again on top of the first.
+Commits of two processes are Delta's like any others: the second of two tries again on top of the
+first. Those that replace files of a table of any size are made in `lake/folder_upkeep.py`.
 """
 
 import logging
@@ -161,14 +161,34 @@ class PathTables:
         with self._lock(table):
             return self._now(table).transaction_version(application)
 
+    def set_properties(self, table: str, properties: Mapping[str, str]) -> None:
+        """Give a table properties."""
+        self._commit_with_retries(
+            table,
+            lambda delta: delta.alter.set_table_properties(
+                dict(properties), raise_if_not_exists=False
+            ),
+        )
+
     def compact(self, table: str) -> list[Path]:
         """Make one file of many small ones, the newest rows first; returns those that were
         replaced, which are no part of the table any more and still there."""
-        with self._lock(table):
-            delta = self._now(table)
+
+        def compacted(delta: DeltaTable) -> list[Path]:
             before = set(files_of(delta))
             delta.optimize.compact()
             return [self.directory / table / path for path in sorted(before - set(files_of(delta)))]
+
+        return self._commit_with_retries(table, compacted)
+
+    def vacuum(self, table: str, hours: int) -> None:
+        """Delete the files that no version has needed for so many hours, those that none ever named
+        included, and what the log need not keep."""
+        with self._lock(table):
+            self._now(table).vacuum(
+                hours, dry_run=False, enforce_retention_duration=False, full=True
+            )
+            self.write_log_checkpoint(table)
 
     def write_log_checkpoint(self, table: str) -> None:
         """Write a checkpoint of a table's log, so that it opens fast, and delete what the log need

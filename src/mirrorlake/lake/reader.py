@@ -68,7 +68,9 @@ class Reader(Protocol):
     def with_all_columns(self, table: str) -> str:
         """The text of a query that gives a table with all columns of its newest layout."""
 
-    def arrow(self, text: str, args: Mapping[str, object] | None = None) -> "pa.RecordBatchReader":
+    def arrow(
+        self, text: str, args: Mapping[str, object] | None = None, frames: Frames | None = None
+    ) -> "pa.RecordBatchReader":
         """The same as `rows`, for results of any size: times have their zone, and rows come in
         batches."""
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:  # answers without Spark come by this module too
 def frames_in(
     spark: "SparkSession", text: str, frames: Frames
 ) -> tuple[str, dict[str, "DataFrame"]]:
-    """A text with the frames that are texts in it, and the others as DataFrames."""
+    """A text with the frames that are texts in it, as Spark takes it with DataFrames for the
+    others: with any of these, every other brace stands twice."""
     made: dict[str, DataFrame] = {}
     for name, frame in frames.items():
         if isinstance(frame, Frame):
@@ -21,6 +22,10 @@ def frames_in(
             made[name] = spark.createDataFrame(list(frame.rows), schema)
         else:
             text = text.replace(f"{{{name}}}", f"({frame})")
+    if made:
+        text = text.replace("{", "{{").replace("}", "}}")
+        for name in made:
+            text = text.replace(f"{{{{{name}}}}}", f"{{{name}}}")
     return text, made
 
 

@@ -1,16 +1,12 @@
-"""Upkeep of the tables: settings, deleting what is old, small files into large ones, files that are
-not needed any more.
+"""Upkeep of the tables: settings, and what is old and may be deleted.
 
 None of it stands in the way of a running replicator. Its appends read nothing, so they conflict
-neither with a delete nor with OPTIMIZE; what does (two changes of the same rows) is done again.
-OPTIMIZE puts rows of `records` into other files; the index of the stage (`lake/stage_index.py`)
-follows, and a task that has begun with a file still finds it, since VACUUM leaves it for
-`vacuum_hours`.
+neither with a delete nor with compaction; what does (two changes of the same rows) is done again.
+Compaction puts rows of `records` into other files; the index of the stage (`lake/stage_index.py`)
+follows, and a task that has begun with a file still finds it, since it is left for `vacuum_hours`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
 
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.lake import Lake
@@ -19,6 +15,7 @@ from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.retention import Cut, Removal, Staged
 from mirrorlake.lake.starts import starts_of
 from mirrorlake.lake.targets import noted_targets
+from mirrorlake.lake.upkeep import Rewritten, TableSize
 from mirrorlake.offsets.generations import TargetGeneration, counts_from
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import floors_of as floors_of_map
@@ -38,27 +35,12 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
 #: Tables whose rows are history, and are deleted by age.
 HISTORY = ("latency", "positions", "checkpoints", "changes", "incidents")
 
-_REMOVALS = (
-    *(
-        ("source_cluster", "STRING"),
-        ("topic", "STRING"),
-        ("partition", "INT"),
-        ("generation", "INT"),
-    ),
-    *(("first_offset", "BIGINT"), ("below", "BIGINT")),
+_PLACE = (
+    *(("source_cluster", "STRING"), ("topic", "STRING")),
+    *(("partition", "INT"), ("generation", "INT")),
 )
-_CUTS = "source_cluster string, topic string, partition int, generation int, below bigint"
-#: Delta refuses to remove younger files unless its check is switched off.
-_SAFE_VACUUM_HOURS = 168
-_VACUUM_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
-
-
-@dataclass(frozen=True)
-class TableSize:
-    """The files of a table's newest version."""
-
-    files: int
-    bytes: int
+_CUTS = (*_PLACE, ("below", "BIGINT"))
+_REMOVALS = (*_PLACE, ("first_offset", "BIGINT"), ("below", "BIGINT"))
 
 
 def apply_settings(lake: Lake, dry_run: bool = False) -> dict[str, dict[str, str]]:
@@ -68,9 +50,8 @@ def apply_settings(lake: Lake, dry_run: bool = False) -> dict[str, dict[str, str
         there = lake.properties(table)
         if missing := {key: value for key, value in wanted.items() if there.get(key) != value}:
             lacking[table] = missing
-            text = ", ".join(f"'{key}' = '{value}'" for key, value in missing.items())
             if not dry_run:
-                lake.retrying(partial(lake.sql, f"ALTER TABLE {table} SET TBLPROPERTIES ({text})"))
+                lake.upkeep(table).set_properties(missing)
     return lacking
 
 
@@ -82,8 +63,9 @@ def _wanted(lake: Lake) -> Mapping[str, Mapping[str, str]]:
 def staged_generations(lake: Lake, cutoff_ms: int, released_ms: int) -> list[Staged]:
     """What the stage holds, and how far it is older than two times (ms since 1970): that before
     which it may be deleted, and that before which disabled flows do not count."""
-    rows = lake.query("staged_bounds", cutoff_ms=cutoff_ms, released_ms=released_ms).collect()
-    return [Staged(**row.asDict()) for row in rows]
+    reader = lake.upkeep("records").reader
+    rows = reader.query_rows("staged_bounds", cutoff_ms=cutoff_ms, released_ms=released_ms)
+    return [Staged(**row) for row in rows]
 
 
 def floors_of(
@@ -145,67 +127,36 @@ def remove_records(lake: Lake, cuts: Sequence[Cut], cutoff_ms: int, dry_run: boo
     or would be."""
     if not cuts:
         return 0
-    frame = lake.spark.createDataFrame([tuple(vars(cut).values()) for cut in cuts], _CUTS)
-    name, column = (
-        ("removable_records", "record_count") if dry_run else ("remove_records", "num_deleted_rows")
-    )
-    rows = lake.retrying(
-        lambda: lake.query_over(name, {"cuts": frame}, cutoff_ms=cutoff_ms).collect()
-    )
-    return int(rows[0][column])
+    frames = {"cuts": Frame(_CUTS, [tuple(vars(cut).values()) for cut in cuts])}
+    records = lake.upkeep("records")
+    if dry_run:
+        (row,) = records.reader.query_rows("removable_records", frames, cutoff_ms=cutoff_ms)
+        return int(row["record_count"])
+    return records.rewrite("remove_records", frames, cutoff_ms=cutoff_ms).removed
 
 
 def remove_history(lake: Lake, table: str, cutoff_ms: int) -> int:
     """Delete rows of a table of HISTORY that are older than a time; returns how many."""
-    rows = lake.retrying(lambda: lake.query(f"remove_{table}", cutoff_ms=cutoff_ms).collect())
-    return int(rows[0]["num_affected_rows"])
+    return lake.upkeep(table).rewrite(f"remove_{table}", cutoff_ms=cutoff_ms).removed
 
 
 def thin_samples(lake: Lake, minutes_before_ms: int, hours_before_ms: int) -> int:
     """Leave one sample a minute of those older than a time, one an hour of those older than
     another; returns how many are gone."""
-    times = {"minutes_before_ms": minutes_before_ms, "hours_before_ms": hours_before_ms}
-    rows = lake.retrying(lambda: lake.query("thin_positions", **times).collect())
-    return int(rows[0]["num_affected_rows"])
+    thinned = lake.upkeep("positions").rewrite(
+        "thin_positions", minutes_before_ms=minutes_before_ms, hours_before_ms=hours_before_ms
+    )
+    return thinned.removed
 
 
-@dataclass(frozen=True)
-class MergedMap:
-    """How many rows of `offset_map` were replaced, and by how many."""
-
-    rows_before: int
-    rows: int
-
-
-def merge_map(lake: Lake, cutoff_ms: int, max_segments: int = MAX_SEGMENTS) -> MergedMap:
+def merge_map(lake: Lake, cutoff_ms: int, max_segments: int = MAX_SEGMENTS) -> Rewritten:
     """Make few rows of the many that batches produced before a time; every pair of offsets stays.
     One commit."""
-    query = partial(lake.query, "merge_map", cutoff_ms=cutoff_ms, max_segments=max_segments)
-    (row,) = lake.retrying(lambda: query().collect())
-    return MergedMap(int(row["num_deleted_rows"]), int(row["num_inserted_rows"]))
+    return lake.upkeep("offset_map").rewrite(
+        "merge_map", cutoff_ms=cutoff_ms, max_segments=max_segments
+    )
 
 
 def sizes(lake: Lake) -> dict[str, TableSize]:
     """How large every table is."""
-    by_table = {}
-    for table in TABLES:
-        row = lake.spark.sql(f"DESCRIBE DETAIL {lake.name(table)}").collect()[0]
-        by_table[table] = TableSize(row["numFiles"], row["sizeInBytes"])
-    return by_table
-
-
-def optimize(lake: Lake, table: str) -> None:
-    """Make few large files of many small ones."""
-    lake.retrying(lambda: lake.sql(f"OPTIMIZE {table}").collect())
-
-
-def vacuum(lake: Lake, table: str, hours: int) -> None:
-    """Remove files that no version has needed for so many hours. 0 hours is for a lake that no
-    process writes to."""
-    from mirrorlake.spark.session import (
-        settings_for_now,
-    )  # a run asks this module too, and may need no session
-
-    unchecked = {} if hours >= _SAFE_VACUUM_HOURS else {_VACUUM_CHECK: "false"}
-    with settings_for_now(lake.spark, unchecked):
-        lake.sql(f"VACUUM {table} RETAIN {hours} HOURS").collect()
+    return {table: lake.upkeep(table).size() for table in TABLES}

@@ -104,9 +104,11 @@ class WarehouseLake:
         """See `Reader.with_all_columns`: who writes has brought the table to its newest layout."""
         return f"SELECT * FROM {table}"
 
-    def arrow(self, text: str, args: Mapping[str, object] | None = None) -> pa.RecordBatchReader:
+    def arrow(
+        self, text: str, args: Mapping[str, object] | None = None, frames: Frames | None = None
+    ) -> pa.RecordBatchReader:
         """See `Reader.arrow`."""
-        parts = self._parts(text, args or {})
+        parts = self._parts(with_frames(text, frames or {}), args or {})
         first = next(parts)
         batches = (batch for part in chain([first], parts) for batch in part.to_batches())
         return pa.RecordBatchReader.from_batches(first.schema, batches)

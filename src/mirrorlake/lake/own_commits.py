@@ -1,0 +1,174 @@
+"""Files of a table in a folder that take the place of others: written here, in the order of their
+rows, and committed here.
+
+delta-rs has no commit that names files to be removed, and what it rewrites it does in an order of
+its own; a flow that reads offsets out of order has to sort. The commit is Delta's: `add`, `remove`
+and, for the change feed, `cdc` (https://github.com/delta-io/delta/blob/master/PROTOCOL.md). It is
+there at once or not at all; a file that was written before a process died belongs to no version,
+until `maintain` deletes it.
+"""
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+
+from mirrorlake.lake.delta_log import DeltaLog
+from mirrorlake.lake.parquet import REPEATED
+
+_ROW_GROUP = 100_000
+
+
+class NewFile:
+    """A Parquet file that is being written into a folder: rows as they are to be read.
+
+    Attributes:
+        path: where it lies.
+        rows: how many it has.
+    """
+
+    def __init__(self, folder: Path, layout: pa.Schema, keys: Collection[str] = ()) -> None:
+        """`keys` are the columns that the commit has statistics of."""
+        folder.mkdir(exist_ok=True)
+        self.path = folder / f"part-00000-{uuid.uuid4()}-c000.zstd.parquet"
+        self.rows = 0
+        self._layout = layout
+        self._keys = {name: [None, None, 0] for name in keys}
+        # As what is landed: a dictionary of values would hide how much they are in memory.
+        repeated = [name for name in REPEATED if name in layout.names]
+        self._writer = pq.ParquetWriter(
+            self.path,
+            layout,
+            compression="zstd",
+            compression_level=1,
+            use_dictionary=repeated if "value" in layout.names else True,
+        )
+
+    def write(self, rows: pa.Table) -> None:
+        """Write rows of the layout behind those before."""
+        if not rows.num_rows:
+            return
+        self._writer.write_table(rows, row_group_size=_ROW_GROUP)
+        self.rows += rows.num_rows
+        for name, known in self._keys.items():
+            sides = pc.min_max(rows[name]).as_py()
+            for at, (side, better) in enumerate((("min", min), ("max", max))):
+                values = [each for each in (known[at], sides[side]) if each is not None]
+                known[at] = better(values, default=None)
+            known[2] += rows[name].null_count
+
+    def close(self) -> None:
+        """Nothing more comes."""
+        self._writer.close()
+
+    def discard(self) -> None:
+        """Delete it: no commit names it."""
+        self._writer.close()
+        self.path.unlink(missing_ok=True)
+
+    @property
+    def statistics(self) -> str:
+        """What a commit says of its rows."""
+        sides = [
+            {name: known[at] for name, known in self._keys.items() if known[at] is not None}
+            for at in (0, 1)
+        ]
+        nulls = {name: known[2] for name, known in self._keys.items()}
+        return json.dumps(
+            {
+                "numRecords": self.rows,
+                "minValues": sides[0],
+                "maxValues": sides[1],
+                "nullCount": nulls,
+            }
+        )
+
+
+def layout_of(table: DeltaTable) -> pa.Schema:
+    """The columns of a table as it is, which may all be null: a newer version may have added
+    some."""
+    return pa.schema([(field.name, field.type) for field in pa.schema(table.schema().to_arrow())])
+
+
+def keys_of(table: DeltaTable) -> list[str]:
+    """The columns of a table that commits have statistics of: those that it names, else all of
+    numbers and text."""
+    named = table.metadata().configuration.get("delta.dataSkippingStatsColumns")
+    layout = layout_of(table)
+    return [
+        field.name
+        for field in layout
+        if (named is None or field.name in named.split(","))
+        and (pa.types.is_integer(field.type) or pa.types.is_string(field.type))
+    ]
+
+
+def replace_files(
+    log: DeltaLog,
+    version: int,
+    removed: Mapping[str, int],
+    added: Sequence[NewFile] = (),
+    changes: Sequence[NewFile] = (),
+    operation: str = "OPTIMIZE",
+) -> int | None:
+    """Put closed files in the place of others (path below the table's folder: bytes), by the next
+    commit behind a version and behind all that came meanwhile and left these files alone.
+
+    `changes` are the rows that are no more, for the change feed. OPTIMIZE changes no rows. Returns
+    the version; None where another commit took one of the files away, or changed the table itself:
+    then all that was written is deleted.
+    """
+    now = time.time_ns() // 1_000_000
+    changed = {"dataChange": operation != "OPTIMIZE"}
+    info = {
+        "timestamp": now,
+        "operation": operation,
+        "operationParameters": {},
+        "isBlindAppend": False,
+        "engineInfo": "mirrorlake",
+    }
+    actions: list[dict[str, Any]] = [{"commitInfo": info}]
+    for file in added:
+        add = {"modificationTime": now, **changed, "stats": file.statistics}
+        actions.append({"add": {**_placed(log, file), **add}})
+    for path, size in removed.items():
+        remove = {"path": path, "deletionTimestamp": now, **changed, "extendedFileMetadata": True}
+        actions.append({"remove": {**remove, "partitionValues": {}, "size": size}})
+    actions += [{"cdc": {**_placed(log, file), "dataChange": False}} for file in changes]
+    text = "\n".join(json.dumps(action) for action in actions) + "\n"
+    committed = _commit(log, version, removed.keys(), text)
+    if committed is None:
+        for file in (*added, *changes):
+            file.discard()
+    return committed
+
+
+def _placed(log: DeltaLog, file: NewFile) -> dict[str, Any]:
+    path = file.path.relative_to(log.table).as_posix()
+    return {"path": path, "partitionValues": {}, "size": file.path.stat().st_size}
+
+
+def _commit(log: DeltaLog, version: int, removed: Collection[str], text: str) -> int | None:
+    draft = log.folder / f".{uuid.uuid4()}.tmp"
+    draft.write_text(text, encoding="utf-8")
+    try:
+        while True:
+            version += 1
+            try:
+                # fails where there is one: commits are exclusive
+                os.link(draft, log.folder / f"{version:020d}.json")
+                return version
+            except FileExistsError:
+                came = log.commit(version)
+                if came is None or not set(removed).isdisjoint(came.removed) or came.changes_table:
+                    return None
+    finally:
+        draft.unlink()

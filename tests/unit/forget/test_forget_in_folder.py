@@ -1,0 +1,85 @@
+"""`forget` in a folder, where all is mapped: neither a session nor a cluster takes part."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import mirrorlake
+from mirrorlake.errors import InputError
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import Lease
+from mirrorlake.library.internals import Internals
+from tests.support.lake_rows import append, no_session, opened, run_row, staged, write_file
+
+BRACES = '{"who": "{eve@people}"}'
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A lake of 60 records in three files, every third of which is Eve's; there is no session."""
+    file = write_file(tmp_path)
+    lake = opened(no_session, file)[0]
+    for first in (0, 20, 40):
+        rows = staged(range(first, first + 20))
+        for row in rows:
+            row["value"] = (BRACES if row["offset"] % 3 == 0 else "other").encode()
+        append(lake, "records", rows)
+    append(lake, "offset_map", [run_row(0, 59)])
+    monkeypatch.setattr(Internals, "spark", property(lambda _self: no_session()))
+    return file
+
+
+def offsets(file: Path) -> list[int]:
+    rows = mirrorlake.open(file).rows("SELECT offset FROM records ORDER BY offset")
+    return [row["offset"] for row in rows]
+
+
+def test_records_go_and_their_offsets_are_noted(file: Path) -> None:
+    lake, where = mirrorlake.open(file), f"CAST(value AS STRING) = '{BRACES}'"
+    looked = lake.forget("orders", where, dry_run=True)
+    assert (looked.records, looked.files, looked.waiting) == (20, 3, 0)
+    assert len(offsets(file)) == 60
+    done = lake.forget("orders", where)
+    assert (done.records, done.files, done.waits) == (20, 3, [])
+    assert offsets(file) == [at for at in range(60) if at % 3]
+    noted = lake.rows("SELECT * FROM forgotten ORDER BY first_offset")
+    assert [row["first_offset"] for row in noted] == list(range(0, 60, 3))
+    assert all(row["deleted_at"] and row["forget_id"] == done.forget_id for row in noted)
+    assert lake.forget("orders", where).records == 0
+    logs = [*(file.parent / "lake").rglob("_delta_log/*.json")]
+    assert not [path for path in logs if "eve@people" in path.read_text(encoding="utf-8")]
+
+
+def test_a_predicate_sees_only_the_topics_that_are_named(file: Path) -> None:
+    """Whatever its parentheses are."""
+    append(opened(no_session, file)[0], "records", staged(range(5), topic="payments"))
+    looked = mirrorlake.open(file).forget("orders", "offset = 1) OR (true", dry_run=True)
+    assert looked.records == 60
+
+
+def test_what_is_not_mapped_yet_waits(file: Path) -> None:
+    lake = opened(no_session, file)[0]
+    append(lake, "records", staged(range(60, 66)))
+    Lease(lake, "flow east->west").take()  # as a process that runs it
+    looked = mirrorlake.open(file).forget("orders", "offset >= 58", dry_run=True)
+    assert (looked.records, looked.waiting) == (2, 6)
+    assert looked.waits == [{"flow": "east->west", "why": "it is running"}]
+
+
+def test_spark_is_asked_what_duckdb_does_not_know(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def session(_self: Lake) -> SparkSession:
+        asked.append(True)
+        raise InputError("Spark does not know it either")
+
+    monkeypatch.setattr(Lake, "spark", property(session))
+    with pytest.raises(InputError, match="cannot be run: Spark does not know it either"):
+        mirrorlake.open(file).forget("orders", "unknown_function(value) = 1")
+    assert asked
+    monkeypatch.setattr("mirrorlake.forget.forget.installed", lambda _extra: False)
+    with pytest.raises(InputError, match="cannot be run: .*unknown_function"):
+        mirrorlake.open(file).forget("orders", "unknown_function(value) = 1")
