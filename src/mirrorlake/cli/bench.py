@@ -9,7 +9,6 @@ import typer
 
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import InputError
-from mirrorlake.extras import needs
 
 SMALL = 400
 
@@ -70,10 +69,9 @@ def bench(
 ) -> None:
     """Race mirrorlake against MirrorMaker 2 and a naive pipeline, on two embedded clusters of this
     machine."""
-    with needs("spark"):
-        from mirrorlake.devtools.bench.latency import Pace
-        from mirrorlake.devtools.bench.report import tables
-        from mirrorlake.devtools.bench.run import BenchOptions, run_bench
+    from mirrorlake.devtools.bench.latency import Pace
+    from mirrorlake.devtools.bench.report import tables
+    from mirrorlake.devtools.bench.run import BenchOptions, run_bench
     from mirrorlake.tracking.bench import record_bench
 
     shared: Context = context.obj

@@ -11,7 +11,6 @@ import typer
 
 from mirrorlake.cli.context import ENGINE, Context
 from mirrorlake.errors import InputError
-from mirrorlake.extras import needs
 
 if TYPE_CHECKING:
     from mirrorlake.config.topology import Topology
@@ -38,11 +37,10 @@ def dashboard(
 ) -> None:
     """Show the dashboard of the bundle, from this lake: until Ctrl-C, while the replicator runs or
     not."""
-    with needs("dashboard"):
-        from mirrorlake.dashboard.data import DashboardReader, Snapshots, read_data
-        from mirrorlake.dashboard.model import load_dashboard
-        from mirrorlake.dashboard.page import render
-        from mirrorlake.dashboard.server import DashboardServer
+    from mirrorlake.dashboard.data import DashboardReader, Snapshots, read_data
+    from mirrorlake.dashboard.model import load_dashboard
+    from mirrorlake.dashboard.page import render
+    from mirrorlake.dashboard.server import DashboardServer
 
     shared: Context = context.obj.by(engine)
     known = shared.lake.internals

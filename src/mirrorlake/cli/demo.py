@@ -7,7 +7,6 @@ from pathlib import Path
 import typer
 
 from mirrorlake.cli.context import Context
-from mirrorlake.extras import needs
 
 
 def register(app: typer.Typer) -> None:
@@ -25,8 +24,7 @@ def demo(
 ) -> None:
     """Two real clusters, a flow, a crash, a failover, and the proof: nothing lost, nothing
     twice."""
-    with needs("spark"):
-        from mirrorlake.devtools.demo.script import play
+    from mirrorlake.devtools.demo.script import play
     from mirrorlake.spark.class_archive import make_behind
 
     shared: Context = context.obj

@@ -7,7 +7,6 @@ import typer
 
 from mirrorlake.cli.context import Context
 from mirrorlake.errors import InputError
-from mirrorlake.extras import needs
 from mirrorlake.terminal import plain_table
 
 if TYPE_CHECKING:
@@ -52,10 +51,9 @@ def import_(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
 ) -> None:
     """Make a topology file of MirrorMaker's files, and account for every key of them."""
-    with needs("import"):
-        from mirrorlake.mm2.importer.document import topology_text
-        from mirrorlake.mm2.importer.mirrormaker1 import Options
-        from mirrorlake.mm2.importer.read import import_files
+    from mirrorlake.mm2.importer.document import topology_text
+    from mirrorlake.mm2.importer.mirrormaker1 import Options
+    from mirrorlake.mm2.importer.read import import_files
 
     shared: Context = context.obj
     if output is not None and output.exists() and not force:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import typer
 
 from mirrorlake.cli.context import Context
-from mirrorlake.extras import needs
 from mirrorlake.terminal import plain_table
 
 if TYPE_CHECKING:
@@ -45,8 +44,7 @@ def up(
     """Start clusters that outlive this command, and write the topology file if there is none. With
     --load there is something to replicate: a producer, and a consumer group `billing`, which `local
     down` ends."""
-    with needs("spark"):
-        from mirrorlake.devtools.local import develop
+    from mirrorlake.devtools.local import develop
 
     shared: Context = context.obj
     with shared.err.status("starting Kafka…"):
@@ -62,16 +60,14 @@ def up(
 
 def down(context: typer.Context, directory: Path = DIRECTORY, as_json: bool = AS_JSON) -> None:
     """Stop the clusters; their data stays."""
-    with needs("spark"):
-        from mirrorlake.devtools.local import develop
+    from mirrorlake.devtools.local import develop
 
     _show(context.obj, develop.down(directory), as_json)
 
 
 def status(context: typer.Context, directory: Path = DIRECTORY, as_json: bool = AS_JSON) -> None:
     """Show the clusters. Exits 1 when one is not running."""
-    with needs("spark"):
-        from mirrorlake.devtools.local import develop
+    from mirrorlake.devtools.local import develop
 
     statuses = develop.status(directory)
     _show(context.obj, statuses, as_json)

@@ -14,8 +14,7 @@ from mirrorlake.errors import InputError
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import never_seen, translate_living
 from mirrorlake.naming.policy import ReplicationPolicy
-from mirrorlake.offsets.positions import TopicPartitionOffset
-from mirrorlake.offsets.positions import Translated as Translation
+from mirrorlake.offsets.positions import TopicPartitionOffset, Translated
 from mirrorlake.spark.query_files import (
     EARLIEST,
     LATEST,
@@ -39,7 +38,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Translated:
+class TranslatedQuery:
     """Positions on the other cluster, by the number of the query's source, and what is wrong with
     some."""
 
@@ -70,7 +69,7 @@ def translate_query(
     policy: ReplicationPolicy,
     query: QueryPosition,
     reverse: bool = False,
-) -> Translated:
+) -> TranslatedQuery:
     """Translate a query's positions from the source to the target of a flow, or back with
     `reverse`, in one statement.
 
@@ -94,7 +93,7 @@ def translate_query(
             reverse,
         )
     )
-    translated = Translated({}, [])
+    translated = TranslatedQuery({}, [])
     for number, positions in query.sources.items():
         there = translated.positions.setdefault(number, {})
         for (topic, partition), offset in sorted(positions.items()):
@@ -115,19 +114,19 @@ def _marks(
     policy: ReplicationPolicy,
     asked: Sequence[TopicPartitionOffset],
     reverse: bool,
-) -> dict[TopicPartitionOffset, Translation]:
+) -> dict[TopicPartitionOffset, Translated]:
     """EARLIEST and LATEST, which need only the topic's name there; a topic that is no mirror is
     left out."""
     marks = {}
     for topic, partition, mark in asked:
         name = policy.upstream_topic(topic) if reverse else policy.remote_topic(flow.source, topic)
         if name is not None:
-            marks[topic, partition, mark] = Translation(name, partition, mark, True)
+            marks[topic, partition, mark] = Translated(name, partition, mark, True)
     return marks
 
 
 def _inexact(
-    flow: ResolvedFlow, topic: str, partition: int, offset: int, translation: Translation
+    flow: ResolvedFlow, topic: str, partition: int, offset: int, translation: Translated
 ) -> str:
     return (
         f"position {offset} of partition {partition} of topic {topic} is beyond what flow "

@@ -6,7 +6,7 @@ SQL.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -47,28 +47,14 @@ _NEWEST = (
 )
 
 
-@dataclass(frozen=True)
-class Translation:
-    """A position on the other cluster. Not `exact` means: not replicated yet, and this is the
-    highest safe position.
-
-    While a target topic is gone, or was made again and no operator has decided how to go on, that
-    is its start.
-    """
-
-    topic: str
-    partition: int
-    offset: int
-    exact: bool
-
-
 def translate(
     lake: Reader, flow: str, topic: str, partition: int, offset: int, reverse: bool = False
-) -> Translation:
+) -> Translated:
     """Translate a position: from the source to the target of a flow, or back.
 
     A position inside a gap goes to the next record; reading from the translated position never
-    skips a record, and repeats none.
+    skips a record, and repeats none. While a target topic is gone, or was made again and no
+    operator has decided how to go on, that is its start.
 
     Args:
         lake, flow: whose map.
@@ -84,7 +70,7 @@ def translate(
     if translated is None:
         reason = never_seen(flow, topic, partition, reverse)
         raise UnknownOffset(reason)
-    return Translation(translated.topic, translated.partition, translated.offset, translated.exact)
+    return translated
 
 
 def never_seen(flow: str, topic: str, partition: int, reverse: bool) -> str:

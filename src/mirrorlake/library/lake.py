@@ -33,7 +33,7 @@ from mirrorlake.library.moving import moved
 from mirrorlake.library.planning import planned
 from mirrorlake.library.resends import Resends
 from mirrorlake.library.standing import status_of_tables
-from mirrorlake.offsets.positions import TopicPartitionOffset
+from mirrorlake.offsets.positions import TopicPartitionOffset, Translated
 from mirrorlake.resend.note import is_resend
 from mirrorlake.run.resolve import Wanted, open_incidents, resolve
 from mirrorlake.run.status import read_status
@@ -188,11 +188,8 @@ class OpenLake(Resends):
         self._check(flow)
         if offset < 0 or partition < 0:
             raise InputError("partition and offset count from 0; give the offset that is read next")
-        return Position(
-            **vars(
-                translate(self.internals.reader, flow, topic, partition, offset, reverse=reverse)
-            )
-        )
+        there = translate(self.internals.reader, flow, topic, partition, offset, reverse=reverse)
+        return _position(there)
 
     def translate_all(
         self, flow: str, positions: Iterable[TopicPartitionOffset], *, reverse: bool = False
@@ -209,10 +206,7 @@ class OpenLake(Resends):
         """
         self._check(flow)
         translated = translate_all(self.internals.reader, flow, positions, reverse)
-        return {
-            key: Position(position.topic, position.partition, position.offset, position.exact)
-            for key, position in translated.items()
-        }
+        return {key: _position(there) for key, there in translated.items()}
 
     def status(self) -> Status:
         """How the replication is: flows, lag, open incidents and alerts.
@@ -527,6 +521,10 @@ class OpenLake(Resends):
         decides, and it does of a replay or a restore."""
         if self.internals.has_topology and not is_resend(flow):
             self.flows[flow]
+
+
+def _position(there: Translated) -> Position:
+    return Position(there.topic, there.partition, there.offset, there.exact)
 
 
 def _refused(reader: Reader, error: InputError) -> InputError:
