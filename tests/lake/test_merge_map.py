@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
 
 from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.control.acl_plan import owned_acls
@@ -126,8 +125,8 @@ def rows_left(lake: Lake, topic: str) -> list[tuple[int, int, int | None]]:
     return [(row["source_first"], row["source_last"], row["first_batch_id"]) for row in rows]
 
 
-def merge(lake: Lake, most: int = 10_000) -> tuple[int, int]:
-    return table_upkeep.merge_map(lake, int(ago(DAY).timestamp() * 1000), most)
+def merge(lake: Lake, most: int = 10_000, age: int = DAY) -> tuple[int, int]:
+    return table_upkeep.merge_map(lake, int(ago(age).timestamp() * 1000), most)
 
 
 _examples = iter(range(1_000))
@@ -203,11 +202,7 @@ def test_only_what_may_be_one_row_becomes_one(lake: Lake) -> None:
     # since.
     ages = "SELECT * FROM offset_map WHERE topic = 'ages'"
     assert [len(row["segments"]) for row in now_of(lake).rows(ages)] == [1] * 3
-    lake.sql(
-        "UPDATE offset_map SET produced_at = current_timestamp() - INTERVAL 2 DAYS WHERE topic = "
-        "'ages'"
-    ).collect()
-    merge(lake)
+    merge(lake, age=0)
     assert rows_left(lake, "ages") == [(0, 39, 0)]
     newest = now_of(lake).rows(ages)[0]
     assert (newest["batch_id"], newest["record_count"]) == (30, 40), (
@@ -242,10 +237,10 @@ PLACES = [(f"east.{name}", f"User:{who}") for name in "ab" for who in "xyz"]
 
 
 @pytest.fixture(scope="module")
-def maintained(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Maintained:
+def maintained(tmp_path_factory: pytest.TempPathFactory) -> Maintained:
     """100 partitions, 200 batches: what a process that starts has to read is what one day left. And
     ACLs, a topic and a group that control has dealt with, over most of a year."""
-    lake, topology = opened(spark, write_file(tmp_path_factory.mktemp("maintained")))
+    lake, topology = opened(no_session, write_file(tmp_path_factory.mktemp("maintained")))
     old = [
         run_row(
             batch * 7,
@@ -263,7 +258,7 @@ def maintained(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) ->
     ]
     append(lake, "offset_map", old)
     append(lake, "offset_map", [run_row(1_400, 1_409, 60, partition=5, batch_id=200)])
-    lake.sql("ALTER TABLE offset_map SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
+    lake.upkeep("offset_map").set_properties({"delta.appendOnly": "true"})
     rows = list(noted_changes())
     append(lake, "changes", rows)
     before = Maintained.answers(lake)

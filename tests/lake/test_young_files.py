@@ -19,14 +19,14 @@ from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.young_files import YOUNG, Limits, YoungFiles
 from mirrorlake.produce.batch import plan_batch
-from tests.support.lake_rows import now_of
+from tests.support.lake_rows import no_session, now_of
 
 AT = datetime(2026, 11, 23, tzinfo=timezone.utc)
 
 
 @pytest.fixture
-def lake(spark: SparkSession, tmp_path: Path) -> Lake:
-    return open_lake(spark, Location(path=str(tmp_path / "lake")), tmp_path)
+def lake(tmp_path: Path) -> Lake:
+    return open_lake(no_session, Location(path=str(tmp_path / "lake")), tmp_path)
 
 
 def _land(tables: PathTables, batch: int, headers: bool = False, value: bytes = b"v" * 10) -> None:
@@ -82,7 +82,7 @@ def test_order_within_partitions_statistics_and_the_index(lake: Lake) -> None:
             assert len(index.paths()) == 2
         assert followed.ends("east")["payments", 1] == (0, 62)
     # Statistics: a file that cannot hold the offsets is not read.
-    assert lake.sql("SELECT count(*) AS n FROM records WHERE offset >= 60").collect()[0]["n"] == 8
+    assert now_of(lake).rows("SELECT count(*) AS n FROM records WHERE offset >= 60") == [{"n": 8}]
 
 
 def test_few_bytes_in_files_that_are_many_in_memory(lake: Lake) -> None:
@@ -138,7 +138,10 @@ def test_commits_that_come_meanwhile(lake: Lake) -> None:
     )
 
 
-def test_spark_optimizes_after_it_and_readers_of_changes_see_nothing_twice(lake: Lake) -> None:
+def test_spark_optimizes_after_it_and_readers_of_changes_see_nothing_twice(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    lake = open_lake(spark, Location(path=str(tmp_path / "lake")), tmp_path)
     tables, directory = _tables(lake)
     young = YoungFiles(directory, StageFiles(lake))
     for batch in range(5):
