@@ -104,7 +104,7 @@ def test_what_is_lost_stops_alone_and_the_others_go_on(
 def test_deleted_records_are_read_again(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
-    """`maintain` deletes them by Spark; what brings them back does without."""
+    """What brings back what `maintain` deleted has no session."""
     topology = trimmed(spark, clusters, topic_name, tmp_path)
     mirrorlake(topology, "run", "--once", code=1)
     assert open_incidents(topology, code=1) == [("stage_trimmed", topic_name, 0, 30, 48)]
