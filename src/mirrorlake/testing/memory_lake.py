@@ -88,6 +88,10 @@ class MemoryLake(Lake):
             f"the lake in memory cannot run {name}, which changes rows; use a lake in a folder"
         )
 
+    def upkeep(self, table: str) -> NoReturn:
+        """Raises LakeError: there are no files to be kept."""
+        raise LakeError(f"the lake in memory cannot keep {table}; use a lake in a folder")
+
     def fence(self, table: str, application: str, version: int) -> None:
         """See `Lake.fence`."""
         self._numbered(table, application, version)
