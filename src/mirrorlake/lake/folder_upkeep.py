@@ -140,7 +140,9 @@ class _Attempt:
         if not paths and not added:
             return True
         removed = {path: self._files.sizes[path] for path in paths}
-        version = replace_files(self._files.log, self._version, removed, kept, gone, "DELETE")
+        version = replace_files(
+            self._files.log, self._version, removed, kept, gone=gone, operation="DELETE"
+        )
         if version is None:
             return False
         self._version = version

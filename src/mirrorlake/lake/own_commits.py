@@ -115,14 +115,15 @@ def replace_files(
     log: DeltaLog,
     version: int,
     removed: Mapping[str, int],
-    added: Sequence[NewFile] = (),
-    changes: Sequence[NewFile] = (),
+    added: Sequence[NewFile],
+    *,
+    gone: Sequence[NewFile] = (),
     operation: str = "OPTIMIZE",
 ) -> int | None:
     """Put closed files in the place of others (path below the table's folder: bytes), by the next
     commit behind a version and behind all that came meanwhile and left these files alone.
 
-    `changes` are the rows that are no more, for the change feed. OPTIMIZE changes no rows. Returns
+    `gone` are the rows that are no more, for the change feed. OPTIMIZE changes no rows. Returns
     the version; None where another commit took one of the files away, or changed the table itself:
     then all that was written is deleted.
     """
@@ -142,11 +143,11 @@ def replace_files(
     for path, size in removed.items():
         remove = {"path": path, "deletionTimestamp": now, **changed, "extendedFileMetadata": True}
         actions.append({"remove": {**remove, "partitionValues": {}, "size": size}})
-    actions += [{"cdc": {**_placed(log, file), "dataChange": False}} for file in changes]
+    actions += [{"cdc": {**_placed(log, file), "dataChange": False}} for file in gone]
     text = "\n".join(json.dumps(action) for action in actions) + "\n"
     committed = _commit(log, version, removed.keys(), text)
     if committed is None:
-        for file in (*added, *changes):
+        for file in (*added, *gone):
             file.discard()
     return committed
 

@@ -80,11 +80,11 @@ def test_killed_between_commits(
     left = [None] * commits
     replace = folder_upkeep.replace_files
 
-    def killed(*args: Any) -> int | None:
+    def killed(*args: Any, **named: Any) -> int | None:
         if not left:
             raise KeyboardInterrupt
         left.pop()
-        return replace(*args)
+        return replace(*args, **named)
 
     with monkeypatch.context() as patch:
         patch.setattr(folder_upkeep, "replace_files", killed)
@@ -103,10 +103,10 @@ def test_what_others_commit_meanwhile(lake: PathLake, monkeypatch: pytest.Monkey
         lambda: lake.tables.compact("records"),
     ]
 
-    def beside(*args: Any) -> int | None:
+    def beside(*args: Any, **named: Any) -> int | None:
         if others:
             others.pop()()
-        return replace(*args)
+        return replace(*args, **named)
 
     monkeypatch.setattr(folder_upkeep, "replace_files", beside)
     assert remove_records(lake, CUTS, NOW) == 75
