@@ -190,8 +190,8 @@ class Chaos:
         if not asked:
             return 0
         committed = IsolationLevel.READ_COMMITTED
-        found = self._target.list_offsets(asked, isolation_level=committed, request_timeout=10)
-        return sum(answer.result().offset for answer in found.values())
+        answers = self._target.list_offsets(asked, isolation_level=committed, request_timeout=10)
+        return sum(answer.result().offset for answer in answers.values())
 
     def wait_for_progress(self) -> float:
         """Wait until records arrive that were not there; return how long that took, seconds. Notes

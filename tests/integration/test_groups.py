@@ -437,13 +437,13 @@ def test_a_source_that_is_gone_is_stood_for_by_the_last_checkpoints(scene: Scene
     path.write_text(yaml.safe_dump(document), encoding="utf-8")
     command = ["-c", str(path), "failover", "--flow", FLOW, "--json"]
     result = CliRunner().invoke(app, [*command, "--group", scene.group("lost")])
-    found = json.loads(result.stdout)
-    assert result.exit_code == 0 and found["complete"], found
-    assert "east" in found["origin_unreachable"]
-    (row,) = found["groups"]
+    answer = json.loads(result.stdout)
+    assert result.exit_code == 0 and answer["complete"], answer
+    assert "east" in answer["origin_unreachable"]
+    (row,) = answer["groups"]
     assert (row["to_position"], row["done"]) == (4_000, "moved")
     assert row["read_again_at_most"] >= RECORDS - 4_000 and row["seen_at"] is not None
-    assert (found["staged_only"], found["never_staged"]) == ([], [])
+    assert (answer["staged_only"], answer["never_staged"]) == ([], [])
     assert scene.at_target("lost", "plain") == (4_000, "")
 
 

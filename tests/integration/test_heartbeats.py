@@ -95,8 +95,8 @@ def test_heartbeats_are_mirrored_and_their_age_is_told(
         "a run with an end sends one, and mirrors it"
     )
     assert len(again) == len(sent) + 1
-    found = status(run.lake)
-    assert found["lag_records"] == 0 and found["open_incidents"] == 0
+    answer = status(run.lake)
+    assert answer["lag_records"] == 0 and answer["open_incidents"] == 0
 
 
 def test_an_idle_flow_commits_as_often_as_it_is_sampled(

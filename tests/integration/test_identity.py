@@ -60,15 +60,15 @@ def test_who_opened_a_catalog_to_read_it_does_not_produce(
     topology, topic = _waiting(clusters, tmp_path)
     place = in_catalog(topology)
     writer = lake_of(spark, topology)
-    found = load_topology(topology)
+    loaded = load_topology(topology)
     reader = reading_lake(spark, Location.model_validate(place), tmp_path)
     assert reader.stored_id == writer.lake_id
     with pytest.raises(
         LakeError, match="was opened read-only, so nothing can be landed or produced here"
     ):
         move_groups(
-            Deployment.opened(reader, Connections(found)),
-            Direction(found.flow(FLOW)),
+            Deployment.opened(reader, Connections(loaded)),
+            Direction(loaded.flow(FLOW)),
             MoveOptions(),
         )
     assert reader.table("offset_map").count() == 0

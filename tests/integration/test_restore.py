@@ -215,5 +215,5 @@ def configs(bootstrap: str, topic: str) -> set[str]:
         AdminClient({"bootstrap.servers": bootstrap}),
         ConfigResource(ResourceType.TOPIC, topic),
     )
-    found = admin.describe_configs([resource])[resource].result(20)
-    return {f"{name}={entry.value}" for name, entry in found.items()}
+    answer = admin.describe_configs([resource])[resource].result(20)
+    return {f"{name}={entry.value}" for name, entry in answer.items()}

@@ -59,10 +59,10 @@ def all_positions(
     lake: Lake, topic: str, partition: int, positions: list[int], reverse: bool = False
 ) -> dict[int, tuple[int, bool]]:
     """What `sql/queries/translate_*.sql` says of many positions, all in one statement."""
-    found = translate_all(
+    translated = translate_all(
         now_of(lake), FLOW, [(topic, partition, position) for position in positions], reverse
     )
-    return {position: (item.offset, item.exact) for (_, _, position), item in found.items()}
+    return {position: (item.offset, item.exact) for (_, _, position), item in translated.items()}
 
 
 def expected_forward(pairs: list[tuple[int, int]], position: int) -> tuple[int, bool]:
@@ -172,12 +172,16 @@ def test_the_library_says_what_the_statement_says(lake: Lake) -> None:
     pairs = fill(lake, "library", [([0, 2, 4, 9], 5), ([10, 11], 20)])
     for position in (0, 1, 5, 9, 12, 40):
         offset, exact = expected_forward(pairs, position)
-        found = translate(now_of(lake), FLOW, "library", 0, position)
-        assert (found.topic, found.offset, found.exact) == ("east.library", offset, exact)
+        translated = translate(now_of(lake), FLOW, "library", 0, position)
+        assert (translated.topic, translated.offset, translated.exact) == (
+            "east.library",
+            offset,
+            exact,
+        )
     for position in (0, 8, 9, 22, 40):
         offset, exact = expected_reverse(pairs, position)
-        found = translate(now_of(lake), FLOW, "east.library", 0, position, reverse=True)
-        assert (found.topic, found.offset, found.exact) == ("library", offset, exact)
+        translated = translate(now_of(lake), FLOW, "east.library", 0, position, reverse=True)
+        assert (translated.topic, translated.offset, translated.exact) == ("library", offset, exact)
 
 
 @pytest.mark.parametrize(
@@ -498,7 +502,7 @@ def test_every_offset_of_a_topic_with_gaps_leads_to_the_same_record(replicated: 
 def test_the_end_leads_to_the_end_and_what_is_beyond_is_not_exact(replicated: Replicated) -> None:
     after = replicated.target[-1].offset + 1
     for position in (replicated.source[-1].offset + 1, replicated.end):
-        found = translate(now_of(replicated.lake), FLOW, replicated.topic, 0, position)
-        assert (found.offset, found.exact) == (after, True), position
+        translated = translate(now_of(replicated.lake), FLOW, replicated.topic, 0, position)
+        assert (translated.offset, translated.exact) == (after, True), position
     beyond = translate(now_of(replicated.lake), FLOW, replicated.topic, 0, replicated.end + 1)
     assert (beyond.offset, beyond.exact) == (after, False)

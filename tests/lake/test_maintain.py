@@ -353,8 +353,8 @@ def test_files_and_bytes_stay_bounded_over_days(tmp_path: Path) -> None:
         maintain(lake, topology, Maintenance(retention_days=3, history_days=3))
         for table in ("records", "offset_map", "positions"):
             lake.upkeep(table).vacuum(0)
-        found = table_upkeep.sizes(lake)
-        most = {table: max(most[table], found[table].files) for table in TABLES}
+        sizes_found = table_upkeep.sizes(lake)
+        most = {table: max(most[table], sizes_found[table].files) for table in TABLES}
         disk.append(
             sum(path.stat().st_size for path in (tmp_path / "lake" / "records").glob("*.parquet"))
         )

@@ -94,6 +94,6 @@ def test_a_lake_of_an_earlier_version_gets_short_logs(tmp_path: Path) -> None:
     )
     for _ in range(2):
         PathTables(tmp_path).append("records", rows_of("records", []))
-    found = tables.properties("records")
-    assert LOG_RETENTION.items() <= found.items() and found["mirrorlake.id"] == "x"
+    stored = tables.properties("records")
+    assert LOG_RETENTION.items() <= stored.items() and stored["mirrorlake.id"] == "x"
     assert tables.version("records") == 3, "made, changed once, appended to twice"

@@ -60,9 +60,9 @@ def own_configs(bootstrap: str, topic: str) -> dict[str, str]:
     """What is set on a topic itself."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    found = admin.describe_configs([resource])[resource].result(20)
+    answer = admin.describe_configs([resource])[resource].result(20)
     own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
-    return {key: entry.value for key, entry in found.items() if entry.source == own}
+    return {key: entry.value for key, entry in answer.items() if entry.source == own}
 
 
 def set_configs(bootstrap: str, topic: str, configs: Mapping[str, str | None]) -> None:
@@ -118,7 +118,7 @@ def acls_of(bootstrap: str, text: str = "") -> set[Acl]:
         AclPermissionType.ANY,
     )
     admin = AdminClient({"bootstrap.servers": bootstrap})
-    found = admin.describe_acls(every).result(20)
+    answer = admin.describe_acls(every).result(20)
     return {
         Acl(
             each.resource_pattern_type.name,
@@ -128,7 +128,7 @@ def acls_of(bootstrap: str, text: str = "") -> set[Acl]:
             operation=each.operation.name,
             permission=each.permission_type.name,
         )
-        for each in found
+        for each in answer
         if text in each.name
     }
 

@@ -71,19 +71,19 @@ class Run:
 
 def lake_of(spark: SparkSession, topology: Path) -> Lake:
     """The lake of a topology file, opened in the tests' session."""
-    found = load_topology(topology)
-    return open_lake(spark, found.lake, found.directory)
+    loaded = load_topology(topology)
+    return open_lake(spark, loaded.lake, loaded.directory)
 
 
 def make_replicator(
     spark: SparkSession, topology: Path, once: bool, reader: str = "auto"
 ) -> tuple[Replicator, Run]:
     """A replicator over every flow of a topology file, and where its reports go."""
-    found = load_topology(topology)
+    loaded = load_topology(topology)
     run = Run(lake_of(spark, topology))
     replicator = Replicator(
-        Deployment.opened(run.lake, Connections(found)),
-        found.active_flows(),
+        Deployment.opened(run.lake, Connections(loaded)),
+        loaded.active_flows(),
         RunOptions(once=once, reader=reader),
         report=lambda _flow, report: run.reports.append(report),
     )

@@ -90,7 +90,7 @@ def live(
 
     What it raised is raised at the end, or, if something is expected, left in `raised`.
     """
-    found = load_topology(topology)
+    loaded = load_topology(topology)
     run: Live
 
     def report(flow: str, batch: BatchReport) -> None:
@@ -104,8 +104,8 @@ def live(
         lake,
         topology,
         Replicator(
-            Deployment.opened(lake, Connections(found)),
-            found.active_flows(chosen),
+            Deployment.opened(lake, Connections(loaded)),
+            loaded.active_flows(chosen),
             options,
             report=report,
         ),

@@ -47,11 +47,12 @@ def commit(folder: Path) -> None:
 
 def ran(tree: pytest.Pytester, *options: str) -> tuple[list[str], int]:
     """The tests that a chunk ran, and pytest's exit code."""
-    found = tree.inline_run("-p", "tests.support.chunks", *options, no_reraise_ctrlc=True)
+    outcome = tree.inline_run("-p", "tests.support.chunks", *options, no_reraise_ctrlc=True)
     names = [
-        call.report.nodeid.partition("::")[2] for call in found.getcalls("pytest_runtest_logreport")
+        call.report.nodeid.partition("::")[2]
+        for call in outcome.getcalls("pytest_runtest_logreport")
     ]
-    return list(dict.fromkeys(names)), int(found.ret)
+    return list(dict.fromkeys(names)), int(outcome.ret)
 
 
 def test_files_are_dealt_evenly_and_each_once() -> None:

@@ -37,12 +37,21 @@ def test_all_that_lies_in_front_of_the_end_is_counted(
             wanted[generation] += count
     extents = [extent(newest, end), MapExtent("other", "orders", 0, 2, "o", 0, 0, 99, 99)]
     overtaken_parts = overtaken(FLOW, extents, index.topics("east"))
-    assert {item.generation: item.record_count for item in overtaken_parts} == {
+    assert {stretch.generation: stretch.record_count for stretch in overtaken_parts} == {
         at: n for at, n in wanted.items() if n
     }
     assert all(
-        item == OvertakenRange(FLOW, "orders", 0, item.generation, 0, item.last, item.last + 1)
-        for item in overtaken_parts
+        stretch
+        == OvertakenRange(
+            FLOW,
+            "orders",
+            0,
+            stretch.generation,
+            0,
+            stretch.last,
+            stretch.last + 1,
+        )
+        for stretch in overtaken_parts
     )
 
 
@@ -65,7 +74,7 @@ def test_what_an_operator_stopped_has_not_been_overtaken() -> None:
         index.apply([(f"{generation}-{first}", [item])], (), 10 * generation + first)
     stopped = {PartitionGeneration("orders", 0, 0): 12}
     overtaken_parts = overtaken(FLOW, [extent(0, 12), extent(1, 10)], index.topics("east"), stopped)
-    assert [(item.generation, item.first, item.last) for item in overtaken_parts] == [
+    assert [(stretch.generation, stretch.first, stretch.last) for stretch in overtaken_parts] == [
         (0, 0, 9),
         (1, 0, 9),
     ]

@@ -117,22 +117,24 @@ def test_a_topic_that_is_named_otherwise_gets_its_own_acl_beside_the_prefix() ->
 def test_what_is_written_out_ends_at_a_limit_and_takes_nothing_away() -> None:
     names = {f"o{number}": f"x{number}" for number in range(5)}
     first, second = (acl("o", pattern="PREFIXED", principal=f"User:{who}") for who in "ab")
-    found = plan_acls({first, second}, set(), {}, mirrors=Mirrors(names), policy="p", limit=9)
-    assert {change.acl for change in found.changes} == {
+    planned = plan_acls({first, second}, set(), {}, mirrors=Mirrors(names), policy="p", limit=9)
+    assert {change.acl for change in planned.changes} == {
         acl(name, principal="User:a") for name in names.values()
     }
-    assert found.withheld == (second,)
+    assert planned.withheld == (second,)
     had = {acl(name, principal="User:b"): "p" for name in names.values()}
-    found = plan_acls({first, second}, had.keys(), had, mirrors=Mirrors(names), policy="p", limit=4)
-    assert (found.changes, found.withheld) == ([], (first, second))
+    planned = plan_acls(
+        {first, second}, had.keys(), had, mirrors=Mirrors(names), policy="p", limit=4
+    )
+    assert (planned.changes, planned.withheld) == ([], (first, second))
     wide = acl("o", pattern="PREFIXED", principal="User:a")
     same = {name: name for name in names}
     for permission, changes in (("ALLOW", ["delete"]), ("DENY", [])):
         asked, made = replace(first, permission=permission), replace(wide, permission=permission)
-        found = plan_acls(
+        planned = plan_acls(
             {asked}, {made}, {made: "p"}, mirrors=identity(same, "other"), policy="p", limit=4
         )
-        assert ([change.action for change in found.changes], found.withheld) == (
+        assert ([change.action for change in planned.changes], planned.withheld) == (
             changes,
             (asked,),
         ), "never wider"
@@ -148,13 +150,13 @@ def test_a_prefix_is_taken_back_when_a_topic_of_the_targets_own_comes_below_it()
         lambda prefix: not "east.private".startswith(prefix),
     )
     assert implied_acls(source, mirrors) == {acl(name) for name in NAMES.values()}
-    found = plan_acls(source, {wide}, {wide: "p"}, mirrors=mirrors, policy="p")
-    wanted = {change.acl for change in found.changes if change.action == "create"}
-    assert wanted == {acl(name) for name in NAMES.values()} and found.changes[-1] == AclChange(
+    planned = plan_acls(source, {wide}, {wide: "p"}, mirrors=mirrors, policy="p")
+    wanted = {change.acl for change in planned.changes if change.action == "create"}
+    assert wanted == {acl(name) for name in NAMES.values()} and planned.changes[-1] == AclChange(
         "delete", wide
     )
-    assert removals(found.changes, wanted, mirrors.closed) == [wide]
-    assert removals(found.changes, wanted) == []
+    assert removals(planned.changes, wanted, mirrors.closed) == [wide]
+    assert removals(planned.changes, wanted) == []
 
 
 def test_nothing_is_allowed_where_a_denial_cannot_be_written_out() -> None:
@@ -164,8 +166,8 @@ def test_nothing_is_allowed_where_a_denial_cannot_be_written_out() -> None:
         acl("o1"),
         acl("o2", permission="DENY"),
     }
-    found = plan_acls(source, set(), {}, mirrors=Mirrors(names), policy="p", limit=4)
-    assert [change.acl for change in found.changes] == [acl("x2", permission="DENY")]
+    planned = plan_acls(source, set(), {}, mirrors=Mirrors(names), policy="p", limit=4)
+    assert [change.acl for change in planned.changes] == [acl("x2", permission="DENY")]
 
 
 def test_what_was_written_out_by_an_earlier_version_gives_way_to_the_prefix() -> None:
@@ -174,14 +176,14 @@ def test_what_was_written_out_by_an_earlier_version_gives_way_to_the_prefix() ->
         {acl("east.orders"), acl("east.orders-gone")},
     )
     mirrors = default(NAMES, {"orders-gone": "east.orders-gone"})
-    found = plan_acls(source, literals, dict.fromkeys(literals), mirrors=mirrors, policy="p")
+    planned = plan_acls(source, literals, dict.fromkeys(literals), mirrors=mirrors, policy="p")
     wide = acl("east.orders", pattern="PREFIXED")
-    assert found.changes == [
+    assert planned.changes == [
         AclChange("create", wide),
         *(AclChange("delete", each) for each in sorted(literals)),
     ]
-    assert removals(found.changes, {wide}) == [], "not before the prefix could be made"
-    assert removals(found.changes, set()) == sorted(literals)
+    assert removals(planned.changes, {wide}) == [], "not before the prefix could be made"
+    assert removals(planned.changes, set()) == sorted(literals)
 
 
 def test_no_right_goes_with_another_policy() -> None:
@@ -193,11 +195,11 @@ def test_no_right_goes_with_another_policy() -> None:
         acl("x.orders"): None,
     }
     target = {*before, acl("by-hand")}
-    found = plan_acls(
+    planned = plan_acls(
         {acl("orders")}, target, before, mirrors=identity({"orders": "orders"}), policy="identity"
     )
-    assert found.changes == [AclChange("create", acl("orders"))]
-    assert found.left == before
+    assert planned.changes == [AclChange("create", acl("orders"))]
+    assert planned.left == before
     back = plan_acls(
         {acl("orders")},
         target,
@@ -397,7 +399,7 @@ def test_nobody_loses_a_right_by_another_policy(
         ).changes,
         frozenset(),
     )
-    found = plan_acls(
+    planned = plan_acls(
         source, made, dict.fromkeys(made, before), mirrors=mirrors_of(after, topics), policy=after
     )
-    assert not [change for change in found.changes if change.action != "create"]
+    assert not [change for change in planned.changes if change.action != "create"]

@@ -243,9 +243,9 @@ def test_what_a_live_group_reads_again() -> None:
 
 def test_what_a_group_of_a_lost_cluster_reads_again_at_most() -> None:
     at = datetime(2026, 1, 1, tzinfo=timezone.utc)
-    found = standing_by_checkpoint(KNOWN, Translated("east.orders", 0, 8, True, end=50), at)
-    assert (found.again, found.since, found.checkpoint.target_position) == (40, at, 8)
-    assert (found.checkpoint.synced, found.checkpoint.reason) == (False, None)
+    standing = standing_by_checkpoint(KNOWN, Translated("east.orders", 0, 8, True, end=50), at)
+    assert (standing.again, standing.since, standing.checkpoint.target_position) == (40, at, 8)
+    assert (standing.checkpoint.synced, standing.checkpoint.reason) == (False, None)
 
 
 def test_moves_are_verified_by_what_was_read_back() -> None:

@@ -34,13 +34,13 @@ def test_topics_and_partitions_by_what_becomes_of_them() -> None:
         TopicPlan("c", "east.c", 2, 1, "none"),
         TopicPlan("d", "east.d", partitions=9, factor=1, action="refuse", reason="no right"),
     ]
-    found = topic_totals(plans, {"east.b": 5, "east.c": 8, "east.d": 1})
-    assert (found.topics, found.topics_to_create, found.topics_refused) == (4, 1, 1)
+    totals = topic_totals(plans, {"east.b": 5, "east.c": 8, "east.d": 1})
+    assert (totals.topics, totals.topics_to_create, totals.topics_refused) == (4, 1, 1)
     assert (
-        found.partitions,
-        found.partitions_to_create,
-        found.partitions_there,
-        found.partitions_refused,
+        totals.partitions,
+        totals.partitions_to_create,
+        totals.partitions_there,
+        totals.partitions_refused,
     ) == (
         21,
         4 + 1,

@@ -38,8 +38,8 @@ class Edits:
 
     def seen(self) -> str | None:
         """The topic of the edit that the watch gives."""
-        found = self.watch.edited()
-        return None if found is None else topic_of(found)
+        preflight = self.watch.edited()
+        return None if preflight is None else topic_of(preflight)
 
 
 def topic_of(topology: Topology) -> str:
@@ -116,5 +116,5 @@ def test_an_edit_that_could_not_be_read_is_one_still(
         patch.setattr("mirrorlake.run.watch.load_topology", breaks)
         with pytest.raises(OSError, match="Too many"):
             watch.edited()
-    found = watch.edited()
-    assert found is not None and found.flows["east->west"].topics == ("b",)
+    preflight = watch.edited()
+    assert preflight is not None and preflight.flows["east->west"].topics == ("b",)

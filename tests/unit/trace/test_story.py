@@ -101,24 +101,24 @@ def told(facts: Facts) -> str:
 
 
 def test_a_record_that_is_at_the_target() -> None:
-    found = tell(DELIVERED)
-    assert (found["state"], found["needs_somebody"], found["target_offset"]) == (
+    story = tell(DELIVERED)
+    assert (story["state"], story["needs_somebody"], story["target_offset"]) == (
         "at_target",
         False,
         52,
     )
-    assert found["latency_ms"] == {"landing": 610, "producing": 390, "replication": 1000}
-    assert [(item["stage"], item["after_ms"]) for item in found["stages"]] == [
+    assert story["latency_ms"] == {"landing": 610, "producing": 390, "replication": 1000}
+    assert [(item["stage"], item["after_ms"]) for item in story["stages"]] == [
         ("written", None),
         ("landed", 610),
         ("produced", 390),
     ]
-    assert "batch 7 of 1,200 records, 400 of its partition" in found["stages"][1]["said"]
+    assert "batch 7 of 1,200 records, 400 of its partition" in story["stages"][1]["said"]
     assert (
-        "east.orders-0 offset 52" in found["stages"][2]["said"]
-        and "short way" in found["stages"][2]["said"]
+        "east.orders-0 offset 52" in story["stages"][2]["said"]
+        and "short way" in story["stages"][2]["said"]
     )
-    assert found["held_up"] == []
+    assert story["held_up"] == []
 
 
 @pytest.mark.parametrize(
@@ -301,10 +301,10 @@ def test_a_late_producer_is_told_from_a_backlog() -> None:
 
 
 def test_a_merged_row_of_the_map_promises_nothing() -> None:
-    found = tell(replace(DELIVERED, mapped={**MAPPED, "first_batch_id": 2}))
+    story = tell(replace(DELIVERED, mapped={**MAPPED, "first_batch_id": 2}))
     assert (
-        "by then" in found["stages"][-1]["said"]
-        and "batches 2 to 9 were merged" in found["stages"][-1]["said"]
+        "by then" in story["stages"][-1]["said"]
+        and "batches 2 to 9 were merged" in story["stages"][-1]["said"]
     )
 
 
@@ -314,12 +314,12 @@ def test_who_has_read_past_it() -> None:
         {**row, "group_id": "billing", "side": "source", "passed_at": ago(90)},
         {**row, "group_id": "reports", "side": "target", "passed_at": None, "is_past": False},
     ]
-    found = tell(replace(DELIVERED, readers=readers))
+    story = tell(replace(DELIVERED, readers=readers))
     assert (
-        found["stages"][-1]["after_ms"] == 10_000
-        and "billing is past it at the source" in found["stages"][-1]["said"]
+        story["stages"][-1]["after_ms"] == 10_000
+        and "billing is past it at the source" in story["stages"][-1]["said"]
     )
-    assert len(found["stages"]) == 4 and len(found["readers"]) == 2
+    assert len(story["stages"]) == 4 and len(story["readers"]) == 2
 
 
 def test_durations() -> None:

@@ -51,9 +51,9 @@ def test_a_wrong_escape_names_the_line() -> None:
 def test_a_line_number_is_where_the_key_stands(parts: list[tuple[str, str]]) -> None:
     text = "".join(f"{before}{key} = 1\n" for before, key in parts)
     lines = text.split("\n")
-    found = properties(text)
-    assert [key for _, key, value in found if value == "1"] == [key for _, key in parts]
-    for line, key, _ in found:
+    stored = properties(text)
+    assert [key for _, key, value in stored if value == "1"] == [key for _, key in parts]
+    for line, key, _ in stored:
         assert line is not None and lines[line - 1].split("=")[0].strip() == key
 
 

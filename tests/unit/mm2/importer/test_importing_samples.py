@@ -50,38 +50,38 @@ def holds(document: Any, path: str) -> bool:
 
 @pytest.mark.parametrize("names", GOOD, ids="+".join)
 def test_a_good_file_becomes_a_topology_that_loads(names: tuple[str, ...], tmp_path: Path) -> None:
-    found = imported(*names)
+    draft = imported(*names)
     path = tmp_path / "mirrorlake.yml"
-    path.write_text(topology_text(found.topology, names, found.variables), encoding="utf-8")
+    path.write_text(topology_text(draft.topology, names, draft.variables), encoding="utf-8")
     topology = load_topology(path)
-    assert yaml.safe_load(path.read_text(encoding="utf-8")) == found.topology
-    assert list(topology.flows) == list(found.topology["flows"])
+    assert yaml.safe_load(path.read_text(encoding="utf-8")) == draft.topology
+    assert list(topology.flows) == list(draft.topology["flows"])
     for flow in topology.active_flows():
         flow.selection.java_pattern()
 
 
 @pytest.mark.parametrize("names", GOOD, ids="+".join)
 def test_every_key_is_accounted_for_and_no_secret_gets_out(names: tuple[str, ...]) -> None:
-    found = imported(*names)
+    draft = imported(*names)
     told = {
         (row["file"], row["line"], row["key"])
         for part in ("carried", "not_needed", "not_supported")
-        for row in found.report[part]
+        for row in draft.report[part]
     }
     for name in names:
         file = SourceFile(name, (SAMPLES / name).read_bytes())
         groups = read_json(file) if name.endswith(".json") else [read_properties(file)]
         assert {(entry.file, entry.line, entry.key) for group in groups for entry in group} <= told
-    for row in found.report["carried"]:
+    for row in draft.report["carried"]:
         for to in row["to"].split(", "):
-            assert holds(found.topology, to), to
-    everything = json.dumps([found.topology, found.report]) + topology_text(
-        found.topology, names, found.variables
+            assert holds(draft.topology, to), to
+    everything = json.dumps([draft.topology, draft.report]) + topology_text(
+        draft.topology, names, draft.variables
     )
-    assert "hunter2" not in everything + repr(found)
-    for variable in found.variables:
+    assert "hunter2" not in everything + repr(draft)
+    for variable in draft.variables:
         assert f"${{env:{variable}}}" in everything
-        assert len([note for note in found.report["notes"] if f"variable {variable}," in note]) == 1
+        assert len([note for note in draft.report["notes"] if f"variable {variable}," in note]) == 1
 
 
 def test_two_way_between_two_clusters() -> None:
@@ -219,8 +219,8 @@ def test_what_a_connector_must_say() -> None:
         import_files([connector("MirrorSourceConnector", topics="x"), contradicting])
     by_default = json.loads(connector("MirrorSourceConnector").data)
     del by_default["target.cluster.alias"]
-    found = import_files([SourceFile("x", json.dumps(by_default).encode())])
-    assert list(found.topology["flows"]) == ["a->target"]
+    draft = import_files([SourceFile("x", json.dumps(by_default).encode())])
+    assert list(draft.topology["flows"]) == ["a->target"]
 
 
 def test_fan_out_of_connectors() -> None:
@@ -231,7 +231,7 @@ def test_fan_out_of_connectors() -> None:
         connector("MirrorSourceConnector", source_consumer_fetch_min_bytes=1),
         SourceFile("c", json.dumps(second).encode()),
     ]
-    found = import_files(files)
-    assert list(found.topology["flows"]) == ["a->b", "a->c"]
-    assert found.topology["clusters"]["a"]["consumer"] == {"fetch.min.bytes": 1}
-    assert "takes one value" in found.report["not_supported"][0]["reason"]
+    draft = import_files(files)
+    assert list(draft.topology["flows"]) == ["a->b", "a->c"]
+    assert draft.topology["clusters"]["a"]["consumer"] == {"fetch.min.bytes": 1}
+    assert "takes one value" in draft.report["not_supported"][0]["reason"]

@@ -28,9 +28,9 @@ def imported(*lines: str, prefix: str = "west-1.") -> Imported:
     text = ON + "".join(
         f"{'' if line.startswith('!') else prefix}{line.lstrip('!')}\n" for line in lines
     )
-    found = import_files([SourceFile("mm2.properties", text.encode())])
-    assert "hunter2" not in f"{found}"
-    return found
+    draft = import_files([SourceFile("mm2.properties", text.encode())])
+    assert "hunter2" not in f"{draft}"
+    return draft
 
 
 def block(*lines: str, prefix: str = "west-1.") -> Any:
@@ -307,8 +307,8 @@ def test_two_aliases_that_would_share_a_variable() -> None:
         f"{PLAIN.replace('hunter2', password)}\n"
         for alias, password in (("x-1", "one"), ("x_1", "two"))
     )
-    found = import_files([SourceFile("f", text.encode())])
-    passwords = [cluster["security"]["password"] for cluster in found.topology["clusters"].values()]
+    draft = import_files([SourceFile("f", text.encode())])
+    passwords = [cluster["security"]["password"] for cluster in draft.topology["clusters"].values()]
     assert passwords == ["${env:X_1_PASSWORD}", "${env:X_1_PASSWORD_2}"]
 
 
@@ -340,8 +340,8 @@ def test_no_secret_gets_out(secret: str, mechanism: str, encrypted: bool) -> Non
         )
     )
     try:
-        found = import_files([SourceFile("mm2.properties", text.encode())])
+        draft = import_files([SourceFile("mm2.properties", text.encode())])
     except InputError as error:
         assert secret not in f"{error} {vars(error)}"
         return
-    assert secret not in f"{found.topology} {found.report} {found.variables} {found}"
+    assert secret not in f"{draft.topology} {draft.report} {draft.variables} {draft}"
