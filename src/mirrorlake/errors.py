@@ -34,10 +34,11 @@ never the text.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, TypedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 if TYPE_CHECKING:  # in typing from Python 3.11 on
-    from typing_extensions import Unpack
+    from typing_extensions import Self, Unpack
 
 
 class MirrorlakeError(Exception):
@@ -54,11 +55,14 @@ class MirrorlakeError(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by message and attributes: an exception's own way calls the class with the message
         alone, which does for none that needs an attribute."""
-        return (_without_init, (type(self), self.message), self.__dict__)
+        return (type(self).from_facts, (self.__dict__,))
 
-
-def _without_init(kind: type[MirrorlakeError], message: str) -> MirrorlakeError:
-    return kind.__new__(kind, message)
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
+        """The exception with these attributes, as `vars` gives them; `message` is one."""
+        error = cls.__new__(cls, facts["message"])
+        error.__dict__.update(facts)
+        return error
 
 
 class InputError(MirrorlakeError):

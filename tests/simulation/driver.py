@@ -46,14 +46,13 @@ from mirrorlake.produce.fencing import fence_all
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.python_producer import PythonProducer
-from mirrorlake.produce.readers import ReadFiles, ReadRows
 from mirrorlake.produce.report import RESULT
 from mirrorlake.produce.spec import FlowSpec
-from mirrorlake.produce.stage_files import read_shard
-from mirrorlake.produce.task import ShardJob, produce_shard
+from mirrorlake.produce.task import ShardJob, produce_shards
 from mirrorlake.produce.writer import Target
 from mirrorlake.run import target_losses
 from mirrorlake.run.target_losses import log_ends_below, loss_errors, take_out
+from mirrorlake.spark.tasks import Done, Work, Worker, done_of, run_parts, run_rows_here
 from tests.simulation.kafka import Consumer, Producer, timed_out
 from tests.simulation.landing import Lander
 from tests.simulation.stage import RECORDS, ParquetView, arrow, lake_failed
@@ -323,22 +322,19 @@ class MemoryWorkers:
         for name in self._written_here:
             self._world.here.writers.take(name)
 
-    def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, pa.Table]:
+    def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, Done]:
         """Run jobs whose workers read files."""
         if self._goes_the_short_way(jobs):
-            tasks = [
-                lambda job=job: [produce_shard(job, read_shard(job.plan, job.skipped))]
-                for job in jobs
-            ]
-            return "short", self._here(tasks)
-        reader = ReadFiles(jobs)
+            # Threads of the driver: all of them end, whatever one of them meets.
+            return "short", _joined([self._here([(job, None)]) for job in jobs])
+        worker = Worker(produce_shards, [[job] for job in jobs], RESULT)
         return "long", self._run(
-            reader, [[pa.RecordBatch.from_pydict({"id": [number]})] for number in range(len(jobs))]
+            worker, [[pa.RecordBatch.from_pydict({"id": [number]})] for number in range(len(jobs))]
         )
 
     def rows(
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
-    ) -> tuple[BatchWay, pa.Table]:
+    ) -> tuple[BatchWay, Done]:
         """Run jobs over sorted rows of the newest version."""
         wanted = {(plan.topic, plan.partition, plan.generation): plan for plan in plans}
         by_shard: dict[int, list[Any]] = {}
@@ -364,10 +360,14 @@ class MemoryWorkers:
             parts.setdefault(shard % 2, []).append(
                 pa.RecordBatch.from_arrays(columns, names=["shard", *_ROWS])
             )
+        by_shard = {job.plan.shard: job for job in jobs}
         if self._goes_the_short_way(jobs):
             every = [batch for batches in parts.values() for batch in batches]
-            return "short", self._here([lambda: list(ReadRows(jobs)(every))])
-        return "long", self._run(ReadRows(jobs), list(parts.values()))
+            return "short", self._world.run_here(
+                lambda: run_rows_here(produce_shards, by_shard, RESULT, every, "shard")
+            )
+        worker = Worker(produce_shards, by_shard, RESULT, "shard")
+        return "long", self._run(worker, list(parts.values()))
 
     def _goes_the_short_way(self, jobs: Sequence[ShardJob]) -> bool:
         short = bool(self._world.salt >> 3 & 1)
@@ -375,28 +375,19 @@ class MemoryWorkers:
             self._written_here |= {job.target.transactional_id for job in jobs}
         return short
 
-    def _here(self, tasks: Sequence[Callable[[], list[pa.RecordBatch]]]) -> pa.Table:
-        """Threads of the driver: all of them end, whatever one of them meets."""
-        found: list[pa.RecordBatch] = []
-        failure: Exception | None = None
-        for work in tasks:
-            try:
-                found.extend(self._world.run_here(work))
-            except Exception as error:  # noqa: BLE001 - raised below
-                failure = failure or error
-        if failure is not None:
-            raise failure
-        return pa.Table.from_batches(found, schema=RESULT)
+    def _here(self, work: Work[ShardJob]) -> Done:
+        return self._world.run_here(lambda: run_parts(produce_shards, [work], RESULT))  # type: ignore[no-any-return]
 
-    def _run(
-        self, work: Callable[[Any], Iterator[pa.RecordBatch]], tasks: Sequence[list[pa.RecordBatch]]
-    ) -> pa.Table:
+    def _run(self, worker: Worker[ShardJob], tasks: Sequence[list[pa.RecordBatch]]) -> Done:
+        """Tasks of Spark's: what one of them is lost with, all are."""
         found: list[pa.RecordBatch] = []
         failure: TaskFailed | None = None
         for number, batches in enumerate(tasks):
             try:
                 found.extend(
-                    self._world.run_task(number, lambda batches=batches: list(work(iter(batches))))
+                    self._world.run_task(
+                        number, lambda batches=batches: list(worker(iter(batches)))
+                    )
                 )
             except TaskFailed as error:
                 failure = failure or error
@@ -404,7 +395,12 @@ class MemoryWorkers:
                     break  # the others are called off before they begin
         if failure is not None:
             raise failure
-        return pa.Table.from_batches(found, schema=RESULT)
+        return done_of(pa.Table.from_batches(found, schema=worker.gives))
+
+
+def _joined(parts: Sequence[Done]) -> Done:
+    failure = next((part.failure for part in parts if part.failure is not None), None)
+    return Done(pa.concat_tables([part.rows for part in parts]), failure)
 
 
 def install(world: World, stack: ExitStack) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -116,6 +117,31 @@ def readers_are_not_counted(patch: Patch) -> None:
     patch.setattr(flow, "check_unread", lambda plans, skipped: None)
 
 
+def failures_of_tasks_are_not_heard(patch: Patch) -> None:
+    """A shard that failed is taken for one that had nothing to do."""
+    run = FlowProducer._run
+
+    def run_all(self: FlowProducer, *args: Any) -> Any:
+        way, done = run(self, *args)
+        return way, replace(done, failure=None)
+
+    patch.setattr(FlowProducer, "_run", run_all)
+
+
+def what_was_done_beside_a_failure_is_rebuilt(patch: Patch) -> None:
+    """What is left after a failure is planned from where the batch began."""
+    book = FlowProducer._book
+
+    def book_and_go_back(self: FlowProducer, *args: Any) -> Any:
+        before = dict(self._floors)
+        report = book(self, *args)
+        if args[-1].failure is not None:
+            self._floors = before
+        return report
+
+    patch.setattr(FlowProducer, "_book", book_and_go_back)
+
+
 def decisions_are_of_no_generation(patch: Patch) -> None:
     """What was given up or forgotten of a topic is left out of the one that took its name."""
     first = property(lambda self: PartitionGeneration(self.topic, self.partition, 0))
@@ -145,6 +171,8 @@ BUGS: Sequence[Callable[[Patch], None]] = (
     what_found_no_room_is_taken_for_written,
     a_range_is_skipped_that_was_not_produced,
     readers_are_not_counted,
+    failures_of_tasks_are_not_heard,
+    what_was_done_beside_a_failure_is_rebuilt,
     decisions_are_of_no_generation,
     groups_go_where_their_records_were,
     groups_go_where_the_map_leads,

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from unittest.mock import patch
 
-import pyarrow as pa
 import pytest
 
 from mirrorlake.offsets.generations import TargetGeneration
@@ -16,6 +15,7 @@ from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob
 from mirrorlake.resend.stage import BoundedStage
+from mirrorlake.spark.tasks import Done
 from tests.simulation.driver import Driver, MemoryMap, MemoryStage, MemoryWorkers, install
 from tests.simulation.stage import Row
 from tests.simulation.steps import Death, Fault, Kind
@@ -36,7 +36,7 @@ class Picking(MemoryWorkers):
 
     def rows(
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
-    ) -> tuple[BatchWay, pa.Table]:
+    ) -> tuple[BatchWay, Done]:
         """See `MemoryWorkers`."""
         picked = [row for row in self._world.stage.rows() if self._picks(row)]
         with patch.object(self._world.stage, "rows", lambda: picked):

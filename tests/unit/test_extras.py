@@ -41,7 +41,7 @@ BASE = {
 #: stream.
 OF_A_TASK = {"confluent_kafka", "numpy", "pyarrow"}
 TASKS = (
-    "mirrorlake.produce.readers",
+    "mirrorlake.produce.task",
     "mirrorlake.produce.probe",
     "mirrorlake.verify.workers",
     "mirrorlake.landing.native_source",

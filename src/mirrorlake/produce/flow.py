@@ -33,7 +33,7 @@ from mirrorlake.produce.refused_records import RefusedRecords
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.task import ShardJob
 from mirrorlake.produce.writer import Target
-from mirrorlake.spark.causes import raised_by_task
+from mirrorlake.spark.tasks import Done
 
 logger = logging.getLogger(__name__)
 
@@ -56,10 +56,15 @@ class BatchReport:
     replication_ms: tuple[int, int, int] | None = None
     way: BatchWay = "long"
 
+    def followed_by(self, rest: "BatchReport") -> "BatchReport":
+        """Of a batch of which another one, with this one as its first part, has done the rest."""
+        return replace(rest, record_count=self.record_count + rest.record_count)
+
 
 class FlowProducer:
     """Produces one flow. `ensure_targets` is called with the partition plans of a batch before its
-    first record; topics that `is_heartbeats` says are left out of a report's latency."""
+    first record; topics that `is_heartbeats` says are left out of a report's latency; `on_part` is
+    called with what was done of a batch that failed, before `step` raises."""
 
     def __init__(
         self,
@@ -69,8 +74,10 @@ class FlowProducer:
         spec: FlowSpec,
         ensure_targets: Callable[[Sequence[PartitionPlan]], None],
         is_heartbeats: Callable[[str], bool] = called_heartbeats,
+        on_part: Callable[[BatchReport], None] = lambda _report: None,
     ) -> None:
         self.spec = spec
+        self._on_part = on_part
         self._is_heartbeats = is_heartbeats
         self._stage = stage
         self._workers = workers
@@ -127,8 +134,11 @@ class FlowProducer:
 
     def step(self) -> BatchReport | None:
         """Produce the next batch; None when the stage holds nothing above the flow's progress."""
-        spec = self.spec
         self._map_writer.check()
+        return self._step(by_files=True)
+
+    def _step(self, by_files: bool) -> BatchReport | None:
+        spec = self.spec
         with self._stage.reading() as index:
             version = index.version
             if version == self._produced_version:
@@ -147,23 +157,48 @@ class FlowProducer:
         if not plan.shards:
             self._produced_version = version
             return None
-        return self._produce(plan, version)
+        by_files = by_files and plan.ordered and self._files_work
+        return self._produce(plan, version, by_files and not self._disordered & plan.files)
 
-    def _produce(self, plan: BatchPlan, version: int) -> BatchReport:
+    def _produce(self, plan: BatchPlan, version: int, by_files: bool) -> BatchReport | None:
         self._ensure_targets(plan.partitions)
         if any(self._begins_generation(partition) for partition in plan.partitions):
             # the metadata of a newer generation can no longer name an older one
             self._map_writer.drain()
         failpoints.reached("planned")
-        reader, way, result = self._run(plan)
+        way, done = self._run(plan, by_files)
         failpoints.reached("produced")
-        complete = bool(pc.all(result["complete"], min_count=0).as_py())
+        report = self._book(plan, version, "files" if by_files else "rows", way, done)
+        if done.failure is None:
+            return report
+        # Of the shards that failed some may have written: no task goes on as before.
+        self._owners.clear()
+        if by_files and self.spec.reader != "files" and isinstance(done.failure, _READER_FAILURES):
+            self._distrust(plan, done.failure)
+            rest = self._step(by_files=False)
+            return report if rest is None else report.followed_by(rest)
+        if isinstance(done.failure, CountDiffers):
+            # files may have been rewritten, or rows deleted, and the index not have followed
+            self._stage.invalidate()
+        if report.record_count:
+            self._on_part(report)
+        raise done.failure
+
+    def _book(
+        self, plan: BatchPlan, version: int, reader: str, way: BatchWay, done: Done
+    ) -> BatchReport:
+        """Take over what tasks say that they have done. Of a shard that failed nothing is known:
+        the next task asks the target."""
+        result = done.rows
+        complete = done.failure is None and bool(pc.all(result["complete"], min_count=0).as_py())
         self._advance(result)
-        self._skip_empty(plan, result)
+        if done.failure is None:
+            self._skip_empty(plan, result)
         if stopped := self._refusals.take(result, self.spec):
             self.spec = replace(self.spec, blocked=self.spec.blocked | stopped)
-        self._map_writer.add(result, self.batch_id, version, way)
-        if not complete:
+        if result.num_rows or done.failure is None:
+            self._map_writer.add(result, self.batch_id, version, way)
+        if not complete and done.failure is None:
             # the metadata was full: it has room again when the map has what it names
             self._map_writer.drain()
         count = int(pc.sum(result["record_count"]).as_py() or 0)
@@ -205,33 +240,22 @@ class FlowProducer:
         finally:
             self._store.check_owner()
 
-    def _run(self, plan: BatchPlan) -> tuple[str, BatchWay, pa.Table]:
-        """Run a batch's tasks, and say who read the stage, and where they ran.
+    def _run(self, plan: BatchPlan, by_files: bool) -> tuple[BatchWay, Done]:
+        """Run a batch's tasks, and say where they ran.
 
         Whatever fails, shards may have been written by then: so no task goes on as before, and the
         next attempt of each begins with a fresh producer, which fences all others and asks the
         target how far the flow is.
         """
         try:
-            if plan.ordered and self._files_work and not self._disordered & plan.files:
-                try:
-                    return ("files", *self._workers.files(self._jobs(plan)))
-                except Exception as error:
-                    self._owners.clear()
-                    reason = raised_by_task(error)
-                    if self.spec.reader == "files" or not isinstance(reason, _READER_FAILURES):
-                        raise
-                    self._distrust(plan, reason)
             jobs = self._jobs(plan)
-            way, result = self._workers.rows(jobs, plan.partitions, self.spec.produce_tasks)
-            _check_unread(jobs, result)
-            return "rows", way, result
-        except BaseException as error:
+            if by_files:
+                return self._workers.files(jobs)
+            way, done = self._workers.rows(jobs, plan.partitions, self.spec.produce_tasks)
+        except BaseException:
             self._owners.clear()
-            if isinstance(raised_by_task(error), CountDiffers):
-                # files may have been rewritten, or rows deleted, and the index not have followed
-                self._stage.invalidate()
             raise
+        return way, done if done.failure is not None else _checked_for_unread(jobs, done)
 
     def _distrust(self, plan: BatchPlan, reason: BaseException) -> None:
         """Remember why workers could not read the files of a batch."""
@@ -342,7 +366,7 @@ class FlowProducer:
 
     def _skip_empty(self, plan: BatchPlan, result: pa.Table) -> None:
         """Skip the ranges of shards that reported nothing: Spark runs no task where it finds no
-        row, and there is none (`_check_unread`)."""
+        row, and there is none (`_checked_for_unread`)."""
         reported = set(result["shard"].to_pylist())
         for partition in (
             partition
@@ -358,12 +382,16 @@ class FlowProducer:
             )
 
 
-def _check_unread(jobs: Sequence[ShardJob], result: pa.Table) -> None:
-    """See that shards that reported nothing had nothing to read. Raises CountDiffers."""
-    reported = set(result["shard"].to_pylist())
-    for job in jobs:
-        if job.plan.shard not in reported:
-            check_unread(job.plan.partitions, job.skipped)
+def _checked_for_unread(jobs: Sequence[ShardJob], done: Done) -> Done:
+    """The same, failed where a shard reported nothing that had something to read."""
+    reported = set(done.rows["shard"].to_pylist())
+    try:
+        for job in jobs:
+            if job.plan.shard not in reported:
+                check_unread(job.plan.partitions, job.skipped)
+    except CountDiffers as error:
+        return replace(done, failure=error)
+    return done
 
 
 def _latest(result: pa.Table, is_heartbeats: Callable[[str], bool]) -> tuple[int, int, int] | None:

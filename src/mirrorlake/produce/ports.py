@@ -16,6 +16,7 @@ from mirrorlake.offsets.progress import MappedEnd
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.task import ShardJob
+from mirrorlake.spark.tasks import Done
 
 #: Where a batch was produced: by the driver itself (`short`), or by Spark's workers (`long`).
 BatchWay = Literal["short", "long"]
@@ -72,13 +73,13 @@ class MapStore(Protocol):
 
 
 class Workers(Protocol):
-    """Where the shards of a batch are written: one task a shard, each returns rows of
-    `report.RESULT`."""
+    """Where the shards of a batch are written: rows of `report.RESULT`, and what failed. Raises
+    what is no task's failure: a worker, and all that its batch's tasks gave, is lost."""
 
     def can_read_files(self) -> bool:
         """Whether workers may open the stage's files themselves."""
 
-    def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, pa.Table]:
+    def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, Done]:
         """Run jobs whose files hold all offsets in order; says where they ran."""
 
     def close(self) -> None:
@@ -86,5 +87,5 @@ class Workers(Protocol):
 
     def rows(
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
-    ) -> tuple[BatchWay, pa.Table]:
+    ) -> tuple[BatchWay, Done]:
         """Run jobs over sorted rows that Spark reads; says where they ran."""

@@ -32,7 +32,9 @@ from mirrorlake.produce.parking import RECORD_REFUSALS, RefusedRecord, Search, s
 from mirrorlake.produce.provenance import without_echoes
 from mirrorlake.produce.report import Progress, Refused, measure, result_of
 from mirrorlake.produce.skipped import Skipped, without_skipped
+from mirrorlake.produce.stage_files import read_shard, split_by_partition
 from mirrorlake.produce.writer import MetadataFull, ShardWriter, Target, TooSlow, add_written
+from mirrorlake.spark.tasks import Work
 
 #: A transaction ends when it holds this many records, or the bytes (Arrow's size of the rows) that
 #: the target takes in some seconds (`produce/pace.py`). A worker waits at each end, so few of them
@@ -68,6 +70,22 @@ class ShardJob:
     skipped: Skipped = field(default_factory=dict)
     foreign_from: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     parks: bool = False
+
+
+def produce_shards(work: Work[ShardJob]) -> Iterator[pa.RecordBatch]:
+    """The task: writes shards, and gives rows of RESULT. It reads the stage's files itself where
+    Spark hands over no rows."""
+    for job, batches in work:
+        rows = read_shard(job.plan, job.skipped) if batches is None else _planned(job, batches)
+        yield produce_shard(job, rows)
+
+
+def _planned(
+    job: ShardJob, batches: Iterable[pa.RecordBatch]
+) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
+    plans = {(plan.topic, plan.partition): plan for plan in job.plan.partitions}
+    for batch in batches:
+        yield from split_by_partition(batch, plans)
 
 
 def produce_shard(

@@ -1,10 +1,8 @@
 """Spark's executors as `produce.ports.Workers`: one task a shard."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake.errors import FilesUnreadable
@@ -14,14 +12,11 @@ from mirrorlake.lake.stage_index import readable_by_files
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.probe import files_readable
-from mirrorlake.produce.readers import ReadFiles, ReadRows
 from mirrorlake.produce.report import RESULT
-from mirrorlake.produce.stage_files import read_shard
-from mirrorlake.produce.task import ShardJob, forget_writers, produce_shard
+from mirrorlake.produce.task import ShardJob, forget_writers, produce_shards
+from mirrorlake.spark.tasks import Done, run_by_spark, run_here, run_rows_by_spark, run_rows_here
 
 if TYPE_CHECKING:  # small batches of a lake in a folder need no session
-    from pyspark.sql import DataFrame
-
     from mirrorlake.produce.stage_rows import Selection
 
 #: What a small batch may hold of rows that Spark hands over, and what a record is taken for before
@@ -58,22 +53,16 @@ class SparkWorkers:
         """Whether reading the table's files is reading the table."""
         return readable_by_files(self._lake)
 
-    def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, pa.Table]:
-        """Run jobs that read the stage's files themselves. Raises FilesUnreadable where workers
-        must not try."""
+    def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, Done]:
+        """Run jobs that read the stage's files themselves; none where workers must not try."""
         if self._opens_files and sum(job.plan.record_count for job in jobs) <= self._small:
-            return "short", self._here(jobs)
+            self._note(jobs)
+            return "short", run_here(produce_shards, jobs, RESULT, len(jobs))
         paths = sorted({path for job in jobs for path in job.plan.files})
         if paths and not files_readable(self._lake.spark, paths[0]):
-            raise FilesUnreadable(f"workers cannot open files as {paths[0]}")
-        frame = self._lake.spark.range(0, len(jobs), 1, len(jobs))
-        return "long", _by_tasks(frame, ReadFiles(jobs))
-
-    def _here(self, jobs: Sequence[ShardJob]) -> pa.Table:
-        self._note(jobs)
-        with ThreadPoolExecutor(len(jobs), "produce") as pool:
-            done = pool.map(lambda job: produce_shard(job, read_shard(job.plan, job.skipped)), jobs)
-            return pa.Table.from_batches(done, RESULT)
+            unreadable = FilesUnreadable(f"workers cannot open files as {paths[0]}")
+            return "long", Done(RESULT.empty_table(), unreadable)
+        return "long", run_by_spark(self._lake.spark, produce_shards, jobs, RESULT, len(jobs))
 
     def close(self) -> None:
         """Let go of the producers that this process has."""
@@ -81,33 +70,25 @@ class SparkWorkers:
 
     def rows(
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
-    ) -> tuple[BatchWay, pa.Table]:
+    ) -> tuple[BatchWay, Done]:
         """Run jobs over rows that Spark reads and sorts."""
         with needs("spark"):
             from mirrorlake.produce.stage_rows import sorted_rows
 
         frame = sorted_rows(self._lake, self._source_cluster, plans, produce_tasks, self._selection)
+        by_shard = {job.plan.shard: job for job in jobs}
+        few = min(self._small, SMALL_BYTES // self._record_bytes)
         way: BatchWay = "long"
-        if sum(job.plan.record_count for job in jobs) <= min(
-            self._small, SMALL_BYTES // self._record_bytes
-        ):
+        if sum(job.plan.record_count for job in jobs) <= few:
             self._note(jobs)
-            way, result = (
-                "short",
-                pa.Table.from_batches(ReadRows(jobs)(frame.toArrow().to_batches()), RESULT),
-            )
+            way, rows = "short", frame.toArrow().to_batches()
+            done = run_rows_here(produce_shards, by_shard, RESULT, rows, "shard")
         else:
-            result = _by_tasks(frame, ReadRows(jobs))
-        if records := pc.sum(result["record_count"]).as_py():
-            self._record_bytes = max(100, pc.sum(result["byte_count"]).as_py() // records)
-        return way, result
+            done = run_rows_by_spark(frame, produce_shards, by_shard, RESULT, "shard")
+        if records := pc.sum(done.rows["record_count"]).as_py():
+            size = pc.sum(done.rows["byte_count"]).as_py()
+            self._record_bytes = max(100, size // records)
+        return way, done
 
     def _note(self, jobs: Sequence[ShardJob]) -> None:
         self._written_here |= {job.target.transactional_id for job in jobs}
-
-
-def _by_tasks(frame: "DataFrame", read: ReadFiles | ReadRows) -> pa.Table:
-    """What Spark's tasks report, as rows of RESULT."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    return frame.mapInArrow(read, from_arrow_schema(RESULT)).toArrow()

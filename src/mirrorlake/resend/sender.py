@@ -140,7 +140,14 @@ class Sender:
             self._lake, self._resend.source, self._small_batch(), self._sending.selection
         )
         store = ResendMap(self._lake, self._resend.name)
-        producer = FlowProducer(self._stage, store, workers, self._spec(), lambda _plans: None)
+        producer = FlowProducer(
+            self._stage,
+            store,
+            workers,
+            self._spec(),
+            lambda _plans: None,
+            on_part=self._sending.report,
+        )
         try:
             left = self._steps(producer)
             producer.drain()

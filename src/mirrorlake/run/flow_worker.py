@@ -7,6 +7,7 @@ by a lease.
 import logging
 import threading
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from functools import partial
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
@@ -210,6 +211,7 @@ class FlowWorker:
             self._spec(decided, (clients[0].now, clients[1].now)),
             ensure_targets=self.targets.ensure,
             is_heartbeats=known_heartbeats(self._lake, self.flow.name),
+            on_part=partial(self._report_batch, self.flow.name),
         )
         reported = False
         try:

@@ -1,13 +1,13 @@
 """What lies behind an error that Spark hands over. The only place that reads texts of Spark's, and
 of Delta's.
 
-A task's exception comes to the driver as a traceback within a text of the JVM's, one of Delta's or
-of a Kafka source as the text of an error of py4j, or of Spark Connect: neither has a class or
-attributes that one could go by.
+An error of Delta's or of a query's source comes to the driver as the text of an error of py4j, or
+of Spark Connect: it has no class or attributes that one could go by. What our own tasks raise does
+(spark/tasks.py).
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -15,34 +15,17 @@ from mirrorlake.errors import (
     AuthenticationFailed,
     ClusterUnreachable,
     ClusterUnusable,
-    CountDiffers,
-    Fenced,
-    FilesUnreadable,
-    LayoutError,
-    MapError,
     MirrorlakeError,
-    PlanOutdated,
     ReplicationError,
     text_of,
 )
 from mirrorlake.extras import missing_by
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: What a task raises for the driver to go by, as the last line of its traceback begins.
-_FROM_TASKS: dict[str, Callable[[str], BaseException]] = {
-    "mirrorlake.errors.MapError": MapError,
-    "mirrorlake.errors.PlanOutdated": PlanOutdated,
-    "mirrorlake.errors.CountDiffers": CountDiffers,
-    "mirrorlake.errors.Fenced": Fenced,
-    "mirrorlake.errors.FilesUnreadable": FilesUnreadable,
-    "mirrorlake.errors.LayoutError": LayoutError,
-    "mirrorlake.errors.AuthenticationFailed": lambda text: AuthenticationFailed(
-        text, alias=_alias(text)
-    ),
-    "mirrorlake.errors.ClusterUnreachable": lambda text: ClusterUnreachable(
-        text, alias=_alias(text)
-    ),
-    "FileNotFoundError": FileNotFoundError,
+#: What the source of a landing query raises in a task, as the last line of its traceback begins.
+_FROM_SOURCE: dict[str, type[ClusterUnusable]] = {
+    "mirrorlake.errors.AuthenticationFailed": AuthenticationFailed,
+    "mirrorlake.errors.ClusterUnreachable": ClusterUnreachable,
 }
 #: Conditions of Delta where another commit came in between.
 _CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED")
@@ -76,16 +59,13 @@ def causes_of(error: BaseException | None) -> str:
 
 
 def as_mirrorlake_error(error: BaseException, what: str) -> MirrorlakeError:
-    """An error of ours as it is, also when a task raised it; a library that is missing by the extra
-    that brings it; any other as one that says what stopped, and why."""
+    """An error of ours as it is, also when a landing query's source raised it; a library that is
+    missing by the extra that brings it; any other as one that says what stopped, and why."""
     if isinstance(error, MirrorlakeError):
         return error
     if isinstance(error, ModuleNotFoundError) and (missing := missing_by(error)) is not None:
         return missing
-    raised = raised_by_task(error)
-    if isinstance(raised, (MapError, PlanOutdated, Fenced, ClusterUnusable)):
-        return raised
-    return ReplicationError(f"{what} stopped: {message_of(error)}")
+    return _raised_by_source(error) or ReplicationError(f"{what} stopped: {message_of(error)}")
 
 
 def message_of(error: BaseException) -> str:
@@ -95,16 +75,13 @@ def message_of(error: BaseException) -> str:
     return cause_of(error)
 
 
-def raised_by_task(error: BaseException) -> BaseException:
-    """What a task raised for the driver to go by, with its message but without its attributes; the
-    error itself where it is none of Spark's, or a task raised something else."""
-    if isinstance(error, (MirrorlakeError, OSError)):
-        return error
-    for name, kind in _FROM_TASKS.items():
+def _raised_by_source(error: BaseException) -> ClusterUnusable | None:
+    """What the source of a landing query raised, by the text that Spark makes of it."""
+    for name, kind in _FROM_SOURCE.items():
         match = re.search(rf"^{re.escape(name)}: (.*)$", text_of(error), re.MULTILINE)
         if match is not None:
-            return kind(match[1])
-    return error
+            return kind(match[1], alias=_alias(match[1]))
+    return None
 
 
 def is_long_overflow(error: str) -> bool:

@@ -2,23 +2,24 @@
 both."""
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 
 from mirrorlake.errors import ReplicationError
 from mirrorlake.native.exact import headers_of, times_of
+from mirrorlake.spark.tasks import Done, Task, Work, run_by_spark, run_here, run_rows_by_spark
 from mirrorlake.verify.digest import as_records
 from mirrorlake.verify.job import Clusters, Compared, Range, reading
 from mirrorlake.verify.verdict import Difference, Verdict
 
 if TYPE_CHECKING:  # tasks import this, and need no lake
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from mirrorlake.lake.lake import Lake
 
@@ -49,90 +50,88 @@ RESULT = pa.schema(
 )
 
 
-class Workers(Protocol):
+#: A range with its number.
+Numbered = tuple[int, Range]
+
+
+class Workers(ABC):
     """Compares ranges, `tasks` at a time."""
 
-    tasks: int
-
-    def compare(self, clusters: Clusters, ranges: Sequence[Range]) -> list[Compared]:
-        """What came of each range, in the order given. `bytes_per_s` of the clusters is for all
-        together."""
-
-
-class ThisProcess:
-    """Compares in threads of this process."""
-
-    tasks = min(4, os.cpu_count() or 1)
-
-    def compare(self, clusters: Clusters, ranges: Sequence[Range]) -> list[Compared]:
-        """See `Workers.compare`. Raises ClusterUnusable, FilesUnreadable."""
-        parts = deal(ranges, self.tasks)
-        shared = share(clusters, len(parts))
-        with ThreadPoolExecutor(max(1, len(parts)), "verify") as pool:
-            done = dict(
-                pair
-                for results in pool.map(lambda part: _part(shared, part), parts)
-                for pair in results
-            )
-        return [done[number] for number in range(len(ranges))]
-
-
-class Executors:
-    """Compares in tasks of Spark, `tasks` of them at a time."""
-
-    def __init__(self, spark: "SparkSession", tasks: int) -> None:
-        self._spark = spark
+    def __init__(self, tasks: int) -> None:
         self.tasks = tasks
 
     def compare(self, clusters: Clusters, ranges: Sequence[Range]) -> list[Compared]:
-        """See `Workers.compare`. Raises ReplicationError."""
-        parts = deal(ranges, self.tasks)
-        shared = share(clusters, len(parts))
-        frame = self._spark.range(0, len(parts), 1, len(parts))
-        done = _ran(frame, _Task(shared, parts))
-        return [done[number] for number in range(len(ranges))]
+        """What came of each range, in the order given. `bytes_per_s` of the clusters is for all
+        together. Raises ClusterUnusable, FilesUnreadable, ReplicationError."""
+        shared = share(clusters, min(self.tasks, len(ranges)))
+        done = self._run(clusters.source, partial(_compare, shared), list(enumerate(ranges)))
+        compared = {row["number"]: _compared(row) for row in done.checked().to_pylist()}
+        lacking = [range_ for number, range_ in enumerate(ranges) if number not in compared]
+        left = iter(self._without_rows(clusters, lacking) if lacking else ())
+        return [compared.get(number) or next(left) for number in range(len(ranges))]
+
+    @abstractmethod
+    def _run(self, source: str, task: Task[Numbered], ranges: Sequence[Numbered]) -> Done:
+        """Run a task over ranges, whose source's alias is given."""
+
+    def _without_rows(self, clusters: Clusters, ranges: Sequence[Range]) -> list[Compared]:
+        """What came of ranges that no task was given, since the stage has nothing of them."""
+        raise ReplicationError(f"{len(ranges)} ranges were not compared; run verify again")
 
 
-class RowExecutors:
+class ThisProcess(Workers):
+    """Compares in threads of this process."""
+
+    def __init__(self) -> None:
+        super().__init__(min(4, os.cpu_count() or 1))
+
+    def _run(self, source: str, task: Task[Numbered], ranges: Sequence[Numbered]) -> Done:
+        return run_here(task, ranges, RESULT, self.tasks)
+
+
+class Executors(Workers):
+    """Compares in tasks of Spark, `tasks` of them at a time."""
+
+    def __init__(self, spark: "SparkSession", tasks: int) -> None:
+        super().__init__(tasks)
+        self._spark = spark
+
+    def _run(self, source: str, task: Task[Numbered], ranges: Sequence[Numbered]) -> Done:
+        with _in_words():
+            return run_by_spark(self._spark, task, ranges, RESULT, self.tasks)
+
+
+class RowExecutors(Workers):
     """As `Executors`, where these cannot open the stage's files: Spark reads the stage, and hands
     over its rows."""
 
     def __init__(self, lake: "Lake", tasks: int) -> None:
+        super().__init__(tasks)
         self._lake = lake
-        self.tasks = tasks
 
-    def compare(self, clusters: Clusters, ranges: Sequence[Range]) -> list[Compared]:
-        """See `Executors.compare`."""
+    def _run(self, source: str, task: Task[Numbered], ranges: Sequence[Numbered]) -> Done:
         from mirrorlake.verify.stage_rows import rows_of_ranges
 
+        frame = rows_of_ranges(self._lake, source, [range_ for _, range_ in ranges], self.tasks)
+        jobs = {number: (number, replace(range_, files=())) for number, range_ in ranges}
+        with _in_words():
+            return run_rows_by_spark(frame, task, jobs, RESULT, "number")
+
+    def _without_rows(self, clusters: Clusters, ranges: Sequence[Range]) -> list[Compared]:
         bare = [replace(range_, files=()) for range_ in ranges]
-        shared = share(clusters, min(self.tasks, len(bare)))
-        frame = rows_of_ranges(self._lake, clusters.source, bare, self.tasks)
-        done = _ran(frame, _RowTask(shared, bare))
-        empty = [
-            number for number in range(len(bare)) if number not in done
-        ]  # the stage has nothing of them
-        if empty:
-            left = Executors(self._lake.spark, self.tasks).compare(
-                clusters, [bare[number] for number in empty]
-            )
-            done |= dict(zip(empty, left, strict=True))
-        return [done[number] for number in range(len(bare))]
+        return Executors(self._lake.spark, self.tasks).compare(clusters, bare)
 
 
-def _ran(frame: "DataFrame", task: "_Task | _RowTask") -> dict[int, Compared]:
-    """What tasks give back, by the number of the range. Raises ReplicationError with what made one
-    fail."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """Raise ReplicationError with what made Spark lose a task."""
     from mirrorlake.spark.causes import cause_of
     from mirrorlake.spark.failures import SPARK_FAILURES
 
     try:
-        rows = frame.mapInArrow(task, from_arrow_schema(RESULT)).toArrow().to_pylist()
+        yield
     except SPARK_FAILURES as error:
         raise ReplicationError(f"ranges could not be compared: {cause_of(error)}") from error
-    return {row["number"]: _compared(row) for row in rows}
 
 
 def cores_of(spark: "SparkSession") -> int:
@@ -142,20 +141,6 @@ def cores_of(spark: "SparkSession") -> int:
     return max(1, spark.range(0, 1_000_000).select(F.spark_partition_id()).distinct().count())
 
 
-Part = list[tuple[int, Range]]
-
-
-def deal(ranges: Sequence[Range], tasks: int) -> list[Part]:
-    """Deal ranges out, each with its number: neighbours to one task, since it reads on where it
-    ended."""
-    count = max(1, min(tasks, len(ranges)))
-    numbered = list(enumerate(ranges))
-    bounds = [len(ranges) * number // count for number in range(count + 1)]
-    return [
-        numbered[first:end] for first, end in zip(bounds, bounds[1:], strict=False) if first < end
-    ]
-
-
 def share(clusters: Clusters, tasks: int) -> Clusters:
     """What each task may read, of what all may."""
     if clusters.bytes_per_s is None:
@@ -163,52 +148,13 @@ def share(clusters: Clusters, tasks: int) -> Clusters:
     return replace(clusters, bytes_per_s=clusters.bytes_per_s / max(1, tasks))
 
 
-def _part(clusters: Clusters, part: Part) -> list[tuple[int, Compared]]:
+def _compare(clusters: Clusters, work: Work[Numbered]) -> Iterator[pa.RecordBatch]:
+    """The task: rows of RESULT. What the stage holds it reads itself where it is given no rows; it
+    reads a cluster on where a range begins that follows the one before."""
     with reading(clusters) as reader:
-        return [(number, reader.compare(range_)) for number, range_ in part]
-
-
-class _Task:
-    """mapInArrow over a frame of numbers of parts."""
-
-    def __init__(self, clusters: Clusters, parts: Sequence[Part]) -> None:
-        self._clusters = clusters
-        self._parts = parts
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                rows = [
-                    _row(at, compared)
-                    for at, compared in _part(self._clusters, self._parts[number])
-                ]
-                yield pa.RecordBatch.from_pylist(rows, RESULT)
-
-
-class _RowTask:
-    """mapInArrow over the rows of ranges, those of each range one after another, by offset."""
-
-    def __init__(self, clusters: Clusters, ranges: Sequence[Range]) -> None:
-        self._clusters = clusters
-        self._ranges = ranges
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        pieces = (piece for batch in batches for piece in by_number(batch))
-        with reading(self._clusters) as reader:
-            for number, group in groupby(pieces, key=lambda piece: piece[0]):
-                compared = reader.compare(self._ranges[number], (rows for _, rows in group))
-                yield pa.RecordBatch.from_pylist([_row(number, compared)], RESULT)
-
-
-def by_number(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Cut rows where the number of their range changes."""
-    numbers = batch.column("number").to_numpy(zero_copy_only=False)
-    ends = [*(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
-    start = 0
-    for end in ends:
-        if end > start:
-            yield int(numbers[start]), _as_records(batch.slice(start, end - start))
-        start = end
+        for (number, range_), batches in work:
+            staged = None if batches is None else map(_as_records, batches)
+            yield pa.RecordBatch.from_pylist([_row(number, reader.compare(range_, staged))], RESULT)
 
 
 def _as_records(rows: pa.RecordBatch) -> pa.RecordBatch:

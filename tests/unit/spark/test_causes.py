@@ -6,11 +6,8 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from mirrorlake.errors import (
-    FilesUnreadable,
-    LayoutError,
-    MapError,
+    AuthenticationFailed,
     MissingExtra,
-    PlanOutdated,
     ReplicationError,
     TargetRefused,
     first_line,
@@ -21,7 +18,6 @@ from mirrorlake.spark.causes import (
     causes_of,
     is_conflict,
     places_in,
-    raised_by_task,
 )
 from mirrorlake.spark.failures import SPARK_FAILURES
 
@@ -40,20 +36,11 @@ def test_a_job_that_fails_on_its_way_to_the_driver_can_be_tried_again() -> None:
     assert issubclass(Py4JError, SPARK_FAILURES)
 
 
-def test_a_contradiction_that_a_task_found_is_known_as_one() -> None:
-    problem = as_mirrorlake_error(RuntimeError(TASK), "flow a->b")
-    assert isinstance(problem, MapError)
-    assert (
-        str(problem)
-        == "the target's position of a-0 carries metadata that this version cannot read"
-    )
-
-
-def test_a_plan_that_is_outdated_is_told_alike_whoever_ran_the_task() -> None:
-    by_spark = as_mirrorlake_error(Py4JError(TASK.replace("MapError", "PlanOutdated")), "flow a->b")
-    assert isinstance(by_spark, PlanOutdated) and not isinstance(by_spark, ReplicationError), (
-        "it is tried again"
-    )
+def test_what_a_querys_source_raised_is_known_by_its_class() -> None:
+    text = TASK.replace("MapError: the target's", "AuthenticationFailed: cluster east refused the")
+    problem = as_mirrorlake_error(RuntimeError(text), "landing from east")
+    assert type(problem) is AuthenticationFailed and problem.alias == "east"
+    assert str(problem).startswith("cluster east refused the position")
 
 
 def test_an_error_of_ours_stays_as_it_is_and_others_name_their_cause() -> None:
@@ -68,27 +55,12 @@ def test_what_a_worker_raised_says_more_than_the_innermost_cause() -> None:
     assert cause_of(RuntimeError(TASK)).startswith("mirrorlake.errors.MapError: ")
 
 
-@pytest.mark.parametrize(
-    "kind", [MapError, PlanOutdated, LayoutError, FilesUnreadable, FileNotFoundError]
-)
-def test_what_a_task_raised_for_the_driver_to_go_by_is_known_by_its_class(
-    kind: type[Exception],
-) -> None:
-    name = kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
-    raised = raised_by_task(Py4JError(TASK.replace("mirrorlake.errors.MapError", name)))
-    assert type(raised) is kind
-    assert (
-        str(raised) == "the target's position of a-0 carries metadata that this version cannot read"
+def test_a_name_that_is_only_spoken_of_is_not_what_was_raised() -> None:
+    name = "mirrorlake.errors.AuthenticationFailed: "
+    problem = as_mirrorlake_error(
+        Py4JError(TASK.replace("mirrorlake.errors.MapError: ", f"ValueError: {name}")), "it"
     )
-
-
-def test_a_name_that_is_only_spoken_of_is_not_what_a_task_raised() -> None:
-    other = Py4JError(
-        TASK.replace("mirrorlake.errors.MapError: ", "ValueError: LayoutError, FileNotFoundError: ")
-    )
-    assert raised_by_task(other) is other
-    ours = ReplicationError("x\nFileNotFoundError: y")
-    assert raised_by_task(ours) is ours
+    assert type(problem) is ReplicationError
 
 
 def test_a_conflict_of_commits_is_told_from_other_refusals() -> None:
@@ -140,7 +112,7 @@ def test_an_error_without_a_text_is_called_by_its_kind(error: Exception) -> None
     assert (
         str(as_mirrorlake_error(error, "flow a->b")) == f"flow a->b stopped: {type(error).__name__}"
     )
-    assert raised_by_task(error) is error and not is_conflict(error)
+    assert not is_conflict(error)
     assert not places_in(causes_of(error), {("a", 0)})
 
 

@@ -1,0 +1,238 @@
+"""One pool of tasks: jobs and a task in, Arrow rows out, and what failed among them.
+
+A task is the same code wherever it runs: in threads of this process, in Spark's workers, or there
+over rows that Spark hands over. What it raises does not go through Spark, which makes a text of it
+and drops what all tasks gave: it comes back as a row, with the class and the facts of the
+exception. So a failure of Spark's is only what Spark lost itself, as a worker that was killed, and
+that alone it tries again; what a task raised is tried again by the one who planned it.
+"""
+
+import importlib
+import json
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import groupby
+from numbers import Integral
+from operator import itemgetter
+from traceback import format_exception
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from confluent_kafka import KafkaError, KafkaException
+
+from mirrorlake.errors import MirrorlakeError, text_of
+
+if TYPE_CHECKING:  # what this process does itself needs no session
+    from pyspark.sql import DataFrame, SparkSession
+
+logger = logging.getLogger(__name__)
+
+Job = TypeVar("Job")
+#: Jobs, each with the rows that Spark hands over for it; None where the task reads by itself.
+Work = Iterable[tuple[Job, Iterator[pa.RecordBatch] | None]]
+#: What is done with jobs, one after the other. It ends with the first one that fails.
+Task = Callable[[Work[Job]], Iterator[pa.RecordBatch]]
+#: The column that a failure is in; null in all other rows.
+FAILURE = "failure"
+
+
+class TaskFailed(Exception):
+    """What a task raised that is none of ours, of Kafka's or of the file system: its class and its
+    text."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came of some jobs: the rows that tasks gave, also those that failed later, and what the
+    first of these raised."""
+
+    rows: pa.Table
+    failure: Exception | None = None
+
+    def checked(self) -> pa.Table:
+        """The rows of all jobs. Raises what a task raised."""
+        if self.failure is not None:
+            raise self.failure
+        return self.rows
+
+
+def run_here(task: Task[Job], jobs: Sequence[Job], schema: pa.Schema, threads: int) -> Done:
+    """Run jobs in threads of this process; neighbours lie in one thread. Rows are of `schema`."""
+    parts = [[(job, None) for job in part] for part in deal(jobs, threads)]
+    with ThreadPoolExecutor(max(1, len(parts)), "task") as pool:
+        return run_parts(task, parts, schema, pool.map)
+
+
+def run_rows_here(
+    task: Task[Job],
+    jobs: Mapping[int, Job],
+    schema: pa.Schema,
+    rows: Iterable[pa.RecordBatch],
+    key: str,
+) -> Done:
+    """Run jobs in this process over rows as `run_rows_by_spark` has them."""
+    return run_parts(task, [_by_key(rows, jobs, key)], schema)
+
+
+def run_parts(
+    task: Task[Job],
+    parts: Sequence[Work[Job]],
+    schema: pa.Schema,
+    over: Callable[..., Iterable["Ran"]] = map,
+) -> Done:
+    """Run a task over each part of some work; `over` is `map`, or one in threads."""
+    ran = list(over(lambda work: _ran(task, work), parts))
+    batches = [batch for given, _ in ran for batch in given]
+    failures = [error for _, error in ran if error is not None]
+    return Done(pa.Table.from_batches(batches, schema), _first_of(failures))
+
+
+def run_by_spark(
+    spark: "SparkSession", task: Task[Job], jobs: Sequence[Job], schema: pa.Schema, tasks: int
+) -> Done:
+    """Run jobs in tasks of Spark's; neighbours lie in one task. `task` and jobs are pickled. Raises
+    SPARK_FAILURES for what Spark lost."""
+    parts = deal(jobs, tasks)
+    if not parts:
+        return Done(schema.empty_table())
+    return _collected(spark.range(0, len(parts), 1, len(parts)), Worker(task, parts, schema))
+
+
+def run_rows_by_spark(
+    frame: "DataFrame", task: Task[Job], jobs: Mapping[int, Job], schema: pa.Schema, key: str
+) -> Done:
+    """Run jobs over the rows of a frame, of which the column `key` names the job: all rows of one
+    lie behind each other in one partition. A job without rows is not run. Raises SPARK_FAILURES."""
+    return _collected(frame, Worker(task, jobs, schema, key))
+
+
+def deal(jobs: Sequence[Job], count: int) -> list[Sequence[Job]]:
+    """Deal jobs out in up to `count` parts, none of them empty, neighbours to one part."""
+    count = max(1, min(count, len(jobs)))
+    bounds = [len(jobs) * number // count for number in range(count + 1)]
+    return [jobs[a:b] for a, b in zip(bounds, bounds[1:], strict=False) if a < b]
+
+
+@dataclass(frozen=True)
+class Worker(Generic[Job]):
+    """A task as Spark calls it (mapInArrow): over numbers of parts, or, with a `key`, over rows.
+    Gives rows of `schema` and FAILURE."""
+
+    task: Task[Job]
+    jobs: Sequence[Sequence[Job]] | Mapping[int, Job]
+    schema: pa.Schema
+    key: str | None = None
+
+    @property
+    def gives(self) -> pa.Schema:
+        """What a row has."""
+        return self.schema.append(pa.field(FAILURE, pa.string()))
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        taken = iter(batches)
+        try:
+            for rows in self.task(self._work(taken)):
+                yield rows.append_column(FAILURE, pa.nulls(len(rows), pa.string()))
+        except Exception as error:  # noqa: BLE001 - the driver raises it again
+            yield pa.RecordBatch.from_pylist([{FAILURE: to_text(error)}], self.gives)
+            deque(taken, maxlen=0)  # Spark uses no worker again that leaves some of its input
+
+    def _work(self, batches: Iterator[pa.RecordBatch]) -> Work[Job]:
+        if self.key is not None:
+            return _by_key(batches, self.jobs, self.key)  # type: ignore[arg-type]
+        numbers = (number for batch in batches for number in batch.column(0).to_pylist())
+        return ((job, None) for number in numbers for job in self.jobs[number])  # type: ignore[union-attr]
+
+
+def done_of(table: pa.Table) -> Done:
+    """What rows of `Worker` say."""
+    failures = [from_text(text) for text in table[FAILURE].drop_null().to_pylist()]
+    rows = table.filter(table[FAILURE].is_null()).drop_columns([FAILURE])
+    return Done(rows, _first_of(failures))
+
+
+def to_text(error: Exception) -> str:
+    """An exception as a row has it: JSON of its class and its facts."""
+    module, name = type(error).__module__, type(error).__qualname__
+    facts: dict[str, Any] = {"text": text_of(error)}
+    if isinstance(error, MirrorlakeError):
+        facts = vars(error)
+    elif isinstance(error, KafkaException) and isinstance((error.args or "-")[0], KafkaError):
+        of, module, name = error.args[0], "confluent_kafka", "KafkaException"
+        flags = (of.fatal(), of.retriable(), of.txn_requires_abort())
+        facts = {"error": [of.code(), of.str(), *flags]}
+    elif isinstance(error, OSError) and error.errno is not None:
+        facts["args"] = [error.errno, error.strerror, error.filename]
+    facts = {**facts, "trace": "".join(format_exception(error))}
+    return json.dumps([module, name, facts], default=_plain)
+
+
+def from_text(text: str) -> Exception:
+    """The exception that `to_text` had: of the same class, with the same facts, where it is one
+    that a driver goes by; else TaskFailed."""
+    module, name, facts = json.loads(text)
+    trace = facts.pop("trace")
+    known = module.partition(".")[0] in ("mirrorlake", "builtins", "confluent_kafka")
+    named = getattr(importlib.import_module(module), name, None) if known else None
+    kind: type[object] = named if isinstance(named, type) else object
+    if issubclass(kind, MirrorlakeError):
+        return kind.from_facts(facts)
+    if issubclass(kind, KafkaException):
+        of_kafka: Exception = KafkaException(KafkaError(*facts["error"]))
+        return of_kafka
+    if issubclass(kind, OSError):
+        return kind(*facts.get("args", [facts["text"]]))
+    logger.error("a task failed:\n%s", trace)
+    return TaskFailed(f"{name}: {facts['text']}")
+
+
+def _plain(fact: object) -> object:
+    """A fact that JSON does not know: a number of numpy's, or a text."""
+    return int(fact) if isinstance(fact, Integral) else str(fact)
+
+
+Ran = tuple[list[pa.RecordBatch], Exception | None]
+
+
+def _ran(task: Task[Job], work: Work[Job]) -> Ran:
+    batches: list[pa.RecordBatch] = []
+    try:
+        for rows in task(work):
+            batches.append(rows)
+    except Exception as error:  # noqa: BLE001 - the caller of the pool raises it
+        return batches, error
+    return batches, None
+
+
+def _first_of(failures: Sequence[Exception]) -> Exception | None:
+    for other in failures[1:]:
+        logger.warning("one more task failed: %s", text_of(other))
+    return failures[0] if failures else None
+
+
+def _collected(frame: "DataFrame", worker: Worker[Job]) -> Done:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return done_of(frame.mapInArrow(worker, from_arrow_schema(worker.gives)).toArrow())
+
+
+def _by_key(
+    batches: Iterable[pa.RecordBatch], jobs: Mapping[int, Job], key: str
+) -> Iterator[tuple[Job, Iterator[pa.RecordBatch]]]:
+    """Jobs with their rows. What a task leaves of one's rows is passed over."""
+    for number, pieces in groupby(_cut(batches, key), key=itemgetter(0)):
+        yield jobs[number], (rows for _, rows in pieces)
+
+
+def _cut(batches: Iterable[pa.RecordBatch], key: str) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Cut rows where the number of their job changes."""
+    for batch in batches:
+        numbers = batch.column(key).to_numpy(zero_copy_only=False)
+        ends = [*(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
+        for start, end in zip([0, *ends], ends, strict=False):
+            if start < end:
+                yield int(numbers[start]), batch.slice(start, end - start)

@@ -1,0 +1,156 @@
+"""A pool of tasks: what fails comes back with its class and its facts, beside what was done."""
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from mirrorlake import errors
+from mirrorlake.errors import MirrorlakeError, TargetLost
+from mirrorlake.spark.tasks import (
+    TaskFailed,
+    Work,
+    Worker,
+    deal,
+    done_of,
+    from_text,
+    run_here,
+    run_rows_here,
+    to_text,
+)
+
+SCHEMA = pa.schema([("number", pa.int64()), ("rows", pa.int64())])
+KINDS = [
+    kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, MirrorlakeError)
+]
+
+
+def counted(bad: int, work: Work[int]) -> Iterator[pa.RecordBatch]:
+    """A row for each job, with how many rows it was given; fails at one."""
+    for number, batches in work:
+        if number == bad:
+            raise TargetLost("gone", topic="t", partition=3, target_offset=7)
+        rows = -1 if batches is None else sum(len(batch) for batch in batches)
+        yield pa.RecordBatch.from_pylist([{"number": number, "rows": rows}], SCHEMA)
+
+
+def keyed(*keys: list[int]) -> list[pa.RecordBatch]:
+    return [pa.RecordBatch.from_pydict({"key": pa.array(each, pa.int32())}) for each in keys]
+
+
+def pairs(table: pa.Table) -> list[tuple[int, int]]:
+    return [(row["number"], row["rows"]) for row in table.to_pylist()]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_exception_of_ours_comes_back_with_its_facts(kind: type[MirrorlakeError]) -> None:
+    facts = {"message": "it is so", "alias": "east", "first_offset": 2**40, "reason": None}
+    error = kind.from_facts(facts)
+    again = from_text(to_text(error))
+    assert type(again) is kind and vars(again) == facts and str(again) == "it is so"
+
+
+def test_a_number_of_numpys_is_a_number() -> None:
+    error = TargetLost("lost", topic="t", partition=np.int32(1), target_offset=np.int64(5))  # type: ignore[arg-type]
+    again = from_text(to_text(error))
+    assert isinstance(again, TargetLost)
+    assert again.topic_partition == ("t", 1) and again.target_offset == 5
+
+
+def test_an_error_of_kafkas_comes_back_with_its_code_and_what_it_forbids() -> None:
+    error = KafkaError(KafkaError._FENCED, "another one", fatal=True, txn_requires_abort=True)
+    again = from_text(to_text(KafkaException(error))).args[0]
+    assert (again.code(), again.str(), again.fatal(), again.retriable()) == (
+        KafkaError._FENCED,
+        "another one",
+        True,
+        False,
+    )
+    assert again.txn_requires_abort()
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError(2, "No such file", "a"), OSError("a disk")])
+def test_an_error_of_the_file_system_comes_back(error: OSError) -> None:
+    again = from_text(to_text(error))
+    assert type(again) is type(error) and str(again) == str(error)
+
+
+def test_any_other_says_what_it_was(caplog: pytest.LogCaptureFixture) -> None:
+    """And where, in the log."""
+
+    class Odd(Exception):
+        pass
+
+    for error, text in ((ValueError("x"), "ValueError: x"), (Odd(), "Odd")):
+        again = from_text(to_text(error))
+        assert type(again) is TaskFailed and text in str(again)
+    for error in (KafkaException(), KafkaException("no error of librdkafka's")):
+        assert isinstance(from_text(to_text(error)), TaskFailed)
+    assert "a task failed" in caplog.text
+
+
+@pytest.mark.parametrize("jobs", [0, 1, 2, 5, 7])
+@pytest.mark.parametrize("count", [1, 3, 10])
+def test_jobs_are_dealt_to_neighbours(jobs: int, count: int) -> None:
+    parts = deal(range(jobs), count)
+    assert [job for part in parts for job in part] == list(range(jobs))
+    assert len(parts) == min(jobs, count) and all(parts)
+
+
+def test_what_was_done_beside_a_failure_is_kept() -> None:
+    """Of the task that failed, too, as far as it came."""
+    done = run_here(partial(counted, 4), range(6), SCHEMA, 2)  # jobs 0 to 2, and 3 to 5
+    assert pairs(done.rows) == [(0, -1), (1, -1), (2, -1), (3, -1)]
+    with pytest.raises(TargetLost) as raised:
+        done.checked()
+    assert raised.value.target_offset == 7
+    assert pairs(run_here(partial(counted, -1), range(3), SCHEMA, 9).checked()) == [
+        (0, -1),
+        (1, -1),
+        (2, -1),
+    ]
+
+
+def test_rows_are_dealt_to_their_jobs() -> None:
+    batches = keyed([1, 1, 2], [], [2, 2], [3])
+    jobs = {number: number for number in (1, 2, 3, 4)}
+    done = run_rows_here(partial(counted, -1), jobs, SCHEMA, batches, "key")
+    assert pairs(done.checked()) == [(1, 2), (2, 3), (3, 1)]
+
+
+def lazy(work: Work[int]) -> Iterator[pa.RecordBatch]:
+    """Looks at no more than the first rows of a job."""
+    for number, batches in work:
+        first = next(iter(batches or ()))
+        yield pa.RecordBatch.from_pylist([{"number": number, "rows": len(first)}], SCHEMA)
+
+
+def test_rows_that_a_task_leaves_are_not_another_jobs() -> None:
+    batches = keyed([1], [1, 1], [1, 2, 2])
+    done = run_rows_here(lazy, {1: 1, 2: 2}, SCHEMA, batches, "key")
+    assert pairs(done.checked()) == [(1, 1), (2, 2)]
+
+
+@pytest.mark.parametrize("key", ["key", None])
+def test_a_worker_gives_rows_and_then_the_failure(key: str | None) -> None:
+    """It takes all of its input, else Spark would not use it again."""
+    jobs: Any = {n: n for n in (1, 2, 3)} if key else [[1, 2, 3]]
+    given = keyed([1], [2], [3]) if key else keyed([0])
+    taken: list[pa.RecordBatch] = []
+
+    def giving() -> Iterable[pa.RecordBatch]:
+        for batch in given:
+            taken.append(batch)
+            yield batch
+
+    worker = Worker(partial(counted, 2), jobs, SCHEMA, key)
+    done = done_of(pa.Table.from_batches(worker(giving()), worker.gives))
+    assert [number for number, _ in pairs(done.rows)] == [1]
+    assert isinstance(done.failure, TargetLost) and vars(done.failure)["partition"] == 3
+    assert len(taken) == len(given)
