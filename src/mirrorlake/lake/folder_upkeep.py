@@ -38,7 +38,7 @@ _FEED, _CHANGE = "_change_data", pa.field("_change_type", pa.string())
 
 
 class FolderUpkeep:
-    """See `upkeep.TableUpkeep`."""
+    """See `upkeep.TableUpkeep`. What it rewrites rises from rows of the same table."""
 
     def __init__(self, lake: PathLake, table: str) -> None:
         self._lake = lake
@@ -52,7 +52,7 @@ class FolderUpkeep:
 
     def size(self) -> TableSize:
         """See `TableUpkeep.size`."""
-        sizes = _Files(self._log, self._log.opened()).sizes.values()
+        sizes = _Files(self._log, self._lake.tables.opened(self._table)).sizes.values()
         return TableSize(len(sizes), sum(sizes))
 
     def set_properties(self, properties: Mapping[str, str]) -> None:
@@ -61,6 +61,8 @@ class FolderUpkeep:
 
     def rewrite(self, query: str, frames: Frames | None = None, **args: object) -> Rewritten:
         """See `TableUpkeep.rewrite`."""
+        if not self.size().files:  # as most tables of a small lake: nothing has to be asked
+            return Rewritten(0, 0)
         removed = 0
         for _ in range(_ATTEMPTS):
             with closing(DuckLake(self._lake.root, memory=_MEMORY)) as duck:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
 from mirrorlake.lake.definitions import sql_text
-from mirrorlake.lake.delta_log import DeltaLog, why_not_by_hand
+from mirrorlake.lake.delta_log import why_not_by_hand
 from mirrorlake.lake.folder import has_table, quoted, schema_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_tables import LOG_RETENTION, PathTables
@@ -92,7 +92,7 @@ class PathLake(Lake):
 
     def upkeep(self, table: str) -> TableUpkeep:
         """See `Lake.upkeep`: without Spark, unless the table has what only Spark knows."""
-        barred = why_not_by_hand(DeltaLog(self.root / table).opened())
+        barred = why_not_by_hand(self.tables.opened(table))
         if barred is None:
             from mirrorlake.lake.folder_upkeep import FolderUpkeep  # DuckDB's import takes time
 

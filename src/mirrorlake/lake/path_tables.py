@@ -77,6 +77,11 @@ class PathTables:
             ):  # else another process has made it just now
                 raise
 
+    def opened(self, table: str) -> DeltaTable:
+        """A table as of now, to be read at once."""
+        with self._lock(table):
+            return self._now(table)
+
     def properties(self, table: str) -> dict[str, str]:
         """The properties of a table, as of now."""
         with self._lock(table):
