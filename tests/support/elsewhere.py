@@ -20,7 +20,7 @@ from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.translate import translate
 from mirrorlake.run.replicator import Replicator, RunOptions
 from mirrorlake.spark.jars import spark_jars
-from mirrorlake.spark.session import LOCAL_SETTINGS, REDACTIONS, local_session
+from mirrorlake.spark.session import DELTA_SETTINGS, LOCAL_SETTINGS, REDACTIONS, local_session
 
 
 def connect_session() -> SparkSession:
@@ -29,7 +29,8 @@ def connect_session() -> SparkSession:
     builder = SparkSession.builder.remote("local[2]")
     # As of a server that knows nothing of us: it is told by the session what must not be written
     # down.
-    settings = {key: value for key, value in LOCAL_SETTINGS.items() if key not in REDACTIONS}
+    settings = {**LOCAL_SETTINGS, **DELTA_SETTINGS}
+    settings = {key: value for key, value in settings.items() if key not in REDACTIONS}
     if events := os.environ.get("MIRRORLAKE_TEST_EVENTS"):
         settings |= {
             "spark.eventLog.enabled": "true",

@@ -56,6 +56,7 @@ class Context:
         """The lake of the topology file, which alone is read by now. Raises TopologyError."""
         lake = mirrorlake.open(self.config, engine=self.engine)
         lake.internals.say = self.say
+        lake.internals.by_files = True
         return lake
 
     def by(self, engine: str | None) -> "Context":

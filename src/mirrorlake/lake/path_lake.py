@@ -2,6 +2,7 @@
 one is needed."""
 
 import logging
+import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -10,16 +11,18 @@ from typing import TYPE_CHECKING, ClassVar
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
 
-from mirrorlake.lake.definitions import sql_text
-from mirrorlake.lake.delta_log import why_not_by_hand
+from mirrorlake.errors import LakeError
+from mirrorlake.lake.definitions import definition, sql_text
+from mirrorlake.lake.delta_log import files_of, why_not_by_hand
 from mirrorlake.lake.folder import has_table, quoted, schema_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_tables import LOG_RETENTION, PathTables
 from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.upkeep import TableUpkeep
+from mirrorlake.spark.home import NO_DELTA_SETTING
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 logger = logging.getLogger(__name__)
 
@@ -124,7 +127,30 @@ class PathLake(Lake):
         spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.schema} LOCATION '{quoted(self.root)}'")
         return spark
 
+    def table(self, table: str) -> "DataFrame":
+        """See `Lake.table`: in a session that does not know Delta, its files as of now."""
+        if not self._lacks_delta:
+            return super().table(table)
+        layout = ", ".join(f"`{each.name}` {each.spark_type}" for each in definition(table).columns)
+        files = files_of(self.tables.opened(table))
+        if not files:
+            return self.spark.createDataFrame([], layout)
+        # Spark takes some characters for patterns.
+        paths = [
+            re.sub(r"([*?{}\[\]\\])", r"\\\1", f"{self.root / table}/{path}") for path in files
+        ]
+        return self.spark.read.schema(layout).parquet(*paths)
+
+    @property
+    def _lacks_delta(self) -> bool:
+        return self.spark.conf.get(NO_DELTA_SETTING, None) is not None
+
     def _find(self, table: str) -> None:
+        if self._lacks_delta:
+            raise LakeError(
+                f"table {table} of the lake at {self.root} is to be read by Spark, whose session "
+                "has no Delta: ask with --engine spark, or in a process of its own"
+            )
         if has_table(self.root, table):
             place = quoted(self.root / table)
             self.spark.sql(

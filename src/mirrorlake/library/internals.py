@@ -12,11 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from deltalake import DeltaTable
+
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.extras import installed, missing, needs
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.definitions import TABLES
+from mirrorlake.lake.delta_log import why_not_by_hand
 from mirrorlake.lake.folder import folder_of, has_table, no_lake
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake, reading_lake
@@ -25,6 +29,7 @@ from mirrorlake.lake.properties import PROPERTY
 from mirrorlake.lake.reader import Reader
 from mirrorlake.library.progress import Progress
 from mirrorlake.library.session_start import SessionStart
+from mirrorlake.native.selfcheck import problem as native_problem
 
 if TYPE_CHECKING:  # answers without Spark come by this module too
     from pyspark.sql import SparkSession
@@ -57,6 +62,9 @@ class Internals:
         self.directory = directory
         self.config = config
         self.read_only = read_only
+        # Whether no caller reads tables by Spark's own words, as is so in a command: a session of a
+        # lake in a folder then needs no jar.
+        self.by_files = False
         self.short = True  # a session that answers and ends; `run` says otherwise before it is made
         self.say: Callable[[str], None] | None = (
             None  # gets a line for what making a session does once on a machine
@@ -129,12 +137,24 @@ class Internals:
             from mirrorlake.spark.session import open_session
 
         there = SparkSession.getActiveSession() is not None
-        session = open_session(self.say, self.short)
+        session = open_session(self.say, self.short, self._needs_delta())
         if not there and in_kernel():
             session.conf.set(
                 "spark.sql.repl.eagerEval.enabled", "true"
             )  # a DataFrame then shows its rows inline
         return session
+
+    def _needs_delta(self) -> bool:
+        """Whether Spark reads or writes tables, and not only their files."""
+        if not self.by_files or not self._is_folder or self.engine == "spark":
+            return True
+        assert self.location.path is not None
+        root = folder_of(self.location.path, self.directory)
+        return native_problem() is not None or not all(
+            why_not_by_hand(DeltaTable(str(root / table), without_files=True)) is None
+            for table in TABLES
+            if has_table(root, table)
+        )
 
     @cached_property
     def tables(self) -> Lake:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mirrorlake.spark.home import spark_home
-from mirrorlake.spark.jars import kafka_jars, locked, spark_jars
+from mirrorlake.spark.jars import kafka_jars, locked
 from mirrorlake.spark.java import find_java
 
 logger = logging.getLogger(__name__)
@@ -45,8 +45,9 @@ class Archive:
 
 
 def _session_jars() -> list[Path]:
-    """Those of pyspark by the paths that the JVM is given."""
-    return [*sorted((spark_home() / "jars").glob("*.jar")), *spark_jars()]
+    """Those of pyspark by the paths that the JVM is given. Delta's are no part of Java's class
+    path."""
+    return sorted((spark_home() / "jars").glob("*.jar"))
 
 
 SESSIONS = Archive("classes", "mirrorlake.lake.warmup", "MIRRORLAKE_JAVA_OPTIONS", _session_jars)

@@ -18,6 +18,8 @@ from mirrorlake.spark.jars import pyspark_jars
 logger = logging.getLogger(__name__)
 
 _VARIABLE = "SPARK_HOME"
+#: A session of ours that has not Delta's jar says so by this setting.
+NO_DELTA_SETTING = "spark.mirrorlake.noDelta"
 #: Variables of those who decide which session this process has: Databricks, Spark Connect,
 #: spark-submit.
 _GIVEN = {"DATABRICKS_RUNTIME_VERSION", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"}

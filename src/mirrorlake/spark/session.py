@@ -22,7 +22,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.errors import LakeError
 from mirrorlake.heaps import share_heaps_in_children
 from mirrorlake.spark.class_archive import SESSIONS, archive_flags
-from mirrorlake.spark.home import at_spark_home, session_is_given
+from mirrorlake.spark.home import NO_DELTA_SETTING, at_spark_home, session_is_given
 from mirrorlake.spark.jars import spark_jars
 from mirrorlake.spark.java import find_java
 from mirrorlake.spark.jvm_output import logged_stderr
@@ -41,10 +41,14 @@ REDACTIONS: Mapping[str, str] = {
         rf'(?i)key:\s*"[^"]*(?:{_SECRET_OPTIONS})[^"]*"\s*value:\s*"(?:[^"\\]++|\\.)*+"'
     ),
 }
-#: Settings of a local session; each is there for a measured reason.
-LOCAL_SETTINGS: Mapping[str, str] = {
+#: What a session that has Delta's jar says, and one that has not.
+DELTA_SETTINGS: Mapping[str, str] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+NO_DELTA = {NO_DELTA_SETTING: "true"}
+#: Settings of a local session; each is there for a measured reason.
+LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.host": "127.0.0.1",
@@ -116,6 +120,7 @@ def local_session(
     settings: Mapping[str, str] | None = None,
     progress: Callable[[str], None] | None = None,
     short: bool = False,
+    delta: bool = True,
 ) -> SparkSession:
     """Build, or return, a session on this machine. MIRRORLAKE_JAVA_OPTIONS adds flags of your own.
 
@@ -128,6 +133,8 @@ def local_session(
         short: a session that answers a question and ends: the JVM then leaves out its optimising
             compiler, and Spark its code generation, which cost more than such a session ever gets
             back.
+        delta: whether it is to read and write Delta tables by itself. One that runs tasks over
+            files needs no jar but pyspark's, so nothing is resolved for it.
 
     Raises:
         MissingJava: there is no Java that it could use.
@@ -145,7 +152,7 @@ def local_session(
     # flows need.
     master = cores if "[" in cores or "://" in cores else f"local[{cores},1]"
     short = short or os.environ.get(SHORT_VARIABLE) == "1"
-    jars = spark_jars(progress)
+    jars = spark_jars(progress) if delta else []
     flags = ["-XX:+UseParallelGC", *(["-XX:TieredStopAtLevel=1"] if short else OPTIMISE_LESS)]
     flags += archive_flags(SESSIONS, java)
     flags += os.environ.get("MIRRORLAKE_JAVA_OPTIONS", "").split()
@@ -153,11 +160,14 @@ def local_session(
     wanted = {
         "spark.master": master,
         "spark.app.name": "mirrorlake",
-        **{**LOCAL_SETTINGS, **(SHORT_SETTINGS if short else {}), **(settings or {})},
+        **LOCAL_SETTINGS,
+        **(DELTA_SETTINGS if delta else NO_DELTA),
+        **(SHORT_SETTINGS if short else {}),
+        **(settings or {}),
         # For the workers alone (failpoints.py): a command that this process starts is a driver of
         # its own.
         "spark.executorEnv.MIRRORLAKE_DRIVER_PID": str(os.getpid()),
-        "spark.jars": ",".join(str(jar) for jar in jars),
+        **({"spark.jars": ",".join(map(str, jars))} if jars else {}),
         "spark.driver.memory": driver_memory,
         "spark.driver.extraJavaOptions": (
             f"-Dlog4j2.configurationFile={log_settings} {' '.join(flags)}"
@@ -181,15 +191,18 @@ def _start_jvm(settings: Mapping[str, str]) -> None:
     SparkContext._ensure_initialized(gateway=gateway)
 
 
-def open_session(progress: Callable[[str], None] | None = None, short: bool = True) -> SparkSession:
+def open_session(
+    progress: Callable[[str], None] | None = None, short: bool = True, delta: bool = True
+) -> SparkSession:
     """The session that is there (a notebook, a job, spark-submit, Spark Connect), else a local one:
-    `short` as in `local_session`."""
+    `short` and `delta` as in `local_session`."""
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
     if session_is_given():
         return SparkSession.builder.getOrCreate()
-    return local_session(os.environ.get("MIRRORLAKE_CORES", "*"), progress=progress, short=short)
+    cores = os.environ.get("MIRRORLAKE_CORES", "*")
+    return local_session(cores, progress=progress, short=short, delta=delta)
 
 
 def start_workers(spark: SparkSession) -> None:

@@ -24,7 +24,6 @@ def begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
     monkeypatch.delenv(class_archive.VARIABLE, raising=False)
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     monkeypatch.setattr(class_archive, "find_java", lambda: Path(sys.executable))
-    monkeypatch.setattr(class_archive, "spark_jars", lambda: [])
     monkeypatch.setattr(class_archive, "kafka_jars", lambda: [])
     monkeypatch.setattr(subprocess, "Popen", start)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("nothing is waited for"))

@@ -129,7 +129,7 @@ def _prove(
     """Chapters 5 to 7."""
     source, target = clusters["east"].bootstrap_servers, clusters["west"].bootstrap_servers
     say("5/7 Comparing both sides with a read_committed consumer, record by record")
-    lake = open_lake(open_session(), topology.lake, topology.directory)
+    lake = open_lake(open_session, topology.lake, topology.directory)
     wanted, there = _read(source, TOPIC), _read(target, REMOTE)
     equal = _compare(wanted, there, records, say)
     verified = _verify(topology.directory, say)

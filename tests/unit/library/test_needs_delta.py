@@ -1,0 +1,45 @@
+"""Which sessions need Delta's jar: those by which Spark reads or writes tables itself."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from mirrorlake.config.topology import Lake as Location
+from mirrorlake.lake.opening import open_lake
+from mirrorlake.library import internals
+from mirrorlake.library.internals import Internals
+from tests.support.lake_rows import no_session
+
+FOLDER = Location(path="./lake")
+CATALOG = Location(catalog="main", schema="mirror", checkpoints="/tmp/none")  # type: ignore[call-arg]
+
+
+def needed(
+    directory: Path, location: Location = FOLDER, engine: str | None = None, by_files: bool = True
+) -> bool:
+    known = Internals(location, directory=directory, engine=engine)
+    known.by_files = by_files
+    return known._needs_delta()
+
+
+def test_a_command_needs_none_for_a_lake_in_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not needed(tmp_path), "there is no lake yet"
+    open_lake(no_session, FOLDER, tmp_path)
+    assert not needed(tmp_path)
+    assert needed(tmp_path, engine="spark")
+    assert needed(tmp_path, CATALOG)
+    assert needed(tmp_path, by_files=False), "the library may be asked for DataFrames"
+    monkeypatch.setattr(internals, "native_problem", lambda: "it is switched off")
+    assert needed(tmp_path), "Spark lands"
+
+
+def test_a_table_with_deletion_vectors_needs_it(tmp_path: Path) -> None:
+    open_lake(no_session, FOLDER, tmp_path)
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    protocol = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}}
+    log = tmp_path / "lake" / "records" / "_delta_log" / f"{1:020d}.json"
+    log.write_text(json.dumps(protocol) + "\n")
+    assert needed(tmp_path)
