@@ -118,6 +118,7 @@ def local_session(
     cores: str = "*",
     driver_memory: str = "2g",
     settings: Mapping[str, str] | None = None,
+    *,
     progress: Callable[[str], None] | None = None,
     short: bool = False,
     delta: bool = True,
