@@ -28,6 +28,7 @@ from mirrorlake.lake.forgotten import finish
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.reader import Frame, Frames, Reader
+from mirrorlake.lake.same_meaning import means_the_same
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.stage_index import StageIndex
 
@@ -108,7 +109,7 @@ class _Request:
         self.lake, self.alias, self.topics, self.dry_run = lake, alias, topics, dry_run
         self.flows = Flows(lake, connections, alias, topics)
         self._where = where
-        self._reader = lake.upkeep("records").reader
+        self._reader = lake.upkeep("records").reader if means_the_same(where) else lake
 
     def _matching(self, places: Sequence[Staged]) -> str:
         """The query of what the predicate picks of some topics."""
@@ -122,8 +123,8 @@ class _Request:
         )
 
     def _reading(self, ask: Callable[[Reader], Answer]) -> Answer:
-        """What the lake answers to a question with the predicate: by Spark where DuckDB does not
-        know it. Raises InputError."""
+        """What the lake answers to a question with the predicate: by Spark where DuckDB might mean
+        something else by it, or fails. Raises InputError."""
         try:
             return ask(self._reader)
         except InputError as error:

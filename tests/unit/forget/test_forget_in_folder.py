@@ -51,8 +51,11 @@ def test_records_go_and_their_offsets_are_noted(file: Path) -> None:
     assert not [path for path in logs if "eve@people" in path.read_text(encoding="utf-8")]
 
 
-def test_a_predicate_sees_only_the_topics_that_are_named(file: Path) -> None:
+def test_a_predicate_sees_only_the_topics_that_are_named(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever its parentheses are."""
+    monkeypatch.setattr("mirrorlake.forget.forget.means_the_same", lambda _where: True)
     append(opened(no_session, file)[0], "records", staged(range(5), topic="payments"))
     looked = mirrorlake.open(file).forget("orders", "offset = 1) OR (true", dry_run=True)
     assert looked.records == 60
@@ -67,8 +70,11 @@ def test_what_is_not_mapped_yet_waits(file: Path) -> None:
     assert looked.waits == [{"flow": "east->west", "why": "it is running"}]
 
 
-def test_spark_is_asked_what_duckdb_does_not_know(
-    file: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "where", ["CAST(value AS STRING) RLIKE 'x$'", "unknown_function(value) = 1"]
+)
+def test_spark_is_asked_where_duckdb_may_mean_something_else(
+    file: Path, monkeypatch: pytest.MonkeyPatch, where: str
 ) -> None:
     asked = []
 
@@ -78,8 +84,22 @@ def test_spark_is_asked_what_duckdb_does_not_know(
 
     monkeypatch.setattr(Lake, "spark", property(session))
     with pytest.raises(InputError, match="cannot be run: Spark does not know it either"):
-        mirrorlake.open(file).forget("orders", "unknown_function(value) = 1")
+        mirrorlake.open(file).forget("orders", where)
     assert asked
-    monkeypatch.setattr("mirrorlake.forget.forget.installed", lambda _extra: False)
-    with pytest.raises(InputError, match="cannot be run: .*unknown_function"):
-        mirrorlake.open(file).forget("orders", "unknown_function(value) = 1")
+
+
+def test_spark_is_asked_about_records_that_duckdb_cannot_read(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (odd,) = staged([60])
+    append(opened(no_session, file)[0], "records", [{**odd, "value": b"\xff\xfe"}])
+    asked = []
+
+    def session(_self: Lake) -> SparkSession:
+        asked.append(True)
+        raise InputError("Spark is there")
+
+    monkeypatch.setattr(Lake, "spark", property(session))
+    with pytest.raises(InputError, match="cannot be run: Spark is there"):
+        mirrorlake.open(file).forget("orders", "CAST(value AS STRING) = 'x'")
+    assert asked
