@@ -15,6 +15,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.native import SWITCH
 from mirrorlake.spark.class_archive import BROKERS
+from mirrorlake.spark.jars import connector_jars
 from mirrorlake.spark.session import SHORT_VARIABLE, local_session
 from mirrorlake.terminal import end_silently
 from tests.support.clusters import ClusterPair, cluster_pair, given_clusters
@@ -75,7 +76,9 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The local session that in-process runs share, on two cores."""
     warehouse = tmp_path_factory.mktemp("warehouse")
-    session = local_session(cores="2", settings={"spark.sql.warehouse.dir": str(warehouse)})
+    settings = {"spark.sql.warehouse.dir": str(warehouse)}
+    # A query of a user's is moved between clusters (test_spark_queries.py).
+    session = local_session(cores="2", settings=settings, more_jars=connector_jars())
     yield session
     session.stop()
 

@@ -12,6 +12,7 @@ from tests.support.kafka import create_topic, numbered, read_topic, write
 from tests.support.replication import (
     assert_same,
     finish,
+    in_catalog,
     lake_of,
     land_only,
     replicate_once,
@@ -21,18 +22,16 @@ from tests.support.replication import (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("native", ["on", "off"])
+@pytest.mark.parametrize("place", ["path", "catalog"])
 def test_no_batch_compiles_code_of_its_own(
     spark: SparkSession,
     clusters: ClusterPair,
     topic_name: str,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    native: str,
+    place: str,
 ) -> None:
     """The time of a batch, were it a literal in generated code, would make two new classes of every
-    batch. What is read natively needs no code."""
-    monkeypatch.setenv("MIRRORLAKE_NATIVE", native)
+    batch. What tasks write as files needs no code."""
     topology = write_topology(
         tmp_path,
         clusters.east,
@@ -40,6 +39,8 @@ def test_no_batch_compiles_code_of_its_own(
         {"topics": [topic_name]},
         {"max_records_per_batch": 100},
     )
+    if place == "catalog":
+        in_catalog(topology)
     create_topic(clusters.east, topic_name, 1)
     generated = {
         "spark.sql.codegen.factoryMode": "FALLBACK",
@@ -53,7 +54,7 @@ def test_no_batch_compiles_code_of_its_own(
             counted = compiled.getCount()
             land_only(spark, topology)
             counts.append(compiled.getCount() - counted)
-    assert native == "on" or counts[0] > 0, counts
+    assert place == "path" or counts[0] > 0, counts
     assert counts[2] - counts[1] < 20, counts
 
 

@@ -16,8 +16,7 @@ from pyspark.sql import SparkSession
 
 import mirrorlake
 from mirrorlake.errors import ReplicationError
-from mirrorlake.landing import stage_file
-from mirrorlake.landing.spark_times import SPARK_FIRST_MS, SPARK_LAST_MS
+from mirrorlake.landing import stage_rows
 from mirrorlake.native.exact import FIRST_MS, LAST_MS, headers_of
 from mirrorlake.native.producer import Producer
 from mirrorlake.native.reader import NativeReader
@@ -28,7 +27,13 @@ from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, w
 from tests.support.lake_rows import now_of
 from tests.support.lanes import LANES
 from tests.support.mirror_client import client_jars
-from tests.support.replication import assert_topic_same, both_sides, replicate_once, write_topology
+from tests.support.replication import (
+    assert_topic_same,
+    both_sides,
+    in_catalog,
+    replicate_once,
+    write_topology,
+)
 
 #: What a broker before 4.0 takes by default, and one of today where the topic says so.
 ANY_TIME = {
@@ -57,7 +62,7 @@ def test_a_record_of_any_time_arrives_beside_its_neighbours(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, lane: str
 ) -> None:
     """`timestamp` has what is a date, `timestamp_ms` what is none; `verify` compares both."""
-    times = [at for at in TIMES if lane == "native" or SPARK_FIRST_MS <= at <= SPARK_LAST_MS]
+    times = list(TIMES)
     odd, fine = f"{topic_name}-odd", f"{topic_name}-fine"
     create_topic(clusters.east, odd, **ANY_TIME)
     create_topic(clusters.east, fine)
@@ -83,6 +88,29 @@ def test_a_record_of_any_time_arrives_beside_its_neighbours(
     assert (proven.differences, proven.excused, proven.proven) == ([], {}, 100 + len(times))
     assert opened.flows["east->west"].trace(odd, 0, 0).stages[0]["at"] is None  # no date
     assert opened.status().healthy
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lane", ["native", "python"], indirect=True)
+def test_a_catalog_takes_records_of_any_time_too(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, lane: str
+) -> None:
+    """Rows that Spark writes are those that a file has, and say where logs ended."""
+    create_topic(clusters.east, topic_name, **ANY_TIME)
+    write(clusters.east, topic_name, [NewRecord(b"%d" % at, b"k", 0, None, at) for at in TIMES])
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    in_catalog(topology)
+    lake = replicate_once(spark, topology).lake
+    sides = both_sides(lake, clusters.east, clusters.west, {topic_name: f"east.{topic_name}"})
+    assert assert_topic_same(sides, topic_name) == len(TIMES)
+    rows = now_of(lake).rows("SELECT * FROM records ORDER BY offset")
+    assert [(row["timestamp"] is None, row["timestamp_ms"]) for row in rows] == [
+        (True, at) if at > LAST_MS or at < FIRST_MS else (False, None) for at in TIMES
+    ]
+    assert {(row["batch_end"], row["open_ends"], row["source_cluster"]) for row in rows} == {
+        (len(TIMES), "[]", "east")
+    }
+    assert all(row["landed_at"].timestamp() * 1_000 == row["batch_id"] for row in rows)
 
 
 @pytest.mark.parametrize("lane", LANES, indirect=True)
@@ -118,8 +146,7 @@ def test_a_record_of_100_mib_arrives(
     clusters: ClusterPair, tmp_path: Path, topic_name: str, lane: str
 ) -> None:
     """Our own clients take it: how much is too much is the matter of brokers, which compare it
-    compressed. In a process of its own: where Spark's source reads it, it takes most of a JVM's
-    heap."""
+    compressed."""
     create_topic(clusters.east, topic_name, max_message_bytes="60000000")
     size, half = 100 << 20, random.Random(7).randbytes(50 << 20)
     write(
@@ -146,13 +173,8 @@ ANY_NAME = st.binary(max_size=6) | st.sampled_from(
 )
 TEXT_NAME = st.text(max_size=6).map(str.encode)
 ODD_TIMES = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(TIMES)
-#: By lane: Java's client, by which Spark reads, and confluent-kafka's take names for texts that end
-#: at a zero.
+#: By lane: confluent-kafka takes names for texts that end at a zero.
 NAMES = {"native": ANY_NAME, "python": TEXT_NAME.filter(lambda name: 0 not in name)}
-ALL_TIMES = {
-    "native": ODD_TIMES,
-    "python": ODD_TIMES.filter(lambda at: SPARK_FIRST_MS <= at <= SPARK_LAST_MS),
-}
 
 
 def odd_rows(
@@ -165,7 +187,7 @@ def odd_rows(
     )
     record = st.fixed_dictionaries(
         {
-            "timestamp_ms": (times or ALL_TIMES[lane]).filter(bool),
+            "timestamp_ms": (times or ODD_TIMES).filter(bool),
             "key": BYTES,
             "value": BYTES,
             "headers": st.none() | st.lists(header, min_size=1, max_size=5),
@@ -264,7 +286,7 @@ def test_a_record_that_cannot_be_staged_stops_its_partition_alone(
 ) -> None:
     """Whatever the reason is that nobody foresees: here a time that Arrow does not cast, as if
     nothing stood beside."""
-    monkeypatch.setattr(stage_file, "split_times", lambda times: (times, None))
+    monkeypatch.setattr(stage_rows, "split_times", lambda times: (times, None))
     odd, fine = f"{topic_name}-odd", f"{topic_name}-fine"
     create_topic(clusters.east, odd, 2, **ANY_TIME)
     create_topic(clusters.east, fine)
@@ -323,32 +345,3 @@ def write_with_times(bootstrap: str, topic: str, *times: int) -> None:
         *map(str, times),
     ]
     subprocess.run(command, check=True, timeout=180)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("lane", ["python"], indirect=True)
-@pytest.mark.parametrize("at", [NOW * 1_000_000, -(2**63), SPARK_FIRST_MS - 1])
-def test_a_time_that_spark_cannot_read_stops_its_partition_alone(
-    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, lane: str, at: int
-) -> None:
-    odd, fine = f"{topic_name}-odd", f"{topic_name}-fine"
-    create_topic(clusters.east, odd, 2, **ANY_TIME)
-    create_topic(clusters.east, fine)
-    write(
-        clusters.east,
-        odd,
-        [NewRecord(b"%d" % n, b"k", n % 2, None, at if n == 5 else NOW) for n in range(8)],
-    )
-    write(clusters.east, fine, numbered(100))
-    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [odd, fine]})
-    with pytest.raises(ReplicationError, match=f"{odd}-1 .*from offset 2"):
-        replicate_once(spark, topology)
-    assert len(read_topic(clusters.west, f"east.{fine}")[0]) == 100
-    assert [len(part) for part in read_topic(clusters.west, f"east.{odd}")] == [4, 0]
-    (incident,) = mirrorlake.open(topology).incidents()
-    assert (incident["kind"], incident["topic"], incident["partition"]) == (
-        "source_refused",
-        odd,
-        1,
-    )
-    assert "offset 2" in incident["detail"]

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.landing import spark_land
 from mirrorlake.landing.ranges import UNDIVIDED
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
@@ -48,12 +47,8 @@ def test_the_files_of_a_batch_share_one_large_partition(
     clusters: ClusterPair,
     topic_name: str,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It goes on from one file to the next, which are read in that order without sorting."""
-    monkeypatch.setattr(
-        spark_land, "PIECE_RECORDS", UNDIVIDED
-    )  # else Spark's source divides later than the native one
     count = 2 * UNDIVIDED
     landing = {"max_records_per_batch": count, "files_per_batch": 2, "small_batch_records": 0}
     topology = write_topology(

@@ -21,6 +21,8 @@ from tests.support.guarded import guarded_cluster
 from tests.support.kafka import create_topic, numbered, write
 
 RECORDS, PARTITIONS = 3_000, 3
+#: Settings of a cluster whose records the driver does not land itself.
+BY_TASKS = {"small_batch_records": 0}
 
 
 @pytest.fixture
@@ -36,7 +38,7 @@ def topology(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> Path:
     path = tmp_path / "mirrorlake.yml"
     document = {
         "clusters": {
-            "east": {"bootstrap_servers": clusters.east},
+            "east": {"bootstrap_servers": clusters.east, "landing": BY_TASKS},
             "west": {"bootstrap_servers": clusters.west},
         },
         "lake": {"path": "./lake"},
@@ -90,8 +92,8 @@ def test_land_produce_and_translate(
 def test_a_connect_server_writes_no_password_down(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
-    """The server's event log holds the plan of every command that it got, with the options of the
-    Kafka source."""
+    """The server's event log holds the plan of every command that it got, also of those that hand
+    a source and its tasks over."""
     password, events = 'hunter2; "of the brokers', tmp_path / "events"
     events.mkdir()
     with guarded_cluster(tmp_path, password) as guarded:
@@ -101,7 +103,10 @@ def test_a_connect_server_writes_no_password_down(
         write(clusters.east, f"{topic_name}-back", numbered(30))
         path = tmp_path / "mirrorlake.yml"
         document = {
-            "clusters": {"east": {"bootstrap_servers": clusters.east}, "north": guarded.entry()},
+            "clusters": {
+                "east": {"bootstrap_servers": clusters.east},
+                "north": {**guarded.entry(), "landing": BY_TASKS},
+            },
             "lake": {"path": "./lake"},
             "defaults": {"emit_heartbeats_enabled": False, "emit_checkpoints_enabled": False},
             "flows": {
@@ -135,7 +140,7 @@ def test_a_connect_server_writes_no_password_down(
     assert json.loads(done.stdout.splitlines()[-1])["staged"] == 60
     logs = [path.read_text() for path in events.rglob("*") if path.is_file()]
     assert any(
-        "SparkListenerConnectOperationStarted" in text and "kafka.security.protocol" in text
+        "SparkListenerConnectOperationStarted" in text and "mirrorlake_land_north" in text
         for text in logs
     )
     assert not [text for text in [*logs, done.stdout, done.stderr] if "hunter2" in text]

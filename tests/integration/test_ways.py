@@ -15,6 +15,7 @@ from mirrorlake.produce.spec import name_at_target
 from tests.support.clusters import ClusterPair
 from tests.support.groups import commit_all
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
+from tests.support.lanes import BOTH_LANES
 from tests.support.replication import (
     FLOW,
     assert_same,
@@ -28,12 +29,7 @@ from tests.support.waiting import until
 LIMIT, PARTITIONS = 300, 2
 
 
-@pytest.fixture(params=["native", pytest.param("today", marks=pytest.mark.slow)], autouse=True)
-def lane(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Landing natively, or by Spark's own source."""
-    if request.param != "native":
-        monkeypatch.setattr("mirrorlake.landing.land.native_problem", lambda: "this test says so")
-    return str(request.param)
+pytestmark = BOTH_LANES
 
 
 def _writers(records: Path) -> list[str]:
@@ -43,10 +39,7 @@ def _writers(records: Path) -> list[str]:
         actions = [json.loads(line) for line in commit.read_text(encoding="utf-8").splitlines()]
         added = [action["add"]["path"] for action in actions if "add" in action]
         if added:
-            engine = next(
-                action["commitInfo"]["engineInfo"] for action in actions if "commitInfo" in action
-            )
-            by_tasks = "delta-rs" not in engine or all(path.startswith("task-") for path in added)
+            by_tasks = all(path.startswith("task-") for path in added)
             found.append("tasks" if by_tasks else "driver")
     return found
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from mirrorlake.config.security import Security
-from mirrorlake.spark.jars import DELTA_VERSION, KAFKA_VERSION, SPARK_KAFKA_VERSION, SPARK_MINOR
+from mirrorlake.spark.jars import DELTA_VERSION, KAFKA_VERSION, SPARK_MINOR
 from mirrorlake.spark.java import OLDEST_JAVA
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +31,6 @@ def pinned(package: str) -> str:
     [
         f"Apache Kafka {KAFKA_VERSION},",
         f"confluent-kafka {pinned('confluent-kafka')} ",
-        f"connector {SPARK_KAFKA_VERSION} ",
         f"| {pinned('pyspark')}: local",
         f"delta-spark {DELTA_VERSION};",
         f"deltalake {pinned('deltalake')} ",

@@ -44,8 +44,9 @@ TASKS = (
     "mirrorlake.produce.task",
     "mirrorlake.produce.probe",
     "mirrorlake.verify.workers",
-    "mirrorlake.landing.native_source",
-    "mirrorlake.landing.stage_file",  # read and asked by the source, when it is used
+    "mirrorlake.landing.stream_source",
+    "mirrorlake.landing.stage_file",
+    "mirrorlake.landing.stage_rows",  # read and asked by the source, when it is used
     "mirrorlake.native.reader",
     "mirrorlake.kafka.admin",
     "mirrorlake.kafka.client_settings",  # what they are handed

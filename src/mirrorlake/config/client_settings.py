@@ -40,7 +40,9 @@ JAVA_CONSUMER = _names(
     "send.buffer.bytes session.timeout.ms socket.connection.setup.timeout.max.ms "
     f"socket.connection.setup.timeout.ms {_JAVA_TLS}"
 )
-"""What the Java consumer of kafka-clients 3.9 takes and mirrorlake leaves to its user."""
+"""What the Java consumer of kafka-clients 3.9 takes and mirrorlake leaves to its user: the names
+that files of MirrorMaker 2 have. librdkafka, which reads, gets those that it has a counterpart of
+(`kafka/config.py`)."""
 
 LIBRDKAFKA = _names(
     "api.version.fallback.ms api.version.request api.version.request.timeout.ms "
@@ -68,7 +70,7 @@ LIBRDKAFKA_PRODUCER = LIBRDKAFKA | _names(
 """The same for a producer."""
 
 _ROLES: Mapping[Role, tuple[str, frozenset[str]]] = {
-    "consumer": ("Kafka's Java consumer, which Spark reads with", JAVA_CONSUMER),
+    "consumer": ("Kafka's Java consumer, whose names this block has", JAVA_CONSUMER),
     "producer": ("librdkafka, which mirrorlake writes with", LIBRDKAFKA_PRODUCER),
     "admin": ("librdkafka, which mirrorlake asks with", LIBRDKAFKA),
 }
@@ -91,13 +93,13 @@ _OWNED: Mapping[str, str] = {
         "positions are kept in the lake",
     ),
     "isolation.level": "only committed records are mirrored",
-    "partition.assignment.strategy": "Spark assigns partitions",
+    "partition.assignment.strategy": "mirrorlake assigns partitions",
     "allow.auto.create.topics": "only the plan makes topics",
     **dict.fromkeys(
         ("key.deserializer", "value.deserializer", "key.serializer", "value.serializer"),
         "records are copied as bytes",
     ),
-    "interceptor.classes": "Spark refuses it",
+    "interceptor.classes": "records are copied as bytes",
     **dict.fromkeys(
         (
             "transactional.id",

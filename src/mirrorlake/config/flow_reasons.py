@@ -44,9 +44,7 @@ NOT_NEEDED: Mapping[str, str] = {
     # Source connector
     "topic_filter_class": "write the patterns as topics and topics_exclude",
     "config_property_filter_class": "write the patterns as config_properties_exclude",
-    "consumer_poll_timeout_ms": (
-        "Spark's Kafka source polls by itself; trigger_ms in landing sets the pace"
-    ),
+    "consumer_poll_timeout_ms": ("landing polls by itself; trigger_ms in landing sets the pace"),
     "offset_lag_max": "the offset map is exact, there is nothing to tune",
     "use_incremental_alter_configs": (
         "configs are always altered incrementally, as in MirrorMaker 2 since 4.0"

@@ -3,12 +3,11 @@ Secrets end here."""
 
 import os
 from collections.abc import Collection, Iterable, Mapping
-from functools import cached_property
 
 from mirrorlake.config.references import env_provider, resolve
 from mirrorlake.config.topology import Topology
 from mirrorlake.kafka.admin import ClusterAdmin
-from mirrorlake.kafka.config import librdkafka_config, spark_options
+from mirrorlake.kafka.config import librdkafka_config
 from mirrorlake.kafka.groups import GroupAdmin
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.kafka.secrets import secret_provider, secret_stores
@@ -29,11 +28,6 @@ class Connections:
         self._admins: dict[str, ClusterAdmin] = dict(admins or {})
         self._groups: dict[str, GroupAdmin] = {}
         self._ids: dict[str, str] = {}
-
-    @cached_property
-    def shaded(self) -> bool:
-        """Whether the JVM's Kafka client is the shaded one of a Databricks runtime."""
-        return "DATABRICKS_RUNTIME_VERSION" in os.environ
 
     def admin(self, alias: str) -> ClusterAdmin:
         """The admin client of a cluster."""
@@ -66,10 +60,6 @@ class Connections:
             if wanted
             else {}
         )
-
-    def spark(self, alias: str) -> dict[str, str]:
-        """Options of Spark's Kafka source."""
-        return spark_options(alias, self.topology.clusters[alias], self.resolve, self.shaded)
 
     def resolve(self, text: str) -> str:
         """A text with the values of its references; never to be logged. Raises TopologyError."""

@@ -4,7 +4,7 @@ By confluent-kafka's consumer: it tells the epoch of the leader that wrote a rec
 read.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from confluent_kafka import KafkaError, KafkaException
@@ -35,7 +35,7 @@ def first_rows(
     # Of each partition one record is wanted; where its batch is larger, the client asks for more by
     # itself.
     few = {**settings, "queued.min.messages": 1}
-    with _reading(alias, few, small_answers=True) as log:
+    with _reading(alias, few) as log:
         for key, (first, *_) in log.messages(ranges):
             log.leave([key])
             place = (first.offset(), first.timestamp()[1])
@@ -43,36 +43,10 @@ def first_rows(
     return rows
 
 
-def first_records(
-    alias: str,
-    settings: Settings,
-    bounds: Mapping[TopicAndPartition, tuple[int, int]],
-    wanted: Callable[[int], bool],
-) -> dict[TopicAndPartition, tuple[int, int]]:
-    """The first committed record of each partition whose time, ms, is wanted, within a first offset
-    and an end: its offset and its time. Missing where there is none.
-
-    Raises ClusterUnusable when the cluster is silent, KafkaException when it refuses.
-    """
-    matching = dict[TopicAndPartition, tuple[int, int]]()
-    ranges = {key: (first, LOG_END) for key, (first, _) in bounds.items()}
-    with _reading(alias, settings, small_answers=False) as log:
-        for key, messages in log.messages(ranges):
-            end = bounds[key][1]
-            for message in messages:
-                offset, time = message.offset(), message.timestamp()[1]
-                if offset < end and wanted(time):
-                    matching[key] = (offset, time)
-                if key in matching or offset >= end - 1:
-                    log.leave([key])
-                    break
-    return matching
-
-
 @contextmanager
-def _reading(alias: str, settings: Settings, small_answers: bool) -> Iterator[PythonLog]:
+def _reading(alias: str, settings: Settings) -> Iterator[PythonLog]:
     """A log for the time of the block, of which a silence is told as the cluster's."""
-    log = PythonLog(settings, patience_seconds=READ_SECONDS, small_answers=small_answers)
+    log = PythonLog(settings, patience_seconds=READ_SECONDS, small_answers=True)
     try:
         yield log
     except ClusterSilent as error:

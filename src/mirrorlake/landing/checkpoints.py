@@ -53,6 +53,11 @@ def new_checkpoint(lake: Lake, alias: str) -> Path:
     return _root(lake, alias) / uuid.uuid4().hex[:12]
 
 
+def pace_file(lake: Lake, alias: str) -> Path:
+    """Where what batches of a cluster say of the next ones is kept, for queries to come."""
+    return _root(lake, alias).with_name(f"{alias}-pace.json")
+
+
 def application_of(checkpoint: Path) -> str:
     """What the commits of a query with this checkpoint are known by, where they are the
     driver's."""

@@ -1,21 +1,67 @@
-"""What a native landing query reads: handed to Spark's tasks, or done by the driver itself. Needs
-no Spark."""
+"""What a landing query reads, and what the processes of one hand to each other: its planner, its
+tasks and the driver, which does a small job itself. Needs no Spark."""
 
 import json
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mirrorlake.landing.pace import in_small_answers
+from mirrorlake.landing.ranges import OffsetRange, shared_out
 from mirrorlake.offsets.positions import TopicAndPartition
 
-if (
-    TYPE_CHECKING
-):  # three processes import this before a query begins, and each needs a part of the rest, or none
+if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest, or none
     import pyarrow as pa
 
-    from mirrorlake.config.topology import Landing
-    from mirrorlake.landing.source_comparison import LandingPlan
+    from mirrorlake.offsets.ranges import OffsetRanges
+
+#: By partition, the first offset, inclusive, and the end, exclusive.
+Ranges = Mapping[TopicAndPartition, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What all rows of a landed batch have in common. `landed_at` in ms; `generations` are those
+    other than 0; `ends` are up to where it covers each partition, exclusive, and `open_ends` what
+    it notes of logs that go on behind (`offsets/as_of.py`)."""
+
+    source_cluster: str
+    landed_at: int
+    generations: Mapping[TopicAndPartition, int]
+    ends: Mapping[TopicAndPartition, int] = field(default_factory=dict)
+    open_ends: str | None = None
+
+    def columns(self, key: TopicAndPartition) -> dict[str, object]:
+        """The columns that all rows of a partition have in common."""
+        return {
+            "source_cluster": self.source_cluster,
+            "topic": key[0],
+            "landed_at": self.landed_at * 1_000,
+            "batch_id": self.landed_at,
+            "generation": self.generations.get(key, 0),
+            "batch_end": self.ends.get(key),
+            "open_ends": self.open_ends,
+        }
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one task reads of a batch. `small_answers`: see `kafka.log.open_log`."""
+
+    ranges: Ranges
+    batch: Batch
+    small_answers: bool
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What batches so far say of the next ones: how much one may hold, bytes as Arrow has them
+    (`landing/pace.py`; None while nothing is known), and how large the records of topics are."""
+
+    limit: int | None = None
+    record_bytes: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -25,94 +71,84 @@ class LandJob:
 
     `starts` and `final` are offsets by partition; None reads on for ever. `final_noted` is what the
     batch notes that comes to `final` (offsets/as_of.py). `waiting` are partitions that wait for
-    others, `waiting_seconds` at most. `directory` and `schema` are those of the table `records`.
+    others, `waiting_seconds` at most. A batch has `max_records` at most and `tasks` parts; one
+    begins every `trigger_seconds` at most. Tasks write files of `schema` into `directory`, that of
+    the table `records`; None where they hand over rows. `forgotten` (inclusive) is left out.
+    `pace_file`: see `pace`.
     """
 
     alias: str
     client: Mapping[str, str | int | bool]
     starts: Mapping[TopicAndPartition, int]
     generations: Mapping[TopicAndPartition, int]
-    final: Mapping[TopicAndPartition, int] | None
+    schema: "pa.Schema"
+    directory: str | None
+    pace_file: str
     max_records: int
     tasks: int
-    waiting: frozenset[TopicAndPartition]
-    waiting_seconds: float
-    directory: str
-    schema: "pa.Schema"
-    checkpoint: str
+    trigger_seconds: float = 0.0
+    waiting: frozenset[TopicAndPartition] = frozenset()
+    waiting_seconds: float = 0.0
+    final: Mapping[TopicAndPartition, int] | None = None
     final_noted: str | None = None
+    forgotten: Mapping[TopicAndPartition, "OffsetRanges"] = field(default_factory=dict)
 
-    @staticmethod
-    def from_plan(
-        plan: "LandingPlan",
-        client: Mapping[str, str | int | bool],
-        landing: "Landing",
-        directory: Path,
-        checkpoint: Path,
-        waiting: frozenset[TopicAndPartition],
-        waiting_seconds: float,
-    ) -> "LandJob":
-        """The job of a plan. `directory` is the lake's."""
-        from mirrorlake.lake.definitions import definition
+    def parts(self, ranges: Ranges, noted: str | None, tasks: int) -> list[Part]:
+        """Share a batch that begins now out over tasks; `noted` is what it notes of the ends of
+        logs."""
+        pace, now = self.pace(), time.time_ns() // 1_000_000
+        all_ranges = [OffsetRange(*key, *bounds) for key, bounds in sorted(ranges.items())]
+        parts = []
+        for shared in shared_out(all_ranges, tasks, pace.record_bytes):
+            own = {(each.topic, each.partition): (each.first, each.end) for each in shared}
+            generations = {key: self.generations[key] for key in own if key in self.generations}
+            ends = {key: ranges[key][1] for key in own}
+            batch = Batch(self.alias, now, generations, ends, noted)
+            parts.append(Part(own, batch, in_small_answers(pace.limit)))
+        return parts
 
-        return LandJob(
-            alias=plan.alias,
-            client=dict(client),
-            starts=plan.starts,
-            generations=plan.generations,
-            final=None,
-            max_records=landing.max_records_per_batch,
-            tasks=landing.files_per_batch,
-            waiting=waiting,
-            waiting_seconds=waiting_seconds,
-            directory=str(directory / "records"),
-            schema=definition("records").rows,
-            checkpoint=str(checkpoint),
-        )
-
-    def limit(self) -> int | None:
-        """How much a batch of the cluster may hold (`landing/pace.py`), as far as batches before
-        told."""
-        kept = self._kept("pace")
-        return None if kept is None else int(kept)
-
-    def keep_limit(self, limit: int) -> None:
-        """Keep it, for the next batches and for queries to come."""
-        self._keep("pace", limit)
-
-    def record_bytes(self) -> dict[str, float]:
-        """How large the records of each topic are, bytes as Arrow has them, as far as batches
-        before told."""
-        return dict(self._kept("record-bytes") or {})
-
-    def keep_record_bytes(self, sizes: Mapping[str, float]) -> None:
-        """Keep them, for the next batches and for queries to come."""
-        self._keep("record-bytes", sizes)
-
-    def _file(self, what: str) -> Path:
-        return Path(self.checkpoint).parent.parent / f"{self.alias}-{what}.json"
-
-    def _kept(self, what: str) -> Any:
-        """What was kept; None where nothing was, or it is damaged: it only makes the next batch the
-        right size."""
+    def pace(self) -> Pace:
+        """What was kept. Who learns how long batches took keeps it in this file, so that a query
+        started anew over a slow link begins where the one before was: the driver, which commits to
+        a lake at a path, and whose planner, a process beside it, finds it there; elsewhere the
+        planner, which sees when the next batch is asked for. It only makes batches the right size:
+        where it is missing or damaged, nothing is known."""
         try:
-            return json.loads(self._file(what).read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
-            return None
+            limit, sizes = json.loads(Path(self.pace_file).read_text(encoding="utf-8"))
+            return Pace(None if limit is None else int(limit), dict(sizes))
+        except (FileNotFoundError, ValueError, TypeError):
+            return Pace()
 
-    def _keep(self, what: str, value: object) -> None:
-        path = self._file(what)
+    def keep_pace(self, pace: Pace) -> None:
+        """Keep it, for the next batches and for queries to come."""
+        path = Path(self.pace_file)
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.with_suffix(".new").write_text(json.dumps(value), encoding="utf-8")
-        path.with_suffix(".new").replace(path)
+        fresh = path.with_suffix(".new")
+        fresh.write_text(json.dumps([pace.limit, pace.record_bytes]), encoding="utf-8")
+        fresh.replace(path)
 
     def __repr__(self) -> str:
         return f"LandJob({self.alias}, {len(self.starts)} partitions)"
 
 
-def document(offsets: Mapping[TopicAndPartition, int]) -> dict[str, dict[str, int]]:
-    """Offsets as Spark's own Kafka source writes them into a checkpoint."""
+def offsets_document(
+    ends: Mapping[TopicAndPartition, int], noted: str | None = None
+) -> dict[str, Any]:
+    """Where a batch ends, and what it notes, as a query's checkpoint has it: the planner says it
+    once, and whoever lands the batch, or observes the query, reads it there."""
     by_topic: dict[str, dict[str, int]] = {}
-    for (topic, partition), offset in sorted(offsets.items()):
+    for (topic, partition), offset in sorted(ends.items()):
         by_topic.setdefault(topic, {})[str(partition)] = offset
-    return by_topic
+    return {"ends": by_topic, "noted": noted}
+
+
+def read_document(
+    document: Mapping[str, Any],
+) -> tuple[dict[TopicAndPartition, int], str | None]:
+    """The ends of `offsets_document`, and what is noted."""
+    ends = {
+        (topic, int(partition)): end
+        for topic, partitions in document["ends"].items()
+        for partition, end in partitions.items()
+    }
+    return ends, document["noted"]

@@ -1,28 +1,50 @@
 """Land: the source topics of one cluster into `records`, one streaming query however many flows
 read from it.
 
-Natively where that can be done, else by Spark's own Kafka source. Within a query each batch is
-committed exactly once. Nothing here needs a session before many records are to be landed.
+Who commits is what differs between lakes: at a path this process does, by delta-rs, what it reads
+itself or what Spark's tasks wrote; elsewhere the session's own sink. Within a query each batch is
+committed exactly once. Nothing here needs a session before many records are to be landed, or where
+the session is what commits.
 """
 
-import logging
 from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from confluent_kafka import KafkaException
 
 from mirrorlake.config.topology import Landing
+from mirrorlake.errors import StagingError
 from mirrorlake.extras import needs
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
-from mirrorlake.landing.checkpoints import application_of, new_checkpoint
-from mirrorlake.landing.job import LandJob
-from mirrorlake.landing.native_land import land_again_natively, land_natively
-from mirrorlake.landing.query import LandingQuery
+from mirrorlake.landing.checkpoints import (
+    application_of,
+    is_fenced,
+    is_fenced_by_delta,
+    new_checkpoint,
+    pace_file,
+)
+from mirrorlake.landing.job import LandJob, Pace, Ranges
+from mirrorlake.landing.pace import limit_after_failure
+from mirrorlake.landing.path_sink import PathSink
+from mirrorlake.landing.query import STOP_SECONDS, LandedHere, LandingQuery, StreamedLanding
 from mirrorlake.landing.source_comparison import LandingPlan
-from mirrorlake.native.selfcheck import problem as native_problem
+from mirrorlake.landing.stage_rows import ADDED_BY_SPARK, NEVER_NULL
+from mirrorlake.offsets.as_of import noted_ends
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.home import over_connect
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:  # few records are landed without a session
+    from pyspark.sql import DataFrame, DataFrameReader
+    from pyspark.sql.streaming.readwriter import DataStreamReader
 
 #: How often heartbeats are landed, seconds; the objective of their age is a minute.
 HEARTBEAT_SECONDS = 10.0
@@ -32,109 +54,198 @@ Client = Mapping[str, str | int | bool]
 
 def start_landing(
     lake: Lake,
-    options: Mapping[str, str],
     plan: LandingPlan,
     landing: Landing,
+    client: Client,
+    *,
     once: bool,
     is_heartbeats: Callable[[str], bool] = lambda _topic: False,
-    client: Client | None = None,
 ) -> LandingQuery:
     """Start landing what a plan says, at least one partition.
 
     Args:
         lake: the lake.
-        options: of Spark's Kafka source.
         plan: the partitions, and where each begins.
         landing: the cluster's settings.
+        client: settings of librdkafka.
         once: end at the end offsets seen at the start; else when it is stopped.
         is_heartbeats: the topics that wait for one another, HEARTBEAT_SECONDS at most: a flow that
             is idle except for its heartbeats would else never rest.
-        client: settings of librdkafka, to read natively where that can be done: of a lake in a
-            directory. Else Spark's own source reads.
 
     Raises:
         ClusterUnreachable: `once`, and the source does not report its ends.
-        LakeError: the session would write the options' secrets down.
     """
-    waiting = frozenset(key for key in plan.starts if not once and is_heartbeats(key[0]))
-    if client is not None and isinstance(lake, PathLake) and _natively():
-        checkpoint = new_checkpoint(lake, plan.alias)
-        job = LandJob.from_plan(
-            plan,
-            client,
-            landing,
-            directory=lake.root,
-            checkpoint=checkpoint,
-            waiting=waiting,
-            waiting_seconds=HEARTBEAT_SECONDS,
-        )
-        return land_natively(lake, job, landing, application_of(checkpoint), once)
-    with needs("spark"):
-        from mirrorlake.landing.spark_land import land_by_spark
-
-    return land_by_spark(
-        lake, options, plan, landing, once=once, waiting=waiting, waiting_seconds=HEARTBEAT_SECONDS
-    )
+    checkpoint = new_checkpoint(lake, plan.alias)
+    job = _job(lake, plan, landing, client)
+    if not once:
+        waiting = frozenset(key for key in plan.starts if is_heartbeats(key[0]))
+        job = replace(job, waiting=waiting, waiting_seconds=HEARTBEAT_SECONDS)
+        return _stream(lake, job, landing, checkpoint, None)
+    admin = ClusterAdmin(job.alias, job.client)
+    final = admin.end_offsets(job.starts, committed=True)
+    noted = noted_ends(final, admin.end_offsets(list(final), committed=False, skip_silent=True))
+    ranges = {key: (job.starts[key], end) for key, end in final.items() if end > job.starts[key]}
+    sink = _sink_of(lake, job, landing, checkpoint)
+    count = sum(end - first for first, end in ranges.values())
+    if sink is not None and count <= job.max_records and sink.is_small(ranges):
+        return _landed_here(sink, ranges, noted, checkpoint)
+    if not ranges:
+        return LandedHere({}, None, lambda: False)
+    job = replace(job, final=final, final_noted=noted)
+    return _stream(lake, job, landing, checkpoint, {key: end for key, (_, end) in ranges.items()})
 
 
 def land_again(
     lake: Lake,
-    options: Mapping[str, str],
     plan: LandingPlan,
     landing: Landing,
+    client: Client,
+    *,
     ends: Mapping[TopicAndPartition, int],
     occasion: str,
-    client: Client,
 ) -> None:
     """Land offsets in one commit: the stage had them and has lost them. What was deleted by
     predicate stays deleted: the source may have it still.
 
     Args:
         lake: the lake.
-        options: of Spark's Kafka source.
         plan: the partitions; its `starts` are the first offsets, inclusive.
         landing: the cluster's settings.
+        client: settings of librdkafka.
         ends: the last offsets of the partitions, exclusive.
         occasion: names what it is landed again for. Twice for the same one, even at the same time,
             lands them once.
-        client: settings of librdkafka.
+
+    Raises KafkaException, or what Spark does.
     """
     forgotten = {
         (topic, partition): ranges
         for (topic, partition, generation), ranges in forgotten_from(lake, plan.alias).items()
         if generation == plan.generations.get((topic, partition), 0)
     }
-    few = sum(end - plan.starts[key] for key, end in ends.items()) <= landing.small_batch_records
+    job = replace(_job(lake, plan, landing, client), final=ends, forgotten=forgotten)
     application = f"mirrorlake again {plan.alias} {plan.assigned} {occasion}"
-    if few and isinstance(lake, PathLake) and _natively():
-        checkpoint = new_checkpoint(lake, plan.alias)
-        job = LandJob.from_plan(
-            plan,
-            client,
-            landing,
-            directory=lake.root,
-            checkpoint=checkpoint,
-            waiting=frozenset(),
-            waiting_seconds=0.0,
-        )
-        land_again_natively(lake.tables, job, ends, forgotten, application)
+    sink = _sink_of(lake, job, landing, None, application)
+    if sink is not None:
+        with closing(sink):
+            sink.land({key: (job.starts[key], end) for key, end in ends.items()}, None, 1)
         return
-    with needs("spark"):
-        from mirrorlake.landing.spark_land import land_again_by_spark
+    writer = _frame_of(lake, job, "again", lake.spark.read).write.format("delta").mode("append")
+    writer = writer.option("txnAppId", application).option("txnVersion", "1")
+    writer.saveAsTable(lake.name("records"))
 
-    land_again_by_spark(
-        lake, options, plan, ends=ends, forgotten=forgotten, application=application
+
+def _job(lake: Lake, plan: LandingPlan, landing: Landing, client: Client) -> LandJob:
+    folder = lake.directory
+    return LandJob(
+        alias=plan.alias,
+        client=dict(client),
+        starts=plan.starts,
+        generations=plan.generations,
+        schema=definition("records").rows,
+        directory=str(folder / "records") if folder else None,
+        pace_file=str(pace_file(lake, plan.alias)),
+        max_records=landing.max_records_per_batch,
+        tasks=landing.files_per_batch,
+        trigger_seconds=landing.trigger_ms / 1_000,
     )
 
 
-def _natively() -> bool:
-    """Whether this process reads natively. Spark Connect would run the sink in another process than
-    this one."""
-    if over_connect():
-        return False
-    why_not = native_problem()
-    if why_not is not None:
-        logger.warning(
-            "records are read by Spark's own source, which is slower, because %s", why_not
-        )
-    return why_not is None
+def _sink_of(
+    lake: Lake, job: LandJob, landing: Landing, checkpoint: Path | None, application: str = ""
+) -> PathSink | None:
+    """Who commits in this process; None where the session does."""
+    if not isinstance(lake, PathLake):
+        return None
+    if checkpoint is not None:
+        application = application_of(checkpoint)
+    fenced = partial(is_fenced, lake, application)
+    return PathSink(
+        lake.tables,
+        job,
+        application=application,
+        checkpoint=checkpoint,
+        small_batch_records=landing.small_batch_records,
+        fenced=fenced,
+    )
+
+
+def _landed_here(
+    sink: PathSink, ranges: Ranges, noted: str | None, checkpoint: Path
+) -> LandingQuery:
+    """Few records up to an end, landed now: a query would take seconds to begin."""
+    # Where the next landing finds the name of what may still commit (`checkpoints.end_queries`).
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    error: Exception | None = None
+    with closing(sink):
+        try:
+            sink.land(ranges, noted, 0)
+        except (KafkaException, StagingError) as raised:
+            error = raised
+    return LandedHere({key: end for key, (_, end) in ranges.items()}, error, sink.fenced)
+
+
+def _stream(
+    lake: Lake,
+    job: LandJob,
+    landing: Landing,
+    checkpoint: Path,
+    final: Mapping[TopicAndPartition, int] | None,
+) -> LandingQuery:
+    """One query for all partitions: which of them wait for others is decided for each batch."""
+    spark = lake.spark
+    # Over Spark Connect a sink of ours would run in another process than this one.
+    sink = None if over_connect() else _sink_of(lake, job, landing, checkpoint)
+    if sink is None:
+        job = replace(job, directory=None)
+    writer = _frame_of(lake, job, "land", spark.readStream).writeStream
+    writer = writer.queryName(f"land {job.alias} {lake.lake_id} {checkpoint.name}")
+    writer = writer.option("checkpointLocation", str(checkpoint))
+    writer = writer.trigger(processingTime=f"{landing.trigger_ms} milliseconds")
+    if sink is not None:
+        query = writer.foreachBatch(sink).start()
+        close, no_more = lambda _within_batch: sink.close(), sink.stop_after_batch
+        return StreamedLanding(query, final, sink.fenced, close, no_more)
+    # Makes the session this thread's active one, which Delta's sink asks for by name; any frame
+    # does.
+    spark.createDataFrame([], "nothing int")
+    query = writer.format("delta").outputMode("append").toTable(lake.name("records"))
+    fenced = partial(is_fenced_by_delta, lake, str(query.id), checkpoint)
+    return StreamedLanding(query, final, fenced, partial(_note_interrupted, job))
+
+
+def _note_interrupted(job: LandJob, within_batch: bool) -> None:
+    """Have the next query begin with smaller batches than one that a stop did not wait for."""
+    if within_batch:
+        job.keep_pace(Pace(limit_after_failure(job.pace().limit, STOP_SECONDS)))
+
+
+def _frame_of(
+    lake: Lake, job: LandJob, what: str, reader: "DataStreamReader | DataFrameReader"
+) -> "DataFrame":
+    """What the tasks of a job hand over: rows of `records`, or which files they wrote of them."""
+    with needs("spark"):
+        from pyspark.sql import functions as F
+
+        from mirrorlake.landing.stream_source import source_of
+
+    columns = [column.name for column in definition("records").columns]
+    if job.directory is None:
+        schema = pa.schema([field for field in job.schema if field.name not in ADDED_BY_SPARK])
+        job = replace(job, schema=schema)
+    source = source_of(job, f"mirrorlake_{what}_{job.alias}", _row_types(job.schema))
+    lake.spark.dataSource.register(source)
+    frame = reader.format(source.name()).load()
+    if job.directory is not None:
+        return frame
+    added = {"source_cluster": F.lit(job.alias), "landed_at": F.timestamp_millis("batch_id")}
+    return frame.select(*(added.get(name, F.col(name)).alias(name) for name in columns))
+
+
+def _row_types(schema: pa.Schema) -> str:
+    """The types of columns in Spark's words; of one that is never null it asks less."""
+    return ", ".join(
+        f"{column.name} {column.spark_type}{' NOT NULL' if column.name in NEVER_NULL else ''}"
+        for column in definition("records").columns
+        if column.name in schema.names
+    )

@@ -17,9 +17,9 @@ SMALL_ANSWERS_BYTES = 64 << 20
 _RISE = 16.0
 
 
-def next_limit(limit: int | None, size: int, seconds: float) -> int | None:
-    """How much the next batch may hold after one of so many bytes that took so long to read; None
-    while nothing is known."""
+def next_limit(limit: int | None, size: int, seconds: float, most: int = MOST_BYTES) -> int | None:
+    """How much the next batch may hold, `most` at most, after one of so many bytes that took so
+    long to read; None while nothing is known."""
     known = limit or FIRST_BYTES
     if seconds > LONG_SECONDS:
         return max(LEAST_BYTES, min(known, int(size * MEANT_SECONDS / seconds)))
@@ -27,7 +27,7 @@ def next_limit(limit: int | None, size: int, seconds: float) -> int | None:
         size < known // 2
     ):  # it was not as large as it might have been: it does not say what a larger one takes
         return limit
-    return min(MOST_BYTES, int(known * min(_RISE, max(1.0, MEANT_SECONDS / max(seconds, 0.001)))))
+    return min(most, int(known * min(_RISE, max(1.0, MEANT_SECONDS / max(seconds, 0.001)))))
 
 
 def limit_after_failure(limit: int | None, seconds: float) -> int | None:

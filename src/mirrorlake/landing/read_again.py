@@ -72,15 +72,7 @@ def read_again(
         # Whatever the clock said then, it is the name of one incident, and says nothing about any
         # other.
         occasion = f"{first}-{last} of {incident['at'].isoformat()}"
-        land_again(
-            lake,
-            connections.spark(alias),
-            plan,
-            landing,
-            ends={key: end},
-            occasion=occasion,
-            client=client,
-        )
+        land_again(lake, plan, landing, client, ends={key: end}, occasion=occasion)
         logger.info(
             "offsets %d to %d of %s were read from cluster %s again", start, end - 1, name, alias
         )

@@ -73,7 +73,7 @@ class LandingPlan:
 
     @property
     def assigned(self) -> str:
-        """The partitions, as the option `assign` of Spark's Kafka source wants them."""
+        """The partitions as a text, by topic: always the same one."""
         topics: dict[str, list[int]] = {}
         for topic, partition in sorted(self.starts):
             topics.setdefault(topic, []).append(partition)

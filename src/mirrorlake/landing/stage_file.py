@@ -7,8 +7,7 @@ only those row groups that hold what it wants (`produce/stage_files.py`).
 
 import json
 import uuid
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from mirrorlake.errors import StagingError
 from mirrorlake.lake.parquet import KEYS, RARE, REPEATED
-from mirrorlake.native.exact import split_times
+from mirrorlake.landing.job import Batch, LandJob, Part
+from mirrorlake.landing.stage_rows import Read, columns_of_records, wanted_of
 from mirrorlake.offsets.positions import TopicAndPartition
 
 #: Arrow's bytes that wait to be written together, and those from which a partition gets row groups
@@ -38,31 +37,6 @@ ADDED = pa.schema(
 )
 
 
-@dataclass(frozen=True)
-class Batch:
-    """What all rows of a landed batch have in common. `landed_at` in ms; `generations` are those
-    other than 0; `ends` are up to where it covers each partition, exclusive, and `open_ends` what
-    it notes of logs that go on behind."""
-
-    source_cluster: str
-    landed_at: int
-    generations: Mapping[TopicAndPartition, int]
-    ends: Mapping[TopicAndPartition, int] = field(default_factory=dict)
-    open_ends: str | None = None
-
-    def columns(self, key: TopicAndPartition) -> dict[str, object]:
-        """The columns that all rows of a partition have in common."""
-        return {
-            "source_cluster": self.source_cluster,
-            "topic": key[0],
-            "landed_at": self.landed_at * 1_000,
-            "batch_id": self.landed_at,
-            "generation": self.generations.get(key, 0),
-            "batch_end": self.ends.get(key),
-            "open_ends": self.open_ends,
-        }
-
-
 class StageFile:
     """Gathers rows and writes them. `directory` and `schema` are the table's; the file's name
     begins with `writer`."""
@@ -80,7 +54,7 @@ class StageFile:
         self._topic_bytes: dict[str, list[int]] = {}
 
     def add(self, key: TopicAndPartition, rows: pa.RecordBatch) -> None:
-        """Take rows of a partition, in the order of their offsets."""
+        """Take rows of a partition, in the order of their offsets. Raises StagingError."""
         self._waiting.setdefault(key, []).append(rows)
         size = rows.nbytes
         self._size += size
@@ -119,7 +93,8 @@ class StageFile:
         group: list[pa.Table] = []
         size = 0
         for key in sorted(self._waiting):
-            rows = self._staged(key, self._waiting[key])
+            read = self._waiting[key]
+            rows = columns_of_records(self._schema, self._batch, key, read, _coded)
             if group and (size >= OWN_GROUP_BYTES or rows.nbytes >= OWN_GROUP_BYTES):
                 self._write_group(group)
                 group, size = [], 0
@@ -144,57 +119,6 @@ class StageFile:
                 store_schema=False,
             )
         self._writer.write_table(rows, row_group_size=rows.num_rows)
-
-    def _staged(self, key: TopicAndPartition, batches: list[pa.RecordBatch]) -> pa.Table:
-        """The columns of `records`, for rows of one partition. Raises StagingError, which names it
-        and the record."""
-        try:
-            return self._rows(key, _together(batches))
-        except (pa.ArrowException, ArithmeticError, ValueError) as error:
-            offset = self._first_odd(key, _together(batches))
-            raise StagingError(
-                f"{key[0]}-{key[1]} cannot be staged from offset {offset}, since its record cannot "
-                f"be: {error}",
-                topic=key[0],
-                partition=key[1],
-                first_offset=offset,
-                last_offset=offset,
-            ) from error
-
-    def _first_odd(self, key: TopicAndPartition, rows: pa.Table) -> int:
-        """The offset of the first of some rows of which no columns can be made, where there is
-        one."""
-        while rows.num_rows > 1:
-            middle = rows.num_rows // 2
-            try:
-                self._rows(key, rows.slice(0, middle))
-                rows = rows.slice(middle)
-            except (pa.ArrowException, ArithmeticError, ValueError):
-                rows = rows.slice(0, middle)
-        return int(rows["offset"][0].as_py())
-
-    def _rows(self, key: TopicAndPartition, rows: pa.Table) -> pa.Table:
-        """The columns of `records`, for rows of one partition."""
-        count = rows.num_rows
-        same = self._batch.columns(key)
-        times, exact = split_times(rows["timestamp"])
-        read = {
-            **dict(zip(rows.column_names, rows.columns, strict=True)),
-            "timestamp": times,
-            "timestamp_ms": exact,
-        }
-        columns = []
-        for schema_field in self._schema:
-            column = read.get(schema_field.name)
-            if schema_field.name in same:
-                columns.append(_repeated(same[schema_field.name], schema_field.type, count))
-            elif column is None:
-                columns.append(pa.nulls(count, schema_field.type))
-            else:
-                columns.append(
-                    column if column.type == schema_field.type else column.cast(schema_field.type)
-                )
-        return pa.table(columns, self._schema.names)
 
     def _stats(self) -> str:
         """Delta's statistics of the file, and beside them the offset ranges of its partitions: who
@@ -223,13 +147,18 @@ class StageFile:
         return json.dumps(stats, ensure_ascii=False, separators=(",", ":"))
 
 
-def _together(batches: list[pa.RecordBatch]) -> pa.Table:
-    """Rows of one partition, of which some batches may have a column that others lack."""
-    tables = [pa.Table.from_batches([batch]) for batch in batches]
-    return pa.concat_tables(tables, promote_options="default")
+def write_file(
+    job: LandJob, part: Part, read: Read, writer: Literal["driver", "task"]
+) -> pa.RecordBatch | None:
+    """Write a file of what was read for a part of a job. Returns a row of ADDED; None when there
+    were no rows, and so no file. Raises StagingError."""
+    file = StageFile(Path(job.directory or ""), job.schema, part.batch, writer)
+    for key, rows in wanted_of(job, read):
+        file.add(key, rows)
+    return file.close()
 
 
-def _repeated(value: object, kind: pa.DataType, count: int) -> pa.Array:
+def _coded(value: object, kind: pa.DataType, count: int) -> pa.Array:
     """One value as often as there are rows, as a dictionary: a run of one code in the file."""
     if value is None:  # Parquet's writer takes no null in a dictionary
         return pa.nulls(count, kind)

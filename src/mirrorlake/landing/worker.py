@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from functools import partial
 
 from mirrorlake.config.topology import Cluster, ResolvedFlow
 from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError, StagingError
@@ -32,17 +31,10 @@ from mirrorlake.landing.query import LandingQuery
 from mirrorlake.landing.source import ClusterSource
 from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.landing.source_states import note_fresh_topics
-from mirrorlake.landing.spark_times import beyond_spark
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.starts import landing_begins
-from mirrorlake.spark.causes import (
-    as_mirrorlake_error,
-    cause_of,
-    causes_of,
-    is_long_overflow,
-    places_in,
-)
+from mirrorlake.spark.causes import as_mirrorlake_error, cause_of, causes_of, places_in
 from mirrorlake.worker import Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
@@ -198,22 +190,15 @@ class LandingWorker:
         if not planned.plan.starts:
             return self._wait(planned)
         with self._lock:
-            options = LiveSettings(partial(self._connections.spark, self.alias))
-            client = self._connections.client(self.alias, "consumer")
+            client = self._connections.live(self.alias, "consumer")
             landing = self._cluster().landing
         aside = self._known_heartbeats()
         query = start_landing(
-            self._lake,
-            options.now,
-            planned.plan,
-            landing,
-            once=self._once,
-            is_heartbeats=aside,
-            client=client,
+            self._lake, planned.plan, landing, client.now, once=self._once, is_heartbeats=aside
         )
         self._query = query
         try:
-            return self._watch(query, planned, options)
+            return self._watch(query, planned, client)
         finally:
             query.stop()
             self.covered()
@@ -241,7 +226,9 @@ class LandingWorker:
         note_fresh_topics(self._states, self._connections.admin(self.alias), ids, configs)
         return planned
 
-    def _watch(self, query: LandingQuery, planned: Planned, options: LiveSettings[str]) -> bool:
+    def _watch(
+        self, query: LandingQuery, planned: Planned, client: LiveSettings[str | int | bool]
+    ) -> bool:
         checked_at, through = time.monotonic(), False
         while not self._stopping.wait(LOOK_SECONDS):
             active = query.active
@@ -260,7 +247,7 @@ class LandingWorker:
                 if error is not None:
                     self._query_failed(error, planned)
                 return error is None
-            if self._changed.is_set() or (not self._once and options.renewed()):
+            if self._changed.is_set() or (not self._once and client.renewed()):
                 return False
             if time.monotonic() - checked_at >= COMPARE_SECONDS and not self._once:
                 checked_at = time.monotonic()
@@ -295,7 +282,7 @@ class LandingWorker:
         if self._planner.plan(self._covered).explains(planned.plan, self._covered):
             logger.info("landing from cluster %s is planned again: %s", self.alias, cause_of(error))
             return
-        refused = self._unstageable(error, planned)
+        refused = _unstageable(error)
         if not refused:
             named = places_in(causes_of(error), planned.plan.starts.keys())
             refused = {key: why for key, why in named.items() if key in self._named_before}
@@ -304,19 +291,9 @@ class LandingWorker:
             raise error
         self._planner.refuse(refused)
 
-    def _unstageable(self, error: Exception, planned: Planned) -> dict[TopicAndPartition, str]:
-        """The partitions in which a record cannot be staged, and which."""
-        if (
-            isinstance(error, StagingError)
-            and error.topic is not None
-            and error.partition is not None
-        ):
-            return {(error.topic, error.partition): error.message}
-        if not is_long_overflow(causes_of(error)):
-            return {}
-        max_records = self._cluster().landing.max_records_per_batch
-        starts = {
-            key: max(start, self._covered.get(key, 0)) for key, start in planned.plan.starts.items()
-        }
-        bounds = {key: (start, start + max_records) for key, start in starts.items()}
-        return beyond_spark(self.alias, self._connections.client(self.alias, "consumer"), bounds)
+
+def _unstageable(error: Exception) -> dict[TopicAndPartition, str]:
+    """The partition in which a record cannot be staged, and which."""
+    if not isinstance(error, StagingError) or error.topic is None or error.partition is None:
+        return {}
+    return {(error.topic, error.partition): error.message}

@@ -84,12 +84,6 @@ def _raised_by_source(error: BaseException) -> ClusterUnusable | None:
     return None
 
 
-def is_long_overflow(error: str) -> bool:
-    """Whether the causes in an error's text are that a number was too large for Java: what Spark's
-    Kafka source says of a record's time that is no TIMESTAMP, and nothing else of it."""
-    return "java.lang.ArithmeticException: long overflow" in error
-
-
 def _alias(text: str) -> str:
     """The cluster that a sentence of ours names."""
     match = re.search(r"\bcluster (\S+)", text)

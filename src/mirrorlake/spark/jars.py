@@ -27,9 +27,7 @@ from mirrorlake.spark.java import find_java
 
 DELTA_VERSION = "4.4.0"
 SPARK_MINOR = "4.0"
-SPARK_KAFKA_VERSION = (
-    "4.0.0"  # $MIRRORLAKE_SPARK_KAFKA_VERSION overrides; any release of Spark's minor fits
-)
+SPARK_KAFKA_VERSION = "4.0.0"
 KAFKA_VERSION = "4.1.1"
 LOG4J_VERSION = (
     "2.24.3"  # the version that Kafka's own jars bring; the binding makes brokers write logs at all
@@ -57,14 +55,17 @@ class JarSet:
 
 
 def spark_jars(progress: Progress | None = None) -> list[Path]:
-    """Return the jars that Spark lacks for Delta tables and Kafka sources, for `spark.jars`."""
-    connector = os.environ.get("MIRRORLAKE_SPARK_KAFKA_VERSION") or SPARK_KAFKA_VERSION
-    coordinates = (
-        f"io.delta:delta-spark_{SPARK_MINOR}_2.13:{DELTA_VERSION}",
-        f"org.apache.spark:spark-sql-kafka-0-10_2.13:{connector}",
-    )
+    """Return the jars that Spark lacks for Delta tables, for `spark.jars`."""
+    coordinates = (f"io.delta:delta-spark_{SPARK_MINOR}_2.13:{DELTA_VERSION}",)
+    return jars_of(JarSet("spark", "Delta", 20, coordinates, pyspark_jars()), progress)
+
+
+def connector_jars(progress: Progress | None = None) -> list[Path]:
+    """Return the jars of Spark's own Kafka source and sink, with which the plain pipelines of
+    `mirrorlake bench` work."""
+    coordinates = (f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK_KAFKA_VERSION}",)
     return jars_of(
-        JarSet("spark", "Delta and Kafka connector", 30, coordinates, pyspark_jars()), progress
+        JarSet("connector", "Spark's Kafka connector", 20, coordinates, pyspark_jars()), progress
     )
 
 

@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from mirrorlake.errors import LakeError
 from mirrorlake.heaps import share_heaps_in_children
 from mirrorlake.spark.class_archive import SESSIONS, archive_flags
 from mirrorlake.spark.home import NO_DELTA_SETTING, at_spark_home, session_is_given
@@ -30,17 +28,6 @@ from mirrorlake.spark.jvm_output import logged_stderr
 if TYPE_CHECKING:
     import pyarrow as pa
 
-#: Parts of the names of options whose values are secrets, as a Java regular expression.
-_SECRET_OPTIONS = "jaas|password|secret|token|credential|keystore[.]key"
-#: What keeps secrets out of Spark's event log, UI and log: values of options by their names, where
-#: Spark describes a plan; and in the text of a plan as Spark Connect receives it, whose upper
-#: levels are in the event log as they came.
-REDACTIONS: Mapping[str, str] = {
-    "spark.sql.redaction.options.regex": f"(?i)url|{_SECRET_OPTIONS}",
-    "spark.sql.redaction.string.regex": (
-        rf'(?i)key:\s*"[^"]*(?:{_SECRET_OPTIONS})[^"]*"\s*value:\s*"(?:[^"\\]++|\\.)*+"'
-    ),
-}
 #: What a session that has Delta's jar says, and one that has not.
 DELTA_SETTINGS: Mapping[str, str] = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -90,7 +77,6 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": "mirrorlake.spark.worker_daemon",
     "spark.sql.legacy.createHiveTableByDefault": "false",
-    **REDACTIONS,
 }
 #: What a short session adds: it handles few rows, and generating, compiling and loading code for
 #: each plan costs twice what interpreting the plan does. What it writes is there to stay, and so
@@ -122,6 +108,7 @@ def local_session(
     progress: Callable[[str], None] | None = None,
     short: bool = False,
     delta: bool = True,
+    more_jars: Iterable[Path] = (),
 ) -> SparkSession:
     """Build, or return, a session on this machine. MIRRORLAKE_JAVA_OPTIONS adds flags of your own.
 
@@ -136,6 +123,7 @@ def local_session(
             back.
         delta: whether it is to read and write Delta tables by itself. One that runs tasks over
             files needs no jar but pyspark's, so nothing is resolved for it.
+        more_jars: beside those of Delta.
 
     Raises:
         MissingJava: there is no Java that it could use.
@@ -153,7 +141,7 @@ def local_session(
     # flows need.
     master = cores if "[" in cores or "://" in cores else f"local[{cores},1]"
     short = short or os.environ.get(SHORT_VARIABLE) == "1"
-    jars = spark_jars(progress) if delta else []
+    jars = [*(spark_jars(progress) if delta else ()), *more_jars]
     flags = ["-XX:+UseParallelGC", *(["-XX:TieredStopAtLevel=1"] if short else OPTIMISE_LESS)]
     flags += archive_flags(SESSIONS, java)
     flags += os.environ.get("MIRRORLAKE_JAVA_OPTIONS", "").split()
@@ -215,24 +203,6 @@ def start_workers(spark: SparkSession) -> None:
 def unchanged(batches: Iterable["pa.RecordBatch"]) -> Iterable["pa.RecordBatch"]:
     """What a worker is asked for where it is its start that matters: the rows as they are."""
     return batches
-
-
-def redact_secrets(spark: SparkSession) -> None:
-    """Keep values of options that are secrets out of what a session writes and shows, whichever
-    process made it; what it leaves out already stays left out. Raises LakeError where the session
-    does not let that be set."""
-    for key, pattern in REDACTIONS.items():
-        own = spark.conf.get(key, None) or spark.conf.get(key.replace(".sql.", "."), None)
-        if pattern in (own or ""):
-            continue
-        try:
-            spark.conf.set(key, pattern if not own else f"(?:{own})|(?:{pattern})")
-        except PySparkException as error:
-            raise LakeError(
-                "this Spark session would write passwords of Kafka clusters into its event log: "
-                f"{key} cannot be set here; set it to {pattern} where the session, or the Spark "
-                "Connect server, is configured"
-            ) from error
 
 
 @contextmanager

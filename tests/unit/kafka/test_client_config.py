@@ -1,6 +1,5 @@
-"""One security block, two dialects."""
+"""One security block, in the words of librdkafka."""
 
-import base64
 import pickle
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from mirrorlake.config.client_settings import JAVA_CONSUMER, LIBRDKAFKA_PRODUCER
 from mirrorlake.config.security import Security
 from mirrorlake.config.topology import Cluster, load_topology
 from mirrorlake.errors import TopologyError
-from mirrorlake.kafka.config import librdkafka_config, spark_options
+from mirrorlake.kafka.config import librdkafka_config
 
 PEM = "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----"
 
@@ -40,12 +39,6 @@ def test_plaintext() -> None:
             config.items()
             >= {"bootstrap.servers": "b:1", "client.id": "mirrorlake-west-producer"}.items()
         )
-        assert (
-            spark_options("west", bare, resolve, shaded=False)["kafka.bootstrap.servers"] == "b:1"
-        )
-    assert spark_options("west", cluster(), resolve, shaded=False) == {
-        "kafka.bootstrap.servers": "b:1"
-    }
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
@@ -55,23 +48,6 @@ def test_sasl(mechanism: str, protocol: str) -> None:
     assert config["security.protocol"] == protocol
     assert config["sasl.mechanism"] == mechanism
     assert (config["sasl.username"], config["sasl.password"]) == ("mirror", 'pa"ss\\word')
-    options = spark_options("west", scram(mechanism, protocol), resolve, shaded=False)
-    module = "plain.PlainLoginModule" if mechanism == "PLAIN" else "scram.ScramLoginModule"
-    assert options["kafka.security.protocol"] == protocol
-    assert options["kafka.sasl.mechanism"] == mechanism
-    assert options["kafka.sasl.jaas.config"] == (
-        f"org.apache.kafka.common.security.{module} required "
-        'username="mirror" password="pa\\"ss\\\\word";'
-    )  # fmt: skip
-
-
-def test_only_a_shaded_client_gets_the_prefix() -> None:
-    plain = spark_options("west", scram(), resolve, shaded=False)
-    shaded = spark_options("west", scram(), resolve, shaded=True)
-    assert shaded.pop("kafka.sasl.jaas.config") == "kafkashaded." + plain.pop(
-        "kafka.sasl.jaas.config"
-    )
-    assert shaded == plain
 
 
 TOKEN = {
@@ -83,8 +59,7 @@ TOKEN = {
 }
 
 
-@pytest.mark.parametrize("prefix", ["", "kafkashaded."])
-def test_tokens(prefix: str) -> None:
+def test_tokens() -> None:
     chosen = cluster(**TOKEN, scope="all", extensions={"logicalCluster": "lkc-1", "pool": "p"})
     config = librdkafka_config("w", chosen, "admin", resolve)
     assert (
@@ -97,20 +72,6 @@ def test_tokens(prefix: str) -> None:
             "sasl.oauthbearer.client.secret": 'pa"ss\\word',
             "sasl.oauthbearer.scope": "all",
             "sasl.oauthbearer.extensions": "logicalCluster=lkc-1,pool=p",
-        }.items()
-    )
-    options = spark_options("w", chosen, resolve, shaded=bool(prefix))
-    package = f"{prefix}org.apache.kafka.common.security.oauthbearer"
-    assert (
-        options.items()
-        >= {
-            "kafka.sasl.mechanism": "OAUTHBEARER",
-            "kafka.sasl.login.callback.handler.class": f"{package}.OAuthBearerLoginCallbackHandler",
-            "kafka.sasl.oauthbearer.token.endpoint.url": "https://id/token",
-            "kafka.sasl.jaas.config": f"{package}.OAuthBearerLoginModule required "
-            'clientId="mirror" '
-            'clientSecret="pa\\"ss\\\\word" scope="all" extension_logicalCluster="lkc-1" '
-            'extension_pool="p";',
         }.items()
     )
 
@@ -131,9 +92,6 @@ def test_files_and_texts_are_rendered_as_text() -> None:
             librdkafka_config("w", chosen, "admin", resolve, FILES.__getitem__)["ssl.ca.pem"]
             == text
         )
-        options = spark_options("w", chosen, resolve, shaded=False, read_file=FILES.__getitem__)
-        assert options["kafka.ssl.truststore.type"] == "PEM"
-        assert options["kafka.ssl.truststore.certificates"] == text
 
 
 def test_client_certificates() -> None:
@@ -149,59 +107,20 @@ def test_client_certificates() -> None:
         FILES["/k.pem"],
     )
     assert config["ssl.key.password"] == 'pa"ss\\word'
-    options = spark_options("w", two, resolve, shaded=False, read_file=FILES.__getitem__)
-    assert options["kafka.ssl.keystore.type"] == "PEM"
-    assert options["kafka.ssl.keystore.certificate.chain"] == FILES["/c.pem"]
-    assert options["kafka.ssl.keystore.key"] == FILES["/k.pem"]
-    assert options["kafka.ssl.key.password"] == 'pa"ss\\word'
-
-
-def key(kind: str, body: bytes) -> str:
-    return f"-----BEGIN {kind}-----\n{base64.b64encode(body).decode()}\n-----END {kind}-----"
-
-
-PBES2 = b"0" + bytes.fromhex("06092a864886f70d01050d") + b"rest"
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        (key("RSA PRIVATE KEY", b"x"), "RSA key in its old form"),
-        (key("EC PRIVATE KEY", b"x"), "EC key in its old form"),
-        (key("ENCRYPTED PRIVATE KEY", PBES2), "encrypted by PBES2"),
-    ],
-)
-def test_keys_that_java_cannot_read_are_refused(text: str, sentence: str) -> None:
-    chosen = cluster(protocol="SSL", certificate_file=PEM, key_file=text)
-    with pytest.raises(
-        TopologyError, match=f"key_file of cluster w is .*{sentence}.*openssl pkcs8"
-    ):
-        spark_options("w", chosen, resolve, shaded=False)
-    assert librdkafka_config("w", chosen, "producer", resolve)["ssl.key.pem"] == text
-
-
-@pytest.mark.parametrize(
-    "text", [key("PRIVATE KEY", PBES2), key("ENCRYPTED PRIVATE KEY", b"older"), PEM]
-)
-def test_other_keys_pass(text: str) -> None:
-    chosen = cluster(protocol="SSL", certificate_file=PEM, key_file=text)
-    assert spark_options("w", chosen, resolve, shaded=False)["kafka.ssl.keystore.key"] == text
 
 
 def test_host_names_are_verified_unless_told() -> None:
     name = "ssl.endpoint.identification.algorithm"
     strict, lax = cluster(protocol="SSL"), cluster(protocol="SSL", verify_hostname=False)
     assert name not in librdkafka_config("w", strict, "admin", resolve)
-    assert f"kafka.{name}" not in spark_options("w", strict, resolve, shaded=False)
     assert librdkafka_config("w", lax, "admin", resolve)[name] == "none"
-    assert spark_options("w", lax, resolve, shaded=False)[f"kafka.{name}"] == ""
 
 
 @pytest.mark.parametrize("text", ["/no/c.pem", "${secret:kafka/west}"])
 def test_an_unreadable_file_is_one_sentence_without_its_value(text: str) -> None:
     chosen = cluster(protocol="SSL", ca_file=text)
     with pytest.raises(TopologyError) as caught:
-        spark_options("w", chosen, resolve, shaded=False)
+        librdkafka_config("w", chosen, "consumer", resolve)
     assert caught.value.message == f"{text}, a PEM file of cluster w, cannot be read"
     assert "word" not in f"{vars(caught.value)}"
 
@@ -211,17 +130,16 @@ def test_overrides_win_for_their_role_only() -> None:
         "client.id": "mine",
         "check.crcs": True,
         "max.poll.records": 9,
+        "fetch.max.wait.ms": 7,
         "client.rack": "${secret:kafka/west}",
     }
     chosen = Cluster.model_validate(
         {"bootstrap_servers": "b:1", "consumer": settings, "producer": {"linger.ms": 3}}
     )
-    options = spark_options("w", chosen, resolve, shaded=False)
-    assert (options["kafka.check.crcs"], options["kafka.max.poll.records"]) == ("true", "9")
-    assert (options["kafka.client.id"], options["kafka.client.rack"]) == ("mine", 'pa"ss\\word')
     config = librdkafka_config("w", chosen, "consumer", resolve)
     assert config.items() >= {"client.id": "mine", "check.crcs": True}.items()
-    assert "max.poll.records" not in config
+    assert config["client.rack"] == 'pa"ss\\word'
+    assert "max.poll.records" not in config and config["fetch.wait.max.ms"] == 7
     producer = librdkafka_config("w", chosen, "producer", resolve)
     assert (producer["linger.ms"], producer["client.id"]) == (3, "mirrorlake-w-producer")
 
@@ -241,7 +159,7 @@ def test_overrides_win_for_their_role_only() -> None:
             "buffer.memory",
             "which mirrorlake writes with; it says queue.buffering.max.kbytes",
         ),
-        ("consumer", "fetch.wait.max.ms", "which Spark reads with; it says fetch.max.wait.ms"),
+        ("consumer", "fetch.wait.max.ms", "whose names this block has; it says fetch.max.wait.ms"),
         (
             "producer",
             "linger.sm",
@@ -305,15 +223,11 @@ def test_librdkafka_accepts_tokens() -> None:
 
 
 def test_settings_do_not_show_their_values() -> None:
-    for settings in (
-        librdkafka_config("w", scram(), "admin", resolve),
-        spark_options("w", scram(), resolve, False),
-    ):
-        again = pickle.loads(pickle.dumps(settings))
-        assert again == settings
-        for text in (f"{settings!r} {settings}", f"{again!r}", f"{[settings]}"):
-            assert "word" not in text.replace("password", "")
-            assert "password" in text or "jaas" in text
+    settings = librdkafka_config("w", scram(), "admin", resolve)
+    again = pickle.loads(pickle.dumps(settings))
+    assert again == settings
+    for text in (f"{settings!r} {settings}", f"{again!r}", f"{[settings]}"):
+        assert "word" not in text.replace("password", "") and "password" in text
 
 
 def test_passwords_do_not_show_in_a_model() -> None:

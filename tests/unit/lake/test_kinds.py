@@ -14,11 +14,10 @@ ASKS = re.compile(
     r"isinstance\(\w*(?:lake|tables)\w*, (?:PathLake|CatalogLake)\)|lake\.directory is|path_tables "
     r"is"
 )
-#: Landing has a sink of its own for each kind; a catalog's platform keeps its tables; what a reader
+#: Who commits what lands; a catalog's platform keeps its tables; what a reader
 #: without a session knows of the stage before a plan.
 KNOWN = {
-    "landing/land.py": 2,
-    "landing/spark_land.py": 1,
+    "landing/land.py": 1,
     "run/replicator.py": 1,
     "library/planning.py": 1,
     "devtools/bench/made_up.py": 1,

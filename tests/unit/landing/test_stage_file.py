@@ -11,8 +11,9 @@ from mirrorlake.errors import StagingError
 from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.parquet import RARE
 from mirrorlake.lake.stage_index import _ranges_from_commit
-from mirrorlake.landing import stage_file
-from mirrorlake.landing.stage_file import Batch, StageFile
+from mirrorlake.landing import stage_file, stage_rows
+from mirrorlake.landing.job import Batch
+from mirrorlake.landing.stage_file import StageFile
 from mirrorlake.native.columns import SCHEMA
 from mirrorlake.offsets.stage_index import StagedRange
 from mirrorlake.produce.stage_files import COLUMNS, columns_of
@@ -158,7 +159,7 @@ def test_a_record_that_cannot_be_staged_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the reason will be: here a time that Arrow does not cast."""
-    monkeypatch.setattr(stage_file, "split_times", lambda times: (times, None))
+    monkeypatch.setattr(stage_rows, "split_times", lambda times: (times, None))
     odd = rows(3, list(range(10, 19)))
     at = SCHEMA.get_field_index("timestamp")
     times = pa.array([5] * 6 + [2**62] * 3, pa.int64()).cast(SCHEMA.field("timestamp").type)

@@ -111,16 +111,6 @@ def test_jars_that_spark_carries_are_left_out(
     assert [jar.name for jar in found] == ["kafka-clients-3.9.0.jar"]
 
 
-def test_connector_version_is_a_setting_of_its_own(
-    monkeypatch: pytest.MonkeyPatch, cache: Path
-) -> None:
-    use(monkeypatch, FakeIvy("kafka-clients-3.9.0.jar"))
-    jars.spark_jars()
-    monkeypatch.setenv("MIRRORLAKE_SPARK_KAFKA_VERSION", "4.0.1")
-    jars.spark_jars()
-    assert len([folder for folder in cache.glob("spark-*") if folder.is_dir()]) == 2
-
-
 @pytest.mark.parametrize(
     ("jar", "artifact"),
     [

@@ -9,12 +9,13 @@ setting.
 
 import sys
 
+from mirrorlake.spark.jars import connector_jars
 from mirrorlake.spark.session import local_session
 
 
 def main(bootstrap_servers: str, topic: str, table: str, checkpoint: str) -> None:
     """Land the topic until this process is ended."""
-    spark = local_session()
+    spark = local_session(more_jars=connector_jars())
     source = (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", bootstrap_servers)

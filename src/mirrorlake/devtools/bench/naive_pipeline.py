@@ -13,7 +13,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from mirrorlake.spark.jars import spark_jars
+from mirrorlake.spark.jars import connector_jars, spark_jars
 from mirrorlake.spark.java import java_home
 
 
@@ -28,7 +28,7 @@ def stock_session() -> SparkSession:
         .config(
             "spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"
         )
-        .config("spark.jars", ",".join(str(jar) for jar in spark_jars()))
+        .config("spark.jars", ",".join(str(jar) for jar in (*spark_jars(), *connector_jars())))
         # About this machine and not about speed: no port of the web page, no name lookup.
         .config("spark.ui.enabled", "false")
         .config("spark.driver.host", "127.0.0.1")

@@ -10,12 +10,13 @@ import sys
 
 from pyspark.sql import DataFrame, SparkSession
 
+from mirrorlake.spark.jars import connector_jars
 from mirrorlake.spark.session import local_session
 
 
 def main(source: str, topic: str, target: str, target_topic: str, table: str) -> None:
     """Read all three once."""
-    spark = local_session()
+    spark = local_session(more_jars=connector_jars())
     stage = spark.read.format("delta").load(table)
     for frame in (_topic(spark, source, topic), stage, _topic(spark, target, target_topic)):
         frame.write.format("noop").mode(

@@ -53,7 +53,13 @@ from mirrorlake.devtools.bench.start import measure_starts
 from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicInfo
-from mirrorlake.spark.jars import DELTA_VERSION, KAFKA_VERSION, mirror_jars, spark_jars
+from mirrorlake.spark.jars import (
+    DELTA_VERSION,
+    KAFKA_VERSION,
+    connector_jars,
+    mirror_jars,
+    spark_jars,
+)
 from mirrorlake.spark.java import find_java, java_version
 
 Say = Callable[[str], None]
@@ -143,7 +149,7 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
     figures with it.
     """
     started = time.monotonic()
-    for resolve in (spark_jars, mirror_jars):
+    for resolve in (spark_jars, connector_jars, mirror_jars):
         resolve(say)
     parent.mkdir(parents=True, exist_ok=True)
     directory = Path(tempfile.mkdtemp(prefix="work-", dir=parent.absolute()))

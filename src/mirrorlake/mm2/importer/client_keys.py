@@ -64,7 +64,7 @@ RENAMED = {
 
 _ROLE = "mirrorlake names its groups and transactions itself"
 _BYTES = "mirrorlake copies bytes"
-_GROUP = "Spark reads partitions itself, without the membership of a group"
+_GROUP = "partitions are read without the membership of a group"
 NOT_NEEDED = {
     "group.id": _ROLE,
     "group.instance.id": _ROLE,

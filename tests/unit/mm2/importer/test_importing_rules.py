@@ -150,7 +150,7 @@ def test_which_flows_run(lines: str, flows: dict[str, bool]) -> None:
             "not_needed",
             "passes no client settings on",
         ),
-        ("consumer.poll.timeout.ms = 1", "consumer.poll.timeout.ms", "not_needed", "Spark"),
+        ("consumer.poll.timeout.ms = 1", "consumer.poll.timeout.ms", "not_needed", "polls"),
         ("admin.timeout.ms = 1", "admin.timeout.ms", "not_needed", "deadline"),
         ("b.topics = x", "b.topics", "not_needed", "ignores settings of flows under a cluster"),
         ("b.linger.ms = 5", "b.linger.ms", "not_needed", "passes it to no client"),

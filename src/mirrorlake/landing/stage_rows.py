@@ -1,0 +1,126 @@
+"""Rows of `records` from what was read of a source: in a file's columns, or as Spark takes them."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import pyarrow as pa
+
+from mirrorlake.errors import StagingError
+from mirrorlake.landing.job import Batch, LandJob, Part
+from mirrorlake.native.exact import split_times
+from mirrorlake.offsets.positions import TopicAndPartition
+
+#: Arrow's bytes that are handed to Spark together, about: each batch costs a fixed time.
+HANDED_BYTES = 2 << 20
+#: Columns that Spark adds to rows by itself, for less than it takes to read them.
+ADDED_BY_SPARK = ("source_cluster", "landed_at")
+#: Columns that each staged record has, of those that it is read with.
+NEVER_NULL = frozenset(
+    (
+        *("topic", "partition", "offset", "timestamp_type"),
+        *("batch_id", "generation", "batch_end"),
+    )
+)
+
+Read = Iterable[tuple[TopicAndPartition, pa.RecordBatch]]
+#: One value as often as there are rows.
+Repeat = Callable[[object, pa.DataType, int], pa.Array]
+
+
+def wanted_of(job: LandJob, read: Read) -> Read:
+    """What was read, without what a job is to leave out."""
+    if not job.forgotten:
+        return read
+    from mirrorlake.lake.forgotten import without_forgotten  # which only landing again needs
+
+    gone = job.forgotten
+    kept = (
+        (key, without_forgotten(rows, gone[key]) if key in gone else rows) for key, rows in read
+    )
+    return ((key, rows) for key, rows in kept if rows.num_rows)
+
+
+def row_batches(job: LandJob, part: Part, read: Read) -> Iterator[pa.RecordBatch]:
+    """The rows of a part, for Spark: those of a partition in the order of their offsets. Raises
+    StagingError."""
+    waiting: dict[TopicAndPartition, list[pa.RecordBatch]] = {}
+    size = 0
+    for key, rows in wanted_of(job, read):
+        waiting.setdefault(key, []).append(rows)
+        size += rows.nbytes
+        if size >= HANDED_BYTES:
+            yield from _for_spark(job, part, waiting)
+            waiting, size = {}, 0
+    if waiting:
+        yield from _for_spark(job, part, waiting)
+
+
+def _for_spark(
+    job: LandJob, part: Part, waiting: Mapping[TopicAndPartition, list[pa.RecordBatch]]
+) -> list[pa.RecordBatch]:
+    staged = [
+        columns_of_records(job.schema, part.batch, key, waiting[key], _plainly)
+        for key in sorted(waiting)
+    ]
+    rows = pa.concat_tables(staged)
+    batches: list[pa.RecordBatch] = (
+        rows if len(staged) == 1 else rows.combine_chunks()
+    ).to_batches()
+    return batches
+
+
+def columns_of_records(
+    schema: pa.Schema,
+    batch: Batch,
+    key: TopicAndPartition,
+    read: list[pa.RecordBatch],
+    repeat: Repeat,
+) -> pa.Table:
+    """Columns of `records`, those of a schema, for rows of one partition of which some may have a
+    column that others lack. Raises StagingError, which names it and the record."""
+    rows = pa.concat_tables(map(_as_table, read), promote_options="default")
+    try:
+        return _columns(schema, batch, key, rows, repeat)
+    except (pa.ArrowException, ArithmeticError, ValueError) as error:
+        while rows.num_rows > 1:  # the first record of which none can be made, where there is one
+            middle = rows.num_rows // 2
+            try:
+                _columns(schema, batch, key, rows.slice(0, middle), repeat)
+                rows = rows.slice(middle)
+            except (pa.ArrowException, ArithmeticError, ValueError):
+                rows = rows.slice(0, middle)
+        offset = int(rows["offset"][0].as_py())
+        raise StagingError(
+            f"{key[0]}-{key[1]} cannot be staged from offset {offset}, since its record cannot "
+            f"be: {error}",
+            topic=key[0],
+            partition=key[1],
+            first_offset=offset,
+            last_offset=offset,
+        ) from error
+
+
+def _columns(
+    schema: pa.Schema, batch: Batch, key: TopicAndPartition, rows: pa.Table, repeat: Repeat
+) -> pa.Table:
+    count, same = rows.num_rows, batch.columns(key)
+    times, exact = split_times(rows["timestamp"])
+    read = dict(zip(rows.column_names, rows.columns, strict=True))
+    read |= {"timestamp": times, "timestamp_ms": exact}
+    columns = []
+    for field in schema:
+        column = read.get(field.name)
+        if field.name in same:
+            columns.append(repeat(same[field.name], field.type, count))
+        elif column is None:
+            columns.append(pa.nulls(count, field.type))
+        else:
+            columns.append(column if column.type == field.type else column.cast(field.type))
+    return pa.table(columns, schema.names)
+
+
+def _as_table(batch: pa.RecordBatch) -> pa.Table:
+    return pa.Table.from_batches([batch])
+
+
+def _plainly(value: object, kind: pa.DataType, count: int) -> pa.Array:
+    return pa.nulls(count, kind) if value is None else pa.repeat(pa.scalar(value, kind), count)

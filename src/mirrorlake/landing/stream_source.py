@@ -1,0 +1,229 @@
+"""The source of a landing query: a Python data source of Spark's (its version 4.0 and later).
+
+Spark plans and triggers, keeps the offsets in its checkpoint and runs the tasks. Where a batch ends
+is decided here (`latestOffset`, in a process beside the driver): Spark 4.0 sets a Python source no
+limit. A task reads its ranges. For a lake at a path it writes a file of `records` that nothing
+refers to yet, and hands over what a commit has to say of it (`landing/path_sink.py`); files of
+attempts that failed stay unreferenced, until `maintain` removes them. For others it hands over the
+rows, which the session's own sink writes.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    InputPartition,
+)
+
+from mirrorlake import failpoints
+from mirrorlake.errors import ClusterUnreachable
+from mirrorlake.landing.job import LandJob, Pace, Part, offsets_document, read_document
+from mirrorlake.landing.pace import next_limit
+from mirrorlake.landing.ranges import UNKNOWN_RECORD_BYTES, next_ends
+from mirrorlake.offsets.as_of import noted_ends
+from mirrorlake.offsets.positions import TopicAndPartition
+
+if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest, or none
+    import pyarrow as pa
+    from pyspark.sql.types import StructType
+
+    from mirrorlake.kafka.admin import ClusterAdmin
+
+logger = logging.getLogger(__name__)
+
+#: How long no leader may answer before the query fails, seconds.
+PATIENCE_SECONDS = 20.0
+#: A row for each file that was written: stage_file.ADDED, and how long it took to read.
+_FILES = (
+    "path string, size bigint, stats string, records bigint, bytes bigint, topic_bytes string, "
+    "seconds double"
+)
+
+
+def source_of(job: LandJob, name: str, row_types: str) -> type[DataSource]:
+    """A source for Spark to register under a name; `row_types` are those of `job.schema`, in
+    Spark's words. The job goes with the class, and so not into the query's options, which Spark
+    shows."""
+    given = {
+        "job": job,
+        "known_as": name,
+        "row_types": row_types if job.directory is None else _FILES,
+    }
+    return type("LandingSource", (_Source,), given)
+
+
+class _Source(DataSource):
+    job: LandJob
+    known_as: str
+    row_types: str
+
+    @classmethod
+    def name(cls) -> str:
+        return cls.known_as
+
+    def schema(self) -> str:
+        return self.row_types
+
+    def streamReader(self, schema: "StructType") -> DataSourceStreamReader:
+        return _Stream(self.job)
+
+    def reader(self, schema: "StructType") -> DataSourceReader:
+        return _Reader(self.job)
+
+
+class _Task(InputPartition):
+    def __init__(self, part: Part) -> None:
+        super().__init__(None)
+        self.part = part
+
+
+class _Reader(DataSourceReader):
+    """Reads a job with an end at once."""
+
+    def __init__(self, job: LandJob) -> None:
+        self._job = job
+
+    def partitions(self) -> list[InputPartition]:
+        job = self._job
+        assert job.final is not None
+        ranges = {key: (job.starts[key], end) for key, end in job.final.items()}
+        return [_Task(part) for part in job.parts(ranges, job.final_noted, job.tasks)]
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        assert isinstance(partition, _Task)
+        return _read(self._job, partition.part)
+
+
+class _Stream(DataSourceStreamReader):
+    """Plans batches, and reads a task's part of one."""
+
+    def __init__(self, job: LandJob) -> None:
+        self._job = job
+        self._reached = dict(job.starts)
+        self._document = offsets_document(job.starts)
+        self._admin: ClusterAdmin | None = None
+        self._quiet_since = -math.inf
+        self._heard = time.monotonic()
+        #: How many offsets the batch in hand has, and since when it is; and what is known by it.
+        self._handed: tuple[int, float] | None = None
+        self._learned: Pace | None = None
+
+    def initialOffset(self) -> dict[str, Any]:
+        return offsets_document(self._job.starts)  # Spark asks when the first batch is planned
+
+    def latestOffset(self) -> dict[str, Any]:
+        job = self._job
+        due = time.monotonic() - self._quiet_since >= job.waiting_seconds
+        ends = job.final if job.final is not None else self._log_ends()
+        waiting, pace = () if due else job.waiting, self._pace()
+        reached = next_ends(
+            self._reached,
+            ends,
+            max_records=job.max_records,
+            waiting=waiting,
+            record_bytes=pace.record_bytes,
+            batch_bytes=pace.limit,
+        )
+        if any(reached[key] != self._reached[key] for key in job.waiting):
+            self._quiet_since = time.monotonic()
+        if reached != self._reached:
+            self._reached = reached
+            self._document = offsets_document(reached, self._noted(ends))
+        return self._document
+
+    def _pace(self) -> Pace:
+        """What the next batch goes by. Where the session's sink commits, the batch before is
+        through when the next one is asked for: then, or when its trigger's time is over."""
+        job, handed = self._job, self._handed
+        pace, self._handed = self._learned or job.pace(), None
+        if job.directory is not None or handed is None:
+            return pace
+        offsets, seconds = handed[0], time.monotonic() - handed[1]
+        limit = next_limit(
+            pace.limit,
+            offsets * UNKNOWN_RECORD_BYTES,
+            seconds if seconds > job.trigger_seconds else 0.0,
+            job.max_records * UNKNOWN_RECORD_BYTES,
+        )
+        if limit != pace.limit:
+            self._learned = pace = Pace(limit)
+            try:
+                job.keep_pace(pace)
+            except OSError as error:  # the session's driver may be on another machine
+                logger.info("the next query begins with small batches: %s", error)
+        return pace
+
+    def _noted(self, ends: Mapping[TopicAndPartition, int]) -> str | None:
+        """What a batch notes of logs that go on behind it; None where it does not reach the ends of
+        all."""
+        if any(ends.get(key) != end for key, end in self._reached.items()):
+            return None
+        if self._admin is None:
+            return self._job.final_noted
+        keys = list(self._reached)
+        later = self._admin.end_offsets(keys, committed=False, skip_silent=True)
+        return noted_ends(self._reached, later)
+
+    def _log_ends(self) -> Mapping[TopicAndPartition, int]:
+        """The last stable offsets. Raises ClusterUnreachable when no leader answers for long; a
+        partition whose leader alone does not answer stays where it is, until the landing worker
+        finds out why."""
+        from mirrorlake.kafka.admin import ClusterAdmin
+
+        if self._admin is None:
+            # The worker asks the same cluster, and reports it; this process's output is not shown.
+            logging.getLogger("mirrorlake.kafka").setLevel(logging.ERROR)
+            self._admin = ClusterAdmin(self._job.alias, self._job.client)
+        ends = self._admin.end_offsets(list(self._reached), skip_silent=True)
+        now = time.monotonic()
+        if ends or not self._reached:
+            self._heard = now
+        elif now - self._heard > PATIENCE_SECONDS:
+            raise ClusterUnreachable(
+                f"no leader of cluster {self._job.alias} reports the ends of its partitions; it is "
+                "asked again",
+                alias=self._job.alias,
+            )
+        return ends
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
+        (before, _), (behind, noted) = read_document(start), read_document(end)
+        ranges = {key: (before[key], behind[key]) for key in behind if before[key] < behind[key]}
+        self._handed = sum(end - first for first, end in ranges.values()), time.monotonic()
+        return [_Task(part) for part in self._job.parts(ranges, noted, self._job.tasks)]
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        assert isinstance(partition, _Task)
+        return _read(self._job, partition.part)
+
+
+def _read(job: LandJob, part: Part) -> "Iterator[pa.RecordBatch]":
+    """Do a part of a job, in a worker."""
+    import pyarrow as pa
+
+    from mirrorlake.kafka.log import read_ranges
+    from mirrorlake.kafka.refusals import unusable
+    from mirrorlake.landing.stage_file import write_file
+    from mirrorlake.landing.stage_rows import row_batches
+    from mirrorlake.native.reader import ClusterSilent
+
+    began = time.monotonic()
+    read = read_ranges(job.alias, job.client, part.ranges, part.small_answers)
+    try:
+        if job.directory is None:
+            yield from row_batches(job, part, read)
+            return
+        added = write_file(job, part, read, "task")
+    except ClusterSilent as error:
+        raise unusable(job.alias, job.client, error.args[0]) from error
+    failpoints.reached("file-written")
+    if added is not None:
+        seconds = pa.array([time.monotonic() - began])
+        names = [*added.schema.names, "seconds"]
+        yield pa.RecordBatch.from_arrays([*added.columns, seconds], names)

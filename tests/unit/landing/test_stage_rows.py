@@ -1,0 +1,63 @@
+"""Rows that a task hands to Spark."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from mirrorlake.errors import StagingError
+from mirrorlake.lake.definitions import definition
+from mirrorlake.landing import stage_rows
+from mirrorlake.landing.job import Batch, Part
+from mirrorlake.landing.stage_rows import ADDED_BY_SPARK, NEVER_NULL, row_batches
+from mirrorlake.offsets.ranges import OffsetRanges
+from tests.unit.landing.test_land_job import job_in
+from tests.unit.landing.test_stage_file import rows
+
+SCHEMA = pa.schema(
+    [field for field in definition("records").rows if field.name not in ADDED_BY_SPARK]
+)
+PART = Part({}, Batch("east", 1_700_000_000_123, {("b", 1): 2}, {("a", 0): 9, ("b", 1): 30}), False)
+
+
+def test_rows_have_the_columns_of_the_table_but_those_that_spark_adds(tmp_path: Path) -> None:
+    job = job_in(tmp_path, schema=SCHEMA)
+    read = [(("b", 1), rows(1, [7, 9])), (("a", 0), rows(0, [1, 2])), (("b", 1), rows(1, [10]))]
+    batches = list(row_batches(job, PART, read))
+    assert len(batches) == 1, "small parts go together"
+    (batch,) = batches
+    assert batch.schema.equals(SCHEMA)
+    assert not any(batch.column(name).null_count for name in NEVER_NULL)
+    columns = ("topic", "partition", "offset", "generation", "batch_id", "batch_end")
+    assert [tuple(row[name] for name in columns) for row in batch.to_pylist()] == [
+        *(("a", 0, offset, 0, 1_700_000_000_123, 9) for offset in (1, 2)),
+        *(("b", 1, offset, 2, 1_700_000_000_123, 30) for offset in (7, 9, 10)),
+    ]
+
+
+def test_what_is_handed_over_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage_rows, "HANDED_BYTES", 50_000)
+    read = [(("a", 0), rows(0, [offset], 20_000)) for offset in range(10)]
+    batches = list(row_batches(job_in(tmp_path, schema=SCHEMA), PART, read))
+    assert max(batch.num_rows for batch in batches) <= 3
+    assert [row for batch in batches for row in batch.column("offset").to_pylist()] == [*range(10)]
+
+
+def test_what_was_forgotten_is_left_out(tmp_path: Path) -> None:
+    forgotten = {("a", 0): OffsetRanges([(2, 3), (8, 8)])}
+    job = job_in(tmp_path, schema=SCHEMA, forgotten=forgotten)
+    read = [(("a", 0), rows(0, [1, 2, 3, 4])), (("a", 0), rows(0, [8])), (("b", 1), rows(1, [2]))]
+    found = [row for batch in row_batches(job, PART, read) for row in batch.to_pylist()]
+    assert [(row["topic"], row["offset"]) for row in found] == [("a", 1), ("a", 4), ("b", 2)]
+
+
+def test_a_record_that_cannot_be_staged_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stage_rows, "split_times", lambda times: (times, None))
+    odd = rows(1, [3, 4])
+    times = pa.array([5, 2**62], pa.int64()).cast(odd.schema.field("timestamp").type)
+    at = odd.schema.get_field_index("timestamp")
+    read = [(("odd", 1), odd.set_column(at, odd.schema.field(at), times))]
+    with pytest.raises(StagingError, match="odd-1 cannot be staged from offset 4"):
+        list(row_batches(job_in(tmp_path, schema=SCHEMA), PART, read))
