@@ -54,8 +54,9 @@ def new_checkpoint(lake: Lake, alias: str) -> Path:
 
 
 def pace_file(lake: Lake, alias: str) -> Path:
-    """Where what batches of a cluster say of the next ones is kept, for queries to come."""
-    return _root(lake, alias).with_name(f"{alias}-pace.json")
+    """Where what batches of a cluster say of the next ones is kept, for queries to come. Earlier
+    versions look elsewhere, and would not understand it."""
+    return _root(lake, alias).with_name(f"{alias}-batches.json")
 
 
 def application_of(checkpoint: Path) -> str:
