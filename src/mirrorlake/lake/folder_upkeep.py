@@ -38,7 +38,8 @@ _FEED, _CHANGE = "_change_data", pa.field("_change_type", pa.string())
 
 
 class FolderUpkeep:
-    """See `upkeep.TableUpkeep`. What it rewrites rises from rows of the same table."""
+    """See `upkeep.TableUpkeep`. Statements put rows of a table in the place of rows of the same
+    one, so that there is nothing to do in an empty one."""
 
     def __init__(self, lake: PathLake, table: str) -> None:
         self._lake = lake
