@@ -5,11 +5,12 @@ import logging
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import KafkaException
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable, LakeError, LeaseTaken
 from mirrorlake.forget.still_needed import Committed, FlowPositions
+from mirrorlake.kafka.committed import committed_by
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
@@ -24,8 +25,6 @@ from mirrorlake.produce.writer import Target
 from mirrorlake.run.other_process import run_by_other_process
 
 logger = logging.getLogger(__name__)
-
-_ANSWER_SECONDS = 30.0
 
 
 class Flows:
@@ -141,25 +140,8 @@ class Flows:
         group: str,
         places: Mapping[TopicAndPartition, TopicAndPartition],
     ) -> dict[TopicAndPartition, Committed]:
-        """By source partition. Raises LakeError where the target forgot one that the map says there
-        was."""
-        settings = {
-            "group.id": group,
-            "isolation.level": "read_committed",
-            "enable.auto.commit": False,
+        """By source partition. Raises KafkaException."""
+        return {
+            places[key]: Committed(decode_written(metadata).generation, offset)
+            for key, (offset, metadata) in committed_by(client, group, places.keys()).items()
         }
-        consumer = Consumer({**client, **settings, "logger": logger})
-        try:
-            asked = [TopicPartition(*place) for place in sorted(places)]
-            positions = {}
-            for committed in consumer.committed(asked, _ANSWER_SECONDS) if asked else ():
-                if committed.error is not None:
-                    raise KafkaException(committed.error)
-                if committed.offset >= 0:
-                    generation = decode_written(committed.metadata or "").generation
-                    positions[places[committed.topic, committed.partition]] = Committed(
-                        generation, committed.offset
-                    )
-            return positions
-        finally:
-            consumer.close()

@@ -20,6 +20,7 @@ from mirrorlake import failpoints
 from mirrorlake.errors import TargetRefused
 from mirrorlake.kafka.access import topic_rights
 from mirrorlake.kafka.answered_offsets import answered_offset
+from mirrorlake.kafka.committed import committed_positions
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
 from mirrorlake.kafka.log import Log, open_log
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -144,23 +145,10 @@ class ShardWriter:
         self, keys: Sequence[TopicAndPartition]
     ) -> dict[TopicAndPartition, tuple[int, str]]:
         """The flow's committed (position, metadata) of (target topic, partition) keys; those
-        without are left out.
-
-        Asked of the consumer: an AdminClient's `list_consumer_group_offsets` (librdkafka 2.16)
-        crashes the process when the group's coordinator is not there yet.
-        """
-        committed = self._group.committed(
-            [TopicPartition(topic, partition) for topic, partition in keys], CALL_SECONDS
-        )
-        for partition in committed:
-            if partition.error is not None:
-                raise KafkaException(partition.error)
+        without are left out. Raises KafkaException."""
+        committed = committed_positions(self._group, keys, CALL_SECONDS)
         self.asked.update(keys)
-        return {
-            (partition.topic, partition.partition): (partition.offset, partition.metadata or "")
-            for partition in committed
-            if partition.offset >= 0
-        }
+        return committed
 
     def first_record(self, topic: str, partition: int, start: int) -> int | None:
         """The offset of the first committed record at or behind `start` that may be this flow's;

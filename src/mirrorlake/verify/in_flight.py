@@ -4,17 +4,14 @@ have yet."""
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, KafkaException, TopicPartition
-
 from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.kafka.committed import committed_by
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import decode_written
 from mirrorlake.produce.spec import name_at_target
 from mirrorlake.verify.ranges import Extent
-
-_ANSWER_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -46,24 +43,16 @@ def target_positions(
     what lies behind the map's end there. Raises KafkaException."""
     if flow.settings.delivery != "exactly_once" or not lake.stored_id or not partitions:
         return {}
-    settings = {"group.id": name_at_target(lake, flow.name), "isolation.level": "read_committed"}
-    consumer = Consumer(
-        {**connections.client(flow.target, "admin"), **settings, "enable.auto.commit": False}
+    committed = committed_by(
+        connections.client(flow.target, "admin"), name_at_target(lake, flow.name), partitions
     )
-    try:
-        asked = [TopicPartition(topic, partition) for topic, partition in sorted(partitions)]
-        positions: dict[TopicAndPartition, TargetPosition] = {}
-        for committed in consumer.committed(asked, _ANSWER_SECONDS):
-            if committed.error is not None:
-                raise KafkaException(committed.error)
-            if committed.offset >= 0:
-                metadata = decode_written(committed.metadata or "")
-                written = tuple(
-                    (one.target_first, one.target_first + one.record_count - 1)
-                    for one in metadata.written
-                )
-                place = (committed.offset, metadata.generation, metadata.target_generation)
-                positions[committed.topic, committed.partition] = TargetPosition(*place, written)
-        return positions
-    finally:
-        consumer.close()
+    positions: dict[TopicAndPartition, TargetPosition] = {}
+    for key, (offset, text) in committed.items():
+        metadata = decode_written(text)
+        written = tuple(
+            (one.target_first, one.target_first + one.record_count - 1) for one in metadata.written
+        )
+        positions[key] = TargetPosition(
+            offset, metadata.generation, metadata.target_generation, written
+        )
+    return positions

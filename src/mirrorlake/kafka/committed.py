@@ -1,0 +1,53 @@
+"""What a group has committed in partitions: offsets, and the metadata beside them.
+
+Asked of a consumer: an AdminClient's `list_consumer_group_offsets` (librdkafka 2.16) crashes the
+process when the group's coordinator is not there yet.
+"""
+
+import logging
+from collections.abc import Collection, Mapping
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from mirrorlake.offsets.positions import TopicAndPartition
+
+logger = logging.getLogger(__name__)
+
+#: How long an answer is waited for, seconds.
+ANSWER_SECONDS = 30.0
+#: Committed offsets, each with its metadata, by partition.
+Committed = dict[TopicAndPartition, tuple[int, str]]
+
+
+def committed_by(
+    client: Mapping[str, str | int | bool], group: str, keys: Collection[TopicAndPartition]
+) -> Committed:
+    """What a group has committed, by a client of its own; see `committed_positions`.
+
+    read_committed makes it wait for positions of transactions that are still being committed
+    (KIP-447).
+    """
+    settings = {"group.id": group, "isolation.level": "read_committed", "enable.auto.commit": False}
+    if not keys:
+        return {}
+    consumer = Consumer({**client, **settings, "logger": logger})
+    try:
+        return committed_positions(consumer, keys, ANSWER_SECONDS)
+    finally:
+        consumer.close()
+
+
+def committed_positions(
+    consumer: Consumer, keys: Collection[TopicAndPartition], seconds: float
+) -> Committed:
+    """What the group of a consumer has committed; partitions in which it has not are missing.
+    Raises KafkaException."""
+    answers = consumer.committed([TopicPartition(*key) for key in sorted(keys)], seconds)
+    for answer in answers:
+        if answer.error is not None:
+            raise KafkaException(answer.error)
+    return {
+        (answer.topic, answer.partition): (answer.offset, answer.metadata or "")
+        for answer in answers
+        if answer.offset >= 0
+    }
