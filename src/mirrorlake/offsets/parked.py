@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from mirrorlake.offsets.positions import MirroredPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 
 
@@ -22,14 +23,14 @@ class Parked:
     byte_count: int
 
     @property
-    def place(self) -> tuple[str, int, int, str, int]:
+    def place(self) -> MirroredPartition:
         """The generation of a partition, and of the target topic that refused it."""
-        return (
-            self.topic,
-            self.partition,
-            self.generation,
-            self.target_topic,
-            self.target_generation,
+        return MirroredPartition(
+            topic=self.topic,
+            partition=self.partition,
+            generation=self.generation,
+            target_topic=self.target_topic,
+            target_generation=self.target_generation,
         )
 
 
@@ -37,19 +38,19 @@ class ParkedOffsets:
     """The source offsets that a flow leaves out, by `Parked.place`."""
 
     def __init__(self, rows: Iterable[Parked] = ()) -> None:
-        self._offsets: dict[tuple[str, int, int, str, int], OffsetRanges] = {}
+        self._offsets: dict[MirroredPartition, OffsetRanges] = {}
         self.add(rows)
 
     def add(self, rows: Iterable[Parked]) -> None:
         """Leave these out too."""
-        fresh: dict[tuple[str, int, int, str, int], list[tuple[int, int]]] = defaultdict(list)
+        fresh: dict[MirroredPartition, list[tuple[int, int]]] = defaultdict(list)
         for row in rows:
             fresh[row.place].append((row.offset, row.offset))
         for place, ranges in fresh.items():
             self._offsets.setdefault(place, OffsetRanges()).add(ranges)
 
     def within(
-        self, place: tuple[str, int, int, str, int], first: int, last: int
+        self, place: MirroredPartition, first: int, last: int
     ) -> tuple[tuple[int, int], ...]:
         """Those from `first` to `last` as ranges; all bounds are inclusive."""
         ranges = self._offsets.get(place)

@@ -30,6 +30,22 @@ class PartitionGeneration(NamedTuple):
         return self.topic, self.partition
 
 
+class MirroredPartition(NamedTuple):
+    """A partition in one generation of its topic, and the generation of the target topic that its
+    records go to: what a decision, or a proof, holds for."""
+
+    topic: str
+    partition: int
+    generation: int
+    target_topic: str
+    target_generation: int
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> "MirroredPartition":
+        """What a row of a table is about."""
+        return cls(*(row[name] for name in cls._fields))
+
+
 @dataclass(frozen=True)
 class LogEnds:
     """What a cluster has of a partition: the first offset still there, the offset after the last

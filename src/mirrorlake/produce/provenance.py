@@ -6,13 +6,13 @@ no protection there at all (docs/mm2.md, "Which topics are mirrored"). The heade
 id*, since an alias may change.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mirrorlake.produce.batch import PartitionPlan
+from mirrorlake.produce.skipped import PlannedRows
 
 HEADER = "mirrorlake-provenance"
 
@@ -35,9 +35,6 @@ class Provenance:
     def removed(self) -> str | None:
         """The name of headers that no record goes on with."""
         return HEADER if self.strip else None
-
-
-PlannedRows = Iterator[tuple[PartitionPlan, pa.RecordBatch]]
 
 
 def without_echoes(rows: PlannedRows, provenance: Provenance | None) -> PlannedRows:

@@ -15,7 +15,11 @@ import pyarrow.compute as pc
 from mirrorlake import failpoints
 from mirrorlake.errors import PositionLost, TargetLost, TargetRefused, TopicRefused
 from mirrorlake.offsets.parked import Parked, ParkedOffsets
-from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import (
+    MirroredPartition,
+    PartitionGeneration,
+    TopicAndPartition,
+)
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.codecs import Codecs, of_size
@@ -43,7 +47,7 @@ class RefusedRecords:
         was forgotten."""
         skipped = {}
         for plan in plans:
-            place = (*plan.place, plan.target_topic, plan.floor.target_generation)
+            place = MirroredPartition(*plan.place, plan.target_topic, plan.floor.target_generation)
             given_up, forgotten = (
                 spec.skipped.get(plan.place, _NONE),
                 spec.forgotten.get(plan.place, _NONE),

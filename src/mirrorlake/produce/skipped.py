@@ -11,6 +11,7 @@ from mirrorlake.produce.batch import PartitionPlan
 
 #: By source partition: ranges of offsets, first and last inclusive.
 Skipped = Mapping[TopicAndPartition, tuple[tuple[int, int], ...]]
+#: Rows of a shard, each batch with the plan of the partition that it is of.
 PlannedRows = Iterator[tuple[PartitionPlan, pa.RecordBatch]]
 
 

@@ -6,7 +6,7 @@ the driver asserts that before it chooses this reader (`produce/flow.py`).
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -40,9 +40,7 @@ _CODED = ("source_cluster", "topic")
 _BATCH_ROWS, _BATCH_BYTES = 16_384, 4 << 20
 
 
-def read_shard(
-    shard: ShardPlan, skipped: Skipped
-) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
+def read_shard(shard: ShardPlan, skipped: Skipped) -> PlannedRows:
     """Yield chunks of rows of the shard's partitions, file by file, in the order in which the files
     hold them.
 
@@ -82,7 +80,7 @@ def disordered(plan: PartitionPlan, offset: int) -> LayoutError:
     )
 
 
-def _chunks(shard: ShardPlan, columns: list[str]) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
+def _chunks(shard: ShardPlan, columns: list[str]) -> PlannedRows:
     plans = {(plan.topic, plan.partition): plan for plan in shard.partitions}
     for uri in shard.files:
         with open_file(uri) as file:
@@ -189,7 +187,7 @@ def may_hold(
 
 def split_by_partition(
     batch: pa.RecordBatch, plans: Mapping[TopicAndPartition, PartitionPlan]
-) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
+) -> PlannedRows:
     """Cut rows where topic, partition or generation changes, and keep the chunks that are wanted,
     as far as they lie in their range of offsets. Raises LayoutError where offsets do not rise."""
     if batch.num_rows == 0:

@@ -31,7 +31,7 @@ from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.parking import RECORD_REFUSALS, RefusedRecord, Search, size_of_rows
 from mirrorlake.produce.provenance import without_echoes
 from mirrorlake.produce.report import Progress, Refused, measure, result_of
-from mirrorlake.produce.skipped import Skipped, without_skipped
+from mirrorlake.produce.skipped import PlannedRows, Skipped, without_skipped
 from mirrorlake.produce.stage_files import read_shard, split_by_partition
 from mirrorlake.produce.writer import MetadataFull, ShardWriter, Target, TooSlow, add_written
 from mirrorlake.spark.tasks import Work
@@ -80,17 +80,13 @@ def produce_shards(work: Work[ShardJob]) -> Iterator[pa.RecordBatch]:
         yield produce_shard(job, rows)
 
 
-def _planned(
-    job: ShardJob, batches: Iterable[pa.RecordBatch]
-) -> Iterator[tuple[PartitionPlan, pa.RecordBatch]]:
+def _planned(job: ShardJob, batches: Iterable[pa.RecordBatch]) -> PlannedRows:
     plans = {(plan.topic, plan.partition): plan for plan in job.plan.partitions}
     for batch in batches:
         yield from split_by_partition(batch, plans)
 
 
-def produce_shard(
-    job: ShardJob, rows: Iterator[tuple[PartitionPlan, pa.RecordBatch]]
-) -> pa.RecordBatch:
+def produce_shard(job: ShardJob, rows: PlannedRows) -> pa.RecordBatch:
     """Write the rows of one shard and return one row of RESULT per partition."""
     try:
         writer = _writer(job)
@@ -204,7 +200,7 @@ def _decoded(plan: PartitionPlan, metadata: str) -> CommittedMetadata:
 def _write_all(
     writer: ShardWriter,
     progress: Mapping[TopicAndPartition, Progress],
-    rows: Iterator[tuple[PartitionPlan, pa.RecordBatch]],
+    rows: PlannedRows,
 ) -> bool:
     """Write in transactions of bounded size. False when rows are left: the metadata is full, or the
     time is over."""

@@ -24,7 +24,7 @@ from mirrorlake.lake.targets import noted_targets
 from mirrorlake.landing.generations import generations_of
 from mirrorlake.naming.policy import HEARTBEATS
 from mirrorlake.offsets.parked import Parked, ParkedOffsets
-from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import MirroredPartition, PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import NO_END, OffsetRanges
 from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
 from mirrorlake.verify import verdict as kinds
@@ -293,7 +293,7 @@ class FlowScope:
                 end = max(end, position.offset)
         if end <= first:
             return None
-        place = (topic, partition, row["generation"], target_topic, row["target_generation"])
+        place = MirroredPartition.from_row(row)
         living = row["generation"] == self._generations.generation((topic, partition))
         return PartitionScope(
             *place,
@@ -309,8 +309,8 @@ class FlowScope:
         place = PartitionGeneration.from_row(row)
         left_out = {why: places.get(place) for why, places in self._left_out.items()}
         left_out[kinds.FORGOTTEN] = self._forgotten.get(place)
-        at_target = (*place, row["target_topic"], row["target_generation"])
-        left_out[kinds.PARKED] = OffsetRanges(self._parked.within(at_target, 0, NO_END))
+        parked = self._parked.within(MirroredPartition.from_row(row), 0, NO_END)
+        left_out[kinds.PARKED] = OffsetRanges(parked)
         heartbeats = row["target_topic"] == HEARTBEATS  # the target's own go there, too
         return Allowances(
             source_compacts=_compacts(source),
@@ -323,19 +323,12 @@ class FlowScope:
             others_anywhere=heartbeats,
         )
 
-    def _read_audits(self) -> Mapping[tuple[str, int, int, str, int], list[Audited]]:
+    def _read_audits(self) -> Mapping[MirroredPartition, list[Audited]]:
         audits = defaultdict(list)
         for row in self._lake.ask("proven_ranges", flow=self.flow.name):
             extent = (row["first_offset"], row["last_offset"])
             audited = Audited(extent, row["proven"], row["target_last_offset"], row["record_count"])
-            place = (
-                row["topic"],
-                row["partition"],
-                row["generation"],
-                row["target_topic"],
-                row["target_generation"],
-            )
-            audits[place].append(audited)
+            audits[MirroredPartition.from_row(row)].append(audited)
         return audits
 
     def _read_left_out(self) -> dict[str, dict[PartitionGeneration, OffsetRanges]]:
