@@ -311,6 +311,21 @@ def test_a_record_that_cannot_be_staged_stops_its_partition_alone(
     assert "from offset 2" in incident["detail"]
 
 
+@pytest.mark.parametrize("lane", ["python"], indirect=True)
+def test_a_record_whose_headers_cannot_be_read_stops_its_partition(
+    spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, lane: str
+) -> None:
+    """Without the compiled part: staged without its headers it would be another record."""
+    create_topic(clusters.east, topic_name)
+    row: dict[str, object] = {"timestamp_ms": NOW, "key": b"k", "value": b"v"}
+    odd = {**row, "headers": [{"key": b"\xff", "value": b"1"}]}
+    send_rows(clusters.east, topic_name, [{**row, "headers": None}, odd, {**row, "headers": None}])
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    with pytest.raises(ReplicationError, match="cannot be staged from offset 1.*no UTF-8"):
+        replicate_once(spark, topology)
+    assert not mirrorlake.open(topology).status().healthy
+
+
 def test_a_name_that_gets_too_long_stops_its_topic_alone(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str
 ) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mirrorlake.errors import StagingError
 from mirrorlake.landing.job import Batch, LandJob, Part
@@ -102,6 +103,7 @@ def columns_of_records(
 def _columns(
     schema: pa.Schema, batch: Batch, key: TopicAndPartition, rows: pa.Table, repeat: Repeat
 ) -> pa.Table:
+    _check_names(rows["headers"])
     count, same = rows.num_rows, batch.columns(key)
     times, exact = split_times(rows["timestamp"])
     read = dict(zip(rows.column_names, rows.columns, strict=True))
@@ -116,6 +118,17 @@ def _columns(
         else:
             columns.append(column if column.type == field.type else column.cast(field.type))
     return pa.table(columns, schema.names)
+
+
+def _check_names(headers: pa.ChunkedArray) -> None:
+    """Raises ValueError for a header without its name (`kafka/log.py: Log.read`)."""
+    if headers.null_count == len(headers):
+        return
+    names = pc.struct_field(pc.list_flatten(headers), "key")
+    if names.null_count:
+        raise ValueError(
+            "a name of its headers is no UTF-8, which only the compiled part of mirrorlake reads"
+        )
 
 
 def _as_table(batch: pa.RecordBatch) -> pa.Table:

@@ -10,6 +10,7 @@ from mirrorlake.lake.definitions import definition
 from mirrorlake.landing import stage_rows
 from mirrorlake.landing.job import Batch, Part
 from mirrorlake.landing.stage_rows import ADDED_BY_SPARK, NEVER_NULL, row_batches
+from mirrorlake.native.columns import HEADERS
 from mirrorlake.offsets.ranges import OffsetRanges
 from tests.unit.landing.test_land_job import job_in
 from tests.unit.landing.test_stage_file import rows
@@ -60,4 +61,15 @@ def test_a_record_that_cannot_be_staged_is_named(
     at = odd.schema.get_field_index("timestamp")
     read = [(("odd", 1), odd.set_column(at, odd.schema.field(at), times))]
     with pytest.raises(StagingError, match="odd-1 cannot be staged from offset 4"):
+        list(row_batches(job_in(tmp_path, schema=SCHEMA), PART, read))
+
+
+def test_a_record_whose_headers_could_not_be_read_is_not_staged_without_them(
+    tmp_path: Path,
+) -> None:
+    odd = rows(1, [3, 4])
+    at = odd.schema.get_field_index("headers")
+    headers = pa.array([[{"key": "h", "value": b"1"}], [{"key": None, "value": None}]], HEADERS)
+    read = [(("odd", 1), odd.set_column(at, odd.schema.field(at), headers))]
+    with pytest.raises(StagingError, match="odd-1 cannot be staged from offset 4.*no UTF-8"):
         list(row_batches(job_in(tmp_path, schema=SCHEMA), PART, read))
