@@ -152,7 +152,7 @@ def test_development_clusters_outlive_the_command(tmp_path: Path) -> None:
     topology = tmp_path / "mirrorlake.yml"
     program = (
         "import sys; from pathlib import Path; from mirrorlake.devtools.local.develop import up; "
-        "up(Path(sys.argv[1]), ['east', 'west'], 1, Path(sys.argv[2]))"
+        "up(Path(sys.argv[1]), ['east', 'west'], 1, topology=Path(sys.argv[2]))"
     )
     subprocess.run(
         [sys.executable, "-c", program, str(tmp_path / "local"), str(topology)],

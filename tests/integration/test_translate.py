@@ -21,6 +21,7 @@ from mirrorlake.lake.incidents import IncidentKey, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_lake import PathLake
+from mirrorlake.lake.reader import Frames
 from mirrorlake.lake.targets import note_targets
 from mirrorlake.lake.translate import Translator, translate, translate_all
 from mirrorlake.offsets.generations import NotedTarget
@@ -206,16 +207,20 @@ def test_only_files_that_can_matter_are_read(lake: Lake, monkeypatch: pytest.Mon
     for start in range(0, 60, 10):
         fill(lake, "skipped", [(list(range(start, start + 10)), start)])  # a file each
     read: list[list[str]] = []
-    over = Lake._over
+    sql = Lake.sql
 
     def watched(
-        self: Lake, text: str, frames: Mapping[str, DataFrame], args: Mapping[str, object]
+        self: Lake,
+        text: str,
+        args: Mapping[str, object] | None = None,
+        frames: Frames | None = None,
     ) -> DataFrame:
-        frame = over(self, text, frames, args)
-        read.append([Path(file).parent.name for file in frame.inputFiles()])
+        frame = sql(self, text, args, frames)
+        if frames:
+            read.append([Path(file).parent.name for file in frame.inputFiles()])
         return frame
 
-    monkeypatch.setattr(Lake, "_over", watched)
+    monkeypatch.setattr(Lake, "sql", watched)
     monkeypatch.setattr(PathLake, "reader", property(lambda self: self))
     translator = Translator(lake, FLOW)
     for position in (3, 55, 25, 60):

@@ -44,6 +44,7 @@ QUERIES = [
 BEGAN, ENDED = (END - timedelta(hours=9)).isoformat(), END.isoformat()
 MINUTE = (END - timedelta(minutes=1)).replace(second=0, microsecond=0)
 ARGS: dict[str, object] = {
+    "forget_id": "id0",
     "flow": FLOW,
     "topic": "orders",
     "partition": 0,
@@ -84,6 +85,7 @@ OF_RANGES = (
     *((name, "BIGINT") for name in ("first", "last", "record_count")),
 )
 OF_NEEDED = (*OF_RANGES[:5], ("below", "BIGINT"))
+OF_STAGED = (*OF_NEEDED[1:4], ("below", "BIGINT"))
 OF_CUTS = (
     ("source_cluster", "STRING"),
     ("topic", "STRING"),
@@ -144,10 +146,15 @@ FRAMES: dict[str, Frame | str] = {
     "stretches": Frame(OF_STRETCHES, [(f"east.{topic}", 0, 0, 20) for topic in TOPICS]),
     "places": Frame(OF_PLACES, [(topic, part, 1, 20) for topic in TOPICS for part in (0, 1)]),
     "runs": "SELECT * FROM offset_translation WHERE flow = :flow",
-    "found": "SELECT topic, partition, 0 AS generation, offset, topic AS path FROM records",
-    "picked": (
-        "SELECT topic, partition, offset, topic AS path, offset % 3 = 0 AS waits FROM records"
+    "found": (
+        "SELECT source_cluster, topic, partition, 0 AS generation, offset, topic AS path "
+        "FROM records"
     ),
+    "picked": (
+        "SELECT topic, partition, 0 AS generation, offset, topic AS path, "
+        "offset % 3 = 0 AS waits FROM records"
+    ),
+    "staged": Frame(OF_STAGED, [(topic, 0, 0, 20) for topic in TOPICS]),
     "still_needed": Frame(OF_NEEDED, [(FLOW, topic, 0, 0, 3, 9) for topic in TOPICS]),
     "compacted": Frame(
         (*OF_WANTED[:3], *OF_WANTED[4:], ("below", "BIGINT")),

@@ -26,7 +26,7 @@ from tests.lake.test_both_engines import ARGS, ASKED, FRAMES, QUERIES, told
 from tests.support.odd_lake import END, FLOW, TOPICS, odd_lake
 
 #: Of now: each engine is asked at a moment of its own.
-CHANGING = re.compile("age_seconds|lag_seconds|value")
+CHANGING = re.compile("age_seconds|lag_seconds|value|^noted_at$")
 
 
 class SparkCursor:

@@ -20,8 +20,12 @@ from mirrorlake.lake.table_upkeep import remove_records
 from mirrorlake.lake.young_files import Limits
 from tests.support.lake_rows import ago, append, no_session, now_of, opened, staged, write_file
 
-NOW = int(ago(-60).timestamp() * 1000)
 CUTS = [Cut("east", "orders", 0, 0, 45), Cut("east", "payments", 0, 0, 30)]
+
+
+def now() -> int:
+    """A moment behind all rows, as the epoch's milliseconds."""
+    return int(ago(-60).timestamp() * 1000)
 
 
 @pytest.fixture
@@ -59,8 +63,8 @@ def test_files_lose_rows_and_go(lake: PathLake, monkeypatch: pytest.MonkeyPatch)
     follower = StageFiles(lake)
     before = follower.ends("east")
     first = lake.version_of("records") + 1
-    assert remove_records(lake, CUTS, NOW, dry_run=True) == 75
-    assert remove_records(lake, CUTS, NOW) == 75
+    assert remove_records(lake, CUTS, now(), dry_run=True) == 75
+    assert remove_records(lake, CUTS, now()) == 75
     is_right(lake)
     assert follower.ends("east") == before == StageFiles(lake).ends("east")
     with follower.reading() as followed, StageFiles(lake).reading() as built:
@@ -69,7 +73,7 @@ def test_files_lose_rows_and_go(lake: PathLake, monkeypatch: pytest.MonkeyPatch)
     assert {row["_change_type"] for row in feed} == {"delete"}
     gone = sorted((row["topic"], row["offset"]) for row in feed)
     assert gone == [("orders", at) for at in range(45)] + [("payments", at) for at in range(30)]
-    assert remove_records(lake, CUTS, NOW) == 0
+    assert remove_records(lake, CUTS, now()) == 0
 
 
 @pytest.mark.parametrize("commits", [0, 1, 2])
@@ -89,8 +93,8 @@ def test_killed_between_commits(
     with monkeypatch.context() as patch:
         patch.setattr(folder_upkeep, "replace_files", killed)
         with pytest.raises(KeyboardInterrupt):
-            remove_records(lake, CUTS, NOW)
-    done = 75 - remove_records(lake, CUTS, NOW)
+            remove_records(lake, CUTS, now())
+    done = 75 - remove_records(lake, CUTS, now())
     assert (done > 0) == (commits > 0)
     is_right(lake)
 
@@ -109,7 +113,7 @@ def test_what_others_commit_meanwhile(lake: PathLake, monkeypatch: pytest.Monkey
         return replace(*args, **named)
 
     monkeypatch.setattr(folder_upkeep, "replace_files", beside)
-    assert remove_records(lake, CUTS, NOW) == 75
+    assert remove_records(lake, CUTS, now()) == 75
     assert offsets(lake, "orders") == list(range(45, 70))
     assert offsets(lake, "payments") == list(range(30, 60))
 
@@ -134,7 +138,10 @@ def test_the_stage_becomes_few_files_in_order(
 def test_a_value_that_a_frame_holds(lake: PathLake) -> None:
     """A path may have braces and quotes, and so may a value."""
     cuts = Frame(folder_upkeep_cuts(), [("ea'{}st", "orders", 0, 0, 10)])
-    assert lake.upkeep("records").rewrite("remove_records", {"cuts": cuts}, cutoff_ms=NOW) == (0, 0)
+    assert lake.upkeep("records").rewrite("remove_records", {"cuts": cuts}, cutoff_ms=now()) == (
+        0,
+        0,
+    )
 
 
 def folder_upkeep_cuts() -> tuple[tuple[str, str], ...]:

@@ -4,7 +4,7 @@ SELECT :source_cluster AS source_cluster, topic, partition, generation, min(offs
        max(offset) AS last_offset, count(*) AS record_count, :forget_id AS forget_id, current_timestamp() AS noted_at
 FROM (
   SELECT topic, partition, generation, offset,
-         offset - row_number() OVER (PARTITION BY topic, partition, generation ORDER BY offset) AS island
+         offset - dense_rank() OVER (PARTITION BY topic, partition, generation ORDER BY offset) AS island
   FROM {picked}
   WHERE NOT waits
 )
