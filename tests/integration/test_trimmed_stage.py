@@ -4,6 +4,7 @@ hole and says so."""
 from pathlib import Path
 
 import pytest
+import yaml
 from pyspark.sql import SparkSession
 
 from mirrorlake.config.maintenance import Maintenance
@@ -18,7 +19,14 @@ from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topic, truncate, write
 from tests.support.lake_rows import ago
 from tests.support.lanes import BOTH_LANES
-from tests.support.replication import FLOW, lake_of, land_only, replicate_once, write_topology
+from tests.support.replication import (
+    FLOW,
+    in_catalog,
+    lake_of,
+    land_only,
+    replicate_once,
+    write_topology,
+)
 from tests.support.topologies import assert_mapped, incidents
 
 pytestmark = [pytest.mark.slow, *BOTH_LANES]
@@ -50,10 +58,11 @@ def test_a_flow_that_lacks_deleted_records_stops_until_somebody_decides(
     assert incidents(lake) == []
 
 
+@pytest.mark.parametrize("place", ["path", "catalog"])
 def test_deleted_records_are_read_from_the_source_again_once_however_often_it_is_asked(
-    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, place: str
 ) -> None:
-    file, lake, connections = stopped(spark, clusters, topic_name, tmp_path)
+    file, lake, connections = stopped(spark, clusters, topic_name, tmp_path, place)
     with (
         pytest.MonkeyPatch.context() as patch
     ):  # whoever resolves dies between staging and noting it
@@ -89,32 +98,42 @@ def test_what_the_source_has_trimmed_too_is_asked_for_again(
 
 
 def stopped(
-    spark: SparkSession, clusters: ClusterPair, topic: str, tmp_path: Path
+    spark: SparkSession, clusters: ClusterPair, topic: str, tmp_path: Path, place: str = "path"
 ) -> tuple[Path, Lake, Connections]:
     """A flow that has stopped before the hole."""
-    file = trimmed(spark, clusters, topic, tmp_path)
+    file = trimmed(spark, clusters, topic, tmp_path, place)
     with pytest.raises(StageTrimmed):
         replicate_once(spark, file)
     return file, lake_of(spark, file), Connections(load_topology(file))
 
 
-def trimmed(spark: SparkSession, clusters: ClusterPair, topic: str, tmp_path: Path) -> Path:
+def trimmed(
+    spark: SparkSession, clusters: ClusterPair, topic: str, tmp_path: Path, place: str = "path"
+) -> Path:
     """A flow that has produced 30 of 50 staged records, was disabled, and lacks 19 that retention
     has deleted since."""
     create_topic(clusters.east, topic)
     write(clusters.east, topic, numbered(30))
-    flow = {"topics": [topic]}
-    replicate_once(spark, write_topology(tmp_path, clusters.east, clusters.west, flow))
+    file = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic]})
+    if place == "catalog":
+        in_catalog(file)
+    replicate_once(spark, file)
     write(clusters.east, topic, numbered(20, start=30))
-    file = write_topology(tmp_path, clusters.east, clusters.west, flow)
     land_only(spark, file)
-    write_topology(tmp_path, clusters.east, clusters.west, {**flow, "enabled": False})
+    enable(file, False)
     kept = Maintenance(retention_days=1, disabled_hold_days=1)
     with pytest.MonkeyPatch.context() as patch:  # as if what is there had landed long ago
         patch.setattr("mirrorlake.lake.maintain._days_ago", lambda _days: ago(0))
         removed = maintain(lake_of(spark, file), load_topology(file), kept)["records"]["removed"]
     assert removed == 49, "the newest one stays"
-    return write_topology(tmp_path, clusters.east, clusters.west, flow)
+    enable(file, True)
+    return file
+
+
+def enable(file: Path, enabled: bool) -> None:
+    document = yaml.safe_load(file.read_text(encoding="utf-8"))
+    document["flows"][FLOW]["enabled"] = enabled
+    file.write_text(yaml.safe_dump(document), encoding="utf-8")
 
 
 def die(*_args: object) -> None:
