@@ -125,9 +125,8 @@ class Worker:
             failure = self._take_turns()
             self.error = None if failure is None else failure.problem
             self._at_end()
-        except (
-            BaseException
-        ) as error:  # of whatever kind: no other thread would know that this thread is gone
+        except BaseException as error:
+            # of whatever kind: no other thread would know that this thread is gone
             self.error = self.error or self._problem(error)
             logger.exception("%s stopped", self.name)
         finally:

@@ -308,9 +308,8 @@ def test_filters_act_on_numbers_charts_and_tables(
 
 def server_of(reader: DashboardReader) -> DashboardServer:
     page = render(DASHBOARD, None, 1, "the lake of a test")
-    return DashboardServer(
-        page, lambda: to_json(reader.read()), 0
-    )  # no Snapshots: each read is a new one
+    # no Snapshots: each read is a new one
+    return DashboardServer(page, lambda: to_json(reader.read()), 0)
 
 
 def test_the_live_page_follows_the_lake(

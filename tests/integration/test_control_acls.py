@@ -118,9 +118,8 @@ def test_acls_follow_by_mirror_makers_rule(
     assert all_mirrors in acls_of(guarded.west)
     bench.sync()  # the source has it no more
     assert all_mirrors not in acls_of(guarded.west)
-    assert not any(
-        mirror in name for name in topics_of(guarded.west)
-    )  # the rights are there before the topic is
+    # the rights are there before the topic is
+    assert not any(mirror in name for name in topics_of(guarded.west))
 
 
 def test_no_right_at_the_target_is_wider_than_at_the_source(
@@ -552,9 +551,8 @@ def test_acls_that_the_target_refuses_are_told_once(
             (f"east.{topic_name}", "refused")
         ] * 2
         assert [row.error for row in rows] == ["ALTER on cluster west is not allowed"] * 2
-        monkeypatch.setattr(
-            bench.acls._target.client, "create_acls", None
-        )  # not asked again so soon
+        # not asked again so soon
+        monkeypatch.setattr(bench.acls._target.client, "create_acls", None)
         assert bench.acls.sync() == [] and len(bench.acls.plan()) == 2
         assert owned_acls(bench.log.history(FLOW, "acl")) == {}
 

@@ -156,12 +156,10 @@ def test_use_defaults_from(
         "segment.ms"
     ].origin == ("default")
     try:
-        set_cluster_default(
-            clusters.west, "log.segment.bytes", "2000000"
-        )  # the two clusters' defaults differ
-        set_cluster_default(
-            clusters.east, "log.roll.ms", "123456"
-        )  # set for all brokers of the source
+        # the two clusters' defaults differ
+        set_cluster_default(clusters.west, "log.segment.bytes", "2000000")
+        # set for all brokers of the source
+        set_cluster_default(clusters.east, "log.roll.ms", "123456")
         until(lambda: _value(bench.configs._target, bench.mirror, "segment.bytes"), gives="2000000")
         until(lambda: _value(bench.configs._source, topic_name, "segment.ms"), gives="123456")
         rows = bench.sync()
@@ -209,9 +207,8 @@ def test_a_refused_change_is_told_once_and_stops_no_other(
     assert bench.on_target() == {"min.compaction.lag.ms": "5000", "retention.bytes": "5"}
     assert bench.configs.sync() == [] and bench.configs.sync() == []
     assert [change.key for change in bench.configs.plan()] == ["max.compaction.lag.ms"]
-    set_configs(
-        clusters.east, topic_name, {"max.compaction.lag.ms": "2000"}
-    )  # another value is another change
+    # another value is another change
+    set_configs(clusters.east, topic_name, {"max.compaction.lag.ms": "2000"})
     assert [(row.after, row.outcome) for row in bench.configs.sync()] == [
         ("max.compaction.lag.ms=2000", "refused")
     ]

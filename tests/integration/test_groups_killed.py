@@ -92,9 +92,8 @@ def test_between_checkpoint_and_sync(
             "they were written"
         )
         seen.append(positions(clusters.west, groups, mirror))
-        if (
-            len(seen) == 2
-        ):  # as a run that was not killed would have left it, and then its owner moved one on
+        if len(seen) == 2:
+            # as a run that was not killed would have left it, and then its owner moved one on
             assert seen[-1] == [-1, -1, -1], "nothing was moved yet"
             replicate_once(spark, topology)
             seen.append(positions(clusters.west, groups, mirror))

@@ -121,9 +121,8 @@ def test_one_bad_coordinator_holds_up_its_own_groups_only(east: ThreeBrokers) ->
     away = homes[groups[0]]
     lost = {group for group in groups if homes[group] == away}
     with east.frozen(away):
-        first = admin.positions(
-            groups
-        )  # some ask the broker that says nothing who their coordinator is
+        # some ask the broker that says nothing who their coordinator is
+        first = admin.positions(groups)
         assert lost <= first.errors.keys() and first.positions.keys() - lost
         told = admin.positions(groups)
         assert told.errors.keys() == lost

@@ -68,9 +68,8 @@ class Beside:
             }
             | {"fetch.wait.max.ms": 10}
         )
-        assign(
-            consumer, [TopicPartition(topic, 0, OFFSET_STORED)]
-        )  # where the group stands, without joining it
+        # where the group stands, without joining it
+        assign(consumer, [TopicPartition(topic, 0, OFFSET_STORED)])
         found: list[int] = []
         try:
             while True:
@@ -93,10 +92,11 @@ def numbered(numbers: Iterable[int], start: int) -> list[NewRecord]:
 def beside(
     clusters: ClusterPair, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterable[Beside]:
+    # young enough to be kept
     topic, start = (
         f"moved-{uuid.uuid4().hex[:6]}",
         int(time.time() * 1000) - 600_000,
-    )  # young enough to be kept
+    )
     with own_topics(clusters):
         topology = write_topology(
             tmp_path_factory.mktemp("migrate"),

@@ -61,9 +61,8 @@ def test_a_pipe_of_two_running_flows(
         topology = write_flows(tmp_path / "flows", addresses, flows)
         create_topic(clusters.east, topic)
         producer = transactional_producer(clusters.east)
-        for number in range(
-            TRANSACTIONS
-        ):  # a marker every second offset: positions differ on both sides
+        for number in range(TRANSACTIONS):
+            # a marker every second offset: positions differ on both sides
             producer.begin_transaction()
             send(producer, topic, NewRecord(b"%d" % number))
             producer.commit_transaction(30)

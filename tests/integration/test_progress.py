@@ -336,9 +336,8 @@ def test_nothing_mapped_and_no_position_is_a_beginning_only_where_the_target_has
     bench: Bench,
 ) -> None:
     told: list[TargetRefused] = []
-    write(
-        bench.west, bench.topic, numbered(5, PARTITIONS)
-    )  # somebody else's, before the flow began
+    # somebody else's, before the flow began
+    write(bench.west, bench.topic, numbered(5, PARTITIONS))
     targets = {bench.topic: TargetGeneration(0, 0, (3, 0))}
     bench.land({0: range(10), 1: range(10)})
     bench.run(on_refused=told.extend, targets=targets)

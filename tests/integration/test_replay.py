@@ -158,9 +158,8 @@ def test_killed_again_and_again_and_once_more(
 def test_the_first_ones_at_a_rate(replicated: Replicated, spark: SparkSession) -> None:
     here, target = replicated, f"{replicated.topic}.first"
     lake = here.lake(spark)
-    first, second, _ = here.picked(
-        read_topic(here.clusters.east, here.topic)
-    )  # other tests write there too
+    # other tests write there too
+    first, second, _ = here.picked(read_topic(here.clusters.east, here.topic))
     count = len(first) + 20
     planned = lake.replay(here.topic, FAILED, target, max_records=count, dry_run=True)
     assert planned.dry_run and planned.records == count and not planned.flow

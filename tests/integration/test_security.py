@@ -605,9 +605,8 @@ def test_a_run_that_is_refused_shows_no_secret(secure: SecureClusters, tmp_path:
     )
     code, lines = run_once(path)
     assert code in (1, 2)
-    assert (
-        said(path).count("mirrorlake: ") == 1
-    )  # not at the start of a line: Spark's log ends without a line end
+    # not at the start of a line: Spark's log ends without a line end
+    assert said(path).count("mirrorlake: ") == 1
     assert_no_secret(secure, tmp_path, lines)
 
 

@@ -62,9 +62,8 @@ def test_a_log_that_went_back_stops_its_partition_until_somebody_decides(
     for topic in (back, well):
         fill(clusters.east, topic, "b", 100)
     said = []
-    for _ in range(
-        2
-    ):  # a second run finds it still; one may have more to say of brokers that were just started
+    for _ in range(2):
+        # a second run finds it still; one may have more to say of brokers that were just started
         with pytest.raises(MirrorlakeError) as error:
             replicate_once(spark, topology)
         said.append(str(error.value))

@@ -150,9 +150,8 @@ def test_in_the_middle_of_a_transaction(
         )
 
     assert held(middle) == [b"before"] * 2
-    assert (
-        held(committed) == [b"before"] * 2 + [b"inside"] * 2
-    )  # landed later, and all of it is from before
+    # landed later, and all of it is from before
+    assert held(committed) == [b"before"] * 2 + [b"inside"] * 2
     assert held(now_ms()) == [b"before"] * 2 + [b"inside"] * 2
     # And so `restore` takes it.
     for moment, values in ((middle, [b"before"]), (committed, [b"before", b"inside"])):

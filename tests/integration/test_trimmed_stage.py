@@ -63,9 +63,8 @@ def test_deleted_records_are_read_from_the_source_again_once_however_often_it_is
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, place: str
 ) -> None:
     file, lake, connections = stopped(spark, clusters, topic_name, tmp_path, place)
-    with (
-        pytest.MonkeyPatch.context() as patch
-    ):  # whoever resolves dies between staging and noting it
+    with pytest.MonkeyPatch.context() as patch:
+        # whoever resolves dies between staging and noting it
         patch.setattr("mirrorlake.lake.incidents.Incidents.settle_all", die)
         with pytest.raises(KeyboardInterrupt):
             resolve(

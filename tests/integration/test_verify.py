@@ -95,9 +95,8 @@ def planted(
     land_only(spark, here.topology)
     tables = PathTables(here.topology.parent / "lake")
     right = DeltaTable(str(here.topology.parent / "lake" / "records")).to_pyarrow_table()
-    tables.rewrite(
-        "records", lambda rows: faked(rows, here)
-    )  # what the flow produces is not what the source has
+    # what the flow produces is not what the source has
+    tables.rewrite("records", lambda rows: faked(rows, here))
     replicate_once(spark, here.topology)
     tables.rewrite("records", lambda _rows: right)
     plant(clusters, here, tables)
@@ -380,9 +379,8 @@ def test_two_flows_with_provenance_in_one_topic(
     topology.write_text(yaml.safe_dump(document), encoding="utf-8")
     for address in (clusters.east, clusters.west):
         create_topic(address, topic_name)
-    for turn in range(
-        3
-    ):  # the second one lands what the first one has brought, between records of its own
+    for turn in range(3):
+        # the second one lands what the first one has brought, between records of its own
         for address, start in ((clusters.east, 0), (clusters.west, 1_000)):
             write(address, topic_name, numbered(30, start=start + turn * 30))
         replicate_once(spark, topology)

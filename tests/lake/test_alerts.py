@@ -118,9 +118,8 @@ def test_a_partition_that_stood_still_is_stuck_since_it_stopped(lake: Lake) -> N
         [("stuck", "orders", 0, 600.0, rows[2]["sampled_at"])],
         "alert string, topic string, partition int, threshold double, since timestamp",
     )
-    assert_df_equality(
-        found, wanted, ignore_nullable=True, ignore_metadata=True
-    )  # columns have comments
+    # columns have comments
+    assert_df_equality(found, wanted, ignore_nullable=True, ignore_metadata=True)
     assert lake.table("alerts").where(F.col("value").between(1490, 1500)).count() == 1
 
 
@@ -272,9 +271,8 @@ def test_open_incidents_alert_whatever_the_flow_does(spark: SparkSession, tmp_pa
 
 def test_a_hole_in_the_map_is_one_only_if_records_lie_in_it(lake: Lake) -> None:
     append(lake, "positions", [sample(5, 100, 100)])
-    append(
-        lake, "offset_map", [run_row(0, 9), run_row(11, 19), run_row(25, 29)]
-    )  # 10 and 20 to 24 are markers
+    # 10 and 20 to 24 are markers
+    append(lake, "offset_map", [run_row(0, 9), run_row(11, 19), run_row(25, 29)])
     append(lake, "records", staged([*range(10), *range(11, 20), *range(25, 30)]))
     append(
         lake,

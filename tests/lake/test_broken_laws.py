@@ -55,18 +55,16 @@ def test_a_hole_in_the_map_is_told_whatever_its_age(spark: SparkSession, tmp_pat
 
 def test_generations_and_retention_make_no_hole(spark: SparkSession, tmp_path: Path) -> None:
     lake, topology = opened(spark, write_file(tmp_path))
-    commit(
-        lake, "records", staged(range(5, 20), DAYS)
-    )  # what was before has been deleted by retention
+    # what was before has been deleted by retention
+    commit(lake, "records", staged(range(5, 20), DAYS))
     commit(lake, "records", staged(range(10), DAYS, generation=1))
     append(lake, "offset_map", [run_row(0, 19, DAYS), run_row(0, 9, DAYS, generation=1)])
     again = [
         run_row(3, 19, DAYS, target_generation=1),
         run_row(0, 9, DAYS, generation=1, target_generation=1),
     ]
-    append(
-        lake, "offset_map", again
-    )  # the target topic was made again, and filled from the stage as it was then
+    # the target topic was made again, and filled from the stage as it was then
+    append(lake, "offset_map", again)
     assert gaps(lake, Connections(topology)) == []
     commit(lake, "records", staged(range(20, 23), DAYS))
     found = gaps(lake, Connections(topology))

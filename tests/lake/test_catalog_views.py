@@ -81,9 +81,8 @@ def test_made_once_then_left_alone(
 ) -> None:
     assert made == [f"CREATE VIEW IF NOT EXISTS {view}" for view in VIEWS]
     lake = open_lake(spark, location, Path.cwd())
-    lake.sql(
-        "SELECT * FROM alerts JOIN flow_status ON alerts.flow = flow_status.flow"
-    )  # analysed, which finds them
+    # analysed, which finds them
+    lake.sql("SELECT * FROM alerts JOIN flow_status ON alerts.flow = flow_status.flow")
     assert opened_again == []
 
 

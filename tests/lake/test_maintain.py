@@ -179,9 +179,8 @@ def test_old_samples_are_thinned_to_minutes_and_hours(tmp_path: Path) -> None:
         return [{**sample(0, days, 400), "sampled_at": moment, **more} for moment in moments]
 
     rows = [*at(9, 10, 20, 70, 3590, 3610), *at(3, 10, 20, 50, 70), *at(0, -300, -295, -290)]
-    rows += at(9, 100, partition=1) + at(
-        9, 200, 300, partition=1, source_end=None
-    )  # it was lost, and is for good
+    # it was lost, and is for good
+    rows += at(9, 100, partition=1) + at(9, 200, 300, partition=1, source_end=None)
     rows += [*at(9, 5, 15, 25, partition=2)]
     append(lake, "positions", rows)
     assert maintain(lake, topology, Maintenance())["thinned"] == 5

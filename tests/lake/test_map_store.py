@@ -74,9 +74,8 @@ def test_an_append_of_an_older_process_is_not_taken_after_a_takeover(lake: Lake)
     older, newer = LakeMap(lake, "a->b"), LakeMap(lake, "a->b")
     before = older.take_over(5)
     older.append_map(a_run(1), before + 1)
-    older.append_map(
-        a_run(1), before + 1
-    )  # the answer was lost, say: it is there once, and nobody complains
+    # the answer was lost, say: it is there once, and nobody complains
+    older.append_map(a_run(1), before + 1)
     older.check_owner()
     after = newer.take_over(5)
     with pytest.raises(Fenced, match="another process has taken over"):

@@ -108,17 +108,15 @@ class Stage:
         """Land files, once for each application and number."""
         self.steps.need_room("stage files")
         paths = self._write(list(rows) for rows in contents if rows)
-        self.steps.reach(
-            "stage files written", lake_failed
-        )  # who dies here leaves files that no commit names
+        # who dies here leaves files that no commit names
+        self.steps.reach("stage files written", lake_failed)
         self.in_flight = (contents, application, number)
         self.steps.write("stage append", lake_failed)
         self.in_flight = None
         if not self.catalog and self._transactions.get(application, -1) > number:
             raise fenced("records", application, self._transactions[application], number)
-        if (
-            self._transactions.get(application, -1) < number
-        ):  # in a catalog Delta's sink skips it, and says nothing
+        if self._transactions.get(application, -1) < number:
+            # in a catalog Delta's sink skips it, and says nothing
             self._transactions[application] = number
             self.commits.append(Commit("STREAMING UPDATE", tuple(paths)))
         self.steps.reach("stage appended", lake_failed)

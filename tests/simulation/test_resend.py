@@ -145,9 +145,8 @@ def test_at_each_step(kind: Kind, picks: Picks | None) -> None:
     for steps in range(1, MOST_STEPS):
         scene = Scene(picks)
         try:
-            scene.world.salt = (
-                8 * (steps % 2) if kind in ("driver", "error") else 0
-            )  # 8: the driver itself produces
+            # 8: the driver itself produces
+            scene.world.salt = 8 * (steps % 2) if kind in ("driver", "error") else 0
             struck = strike(scene, Fault(kind, steps))
             scene.check()
         finally:

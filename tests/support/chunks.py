@@ -149,9 +149,8 @@ class Chunks:
                 for name, left in self._running.items()
                 if left == 0
             }
-            noted = json.loads(
-                SECONDS_FILE.read_text(encoding="utf-8")
-            )  # by now: others run side by side
+            # by now: others run side by side
+            noted = json.loads(SECONDS_FILE.read_text(encoding="utf-8"))
             text = json.dumps(dict(sorted((noted | whole).items())), indent=1)
             SECONDS_FILE.write_text(f"{text}\n", encoding="utf-8")
 

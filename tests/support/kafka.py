@@ -112,9 +112,8 @@ def transactional_producer(bootstrap: str, **settings: str | int) -> Producer:
     producer = Producer(
         {"bootstrap.servers": bootstrap, "transactional.id": name, "linger.ms": 0, **extra}
     )
-    producer.list_topics(
-        timeout=20
-    )  # one that knows no broker yet asks for its coordinator half a second on
+    # one that knows no broker yet asks for its coordinator half a second on
+    producer.list_topics(timeout=20)
     producer.init_transactions(30)
     return producer
 
@@ -197,9 +196,8 @@ def read_topics(
                     message.offset()
                     < consumer.get_watermark_offsets(TopicPartition(*key), cached=True)[1]
                 ):
-                    opened.setdefault(
-                        key, now
-                    )  # behind it is a transaction whose marker may be on its way
+                    # behind it is a transaction whose marker may be on its way
+                    opened.setdefault(key, now)
                 else:
                     waiting.discard(key)
             waiting -= {key for key, since in opened.items() if now - since > MARKERS_SECONDS}

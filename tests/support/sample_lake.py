@@ -137,9 +137,8 @@ class _History:
 
     def _partition(self, stream: Stream, number: int) -> _Partition:
         spiked = (self.minutes_left <= SPIKE) & (self.minutes_left > SPIKE - SPIKE_MINUTES)
-        after = np.clip(
-            SPIKE - SPIKE_MINUTES - self.minutes_left, 0, None
-        )  # minutes since the spike was over
+        # minutes since the spike was over
+        after = np.clip(SPIKE - SPIKE_MINUTES - self.minutes_left, 0, None)
         tide = 1 + 0.25 * np.sin(self.minutes_left / 97)
         rate = stream.rate * tide * (1 + 0.06 * number)
         steady = stream.topic == "heartbeats"

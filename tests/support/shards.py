@@ -34,9 +34,8 @@ def chunks(
     """Staged rows of `size` random bytes each, as a file's reader gives them."""
     for first in range(0, rows, at_a_time):
         offsets = np.arange(first, min(first + at_a_time, rows))
-        times = pa.array(
-            offsets + time.time_ns() // 1_000, pa.timestamp("us")
-        )  # retention takes old ones away
+        # retention takes old ones away
+        times = pa.array(offsets + time.time_ns() // 1_000, pa.timestamp("us"))
         columns = {
             "offset": pa.array(offsets),
             "timestamp": times,

@@ -56,9 +56,8 @@ class Link:
             except OSError:
                 return
             broker = socket.socket()
-            broker.setsockopt(
-                socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * _CHUNK
-            )  # else much of it waits in the kernel
+            # else much of it waits in the kernel
+            broker.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * _CHUNK)
             try:
                 broker.connect(("127.0.0.1", self._behind))
             except OSError:

@@ -87,9 +87,8 @@ def test_an_interrupted_chunk_goes_on_with_what_has_not_passed(tree: pytest.Pyte
 
 def test_what_another_chunk_has_passed_is_not_run_again(tree: pytest.Pytester) -> None:
     assert ran(tree, "--chunk", "2/2")[0] == ["test_b"]
-    chunks.SECONDS_FILE.write_text(
-        '{"test_a.py": 1, "test_b.py": 9}', encoding="utf-8"
-    )  # the files change places
+    # the files change places
+    chunks.SECONDS_FILE.write_text('{"test_a.py": 1, "test_b.py": 9}', encoding="utf-8")
     assert ran(tree, "--chunk", "1/2") == ([], pytest.ExitCode.OK)
     ran(tree, "--chunk", "2/2", "--deselect", "test_a.py::test_interrupts")
     assert (

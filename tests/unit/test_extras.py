@@ -137,13 +137,11 @@ def command(missing: Sequence[str], *words: str, cwd: Path) -> tuple[int, str]:
 
 
 def test_a_task_of_spark_needs_three_libraries() -> None:
-    others = sorted(
-        {*BASE, *EVERYTHING} - OF_A_TASK - {"pyspark", "py4j", "psutil"}
-    )  # Spark asks for psutil itself
+    # Spark asks for psutil itself
+    others = sorted({*BASE, *EVERYTHING} - OF_A_TASK - {"pyspark", "py4j", "psutil"})
     script = "\n".join(f"import {module}" for module in TASKS)
-    done = in_a_process(
-        [name for name in others if name != "pandas"], script
-    )  # Arrow imports pandas where it is
+    # Arrow imports pandas where it is
+    done = in_a_process([name for name in others if name != "pandas"], script)
     assert (done.returncode, done.stderr) == (0, "")
 
 

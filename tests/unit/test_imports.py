@@ -136,9 +136,8 @@ def package(path: Path) -> str:
 
 def room(module: str) -> str:
     """The package that a module of mirrorlake lies in; a module that lies in none is its own."""
-    inner = (
-        module.removeprefix("mirrorlake").lstrip(".") or "library"
-    )  # what `import mirrorlake` gives
+    # what `import mirrorlake` gives
+    inner = module.removeprefix("mirrorlake").lstrip(".") or "library"
     folders = [
         folder
         for floor in FLOORS

@@ -138,9 +138,8 @@ def check(
         for flow in asked:
             try:
                 problems += transaction_problems(connections, flow, name_at_target(lake, flow.name))
-            except (
-                ClusterUnreachable
-            ) as error:  # the flow itself waits for what this did not get an answer from
+            except ClusterUnreachable as error:
+                # the flow itself waits for what this did not get an answer from
                 logger.warning(
                     "%s; the rights of flow %s there are not known yet", error, flow.name
                 )

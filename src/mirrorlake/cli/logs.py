@@ -138,9 +138,10 @@ def _plain(value: object) -> object:
 
 
 def _hidden(text: str) -> str:
+    # when there is a line: it takes its time to import
     from mirrorlake.config.redaction import (
         without_secrets_in_line,
-    )  # when there is a line: it takes its time to import
+    )
 
     return without_secrets_in_line(text)
 

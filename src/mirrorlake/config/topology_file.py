@@ -94,11 +94,12 @@ def _unknown_key(
     path: Path, location: list[str], models: Mapping[tuple[str, ...], type[BaseModel]]
 ) -> TopologyError:
     *parents, name = location
+    # below these stand names of the user's own
     named = (
         ("clusters",),
         ("flows",),
         ("objectives", "flows"),
-    )  # below these stand names of the user's own
+    )
     shape = tuple("*" if tuple(parents[:i]) in named else part for i, part in enumerate(parents))
     known = [field.alias or key for key, field in models[shape].model_fields.items()]
     key = ".".join(location)

@@ -130,9 +130,8 @@ class TargetTopics:
         it."""
         with self._use:
             target = self.remote_topic(topic)
-            if (
-                target is None
-            ):  # refused by now; what was written before is of the generation that it was of
+            if target is None:
+                # refused by now; what was written before is of the generation that it was of
                 return self.generations.newest(topic)
             living = self.generations.living.get(target)
             if living is None:

@@ -24,9 +24,8 @@ class UnmadeTopics:
     def replace(self, refused: Mapping[str, TargetRefused], still: Collection[str]) -> None:
         """All that a refresh was refused; incidents about topics other than `still` are over."""
         self._tell(refused)
-        if (
-            not self._checked or self.topics.keys() - refused.keys()
-        ):  # an earlier process may have reported some
+        if not self._checked or self.topics.keys() - refused.keys():
+            # an earlier process may have reported some
             self._incidents.close_except(self._flow, _KIND, still)
             self._checked = True
         self.topics = dict(sorted(refused.items()))

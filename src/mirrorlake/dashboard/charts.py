@@ -81,9 +81,8 @@ def _xy(spec: XYSpec, columns: _Columns) -> Any:
     if spec.widgetType == "line":
         return _lines(base, x, y, color, tips)
     if spec.widgetType == "area":
-        y["impute"] = alt.ImputeParams(
-            value=0
-        )  # nothing came through: not half of what came before and after
+        # nothing came through: not half of what came before and after
+        y["impute"] = alt.ImputeParams(value=0)
         return base.mark_area(opacity=0.7, line=True).encode(
             x=x, y=y, color=color, order=order, tooltip=tips
         )

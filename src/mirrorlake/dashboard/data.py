@@ -79,9 +79,8 @@ class DashboardReader:
         }
 
     def _read(self, dataset: Dataset, time_column: str | None) -> dict[str, Any]:
-        mark = data_version(
-            self._lake.directory, dataset.query
-        )  # before the query, so that no commit is missed
+        # before the query, so that no commit is missed
+        mark = data_version(self._lake.directory, dataset.query)
         known = self._known.get(dataset.name)
         if known is not None and mark is not None and known[0] == mark:
             return known[1]

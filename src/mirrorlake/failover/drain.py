@@ -140,9 +140,8 @@ def _is_free(lake: Lake, flow: ResolvedFlow) -> tuple[bool, str | None]:
     except LakeError as error:
         return False, str(error)
     lease.release()
-    if (
-        run_by_other_process(lake, [flow.name]) is not None
-    ):  # a lock of this host says nothing about another one
+    if run_by_other_process(lake, [flow.name]) is not None:
+        # a lock of this host says nothing about another one
         return False, f"another process runs flow {flow.name}, and did not come to the end in time"
     return True, None
 

@@ -79,9 +79,8 @@ def move_groups(
     gone = why_unreachable(connections, direction)
     drained = _catch_up(deployment, direction) if options.drain and not gone else []
     inventory = take_inventory(lake.now, connections, direction, options.groups, gone)
-    with sole_mover(
-        lake, direction.flow, SYNC_SECONDS
-    ):  # group sync would move the same groups beside us
+    with sole_mover(lake, direction.flow, SYNC_SECONDS):
+        # group sync would move the same groups beside us
         results, goals = _planned(lake.now, connections, direction, inventory, options.force)
         results = carry_out(connections.groups(direction.goal), results, goals, options.force)
         _note_down(deployment, direction, results)
@@ -139,9 +138,10 @@ def _drained(deployment: Deployment, flow: ResolvedFlow) -> Drained | None:
     if not flow.settings.enabled or flow.paused:
         return None
     try:
+        # it runs the flow by Spark, which a dry run does without
         from mirrorlake.failover.drain import (
             drain,
-        )  # it runs the flow by Spark, which a dry run does without
+        )
 
         return drain(deployment, flow)
     except ClusterUnusable as error:

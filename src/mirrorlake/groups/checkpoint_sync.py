@@ -233,9 +233,8 @@ class Checkpoints:
             newest = newest_checkpoints(self._lake.now, self.flow.name)
             ours = {key for key in newest if selects_group(self.flow.settings, key[0])}
             self._newest = {key: newest[key][0] for key in ours}
-            self._unpublished = dict(
-                self._newest
-            )  # a process before this one may have died between the two
+            # a process before this one may have died between the two
+            self._unpublished = dict(self._newest)
         living = self._generations(key[1] for key in self._newest)
         self._begin_generations({key[1:] for key in self._newest})
         other = {

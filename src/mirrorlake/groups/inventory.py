@@ -362,9 +362,8 @@ def _sides(
     def goal_logs(wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
         try:
             return logs.logs(goal, wanted)
-        except (
-            ClusterUnusable
-        ) as error:  # nothing moves there now, and the positions are as the map says
+        except ClusterUnusable as error:
+            # nothing moves there now, and the positions are as the map says
             logger.warning("%s", error)
             return {}
 

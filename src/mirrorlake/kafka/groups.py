@@ -83,9 +83,8 @@ class GroupAdmin:
     def listing(self) -> Listing:
         """All consumer groups of every type that the brokers list, the new protocol's (KIP-848)
         too."""
-        topics = (
-            self._admin.topics()
-        )  # says who refused us, or that no broker is there, better and sooner than a listing
+        # says who refused us, or that no broker is there, better and sooner than a listing
+        topics = self._admin.topics()
         try:
             listed = self._admin.client.list_consumer_groups(
                 request_timeout=ANSWER_SECONDS

@@ -215,9 +215,8 @@ def _column(name: str, kind: str | None, wanted: str) -> str:
 
 def _same(kind: str, wanted: str) -> bool:
     short = {"TEXT": "VARCHAR", "TIMESTAMPTZ": _ZONED, "INT": "INTEGER"}
-    return (
-        kind == short.get(wanted, wanted) or not wanted.isalpha()
-    )  # parts of nested ones are what they are
+    # parts of nested ones are what they are
+    return kind == short.get(wanted, wanted) or not wanted.isalpha()
 
 
 def _plain(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:

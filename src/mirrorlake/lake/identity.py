@@ -35,9 +35,8 @@ def store_identity(lake: Lake) -> str:
             f"the identity of the lake at {lake.place} cannot be stored as a property of its table "
             f"records ({first_line(error)}); give this process the right to change the table",
         ) from error
-    lake.stored_id = lake.properties("records").get(
-        PROPERTY
-    )  # what another process stored just before is the lake's
+    # what another process stored just before is the lake's
+    lake.stored_id = lake.properties("records").get(PROPERTY)
     return lake.lake_id
 
 

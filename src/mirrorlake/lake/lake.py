@@ -212,10 +212,11 @@ class Lake(ABC):
         limit: int | None = None,
     ) -> QueryRows:
         """See `Reader.rows`."""
+        # only who reads by Spark needs it
         from pyspark.errors import (
             AnalysisException,
             ParseException,
-        )  # only who reads by Spark needs it
+        )
 
         try:
             frame = self.sql(text, args, frames)
@@ -309,9 +310,10 @@ class Lake(ABC):
             try:
                 return work()
             except Exception as error:  # Spark hands Delta's own exceptions over as errors of py4j
+                # imports Spark, which must not be there for answers
                 from mirrorlake.spark.causes import (
                     is_conflict,
-                )  # imports Spark, which must not be there for answers
+                )
 
                 if not is_conflict(error) or attempt == _CHANGE_ATTEMPTS - 1:
                     raise

@@ -94,9 +94,8 @@ def _retain_records(
     cutoff = _days_ago(kept.retention_days)
     staged, readers = stage_of(lake, topology, cutoff, _days_ago(kept.disabled_hold_days))
     cuts, retained = cut_records(staged, readers)
-    if (
-        not dry_run
-    ):  # before anything goes: a flow that lacks it has to find out, whatever dies in between
+    if not dry_run:
+        # before anything goes: a flow that lacks it has to find out, whatever dies in between
         table_upkeep.note_removals(lake, removals_of(staged, cuts))
     removed = table_upkeep.remove_records(lake, cuts, _ms(cutoff), dry_run)
     if removed and not dry_run:

@@ -36,9 +36,8 @@ def open_lake(
         return _open_folder(root, checkpoints, partial(_opened, session))
     spark = _opened(session)
     schema = _schema_in_catalog(location)
-    if not spark.catalog.databaseExists(
-        schema
-    ):  # who may use one need not have the right to make one
+    if not spark.catalog.databaseExists(schema):
+        # who may use one need not have the right to make one
         spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
     lake = CatalogLake(lambda: spark, schema, checkpoints)
     existing = _existing_tables(spark, schema)
@@ -141,9 +140,8 @@ def _existing_tables(spark: "SparkSession", schema: str) -> set[str]:
 def _create_tables(lake: Lake, tables: Sequence[str]) -> None:
     """Make tables, each by a commit of its own."""
     with ThreadPoolExecutor(2) as pool:
-        list(
-            pool.map(lambda table: lake.create(table, properties_at_birth(table)), tables)
-        )  # raises what one raised
+        # raises what one raised
+        list(pool.map(lambda table: lake.create(table, properties_at_birth(table)), tables))
 
 
 def _read_properties(lake: Lake) -> None:

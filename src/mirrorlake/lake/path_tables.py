@@ -72,9 +72,8 @@ class PathTables:
                 raise_if_key_not_exists=False,  # properties of our own
             )
         except DeltaError:
-            if not DeltaTable.is_deltatable(
-                self._path(table)
-            ):  # else another process has made it just now
+            if not DeltaTable.is_deltatable(self._path(table)):
+                # else another process has made it just now
                 raise
 
     def opened(self, table: str) -> DeltaTable:

@@ -126,9 +126,8 @@ def produced_end(reader: ConsumingFlow, extent: Staged) -> int:
     more."""
     generation, position = reader.floors.get((extent.topic, extent.partition), (0, 0))
     if generation > extent.generation:
-        return (
-            extent.last + 1
-        )  # a newer generation is begun only when the previous one is produced to its end
+        # a newer generation is begun only when the previous one is produced to its end
+        return extent.last + 1
     produced = position if generation == extent.generation else 0
     if not reader.enabled and extent.released_last is not None:
         return max(produced, extent.released_last + 1)

@@ -23,9 +23,8 @@ def next_limit(limit: int | None, size: int, seconds: float, most: int = MOST_BY
     known = limit or FIRST_BYTES
     if seconds > LONG_SECONDS:
         return max(LEAST_BYTES, min(known, int(size * MEANT_SECONDS / seconds)))
-    if (
-        size < known // 2
-    ):  # it was not as large as it might have been: it does not say what a larger one takes
+    if size < known // 2:
+        # it was not as large as it might have been: it does not say what a larger one takes
         return limit
     return min(most, int(known * min(_RISE, max(1.0, MEANT_SECONDS / max(seconds, 0.001)))))
 

@@ -61,9 +61,8 @@ def read_again(
                 f"cluster {alias} has nothing of offsets {first} to {last} of {name} any more: its "
                 f"log begins at {log.start}; choose continue or stop"
             )
-        end = min(
-            end, _first_staged(lake, alias, key, generation, start) or end
-        )  # another flow lacked it, too
+        # another flow lacked it, too
+        end = min(end, _first_staged(lake, alias, key, generation, start) or end)
         if start == end:
             return int(start)
         plan = LandingPlan(alias, {key: start}, {key: generation} if generation else {})

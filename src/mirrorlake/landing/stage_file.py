@@ -113,8 +113,8 @@ class StageFile:
                 compression="snappy",
                 use_dictionary=list(REPEATED),
                 write_statistics=[*KEYS, *RARE.values()],
-                write_batch_size=64
-                << 10,  # rows encoded at a time: a tenth less CPU than with 1,024
+                # rows encoded at a time: a tenth less CPU than with 1,024
+                write_batch_size=64 << 10,
                 # else readers would get dictionaries where others write plain columns
                 store_schema=False,
             )

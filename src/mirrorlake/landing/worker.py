@@ -240,9 +240,8 @@ class LandingWorker:
                 if not self._once:  # a run with an end counts all its tries
                     self.thread.succeeded()
             if not active:
-                self._check_owner(
-                    query
-                )  # first of all: whatever else ended it, who began again would take over
+                # first of all: whatever else ended it, who began again would take over
+                self._check_owner(query)
                 error = query.exception()
                 if error is not None:
                     self._query_failed(error, planned)

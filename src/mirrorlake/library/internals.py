@@ -139,9 +139,8 @@ class Internals:
         there = SparkSession.getActiveSession() is not None
         session = open_session(self.say, self.short, self._needs_delta())
         if not there and in_kernel():
-            session.conf.set(
-                "spark.sql.repl.eagerEval.enabled", "true"
-            )  # a DataFrame then shows its rows inline
+            # a DataFrame then shows its rows inline
+            session.conf.set("spark.sql.repl.eagerEval.enabled", "true")
         return session
 
     def _needs_delta(self) -> bool:

@@ -415,9 +415,10 @@ class OpenLake(Resends):
             ClusterUnusable: a cluster cannot be asked.
             LeaseTaken: another process moves groups between these clusters.
         """
+        # Kafka's consumers, which other answers do without
         from mirrorlake.library.moving import (
             migrated,
-        )  # Kafka's consumers, which other answers do without
+        )
         from mirrorlake.migrate.migration import Wave
 
         return migrated(
@@ -498,9 +499,10 @@ class OpenLake(Resends):
             InputError: no flow has brought such a topic.
             ClusterUnusable: a cluster cannot be read; what was compared before is noted.
         """
+        # Kafka's consumers, which other answers do without
         from mirrorlake.library.verifying import (
             verified,
-        )  # Kafka's consumers, which other answers do without
+        )
         from mirrorlake.verify.plan import Choice
 
         first, last = offsets or (None, None)

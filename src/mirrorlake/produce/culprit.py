@@ -46,9 +46,8 @@ def check_refused(results: Sequence[Delivery], failure: Callable[[], KafkaError 
             plan = result.chunk.plan
             raise TopicDenied(refusal.error, "WRITE", {plan.topic: plan.target_topic})
     reason = failure() or refused[0][1].error
-    if (
-        class_of(reason) is ErrorClass.TOPIC
-    ):  # of a partition that was not even added to the transaction
+    if class_of(reason) is ErrorClass.TOPIC:
+        # of a partition that was not even added to the transaction
         raise TopicDenied(reason, "WRITE")
     kinds = [class_of(reason), *(refusal.kind for _, refusal in refused)]
     if ErrorClass.RECORD in kinds and not all(result.exact for result in results):

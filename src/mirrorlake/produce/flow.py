@@ -348,9 +348,8 @@ class FlowProducer:
                 reached=max(known.reached, row["reached"]),
             )
         rows = map_rows(result)
-        by_partition = rows.group_by(
-            ["topic", "partition"], use_threads=False
-        )  # too few rows for threads
+        # too few rows for threads
+        by_partition = rows.group_by(["topic", "partition"], use_threads=False)
         ends = by_partition.aggregate([("source_last", "max"), ("target_last", "max")])
         for row in ends.to_pylist():
             key = (row["topic"], row["partition"])
@@ -360,9 +359,8 @@ class FlowProducer:
                 target=row["target_last_max"] + 1,
             )
         for shard in set(result.filter(result["recovering"])["shard"].to_pylist()):
-            self._owners.pop(
-                shard, None
-            )  # the target has more than was rebuilt: the next task asks again
+            # the target has more than was rebuilt: the next task asks again
+            self._owners.pop(shard, None)
 
     def _skip_empty(self, plan: BatchPlan, result: pa.Table) -> None:
         """Skip the ranges of shards that reported nothing: Spark runs no task where it finds no

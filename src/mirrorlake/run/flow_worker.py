@@ -170,9 +170,8 @@ class FlowWorker:
         problem, incidents = failure.problem, self._event_log.incidents
         if failure.ends:
             logger.error("%s", problem)
-            if not isinstance(
-                failure.error, LeaseTaken
-            ):  # the flow is healthy: another process does it
+            if not isinstance(failure.error, LeaseTaken):
+                # the flow is healthy: another process does it
                 incidents.open(self.flow.name, problem.incident_kind, problem)
             return
         logger.warning("flow %s: %s; trying again", self.flow.name, message_of(failure.error))
@@ -233,13 +232,11 @@ class FlowWorker:
                 if report is not None:
                     self._miscounts = 0
                     self._report_batch(self.flow.name, report)
-                if (
-                    producer.has_mapped
-                ):  # a batch whose rows do not come into the map would be made again for ever
+                if producer.has_mapped:
+                    # a batch whose rows do not come into the map would be made again for ever
                     self.thread.succeeded()
-                if (
-                    not reported
-                ):  # it came through a poll, which does not need to have anything to produce
+                if not reported:
+                    # it came through a poll, which does not need to have anything to produce
                     self._event_log.incidents.close_kinds([self.flow.name], TRANSIENT_KINDS)
                     reported = True
                 last = self.thread.stopping.is_set() or (ended and report is None)

@@ -195,9 +195,10 @@ def _begin(deployment: Deployment, alias: str, topics: Sequence[str]) -> None:
 def _read(deployment: Deployment, incident: Mapping[str, Any]) -> str:
     """Stage again what the source still has. Where it has trimmed a part as well, the flow stops
     before that, and tells of it."""
+    # it lands by Spark, which listing does without
     from mirrorlake.landing.read_again import (
         read_again,
-    )  # it lands by Spark, which listing does without
+    )
 
     alias = source_of(incident["flow"])
     start = read_again(deployment.lake, deployment.connections, alias, incident)

@@ -125,9 +125,8 @@ class Sampler:
         nothing is sampled. A partition whose leader at the source does not answer has no sample; as
         one that is gone, it gets a row once that says so.
         """
-        target_ends = (
-            self._target_ends()
-        )  # before the poll, which then knows of all that the flow wrote in front of these ends
+        # before the poll, which then knows of all that the flow wrote in front of these ends
+        target_ends = self._target_ends()
         self._look_for_losses(target_ends)
         snapshot = self._before = poll()
         if snapshot is None:

@@ -42,9 +42,8 @@ class TopologyWatch:
             self._looked_at(content)
             raise
         topology = None if topology == self._in_force else topology
-        self._looked_at(
-            content
-        )  # not before it is known what it says: else an edit that could not be read is none
+        # not before it is known what it says: else an edit that could not be read is none
+        self._looked_at(content)
         return topology
 
     def _looked_at(self, content: bytes | None) -> None:

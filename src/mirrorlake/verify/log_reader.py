@@ -101,9 +101,8 @@ class LogReader:
                 return
             except KafkaException as error:
                 self._leave()
-                if (
-                    error.args[0].code() != KafkaError._AUTO_OFFSET_RESET
-                ):  # else retention was quicker
+                if error.args[0].code() != KafkaError._AUTO_OFFSET_RESET:
+                    # else retention was quicker
                     raise self._unusable(key, error) from error
 
     def close(self) -> None:

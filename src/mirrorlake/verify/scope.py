@@ -259,9 +259,8 @@ class FlowScope:
         topic, partition, target_topic = row["topic"], row["partition"], row["target_topic"]
         first = _first_staged(staged, row["generation"])
         if PartitionGeneration.from_row(row) not in self._left_out[kinds.STAGE_TRIMMED]:
-            first = min(
-                row["source_first"] if first is None else first, row["source_first"]
-            )  # nothing may be gone
+            # nothing may be gone
+            first = min(row["source_first"] if first is None else first, row["source_first"])
         if first is None:
             return None
         first = max(first, self._starts.get(PartitionGeneration.from_row(row), 0))

@@ -102,9 +102,8 @@ def test_two_ways_to_one_target_topic_are_refused() -> None:
     problems = check(flows, {"east": ["orders", "bills"]})
     assert rules(problems) == {"twice": {"east->west", "north->west"}}
     (problem,) = problems
-    assert (
-        "topic bills of cluster east (and 2 other topics)" in problem.sentence
-    )  # orders, and any other
+    # orders, and any other
+    assert "topic bills of cluster east (and 2 other topics)" in problem.sentence
     assert "by east->west and by east->north, north->west" in problem.sentence
 
 
@@ -404,9 +403,8 @@ def test_defaults_that_people_expect() -> None:
         and flow.delivery == "exactly_once"
         and flow.produce_tasks > 1
     )
-    assert (
-        flow.replication_factor is None
-    )  # the source's, so that min.insync.replicas stays within it
+    # the source's, so that min.insync.replicas stays within it
+    assert flow.replication_factor is None
 
 
 # Patterns mean whole names, so that `orders` does not bring orders-archive along; stray spaces do

@@ -81,9 +81,8 @@ def test_a_prefix_stays_a_prefix_where_the_policy_keeps_prefixes() -> None:
 def test_the_wildcard_is_the_prefix_of_all_mirrors_and_never_all_of_the_target() -> None:
     assert implied_acls({acl("*")}, default(NAMES)) == {acl("east.", pattern="PREFIXED")}
     assert implied_acls({acl("*")}, identity({"a": "a"})) == {acl("a")}
-    assert (
-        implied_acls({acl("*", pattern="PREFIXED")}, default(NAMES)) == set()
-    )  # names that begin with a star
+    # names that begin with a star
+    assert implied_acls({acl("*", pattern="PREFIXED")}, default(NAMES)) == set()
 
 
 def test_fifty_prefixes_over_ten_thousand_topics_are_fifty_acls() -> None:

@@ -112,9 +112,8 @@ class Listed:
 
     def list_consumer_groups(self, request_timeout: float) -> SimpleNamespace:
         group = SimpleNamespace(group_id="app", state=SimpleNamespace(name="EMPTY"))
-        bare = KafkaError(
-            KafkaError._TIMED_OUT
-        )  # what confluent-kafka gives, where it says that it gives exceptions
+        # what confluent-kafka gives, where it says that it gives exceptions
+        bare = KafkaError(KafkaError._TIMED_OUT)
         return SimpleNamespace(
             result=lambda: SimpleNamespace(valid=[group], errors=[bare, KafkaException(bare)])
         )

@@ -32,9 +32,8 @@ def test_a_batch_never_goes_back_nor_beyond_the_log_and_has_a_bound(
     found = next_ends(reached, ends, max_records)
     assert found.keys() == reached.keys()
     assert all(reached[key] <= end <= max(reached[key], ends[key]) for key, end in found.items())
-    assert sum(found[key] - reached[key] for key in found) <= max_records + len(
-        found
-    )  # at least one of each
+    # at least one of each
+    assert sum(found[key] - reached[key] for key in found) <= max_records + len(found)
 
 
 @given(LOGS, st.integers(20_000, 300_000))

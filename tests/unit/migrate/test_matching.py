@@ -118,9 +118,8 @@ def test_nothing_is_lost_and_nothing_read_twice(made: tuple[list[bytes], Copier]
         last, following = (
             copier.copied[at : at + 1] or [None] for at in (max(0, position - 1), position)
         )
-        unsure = (
-            len(read) == len(set(source)) and None in copier.copied[:position]
-        )  # aborted, or not in ours yet?
+        # aborted, or not in ours yet?
+        unsure = len(read) == len(set(source)) and None in copier.copied[:position]
         if distinct and not unsure and (following[0] is not None or (read and last[0] is not None)):
             assert found.exact, (position, copier.copied, found)
 
@@ -176,9 +175,8 @@ def test_the_way_back_where_one_is_ahead(
         found = back(2 * unread, now, whole(source[:known], list(ours.offsets[:known])))
         if found.exact and found.offset is not None:
             left = {one for one in copier.copied[found.offset : copied] if one is not None}
-            comes = set(
-                range(there[-1] + 1 if there else 0, len(source))
-            )  # again, within a repetition
+            # again, within a repetition
+            comes = set(range(there[-1] + 1 if there else 0, len(source)))
             assert {one for one in there if one >= unread} <= left | comes
             assert max(there, default=-1) >= unread - 1, "what it read comes once more"
 
@@ -291,9 +289,8 @@ def test_the_window_is_enough(made: tuple[list[bytes], Copier], where: int) -> N
     source, copier = made
     position = min(where, len(copier.copied))
     theirs, ours = stretches(source, copier)
-    with patch.multiple(
-        "mirrorlake.migrate.syncs", MARGIN=24, AHEAD=3, LOOK_BACK=80
-    ):  # logs are short here
+    with patch.multiple("mirrorlake.migrate.syncs", MARGIN=24, AHEAD=3, LOOK_BACK=80):
+        # logs are short here
         window = window_of(living(copier.syncs), position, 0, len(copier.copied))
     if window is None:
         return

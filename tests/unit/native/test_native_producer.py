@@ -81,9 +81,8 @@ def test_it_is_not_destroyed_while_somebody_is_inside() -> None:
     inside = Thread(target=lambda own: left.append(own.flush(1.5)), args=(producer,))
     inside.start()
     del producer
-    gc.collect(
-        0
-    )  # of the youngest objects only: with all of them it takes seconds on a busy machine
+    # of the youngest objects only: with all of them it takes seconds on a busy machine
+    gc.collect(0)
     time.sleep(0.2)  # not to wait for anything: the call goes on meanwhile
     assert inside.is_alive() and client() is not None
     inside.join()

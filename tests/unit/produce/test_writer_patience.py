@@ -31,12 +31,10 @@ def job(lane: str, monkeypatch: pytest.MonkeyPatch) -> ShardJob:
     monkeypatch.setattr(writer, "LOOK_SECONDS", 0.1)
     monkeypatch.setattr(pace, "AIM_SECONDS", 1.0)
     monkeypatch.setattr(pace, "SMALLEST", 20_000)
-    monkeypatch.setattr(
-        writer.ShardWriter, "positions", lambda _self, _keys: {}
-    )  # its client has no mock
-    monkeypatch.setattr(
-        task, "check_token", lambda _target, _topics: None
-    )  # neither has this one's
+    # its client has no mock
+    monkeypatch.setattr(writer.ShardWriter, "positions", lambda _self, _keys: {})
+    # neither has this one's
+    monkeypatch.setattr(task, "check_token", lambda _target, _topics: None)
     target = Target(
         {"bootstrap.servers": "127.0.0.1:1"},
         SLOW,

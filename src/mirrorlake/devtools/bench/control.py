@@ -47,9 +47,8 @@ def measure_control(east: str, west: str) -> ControlTimes:
 
     def create() -> None:
         plans = observe_topics(flow, connections, None)
-        made_names.update(
-            plan.target_topic for plan in plans
-        )  # heartbeats are mirrored too, where there are some
+        # heartbeats are mirrored too, where there are some
+        made_names.update(plan.target_topic for plan in plans)
         given = configs.creation({plan.topic: plan.factor for plan in plans})
         target.create_topics(
             [

@@ -143,9 +143,8 @@ def _commit(log: Path, version: int, actions: Sequence[Mapping[str, object]]) ->
 
 def _measure(directory: Path) -> dict[str, float]:
     """In a process of its own: build the index, then plan batches of what new commits bring."""
-    importlib.import_module(
-        "pyarrow.dataset"
-    )  # what delta-rs imports at its first use is not the index's
+    # what delta-rs imports at its first use is not the index's
+    importlib.import_module("pyarrow.dataset")
     before, began, used = _mib(), time.perf_counter(), time.process_time()
     stage = StageFiles(cast(Lake, SimpleNamespace(directory=directory, checkpoints=directory)))
     with stage.reading() as index:

@@ -35,9 +35,8 @@ def measure_starts(directory: Path) -> dict[str, Any]:
     """
     spark = local_session()
     try:
-        _timed(
-            _made(spark, directory / "warm", _WARM)
-        )  # the session's own start is nothing of the lakes
+        # the session's own start is nothing of the lakes
+        _timed(_made(spark, directory / "warm", _WARM))
         document: dict[str, Any] = {"runs": YEAR.runs, "commits": YEAR.commits}
         document["day"] = _timed(_made(spark, directory / "day", DAY))
         maintained = _made(spark, directory / "maintained", MAINTAINED)

@@ -31,9 +31,8 @@ class JvmProcess:
 
     def alive(self) -> bool:
         """Return whether the process still runs and is still ours."""
-        if (
-            self.handle is not None
-        ):  # our child: its id cannot be another process's before we waited for it
+        if self.handle is not None:
+            # our child: its id cannot be another process's before we waited for it
             return self.handle.poll() is None
         return self.marker in command_of(self.pid)
 
@@ -101,9 +100,8 @@ def start_detached(command: Sequence[str], marker: str, output: Path) -> JvmProc
             list(command), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
     pause = threading.Event()
-    while (
-        marker not in command_of(child.pid) and child.poll() is None
-    ):  # the system shows it a moment after it began
+    while marker not in command_of(child.pid) and child.poll() is None:
+        # the system shows it a moment after it began
         pause.wait(_POLL_SECONDS)
     return JvmProcess(child.pid, marker, child)
 

@@ -53,9 +53,8 @@ def read_connectors(connectors: Sequence[Mapping[str, Entry]], draft: Draft) -> 
                 f"is the second {kind} of flow {flow}; mirrorlake has one flow for both"
             )
         kinds_by_flow[flow].add(kind)
-        for entry in sorted(
-            settings.values(), key=lambda entry: entry.key == "enabled"
-        ):  # that one has the last word
+        for entry in sorted(settings.values(), key=lambda entry: entry.key == "enabled"):
+            # that one has the last word
             _place(draft, flow, kind, entry)
     for flow, kinds in kinds_by_flow.items():
         _complete(draft, flow, kinds)

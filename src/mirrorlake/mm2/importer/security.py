@@ -95,9 +95,8 @@ class SecurityReader:
     def _login(self) -> dict[str, Any]:
         """Give mechanism and credentials. Raises _Impossible before anything was reported."""
         given = {name: entry for name, entry in self._settings.items() if name.startswith("sasl.")}
-        mechanism = (
-            given[_MECHANISM].value.upper() if _MECHANISM in given else "GSSAPI"
-        )  # Kafka's default
+        # Kafka's default
+        mechanism = given[_MECHANISM].value.upper() if _MECHANISM in given else "GSSAPI"
         if mechanism not in _MODULES:
             raise _Impossible(f"the mechanism {mechanism} is none of {', '.join(_MODULES)}")
         login = self._jaas(given.get(_JAAS))
