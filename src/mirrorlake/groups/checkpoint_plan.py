@@ -207,6 +207,14 @@ def _checkpoint(
             synced=False,
             reason=NO_MIRROR,
         )
+    return translated_checkpoint(key, position, translated)
+
+
+def translated_checkpoint(
+    key: GroupPartition, position: Committed, translated: Translated, generation: int = 0
+) -> Checkpoint:
+    """The checkpoint of a position that leads somewhere; `generation` is of its source topic."""
+    group, topic, partition = key
     return Checkpoint(
         group,
         topic,
@@ -215,8 +223,8 @@ def _checkpoint(
         translated.topic,
         target_position=translated.offset,
         metadata=position.metadata,
-        synced=False,
         reason=inexact_reason(translated),
+        generation=generation,
     )
 
 

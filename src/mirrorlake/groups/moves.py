@@ -14,6 +14,7 @@ from mirrorlake.groups.checkpoint_plan import (
     Checkpoint,
     GroupPartition,
     inexact_reason,
+    translated_checkpoint,
     with_outcome,
 )
 from mirrorlake.groups.sync_plan import READ_ON, THERE, Keep, Move, TargetGroup, decide
@@ -134,18 +135,7 @@ def standing_of(
     """Where a live group stands: what is not replicated yet comes later, and is then read a second
     time. `generation` is of the topic at the flow's source: the one that the position there is
     of."""
-    group, topic, partition = key
-    checkpoint = Checkpoint(
-        group,
-        topic,
-        partition,
-        position.offset,
-        translated.topic,
-        target_position=translated.offset,
-        metadata=position.metadata,
-        reason=inexact_reason(translated),
-        generation=generation,
-    )
+    checkpoint = translated_checkpoint(key, position, translated, generation)
     return Standing(
         checkpoint,
         translated.exact,

@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mirrorlake.kafka.client_pool import ClientPool
 from mirrorlake.native import PATIENCE_SECONDS
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import Ranges, TopicAndPartition
 
 if TYPE_CHECKING:  # who plans what is read needs neither Arrow nor a client
     import pyarrow as pa
 
 logger = logging.getLogger(__name__)
-
-#: By partition, the first offset, inclusive, and the end, exclusive.
-Ranges = Mapping[TopicAndPartition, tuple[int, int]]
 
 
 class Log(Protocol):

@@ -13,12 +13,11 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from mirrorlake.kafka.log import Ranges
 from mirrorlake.kafka.refusals import Complaints, is_about_group
 from mirrorlake.native import PATIENCE_SECONDS
 from mirrorlake.native.columns import HEADERS, SCHEMA
 from mirrorlake.native.reader import KEPT, ClusterSilent, consumer_settings
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import Ranges, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 

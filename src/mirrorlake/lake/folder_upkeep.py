@@ -22,6 +22,7 @@ from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.duck_changes import DuckRemoval
 from mirrorlake.lake.own_commits import NewFile, keys_of, layout_of, replace_files
+from mirrorlake.lake.parquet import plain_bytes
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.path_tables import in_layout
 from mirrorlake.lake.reader import Frames, Reader
@@ -209,9 +210,8 @@ class _Files:
 
 def _batch_rows(metadata: pq.FileMetaData) -> int:
     """How many rows of a file are read at a time: what `_BATCH_BYTES` has room for."""
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
-    size = sum(int(group.total_byte_size) for group in groups)
-    return max(1, min(_BATCH_ROWS, _BATCH_BYTES * int(metadata.num_rows) // max(size, 1)))
+    size = max(1, plain_bytes(metadata))
+    return max(1, min(_BATCH_ROWS, _BATCH_BYTES * int(metadata.num_rows) // size))
 
 
 def _mask(rows: np.ndarray) -> pa.BooleanArray:

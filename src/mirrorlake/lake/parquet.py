@@ -20,21 +20,26 @@ _COORDINATES = pa.schema(list(zip((*_PLACE, "offset"), _TYPES, strict=True)))
 #: How files of `records` are written: columns of few different values, which alone get a
 #: dictionary, and those that a commit has statistics of.
 REPEATED = (
-    *(
-        "source_cluster",
-        "topic",
-        "partition",
-        "timestamp_type",
-        "landed_at",
-        "batch_id",
-        "generation",
-    ),
-    *("batch_end", "open_ends"),
+    "source_cluster",
+    "topic",
+    "partition",
+    "timestamp_type",
+    "landed_at",
+    "batch_id",
+    "generation",
+    "batch_end",
+    "open_ends",
 )
 KEYS = ("source_cluster", "topic", "partition", "offset", "batch_id", "generation")
 #: Columns that are null in nearly all files, as files name what they hold: by its statistics no
 #: reader reads them then.
 RARE = {"timestamp_ms": "timestamp_ms", "header_names": "header_names.list.element"}
+
+
+def plain_bytes(metadata: pq.FileMetaData) -> int:
+    """How many bytes the rows of a file are before they are compressed."""
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    return sum(int(group.total_byte_size) for group in groups)
 
 
 def open_parquet(uri: str, coded: Sequence[str] = ()) -> pq.ParquetFile:

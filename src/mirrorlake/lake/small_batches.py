@@ -23,8 +23,3 @@ class SmallBatches:
         """Take in how large some records were, bytes."""
         if records:
             self._record_bytes = max(100, size // records)
-
-    def overflowed(self) -> None:
-        """Take in that a batch was too large: the next ones go the long way, until one shows how
-        large records are."""
-        self._record_bytes = SMALL_BYTES

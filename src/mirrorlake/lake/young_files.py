@@ -20,6 +20,7 @@ from deltalake import DeltaTable
 from mirrorlake.lake.arrow_values import table_of
 from mirrorlake.lake.delta_log import DeltaLog, why_not_by_hand
 from mirrorlake.lake.own_commits import NewFile, keys_of, layout_of, replace_files
+from mirrorlake.lake.parquet import plain_bytes
 from mirrorlake.lake.path_tables import in_layout
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.merging import mergeable
@@ -102,10 +103,7 @@ class YoungFiles:
     def _in_memory(self, path: str) -> int:
         """About how many bytes a file's rows are in memory."""
         metadata = pq.read_metadata(self._table / path)
-        groups = (
-            metadata.row_group(index).total_byte_size for index in range(metadata.num_row_groups)
-        )
-        return int(sum(groups) + _ROW_BYTES * metadata.num_rows)
+        return plain_bytes(metadata) + _ROW_BYTES * int(metadata.num_rows)
 
     def _replace(self, table: DeltaTable, paths: Sequence[str], sizes: Sequence[int]) -> bool:
         """Write the one file and commit it; False where another commit took one of the files

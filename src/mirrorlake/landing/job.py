@@ -10,15 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from mirrorlake.landing.pace import in_small_answers
 from mirrorlake.landing.ranges import OffsetRange, shared_out
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import Ranges, TopicAndPartition, by_topic
 
 if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest, or none
     import pyarrow as pa
 
     from mirrorlake.offsets.ranges import OffsetRanges
-
-#: By partition, the first offset, inclusive, and the end, exclusive.
-Ranges = Mapping[TopicAndPartition, tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -136,10 +133,7 @@ def offsets_document(
 ) -> dict[str, Any]:
     """Where a batch ends, and what it notes, as a query's checkpoint has it: the planner says it
     once, and whoever lands the batch, or observes the query, reads it there."""
-    by_topic: dict[str, dict[str, int]] = {}
-    for (topic, partition), offset in sorted(ends.items()):
-        by_topic.setdefault(topic, {})[str(partition)] = offset
-    return {"ends": by_topic, "noted": noted}
+    return {"ends": by_topic(ends), "noted": noted}
 
 
 def read_document(

@@ -32,14 +32,14 @@ from mirrorlake.landing.checkpoints import (
     new_checkpoint,
     pace_file,
 )
-from mirrorlake.landing.job import LandJob, Pace, Ranges
+from mirrorlake.landing.job import LandJob, Pace
 from mirrorlake.landing.pace import limit_after_failure
 from mirrorlake.landing.path_sink import PathSink
 from mirrorlake.landing.query import STOP_SECONDS, LandedHere, LandingQuery, StreamedLanding
 from mirrorlake.landing.source_comparison import LandingPlan
 from mirrorlake.landing.stage_rows import ADDED_BY_SPARK, NEVER_NULL
 from mirrorlake.offsets.as_of import noted_ends
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count
 from mirrorlake.spark.home import over_connect
 
 if TYPE_CHECKING:  # few records are landed without a session
@@ -86,8 +86,8 @@ def start_landing(
     noted = noted_ends(final, admin.end_offsets(list(final), committed=False, skip_silent=True))
     ranges = {key: (job.starts[key], end) for key, end in final.items() if end > job.starts[key]}
     sink = _sink_of(lake, job, landing, checkpoint)
-    count = sum(end - first for first, end in ranges.values())
-    if sink is not None and count <= job.max_records and sink.is_small(ranges):
+    in_one_batch = offset_count(ranges) <= job.max_records
+    if sink is not None and in_one_batch and sink.is_small(ranges):
         return _landed_here(sink, ranges, noted, checkpoint)
     if not ranges:
         return LandedHere({}, None, lambda: False)

@@ -20,7 +20,7 @@ from mirrorlake.kafka.log import Log, open_log
 from mirrorlake.kafka.refusals import unusable
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.small_batches import SmallBatches
-from mirrorlake.landing.job import LandJob, Pace, Ranges, read_document
+from mirrorlake.landing.job import LandJob, Pace, read_document
 from mirrorlake.landing.pace import (
     in_small_answers,
     limit_after_failure,
@@ -30,7 +30,7 @@ from mirrorlake.landing.pace import (
 from mirrorlake.landing.ranges import UNKNOWN_RECORD_BYTES
 from mirrorlake.landing.stage_file import write_file
 from mirrorlake.native.reader import ClusterSilent
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count
 
 if TYPE_CHECKING:  # few records are landed without a session
     from pyspark.sql import DataFrame
@@ -79,7 +79,7 @@ class PathSink:
 
     def is_small(self, ranges: Ranges) -> bool:
         """Whether the driver reads so much itself."""
-        return _count(ranges) <= self._small.max_records
+        return offset_count(ranges) <= self._small.max_records
 
     def land(self, ranges: Ranges, noted: str | None, batch: int) -> None:
         """Read in this process, and commit, as the number `batch` of the application; its client is
@@ -87,7 +87,7 @@ class PathSink:
         notes of the ends of logs. Raises KafkaException and StagingError."""
         with self._paced(), self._reading:
             began = time.monotonic()
-            tasks = 1 + _count(ranges) // self._job.max_records  # each file has a bound
+            tasks = 1 + offset_count(ranges) // self._job.max_records  # each file has a bound
             files: list[dict[str, Any]] = []
             for part in self._job.parts(ranges, noted, tasks):
                 added = write_file(self._job, part, self._read(part.ranges), "driver")
@@ -195,11 +195,6 @@ class PathSink:
         if pace != self._pace:
             self._job.keep_pace(pace)
         self._pace = pace
-
-
-def _count(ranges: Ranges) -> int:
-    """How many offsets there are; not all of them need to have a record."""
-    return sum(end - first for first, end in ranges.values())
 
 
 def _sizes(known: Mapping[str, float], files: Iterable[Mapping[str, Any]]) -> Mapping[str, float]:

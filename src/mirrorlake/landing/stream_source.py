@@ -27,7 +27,7 @@ from mirrorlake.landing.job import LandJob, Pace, Part, offsets_document, read_d
 from mirrorlake.landing.pace import next_limit
 from mirrorlake.landing.ranges import UNKNOWN_RECORD_BYTES, next_ends
 from mirrorlake.offsets.as_of import noted_ends
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import TopicAndPartition, offset_count
 
 if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest, or none
     import pyarrow as pa
@@ -195,7 +195,7 @@ class _Stream(DataSourceStreamReader):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         (before, _), (behind, noted) = read_document(start), read_document(end)
         ranges = {key: (before[key], behind[key]) for key in behind if before[key] < behind[key]}
-        self._handed = sum(end - first for first, end in ranges.values()), time.monotonic()
+        self._handed = offset_count(ranges), time.monotonic()
         return [_Task(part) for part in self._job.parts(ranges, noted, self._job.tasks)]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":

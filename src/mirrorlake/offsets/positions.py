@@ -7,8 +7,24 @@ from typing import Any, NamedTuple
 TopicAndPartition = tuple[str, int]
 """A partition by its topic and its number (`TopicPartition` of Kafka's clients, without more)."""
 
+Ranges = Mapping[TopicAndPartition, tuple[int, int]]
+"""Offsets to be read: by partition, the first one, inclusive, and the end, exclusive."""
+
 TopicPartitionOffset = tuple[str, int, int]
 """A position to translate: topic, as on the side that it is from, partition, offset."""
+
+
+def offset_count(ranges: Ranges) -> int:
+    """How many offsets ranges have; not all of them need to have a record."""
+    return sum(end - first for first, end in ranges.values())
+
+
+def by_topic(offsets: Mapping[TopicAndPartition, int]) -> dict[str, dict[str, int]]:
+    """Offsets as Spark's Kafka source has them in JSON: topics, and in each its partitions."""
+    topics: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in sorted(offsets.items()):
+        topics.setdefault(topic, {})[str(partition)] = offset
+    return topics
 
 
 class PartitionGeneration(NamedTuple):

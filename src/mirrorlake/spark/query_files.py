@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from mirrorlake.errors import InputError
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import TopicAndPartition, by_topic
 
 EARLIEST, LATEST = -2, -1
 """What Spark writes in `startingOffsets` for the start and the end of a partition."""
@@ -74,10 +74,7 @@ def read_position(
 
 def starting_offsets(positions: Mapping[TopicAndPartition, int]) -> str:
     """The text for Spark's option `startingOffsets`."""
-    topics: dict[str, dict[str, int]] = {}
-    for (topic, partition), offset in sorted(positions.items()):
-        topics.setdefault(topic, {})[str(partition)] = offset
-    return json.dumps(topics, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(by_topic(positions), ensure_ascii=False, separators=(",", ":"))
 
 
 def _body(text: str) -> list[str]:
