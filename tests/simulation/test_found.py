@@ -6,6 +6,7 @@ import pytest
 
 from mirrorlake.produce.batch import shard_of
 from tests.simulation.driver import Driver
+from tests.simulation.kafka import ODD
 from tests.simulation.machine import Replication
 from tests.simulation.steps import Fault
 
@@ -76,6 +77,31 @@ def test_a_range_without_a_row_is_skipped_where_spark_reads_the_stage(schedule: 
     world.write("t0", 0, 40, "aborted")
     world.write("t0", 0, 7)
     schedule.do("land", "produce")
+    schedule.check()
+
+
+@pytest.mark.parametrize("reader", ["auto", "rows"])
+@pytest.mark.parametrize("more", [0, 5])
+def test_the_map_of_a_stopped_partition_has_all_that_was_produced(
+    schedule: Schedule, reader: str, more: int
+) -> None:
+    """The process dies before the map has what was committed, and the partition is stopped for the
+    record behind it: its position is asked for once more, and nothing of what follows goes to the
+    target."""
+    world = schedule.world
+    world.settings.reader, world.settings.parks = reader, False
+    world.settings.max_records = 100
+    world.write("t0", 0, 3, refused=ODD)
+    world.write("t0", 0, more)
+    schedule.do("land", "produce")
+    assert [refusal.kind for refusal in world.open_incidents()] == ["target_refused"]
+    assert not world.tables.of("offset_map")
+    schedule.killed()
+    world.open_incidents()[0].resolution = "stop"
+    schedule.do("produce", "append_map")
+    assert sum(run["record_count"] for run in world.tables.of("offset_map")) == 2
+    there = world.target.log("t0", 0)
+    assert there is not None and len(list(there.read(0, there.end))) == 2
     schedule.check()
 
 
@@ -225,6 +251,23 @@ def test_what_a_target_lost_is_out_of_the_map_until_it_is_produced_again(
     lost.resolution = "produce-again" if again else "accept"
     schedule.do("produce", "append_map")
     assert len(list(there.read(0, there.end))) == (9 if again else 5)
+    schedule.check()
+
+
+def test_what_a_target_lost_before_the_map_had_it_is_out_of_the_map(schedule: Schedule) -> None:
+    """The process died before the map had its records, and the target lost them: what follows gets
+    their offsets, while their rows are restored."""
+    world = schedule.world
+    world.settings.max_records = 100
+    world.write("t0", 0, 2)
+    schedule.do("land", "produce")
+    assert not world.tables.of("offset_map")
+    schedule.killed()
+    world.rewind_target("t0", 0, 3)  # the marker too
+    world.write("t0", 0, 3)
+    schedule.do("land", "produce")
+    (lost,) = world.open_incidents()
+    assert (lost.kind, lost.first, lost.last) == ("target_lost", 0, 1)
     schedule.check()
 
 

@@ -31,7 +31,9 @@ class PartitionPlan:
     `floor` is where the map ends; between it and `first` there is nothing to produce. `unmapped` is
     what was produced behind the floor and is still on its way into the map; it stays in the
     metadata of the committed position until it has arrived there. `spans` say how many records
-    there are; None where the index does not know what will be read.
+    there are; None where the index does not know what will be read. With `restores_only` nothing
+    new is written of it: an operator has stopped it, and what the target has of it already may
+    lack its rows of the map.
     """
 
     topic: str
@@ -42,6 +44,7 @@ class PartitionPlan:
     last: int
     unmapped: tuple[Written, ...] = ()
     spans: tuple[Span, ...] | None = None
+    restores_only: bool = False
 
     @property
     def generation(self) -> int:
@@ -103,6 +106,7 @@ def plan_batch(
     blocked: Container[TopicAndPartition] = frozenset(),
     targets: Mapping[str, TargetGeneration] | None = None,
     stopped: Collection[PartitionGeneration] = frozenset(),
+    unrestored: Collection[PartitionGeneration] = frozenset(),
 ) -> BatchPlan:
     """The next batch of a flow: some of what the stage holds above its progress.
 
@@ -119,9 +123,11 @@ def plan_batch(
         blocked: partitions that are left out.
         targets: the living generations of target topics, for partitions of which nothing is mapped.
         stopped: generations of partitions that are left out; newer ones go on.
+        unrestored: those of them of which the map may lack what the target has: a little of each
+            is planned, to restore its rows.
     """
     over: dict[TopicAndPartition, set[int]] = defaultdict(set)
-    for place in stopped:
+    for place in set(stopped) - set(unrestored):
         over[place.topic_partition].add(place.generation)
     takes: dict[TopicAndPartition, _PartitionTake] = {}
     for topic, partitions in index.topics(source_cluster).items():
@@ -134,7 +140,7 @@ def plan_batch(
                 floor = floors.get((topic, partition), start)
                 if (topic, partition) in over:
                     floor = _behind(floor, ranges, over[topic, partition])
-                take = _PartitionTake(topic, partition, name, ranges, floor)
+                take = _PartitionTake(topic, partition, name, ranges, floor, unrestored)
                 if take.upcoming is not None:
                     takes[topic, partition] = take
     _fill(list(takes.values()), produce_tasks, max_records)
@@ -176,7 +182,13 @@ class _PartitionTake:
     range."""
 
     def __init__(
-        self, topic: str, partition: int, target_topic: str, ranges: PartitionRanges, floor: Floor
+        self,
+        topic: str,
+        partition: int,
+        target_topic: str,
+        ranges: PartitionRanges,
+        floor: Floor,
+        unrestored: Container[PartitionGeneration],
     ) -> None:
         self.topic, self.partition, self.target_topic = topic, partition, target_topic
         self.record_count = 0
@@ -188,6 +200,9 @@ class _PartitionTake:
         )
         self.first = self.floor.next
         self.last = -1
+        self._restores_only = (
+            PartitionGeneration(topic, partition, self.floor.generation) in unrestored
+        )
 
     def take_next(self, max_records: int, share: int) -> int:
         """Take the upcoming range, or `share` records of it if it holds more than `max_records`;
@@ -203,6 +218,8 @@ class _PartitionTake:
             self.last = first + max(1, span * share // file_range.record_count) - 1
             count, self.upcoming = share, None
         self.record_count += count
+        if self._restores_only:
+            self.upcoming = None  # mostly there is nothing to restore, and this was read in vain
         return count
 
     def held(self) -> list[FileRange]:
@@ -219,6 +236,7 @@ class _PartitionTake:
             first=self.first,
             last=self.last,
             spans=spans,
+            restores_only=self._restores_only,
         )
 
 

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import TargetLost, TargetRefused
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
-from mirrorlake.offsets.runs import Segment, segments_of
+from mirrorlake.offsets.runs import Segment, Written, segments_of
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
 from mirrorlake.produce.provenance import Provenance
@@ -193,14 +193,19 @@ def check_rising(chunk: Chunk, previous: int | None) -> None:
         raise disordered(chunk.plan, int(offsets[0]))
 
 
-def check_target_rises(chunk: Chunk, segments: Sequence[Segment]) -> None:
-    """Raise TargetLost unless a chunk's target offsets lie behind all that the map has of the
-    target topic. Who hears of it asks whether the topic is another one."""
+def check_target_rises(
+    chunk: Chunk, segments: Sequence[Segment], written: Sequence[Written]
+) -> None:
+    """Raise TargetLost unless a chunk's target offsets lie behind all that the flow has written to
+    the target topic: what the map has, and what is `written` and not in it yet. Who hears of it
+    asks whether the topic is another one."""
     plan, first = chunk.plan, segments[0].target_first
-    if plan.floor.target is not None and first < plan.floor.target:
+    ends = [one.target_first + one.record_count for one in written]
+    end = max([plan.floor.target or 0, *ends])
+    if first < end:
         raise TargetLost(
-            f"{plan.target_topic}-{plan.partition} took a record at offset {first}, below "
-            f"{plan.floor.target}, where the map ends: the target has lost what it had there",
+            f"{plan.target_topic}-{plan.partition} took a record at offset {first}, below {end}, "
+            "where the flow's records end: the target has lost what it had there",
             target_offset=first,
             topic=plan.topic,
             partition=plan.partition,

@@ -20,7 +20,7 @@ from mirrorlake import failpoints
 from mirrorlake.errors import CountDiffers, FilesUnreadable, LayoutError
 from mirrorlake.naming.policy import called_heartbeats
 from mirrorlake.offsets.generations import FIRST
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, floors_of
 from mirrorlake.offsets.starts import floors_from
 from mirrorlake.produce.batch import BatchPlan, PartitionPlan, ShardPlan, plan_batch
@@ -38,6 +38,7 @@ from mirrorlake.spark.tasks import Done
 logger = logging.getLogger(__name__)
 
 #: What a task raises that could not open, or not trust, the stage's files.
+_PLACE = ("topic", "partition", "generation")
 _READER_FAILURES = (FilesUnreadable, LayoutError, FileNotFoundError)
 
 
@@ -100,6 +101,8 @@ class FlowProducer:
         self._floors = floors_from(floors, spec.starts, spec.remote_topic, spec.targets)
         self.batch_id = max(newest, started) + 1
         self._map_writer = MapWriter(store, spec.name)
+        # stopped ones of which the target may have more than the map
+        self._unrestored = set(spec.stopped if spec.transactional else ())
 
     def _fence_other_shards(self, store: MapStore) -> int:
         """Let no producer write any more that was one of another number of shards: partitions have
@@ -153,6 +156,7 @@ class FlowProducer:
                 blocked=spec.blocked,
                 targets=spec.targets,
                 stopped=spec.stopped,
+                unrestored=self._unrestored,
             )
         if not plan.shards:
             self._produced_version = version
@@ -161,7 +165,7 @@ class FlowProducer:
         return self._produce(plan, version, by_files and not self._disordered & plan.files)
 
     def _produce(self, plan: BatchPlan, version: int, by_files: bool) -> BatchReport | None:
-        self._ensure_targets(plan.partitions)
+        self._ensure_targets([one for one in plan.partitions if not one.restores_only])
         if any(self._begins_generation(partition) for partition in plan.partitions):
             # the metadata of a newer generation can no longer name an older one
             self._map_writer.drain()
@@ -194,10 +198,11 @@ class FlowProducer:
         self._advance(result)
         if done.failure is None:
             self._skip_empty(plan, result)
-        if stopped := self._refusals.take(result, self.spec):
-            self.spec = replace(self.spec, blocked=self.spec.blocked | stopped)
         if result.num_rows or done.failure is None:
             self._map_writer.add(result, self.batch_id, version, way)
+        # behind the map: what a target has lost is told from what the map has of it
+        if stopped := self._refusals.take(result, self.spec):
+            self.spec = replace(self.spec, blocked=self.spec.blocked | stopped)
         if not complete and done.failure is None:
             # the metadata was full: it has room again when the map has what it names
             self._map_writer.drain()
@@ -358,9 +363,12 @@ class FlowProducer:
                 source=row["source_last_max"] + 1,
                 target=row["target_last_max"] + 1,
             )
-        for shard in set(result.filter(result["recovering"])["shard"].to_pylist()):
-            # the target has more than was rebuilt: the next task asks again
-            self._owners.pop(shard, None)
+        for row in result.select([*_PLACE, "shard", "recovering"]).to_pylist():
+            if row["recovering"]:
+                # the target has more than was rebuilt: the next task asks again
+                self._owners.pop(row["shard"], None)
+            else:
+                self._unrestored.discard(PartitionGeneration.from_row(row))
 
     def _skip_empty(self, plan: BatchPlan, result: pa.Table) -> None:
         """Skip the ranges of shards that reported nothing: Spark runs no task where it finds no

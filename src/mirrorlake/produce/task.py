@@ -228,7 +228,7 @@ def _skip_left_out(writer: ShardWriter, states: Iterable[Progress]) -> None:
     for state in states:
         end = state.plan.last + 1
         position = state.segments[-1].source_last + 1 if state.segments else state.position
-        if state.refused is None and end > position:
+        if state.refused is None and end > position and not state.plan.restores_only:
             ends.append((state.plan, end, state.written))
     # Else they move with a later batch, when the map has what is unmapped now, or without the
     # topic.
@@ -247,7 +247,7 @@ def _new_rows(state: Progress, batch: pa.RecordBatch) -> Iterator[Chunk]:
     if known:
         state.rebuilt.append(offsets[:known])
         measure(state, batch.slice(0, known), time.time_ns() // 1_000_000)
-    if known < len(offsets):
+    if known < len(offsets) and not state.plan.restores_only:
         yield Chunk(state.plan, batch.slice(known), offsets[known:])
 
 

@@ -298,7 +298,8 @@ class ShardWriter:
             self._abort()
             return done
         for chunk, segments in done:
-            check_target_rises(chunk, segments)
+            key = (chunk.plan.topic, chunk.plan.partition)
+            check_target_rises(chunk, segments, written.get(key, ()))
         if self.target.transactional:
             self._send_offsets(self._offsets(done, written))
             self._producer.commit_transaction(self._patience.call_seconds())

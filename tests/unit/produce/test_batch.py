@@ -179,6 +179,29 @@ def test_what_waits_or_has_no_name_is_left_out() -> None:
     assert not plan_batch(index, "west", {}, remote, produce_tasks=2, max_records=100).shards
 
 
+def test_of_a_stopped_generation_a_little_is_planned_until_its_map_is_restored() -> None:
+    index, _ = landed([{("a", 0): 5}, {("a", 0): 5}])
+    place = PartitionGeneration("a", 0, 0)
+
+    def stopped(unrestored: set[PartitionGeneration], floor: int = 0) -> BatchPlan:
+        return plan_batch(
+            index,
+            "east",
+            {("a", 0): Floor(floor, None)},
+            remote,
+            produce_tasks=1,
+            max_records=100,
+            stopped={place},
+            unrestored=unrestored,
+        )
+
+    (each,) = stopped({place}).partitions
+    assert (each.first, each.last, each.restores_only) == (0, 4, True)
+    (each,) = stopped({place}, floor=5).partitions
+    assert (each.first, each.last, each.restores_only) == (5, 9, True)
+    assert not stopped(set()).shards
+
+
 def test_an_unmapped_partition_begins_in_the_living_generation_of_its_target() -> None:
     index, _ = landed([{("a", 0): 5}])
     (each,) = plan_batch(
