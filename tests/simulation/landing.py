@@ -125,7 +125,7 @@ class MemoryLandingStore:
         for topic, partition, generation, offset in self._world.forgotten:
             key = (topic, partition)
             if key not in found and offsets.get(key) == offset and generation >= since.get(key, 0):
-                found[key] = SingleRow(offset, 0, None, None, forgotten=True)
+                found[key] = SingleRow(offset, 0, None, None, forgotten_to=offset)
         return found
 
     def epochs(self) -> Mapping[TopicAndPartition, int]:

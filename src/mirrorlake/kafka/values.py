@@ -104,20 +104,20 @@ class Acl:
 @dataclass(frozen=True)
 class Row:
     """A record, as far as it takes to tell it from another: timestamp in ms, and the epoch of the
-    leader that wrote it (None where that is not known). Of one that was `forgotten` it is not known
-    what it was."""
+    leader that wrote it (None where that is not known). Of one that was deleted by predicate it is
+    not known what it was, only that all up to `forgotten_to` (inclusive) were."""
 
     offset: int
     timestamp: int
     key: bytes | None
     value: bytes | None
     epoch: int | None = None
-    forgotten: bool = False
+    forgotten_to: int | None = None
 
     def same(self, other: "Row | None") -> bool:
         """Whether another record is this one, whichever producer wrote it. What was forgotten is
         taken for it."""
-        if other is not None and (self.forgotten or other.forgotten):
+        if other is not None and not (self.forgotten_to is other.forgotten_to is None):
             return self.offset == other.offset
         return other is not None and (self.offset, self.timestamp, self.key, self.value) == (
             other.offset,

@@ -18,6 +18,7 @@ from mirrorlake.landing.source_comparison import (
     TopicGeneration,
 )
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.ranges import NO_END
 
 #: Single records that are asked for: their offsets, each in a generation or a newer one.
 _OFFSETS = (("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT"), ("since", "INT"))
@@ -166,8 +167,9 @@ class LakeLandingStore:
         forgotten = forgotten_from(self._lake, self._alias) if lacking else {}
         for (topic, partition, generation), ranges in forgotten.items():
             place, offset = (topic, partition), offsets.get((topic, partition), -1)
-            if place in lacking and generation >= since[place] and ranges.within(offset, offset):
-                by_key[place] = Row(offset, 0, None, None, forgotten=True)
+            if place in lacking and generation >= since[place] and offset in ranges:
+                ((_, last),) = ranges.within(offset, NO_END)[:1]
+                by_key[place] = Row(offset, 0, None, None, forgotten_to=last)
         return by_key
 
     def epochs(self) -> Mapping[TopicAndPartition, int]:

@@ -87,10 +87,35 @@ class RewindCheck:
         went_back = first_offsets(bounds, self._source.rows, differing, shorter)
         bounds = {key: (log[key].start, ends[key]) for key in later}
         began = first_offsets(bounds, self._source.rows, written_since)
-        went_back.update(
-            {key: began[key] for key in differing(self._source.rows(began))} if began else {}
-        )
-        return went_back
+        differ = self._that_differ(began, ends, since)
+        return went_back | {key: began[key] for key in differ}
+
+    def _that_differ(
+        self,
+        began: Mapping[TopicAndPartition, int],
+        ends: Mapping[TopicAndPartition, int],
+        since: Mapping[TopicAndPartition, int],
+    ) -> set[TopicAndPartition]:
+        """Of partitions of which all records from an offset on, below an end, are as they were
+        staged, or none is, those of which none is: the first record that can be compared shows it.
+        Where all of them were deleted by predicate nothing does, and a record that is lost must not
+        be taken for one that was deleted."""
+        differ: set[TopicAndPartition] = set()
+        left = dict(began)
+        while left:
+            rows = self._source.rows(left)
+            there = self._store.staged_rows({key: row.offset for key, row in rows.items()}, since)
+            behind = {}
+            for key in left:
+                row, staged = rows.get(key), there.get(key)
+                if row is None or row.offset >= ends[key]:
+                    differ.add(key)
+                elif staged is not None and staged.forgotten_to is not None:
+                    behind[key] = staged.forgotten_to + 1
+                elif not row.same(staged):
+                    differ.add(key)
+            left = behind
+        return differ
 
     def note(self, epochs: Mapping[TopicAndPartition, int | None]) -> None:
         """Note the leaders of logs that were found to be what is staged of them."""

@@ -61,6 +61,7 @@ class Model:
     told: list[Decision] = field(default_factory=list)
     samples: dict[PartitionGeneration, int] = field(default_factory=dict)
     leaders: dict[TopicAndPartition, int] = field(default_factory=dict)
+    deleted: set[int] = field(default_factory=set)
     reads: int = 0
     now: float = 0.0
 
@@ -113,7 +114,9 @@ class Model:
         self, offsets: Mapping[TopicAndPartition, int], since: Mapping[TopicAndPartition, int]
     ) -> Mapping[TopicAndPartition, Row]:
         return {
-            key: replace(rows[at], epoch=None)
+            key: Row(at, 0, None, None, forgotten_to=at)
+            if at in self.deleted
+            else replace(rows[at], epoch=None)
             for key, at in offsets.items()
             for rows in self._since(key, since[key])
             if at in rows
@@ -187,6 +190,25 @@ def test_a_process_that_read_on_behind_a_new_leader_finds_where_it_began() -> No
     model.logs[T0].write("b", 30)
     model.stage(T0, 50)
     assert planner.plan({}).losses == (Loss("source_rewound", "t", 0, 30, 59),)
+
+
+@pytest.mark.parametrize("same", [True, False])
+@pytest.mark.parametrize("deleted", [range(30, 40), range(29, 50), range(30, 60)])
+def test_what_was_deleted_by_predicate_is_not_taken_for_what_a_new_leader_wrote(
+    deleted: range, same: bool
+) -> None:
+    """The first record that was not deleted tells; where there is none, it counts as lost: else a
+    record of the new leader would never be read, and nobody would know."""
+    model, planner = staged_once()
+    log = model.logs[T0]
+    kept = [replace(row, epoch=1) for row in log.rows[30:]]
+    log.rewind(30)
+    log.write("b", 20)
+    if same:
+        log.rows[30:] = kept
+    model.deleted = set(deleted)
+    lost = not same or deleted.stop >= 50
+    assert [loss.first for loss in planner.plan({}).losses] == ([30] if lost else [])
 
 
 def test_an_election_that_lost_nothing_costs_one_read_and_says_nothing() -> None:
