@@ -20,6 +20,9 @@ from mirrorlake.run.replicator import Replicator, RunOptions
 from mirrorlake.spark.jars import spark_jars
 from mirrorlake.spark.session import DELTA_SETTINGS, LOCAL_SETTINGS, local_session
 
+#: What is compared of a translated position.
+PLACE = ("topic", "partition", "offset", "exact")
+
 
 def connect_session() -> SparkSession:
     """A local Spark Connect server, from the pip package, and its client."""
@@ -56,8 +59,8 @@ def main(kind: str, topology_file: str, flow: str, topic: str) -> None:
         "readers": reports,
         "staged": lake.table("records").count(),
         "mapped": lake.sql("SELECT sum(record_count) AS n FROM offset_map").collect()[0]["n"],
-        "there": vars(there),
-        "back": vars(back),
+        "there": {name: getattr(there, name) for name in PLACE},
+        "back": {name: getattr(back, name) for name in PLACE},
     }
     sys.stdout.write(json.dumps(seen) + "\n")
     spark.stop()
