@@ -140,7 +140,7 @@ def plan_batch(
                 floor = floors.get((topic, partition), start)
                 if (topic, partition) in over:
                     floor = _behind(floor, ranges, over[topic, partition])
-                take = _PartitionTake(topic, partition, name, ranges, floor, unrestored)
+                take = _PartitionTake(topic, partition, name, ranges, floor, unrestored=unrestored)
                 if take.upcoming is not None:
                     takes[topic, partition] = take
     _fill(list(takes.values()), produce_tasks, max_records)
