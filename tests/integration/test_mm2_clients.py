@@ -12,7 +12,8 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import MemoryLog
 from mirrorlake.mm2.formats import MirrorCheckpoint, decode_checkpoint, decode_heartbeat
 from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats
-from mirrorlake.naming.policy import HEARTBEATS, DefaultPolicy
+from mirrorlake.naming.naming import Naming
+from mirrorlake.naming.policy import HEARTBEATS
 from mirrorlake.naming.selection import TopicSelection
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.control import own_configs
@@ -87,11 +88,11 @@ def test_a_pipe_of_two(own: ClusterPair, tmp_path: Path) -> None:
     """The last cluster of pipes east -> mid -> west and a -> b -> west, with the names that the
     flows give there."""
     for first, second in (("east", "mid"), ("a", "b")):
-        policy = DefaultPolicy(aliases=frozenset({first, second, "west"}))
-        once = policy.remote_topic(first, HEARTBEATS)
-        for topic in (HEARTBEATS, once):
-            assert TopicSelection((), (), policy, second, "west").selects(topic)
-            create_topic(own.west, policy.remote_topic(second, topic))
+        aliases = frozenset({first, second, "west"})
+        naming = Naming("default", second, aliases)
+        for topic in (HEARTBEATS, Naming("default", first, aliases).target_topic(HEARTBEATS)):
+            assert TopicSelection((), (), naming, "west").selects(topic)
+            create_topic(own.west, naming.target_topic(topic))
     topology, connections = setup(tmp_path, own)
     topic = CheckpointTopic(topology.flow(FLOW), connections, MemoryLog())
     topic.publish([MirrorCheckpoint("g", "mid.east.orders", 0, 3, 9)])

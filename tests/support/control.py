@@ -47,10 +47,9 @@ def make_sync(
     """Config or ACL control of one flow of a topology file."""
     topology = load_topology(topology_file)
     resolved = topology.flow(flow)
-    policy = resolved.policy
 
     def remote_topic(topic: str) -> str | None:
-        name = policy.remote_topic(resolved.source, topic)
+        name = resolved.target_topic(topic)
         return None if check_topic_name(name) else name
 
     return kind(resolved, Connections(topology), log, remote_topic=remote_topic)

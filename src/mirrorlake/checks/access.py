@@ -48,7 +48,7 @@ def own_topic_problems(connections: Connections, flow: ResolvedFlow) -> list[Pro
     if settings.emit_heartbeats_enabled:
         wanted += [(flow.source, HEARTBEATS), (flow.target, HEARTBEATS)]
     if settings.emit_checkpoints_enabled:
-        wanted.append((flow.target, checkpoints_topic(flow.source, settings)))
+        wanted.append((flow.target, checkpoints_topic(flow)))
     there = {alias: connections.admin(alias).topics().keys() for alias, _ in wanted}
     problems = []
     for alias, name in wanted:

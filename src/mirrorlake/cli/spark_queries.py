@@ -32,9 +32,8 @@ def translate_checkpoint(
     shared: Context = context.obj
     known = shared.lake.internals
     resolved = known.topology.flow(flow)
-    policy = resolved.policy
     query = read_checkpoint(directory)  # before a session starts, where the lake needs one
-    translated = translate_query(known.reader, resolved, policy, query, reverse)
+    translated = translate_query(known.reader, resolved, query, reverse)
     texts = {
         number: starting_offsets(positions) for number, positions in translated.positions.items()
     }

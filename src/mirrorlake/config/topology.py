@@ -30,15 +30,8 @@ from mirrorlake.config.security import Security
 from mirrorlake.config.topology_file import explain, nearest, read_mapping
 from mirrorlake.config.tracking import Tracking
 from mirrorlake.errors import TopologyError
-from mirrorlake.naming.custom_policy import load_policy, policy_file, policy_hash
-from mirrorlake.naming.policy import (
-    DefaultPolicy,
-    IdentityPolicy,
-    ReplicationPolicy,
-    check_topic_name,
-    is_usable_alias,
-    readable_aliases,
-)
+from mirrorlake.naming.naming import Naming
+from mirrorlake.naming.policy import check_topic_name, is_usable_alias, readable_aliases
 from mirrorlake.naming.selection import TopicSelection, matches_any
 
 
@@ -124,66 +117,31 @@ class Lake(Model):
 
 @dataclass(frozen=True)
 class ResolvedFlow:
-    """One flow with its two ends: aliases `source` and `target`, and `settings` with the defaults
-    merged in.
-
-    `aliases` are those of the clusters of the file that names of topics may begin with; `directory`
-    is its folder, to which the file of a policy of the user's own is relative. What names depend on
-    is computed once.
-    """
+    """One flow with its two ends: aliases `source` and `target`, `settings` with the defaults
+    merged in, and how it names topics on its target."""
 
     name: str
     source: str
     target: str
     settings: Flow
-    aliases: frozenset[str]
-    directory: Path | None = None
-
-    @cached_property
-    def policy(self) -> ReplicationPolicy:
-        """How this flow names topics on its target (KIP-382, KIP-690).
-
-        Raises TopologyError if a policy of the user's own cannot be loaded.
-        """
-        separator = self.settings.replication_policy_separator
-        if self.settings.policy == "default":
-            return DefaultPolicy(separator, self.aliases)
-        if self.settings.policy == "identity":
-            return IdentityPolicy(separator, self.aliases, source_alias=self.source)
-        return load_policy(
-            self.settings.policy, separator, self.aliases, self.source, self.directory
-        )
+    naming: Naming
 
     def target_topic(self, topic: str) -> str:
         """The name on the target of a topic of the source, whether or not it is mirrored. Raises as
-        `policy` does."""
-        return self.policy.remote_topic(self.source, topic)
-
-    @property
-    def policy_file(self) -> Path | None:
-        """The file of a policy of the user's own, if `policy` names one."""
-        return policy_file(self.settings.policy, self.directory)
-
-    @property
-    def policy_hash(self) -> str | None:
-        """SHA-256 of that file. Raises TopologyError if it cannot be used."""
-        return policy_hash(self.settings.policy, self.directory)
+        `naming` does."""
+        return self.naming.target_topic(topic)
 
     @cached_property
     def selection(self) -> TopicSelection:
         """Which source topics this flow mirrors (docs/mm2.md, "Which topics are mirrored"). Raises
-        as `policy` does."""
+        as `naming` does."""
         settings = self.settings
         return TopicSelection(
             settings.topics,
             settings.topics_exclude,
-            self.policy,
-            self.source,
+            self.naming,
             self.target,
             heartbeats=settings.heartbeats_replication_enabled,
-            internal_separator=None
-            if settings.replication_policy_internal_topic_separator_enabled
-            else ".",
         )
 
     @property
@@ -318,9 +276,21 @@ class Topology(Model):
         if name not in self.flows:
             raise TopologyError(f"there is no flow {name}{nearest(name, self.flows)}")
         source, _, target = name.partition("->")
-        aliases = self._aliases_in_names(self.flows[name].replication_policy_separator)
-        return ResolvedFlow(
-            name, source, target, self.flows[name], aliases=aliases, directory=self.directory
+        settings = self.flows[name]
+        return ResolvedFlow(name, source, target, settings, self.naming(source, settings))
+
+    def naming(self, source: str, settings: Flow) -> Naming:
+        """How topics of a cluster are named elsewhere by the settings of a flow."""
+        separator = settings.replication_policy_separator
+        enabled = settings.replication_policy_internal_topic_separator_enabled
+        return Naming(
+            settings.policy,
+            source,
+            self._aliases_in_names(separator),
+            separator=separator,
+            # A dot, as it was before KIP-949.
+            internal_separator=separator if enabled else ".",
+            directory=self.directory,
         )
 
     def active_flows(self, names: Sequence[str] | None = None) -> list[ResolvedFlow]:

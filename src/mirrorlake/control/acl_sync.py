@@ -32,7 +32,6 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.changes import Change, ChangeLog
 from mirrorlake.mm2.topics import checkpoints_topic
-from mirrorlake.naming.policy import DefaultPolicy
 
 logger = logging.getLogger(__name__)
 
@@ -76,11 +75,8 @@ class AclSync:
         #: What the mirrors lack since the target refused it, and what it said, where that was now.
         self.undone: Mapping[Acl, str | None] = {}
         self._selection = flow.selection
-        self._policy = flow.policy
-        separator = flow.settings.replication_policy_separator
-        self._named_by = (
-            flow.settings.policy if separator == "." else f"{flow.settings.policy} {separator}"
-        )
+        self._naming = flow.naming
+        self._named_by = flow.naming.label
         self._has_opposite = opposite_name(flow) in connections.topology.flows
         self._source = connections.admin(flow.source)
         self._target = connections.admin(flow.target)
@@ -240,8 +236,8 @@ class AclSync:
         ours = {*names.values(), *self._mirrored()}
         strange = [topic for topic in self._target.topics() if topic not in ours]
 
-        every = self._policy.remote_prefix(self.flow.source, "")
-        checkpoints = checkpoints_topic(self.flow.source, self.flow.settings)
+        every = self._naming.target_prefix("")
+        checkpoints = checkpoints_topic(self.flow)
 
         @cache
         def closed(prefix: str) -> bool:
@@ -257,7 +253,7 @@ class AclSync:
         return Mirrors(
             names,
             self._upstream(owned, names),
-            lambda prefix: self._policy.remote_prefix(self.flow.source, prefix),
+            self._naming.target_prefix,
             closed,
         )
 
@@ -281,13 +277,12 @@ class AclSync:
         have been noted so.
         """
         known, upstream = set(names.values()), {}
-        tells = (
-            (self._named_by, None) if isinstance(self._policy, DefaultPolicy) else (self._named_by,)
-        )
+        default = self._naming.policy_name == "default"
+        tells = (self._named_by, None) if default else (self._named_by,)
         for name in {
             acl.name for acl, policy in owned.items() if acl.prefix is None and policy in tells
         } - known:
-            topic = self._policy.upstream_topic(name)
+            topic = self._naming.upstream_topic(name)
             if topic is not None and self._remote_topic(topic) == name:
                 upstream[topic] = name
         return upstream

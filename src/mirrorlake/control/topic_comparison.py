@@ -30,8 +30,6 @@ def compare_topics(
         asked = flow.settings.replication_factor
         return plan_topics(
             flow.selection,
-            flow.policy,
-            flow.source,
             source=there,
             target=topics,
             target_brokers=brokers,

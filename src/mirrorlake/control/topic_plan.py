@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from mirrorlake.lake.changes import Change
-from mirrorlake.naming.policy import ReplicationPolicy, check_topic_name
+from mirrorlake.naming.policy import check_topic_name
 from mirrorlake.naming.selection import TopicSelection
 
 Action = Literal["create", "add_partitions", "none", "refuse"]
@@ -51,8 +51,6 @@ class TopicPlan:
 
 def plan_topics(
     selection: TopicSelection,
-    policy: ReplicationPolicy,
-    source_alias: str,
     *,
     source: Mapping[str, Observed],
     target: Mapping[str, Observed],
@@ -66,7 +64,7 @@ def plan_topics(
     topics and partitions").
 
     Args:
-        selection, policy, source_alias: which topics are mirrored, and under which names.
+        selection: which topics are mirrored, and how they are named.
         source, target: the topics of both sides.
         target_brokers: the factor is never more, since such a topic cannot be made (MirrorMaker 2
             asks for 2 and fails).
@@ -79,7 +77,7 @@ def plan_topics(
         if not selection.selects(topic):
             continue
         seen = source[topic]
-        name = policy.remote_topic(source_alias, topic)
+        name = selection.naming.target_topic(topic)
         asked = factor or seen.factor
         wanted = min(asked, max(1, target_brokers))
         action, reason = _action(name, seen, target.get(name))

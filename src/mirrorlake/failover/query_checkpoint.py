@@ -13,7 +13,6 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import never_seen, translate_living
-from mirrorlake.naming.policy import ReplicationPolicy
 from mirrorlake.offsets.positions import TopicPartitionOffset, Translated
 from mirrorlake.spark.query_files import (
     EARLIEST,
@@ -66,7 +65,6 @@ def read_checkpoint(directory: Path) -> QueryPosition:
 def translate_query(
     lake: Reader,
     flow: ResolvedFlow,
-    policy: ReplicationPolicy,
     query: QueryPosition,
     reverse: bool = False,
 ) -> TranslatedQuery:
@@ -88,7 +86,6 @@ def translate_query(
     known.update(
         _marks(
             flow,
-            policy,
             [position for position in asked if position[2] in (EARLIEST, LATEST)],
             reverse,
         )
@@ -111,7 +108,6 @@ def translate_query(
 
 def _marks(
     flow: ResolvedFlow,
-    policy: ReplicationPolicy,
     asked: Sequence[TopicPartitionOffset],
     reverse: bool,
 ) -> dict[TopicPartitionOffset, Translated]:
@@ -119,7 +115,7 @@ def _marks(
     left out."""
     marks = {}
     for topic, partition, mark in asked:
-        name = policy.upstream_topic(topic) if reverse else policy.remote_topic(flow.source, topic)
+        name = flow.naming.upstream_topic(topic) if reverse else flow.target_topic(topic)
         if name is not None:
             marks[topic, partition, mark] = Translated(name, partition, mark, True)
     return marks

@@ -74,7 +74,7 @@ def read_syncs(
     syncs_by_partition: dict[TopicAndPartition, list[Sync]] = defaultdict(list)
     wanted = frozenset(partitions)
     names = pa.array(sorted({topic.encode() for topic, _ in wanted}), pa.binary())
-    place = offset_syncs_place(flow.source, flow.target, flow.settings)
+    place = offset_syncs_place(flow)
     ours = place if flow.settings.emit_offset_syncs_enabled else None
     for alias, other in ((flow.source, flow.target), (flow.target, flow.source)):
         for topic in sorted(connections.admin(alias).topics()):

@@ -38,7 +38,7 @@ class CheckpointTopic:
             connections,
             log,
             flow.target,
-            checkpoints_topic(flow.source, settings),
+            checkpoints_topic(flow),
             factor=settings.checkpoints_topic_replication_factor,
         )
         self._written: dict[bytes, bytes] = {}
@@ -90,7 +90,7 @@ class OffsetSyncTopic:
 
     def __init__(self, flow: ResolvedFlow, connections: Connections, log: ChangeLog) -> None:
         self._flow, self._log = flow, log
-        alias, name = offset_syncs_place(flow.source, flow.target, flow.settings)
+        alias, name = offset_syncs_place(flow)
         factor = flow.settings.offset_syncs_topic_replication_factor
         self._topic = _topic(flow, connections, log, alias, name, factor=factor)
 

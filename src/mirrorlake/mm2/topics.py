@@ -3,7 +3,7 @@
 
 import re
 
-from mirrorlake.config.flow import Flow
+from mirrorlake.config.topology import ResolvedFlow
 
 INTERNAL_PARTITIONS = 1
 """Each of them has one partition: MirrorMaker 2's clients read partition 0 and no other."""
@@ -13,25 +13,21 @@ INTERNAL_FACTOR = 3
 """Their replication factor where the topology file gives none."""
 
 
-def checkpoints_topic(source: str, settings: Flow) -> str:
-    """Name of the topic on a flow's target that holds the checkpoints of its `source`, whatever the
+def checkpoints_topic(flow: ResolvedFlow) -> str:
+    """Name of the topic on a flow's target that holds the checkpoints of its source, whatever the
     naming policy."""
-    separator = _internal_separator(settings)
-    return f"{source}{separator}checkpoints{separator}internal"
+    separator = flow.naming.internal_separator
+    return f"{flow.source}{separator}checkpoints{separator}internal"
 
 
-def offset_syncs_topic(other: str, settings: Flow) -> str:
-    """Name of MirrorMaker 2's topic of offset syncs, which carries the *other* cluster's alias."""
-    separator = _internal_separator(settings)
-    return f"mm2-offset-syncs{separator}{other}{separator}internal"
-
-
-def offset_syncs_place(source: str, target: str, settings: Flow) -> tuple[str, str]:
-    """The cluster and the name of the topic of a flow's offset syncs (KIP-716)."""
-    alias, other = (
-        (target, source) if settings.offset_syncs_topic_location == "target" else (source, target)
-    )
-    return alias, offset_syncs_topic(other, settings)
+def offset_syncs_place(flow: ResolvedFlow) -> tuple[str, str]:
+    """The cluster and the name of the topic of a flow's offset syncs (KIP-716); the name carries
+    the *other* cluster's alias."""
+    separator = flow.naming.internal_separator
+    alias, other = flow.source, flow.target
+    if flow.settings.offset_syncs_topic_location == "target":
+        alias, other = other, alias
+    return alias, f"mm2-offset-syncs{separator}{other}{separator}internal"
 
 
 def offset_syncs_separator(name: str, other: str) -> str | None:
@@ -45,9 +41,3 @@ def internal_factor(asked: int | None, brokers: int) -> int:
     """Replication factor to make one with: as asked for, else INTERNAL_FACTOR; never more than
     there are brokers."""
     return max(1, min(asked or INTERNAL_FACTOR, brokers))
-
-
-def _internal_separator(settings: Flow) -> str:
-    """Text within internal names; without the setting it is a dot, as it was before KIP-949."""
-    enabled = settings.replication_policy_internal_topic_separator_enabled
-    return settings.replication_policy_separator if enabled else "."

@@ -5,9 +5,7 @@ A package is one that is installed. A file is code that the topology file names,
 imported from where it lies: who may write there cannot slip in a module that another process
 imports. It is read once a process.
 
-The class answers three questions (`NamingPolicy`). Everything else that mirrorlake asks of a policy
-stands here: heartbeats topics keep the names that MirrorMaker 2's tools look for, and what is wrong
-with the class is one sentence.
+The class answers three questions (`NamingPolicy`). What is wrong with it is one sentence.
 """
 
 import importlib
@@ -18,61 +16,25 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 from mirrorlake.errors import TopologyError, first_line
-from mirrorlake.naming.policy import (
-    ReplicationPolicy,
-    default_names,
-    heartbeats_cycle_regex,
-    is_heartbeats,
-)
+from mirrorlake.naming.policy import NamingPolicy, ReplicationPolicy
 
 _METHODS = ("remote_topic", "source_of", "upstream_topic")
 
 
-class NamingPolicy(Protocol):
-    """What a class of the user's own must answer, from names alone and always alike.
-
-    It is constructed with those of the keyword arguments `separator` (str), `aliases` (frozenset of
-    all clusters' aliases) and `source_alias` (str) that its constructor takes. Heartbeats topics
-    are never put to it.
-
-    Laws: `source_of(remote_topic(a, t)) == a` and `upstream_topic(remote_topic(a, t)) == t`;
-    without them cycles are not recognised, and `plan` refuses flows that would form a cycle.
-    """
-
-    def remote_topic(self, source_alias: str, topic: str) -> str:
-        """Name on the target of `topic` of the cluster `source_alias` (MirrorMaker 2's
-        formatRemoteTopic)."""
-        ...
-
-    def source_of(self, topic: str) -> str | None:
-        """Alias of the cluster that `topic` was mirrored from, None for a topic of this cluster
-        (topicSource)."""
-        ...
-
-    def upstream_topic(self, topic: str) -> str | None:
-        """Name that `topic` has on the cluster it was mirrored from, None if it was not mirrored
-        (upstreamTopic)."""
-        ...
-
-
 @dataclass(frozen=True)
 class CustomPolicy:
-    """A `NamingPolicy` as a ReplicationPolicy. Each method raises TopologyError if the class fails
-    to answer."""
+    """A class of the user's `own` as a ReplicationPolicy. Each method raises TopologyError if the
+    class fails to answer."""
 
     spec: str
-    naming: NamingPolicy
-    separator: str
-    aliases: frozenset[str]
+    own: NamingPolicy
 
     def remote_topic(self, source_alias: str, topic: str) -> str:
-        """Ask the class; a heartbeats topic takes the alias, as under the default policy."""
-        if is_heartbeats(self, topic):
-            return default_names(self).remote_topic(source_alias, topic)
-        answer = self._ask(self.naming.remote_topic, source_alias, topic)
+        """Ask the class."""
+        answer = self._ask(self.own.remote_topic, source_alias, topic)
         if answer is None:
             raise TopologyError(
                 f"policy {self.spec}: remote_topic returned no name for topic {topic!r}; it has to"
@@ -84,21 +46,12 @@ class CustomPolicy:
         return None
 
     def source_of(self, topic: str) -> str | None:
-        """Ask the class; of a heartbeats topic, the alias in its name."""
-        if is_heartbeats(self, topic):
-            return default_names(self).source_of(topic)
-        return self._ask(self.naming.source_of, topic)
+        """Ask the class."""
+        return self._ask(self.own.source_of, topic)
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Ask the class; of a heartbeats topic, the name without its first alias."""
-        if is_heartbeats(self, topic):
-            return default_names(self).upstream_topic(topic)
-        return self._ask(self.naming.upstream_topic, topic)
-
-    def cycle_regex(self, target_alias: str) -> str | None:
-        """Heartbeats topics that have been on the target: what the class knows of cycles cannot be
-        a regex."""
-        return heartbeats_cycle_regex(self, target_alias)
+        """Ask the class."""
+        return self._ask(self.own.upstream_topic, topic)
 
     def _ask(self, method: Callable[..., object], *arguments: str) -> str | None:
         call = f"{method.__name__}({', '.join(map(repr, arguments))})"
@@ -137,16 +90,16 @@ def load_policy(
         raise TopologyError(
             f"policy {spec}: module {module.__name__} has no class {class_name}; correct the name"
         )
-    naming = _construct(
+    own = _construct(
         spec, made_by, {"separator": separator, "aliases": aliases, "source_alias": source_alias}
     )
-    missing = [name for name in _METHODS if not callable(getattr(naming, name, None))]
+    missing = [name for name in _METHODS if not callable(getattr(own, name, None))]
     if missing:
         raise TopologyError(
             f"policy {spec}: class {class_name} has no method {' and '.join(missing)}; a policy "
             "needs remote_topic, source_of and upstream_topic"
         )
-    return CustomPolicy(spec, naming, separator, aliases)
+    return CustomPolicy(spec, own)
 
 
 def policy_file(spec: str, directory: Path | None) -> Path | None:

@@ -14,22 +14,20 @@ HEARTBEATS = "heartbeats"
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
-class ReplicationPolicy(Protocol):
-    """What mirrorlake asks of a naming policy. A user's own class has less to do:
-    `custom_policy.NamingPolicy`."""
+class NamingPolicy(Protocol):
+    """What a class of the user's own must answer, from names alone and always alike.
 
-    @property
-    def separator(self) -> str:
-        """Text between an alias and a topic, and within internal topics' names."""
-        ...
+    It is constructed with those of the keyword arguments `separator` (str), `aliases` (frozenset of
+    all clusters' aliases) and `source_alias` (str) that its constructor takes. Heartbeats topics
+    are never put to it.
 
-    @property
-    def aliases(self) -> frozenset[str]:
-        """Aliases of all clusters."""
-        ...
+    Laws: `source_of(remote_topic(a, t)) == a` and `upstream_topic(remote_topic(a, t)) == t`;
+    without them cycles are not recognised, and `plan` refuses flows that would form a cycle.
+    """
 
     def remote_topic(self, source_alias: str, topic: str) -> str:
-        """Name on the target of `topic` of the cluster `source_alias` (formatRemoteTopic)."""
+        """Name on the target of `topic` of the cluster `source_alias` (MirrorMaker 2's
+        formatRemoteTopic)."""
         ...
 
     def source_of(self, topic: str) -> str | None:
@@ -42,20 +40,13 @@ class ReplicationPolicy(Protocol):
         (upstreamTopic)."""
         ...
 
+
+class ReplicationPolicy(NamingPolicy, Protocol):
+    """What `Naming` asks of a policy, about all topics but heartbeats."""
+
     def remote_prefix(self, source_alias: str, prefix: str) -> str | None:
         """What the mirrors of all topics begin with whose names begin with `prefix`; None where
-        that cannot be said.
-
-        Heartbeats topics may be named otherwise.
-        """
-        ...
-
-    def cycle_regex(self, target_alias: str) -> str | None:
-        """Regex that fully matches only names for which `is_cycle` holds; None for no name at all.
-
-        It may match fewer (more is landed than mirrored then), never others. Ours match exactly
-        those.
-        """
+        that cannot be said."""
         ...
 
 
@@ -90,60 +81,47 @@ class DefaultPolicy:
         return None if alias is None else topic.removeprefix(alias + self.separator)
 
     def cycle_regex(self, target_alias: str) -> str | None:
-        """Any number of known aliases, then the target's, then anything."""
+        """Regex of the names of topics that have been on the target: any number of known aliases,
+        then the target's, then anything. None where the target's alias cannot stand in a name."""
         if target_alias not in readable_aliases(self.aliases, self.separator):
             return None
-        return f"{_prefixes(self)}{escape(target_alias + self.separator)}.*"
+        return f"{self.prefixes_regex()}{escape(target_alias + self.separator)}.*"
+
+    def prefixes_regex(self) -> str:
+        """Regex of any number of known aliases, each with the separator behind it."""
+        readable = sorted(readable_aliases(self.aliases, self.separator))
+        return (
+            f"(?:(?:{'|'.join(map(escape, readable))}){escape(self.separator)})*"
+            if readable
+            else ""
+        )
 
 
 @dataclass(frozen=True)
 class IdentityPolicy:
-    """MirrorMaker 2's IdentityReplicationPolicy (KIP-690): names stay, except heartbeats, which
-    take the alias.
+    """MirrorMaker 2's IdentityReplicationPolicy (KIP-690): names stay.
 
-    Since names do not show it, it cannot protect from cycles of any other topic. `source_alias` is
-    what `source_of` answers for those (MirrorMaker 2's `source.cluster.alias`). MirrorMaker 2
-    treats every name that ends in `heartbeats`, such as `my-heartbeats`, as a heartbeats topic
-    here; mirrorlake only the ones that `is_heartbeats` knows.
+    Since names do not show it, it cannot protect from cycles. `source_alias` is what `source_of`
+    answers (MirrorMaker 2's `source.cluster.alias`).
     """
 
-    separator: str = "."
-    aliases: frozenset[str] = frozenset()
-    source_alias: str | None = None
+    source_alias: str
 
     def remote_topic(self, source_alias: str, topic: str) -> str:
-        """Keep the name; a heartbeats topic takes the alias, as under the default policy."""
-        return (
-            default_names(self).remote_topic(source_alias, topic)
-            if is_heartbeats(self, topic)
-            else topic
-        )
+        """Keep the name."""
+        return topic
 
     def remote_prefix(self, source_alias: str, prefix: str) -> str | None:
         """Keep it; all topics have nothing in common that those of the target have not."""
         return prefix or None
 
     def source_of(self, topic: str) -> str | None:
-        """Answer `source_alias`, but for a heartbeats topic the alias in its name."""
-        return (
-            default_names(self).source_of(topic)
-            if is_heartbeats(self, topic)
-            else self.source_alias
-        )
+        """Answer `source_alias`."""
+        return self.source_alias
 
     def upstream_topic(self, topic: str) -> str | None:
-        """Answer the same name, but for a heartbeats topic the name without its first alias."""
-        return default_names(self).upstream_topic(topic) if is_heartbeats(self, topic) else topic
-
-    def cycle_regex(self, target_alias: str) -> str | None:
-        """Heartbeats topics that have been on the target; nothing else is recognised as a cycle."""
-        return heartbeats_cycle_regex(self, target_alias)
-
-
-def default_names(policy: ReplicationPolicy) -> DefaultPolicy:
-    """Give the default policy with the same separator and aliases: it names heartbeats topics under
-    every policy."""
-    return DefaultPolicy(policy.separator, policy.aliases)
+        """Answer the same name."""
+        return topic
 
 
 def escape(text: str) -> str:
@@ -175,74 +153,10 @@ def readable_aliases(aliases: frozenset[str], separator: str) -> frozenset[str]:
     )
 
 
-def is_internal(topic: str, separator: str) -> bool:
-    """Whether a topic is Kafka's or MirrorMaker 2's own (4.1.1's rule, KIP-1074; docs/mm2.md,
-    "Which topics are mirrored")."""
-    return (
-        topic.startswith(("__", "."))
-        or (topic.startswith("mm2") and topic.endswith(f"{separator}internal"))
-        or topic.endswith(f"{separator}checkpoints{separator}internal")
-    )
-
-
-def internal_regex(separator: str) -> str:
-    """Regex that fully matches exactly the names for which `is_internal` holds."""
-    sep = escape(separator)
-    return rf"(?:__|\.).*|(?=mm2).*{sep}internal|.*{sep}checkpoints{sep}internal"
-
-
 def called_heartbeats(topic: str) -> bool:
     """Whether the name is that of a `heartbeats` topic by the default policy, whatever policy the
     flow has."""
     return topic.rpartition(".")[2] == HEARTBEATS
-
-
-def is_heartbeats(policy: ReplicationPolicy, topic: str) -> bool:
-    """Whether the topic is some cluster's `heartbeats`, after any number of hops
-    (isHeartbeatsTopic, docs/mm2.md, "Which topics are mirrored").
-
-    Heartbeats topics are named by the default policy whatever the flow's is, so that MirrorMaker
-    2's tools read them.
-    """
-    names = default_names(policy)
-    while (upstream := names.upstream_topic(topic)) is not None:
-        topic = upstream
-    return topic == HEARTBEATS
-
-
-def heartbeats_regex(policy: ReplicationPolicy) -> str:
-    """Regex that fully matches exactly the names for which `is_heartbeats` holds."""
-    return _prefixes(policy) + HEARTBEATS
-
-
-def heartbeats_cycle_regex(policy: ReplicationPolicy, target_alias: str) -> str | None:
-    """Regex of the heartbeats topics that have been on the target; None if the alias cannot stand
-    in a name."""
-    cycle = default_names(policy).cycle_regex(target_alias)
-    return None if cycle is None else cycle.removesuffix(".*") + heartbeats_regex(policy)
-
-
-def _prefixes(policy: ReplicationPolicy) -> str:
-    """Regex of any number of known aliases, each with the separator behind it."""
-    readable = sorted(readable_aliases(policy.aliases, policy.separator))
-    return (
-        f"(?:(?:{'|'.join(map(escape, readable))}){escape(policy.separator)})*" if readable else ""
-    )
-
-
-def is_cycle(policy: ReplicationPolicy, topic: str, target_alias: str) -> bool:
-    """Whether the topic has already been on the target, so mirroring it would be a cycle (isCycle,
-    docs/mm2.md, "Which topics are mirrored")."""
-    seen = {topic}  # a user's own policy may lead back to a name
-    while (source := policy.source_of(topic)) is not None:
-        if source == target_alias:
-            return True
-        upstream = policy.upstream_topic(topic)
-        if upstream is None or upstream in seen:
-            return False
-        seen.add(upstream)
-        topic = upstream
-    return False
 
 
 def check_topic_name(name: str) -> str | None:

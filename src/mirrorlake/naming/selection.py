@@ -11,14 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from mirrorlake.naming.policy import (
-    ReplicationPolicy,
-    heartbeats_regex,
-    internal_regex,
-    is_cycle,
-    is_heartbeats,
-    is_internal,
-)
+from mirrorlake.naming.naming import Naming
 
 DEFAULT_TOPICS_EXCLUDE = (r"mm2.*\.internal", r".*\.replica", "__.*")
 """MirrorMaker 2's `topics.exclude` since KIP-1074."""
@@ -34,31 +27,27 @@ _REPEAT = re.compile(r"\{\d+(?:,\d*)?\}")
 
 @dataclass(frozen=True)
 class TopicSelection:
-    """The topics of `source` that a flow to `target` mirrors; `include` and `exclude` are regexes
+    """The topics of a source that a flow to `target` mirrors; `include` and `exclude` are regexes
     of whole names.
 
     `heartbeats` mirrors heartbeats topics even if they are not listed (KIP-1089).
-    `internal_separator` is what internal topics' names are made with, None for the policy's
-    separator (KIP-949).
     """
 
     include: tuple[str, ...]
     exclude: tuple[str, ...]
-    policy: ReplicationPolicy
-    source: str
+    naming: Naming
     target: str
     heartbeats: bool = True
-    internal_separator: str | None = None
 
     def selects(self, topic: str) -> bool:
         """Whether the flow mirrors this topic of its source (MirrorMaker 2's
         shouldReplicateTopic)."""
-        if is_internal(topic, self._internal_separator()):
+        if self.naming.is_internal(topic):
             return False
         wanted = matches_any(self.include, topic) and not matches_any(self.exclude, topic)
-        return (wanted or (self.heartbeats and is_heartbeats(self.policy, topic))) and not is_cycle(
-            self.policy, topic, self.target
-        )
+        return (
+            wanted or (self.heartbeats and self.naming.is_heartbeats(topic))
+        ) and not self.naming.is_cycle(topic, self.target)
 
     def lands(self, topic: str) -> bool:
         """Whether `java_pattern` matches the topic: all that `selects` does, and more under a
@@ -72,18 +61,15 @@ class TopicSelection:
         that only a user's own policy can tell is no regex: then it matches more, and `selects`
         decides what goes to the target.
         """
-        refused = [internal_regex(self._internal_separator()), self.policy.cycle_regex(self.target)]
+        refused = [self.naming.internal_regex(), self.naming.cycle_regex(self.target)]
         guards = "".join(_unless(regex) for regex in refused if regex is not None)
-        choices = [heartbeats_regex(self.policy)] if self.heartbeats else []
+        choices = [self.naming.heartbeats_regex()] if self.heartbeats else []
         if self.include:
             choices.append(
                 (_unless(_either(self.exclude)) if self.exclude else "")
                 + f"(?:{_either(self.include)})"
             )
         return f"{guards}(?:{'|'.join(choices)})" if choices else _NOTHING
-
-    def _internal_separator(self) -> str:
-        return self.policy.separator if self.internal_separator is None else self.internal_separator
 
 
 def matches_any(patterns: Sequence[str], name: str) -> bool:

@@ -10,7 +10,7 @@ from mirrorlake.kafka.admin_acls import NoAcls, create_acls, describe_topic_acls
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.topic_states import TopicState
-from mirrorlake.naming.policy import ReplicationPolicy
+from mirrorlake.naming.naming import Naming
 
 KIND = "acl"
 
@@ -26,8 +26,7 @@ class AclsPlanned:
 def plan_acls(
     states: Mapping[str, TopicState],
     names: Mapping[str, str],
-    policy: ReplicationPolicy,
-    source: str,
+    naming: Naming,
     admin: ClusterAdmin,
 ) -> AclsPlanned:
     """What is to be made; asks the target, and changes nothing. Raises ClusterUnreachable.
@@ -38,12 +37,11 @@ def plan_acls(
     Args:
         states: how the restored topics were at the source.
         names: what they are called at the target.
-        policy: by which they are called so.
-        source: the alias of the cluster that they are from.
+        naming: by which they are called so, and the cluster that they are from.
         admin: the target.
     """
     left = [
-        f"ACLs of topic {topic} are not restored: cluster {source} did not tell them"
+        f"ACLs of topic {topic} are not restored: cluster {naming.source} did not tell them"
         for topic in sorted(names)
         if topic not in states or states[topic].acls is None
     ]
@@ -56,7 +54,7 @@ def plan_acls(
     strange = admin.topics().keys() - set(names.values())
     mirrors = Mirrors(
         names,
-        prefix=lambda prefix: policy.remote_prefix(source, prefix),
+        prefix=naming.target_prefix,
         closed=lambda prefix: not any(topic.startswith(prefix) for topic in strange),
     )
     implied = implied_acls(stated, mirrors, writable=True)

@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.groups.checkpoint_plan import GroupPartition
 from mirrorlake.groups.checkpoint_table import positions_as_of
 from mirrorlake.groups.moves import KIND as GROUP
@@ -25,6 +24,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.states import states_as_of
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.lake.translate import translate_all
+from mirrorlake.naming.naming import Naming
 from mirrorlake.offsets.generations import Begun
 from mirrorlake.offsets.positions import Committed
 from mirrorlake.resend.acls import AclsPlanned, make_acls, plan_acls
@@ -59,16 +59,18 @@ class Extras:
         lake: Lake,
         connections: Connections,
         event_log: EventLog,
-        naming: ResolvedFlow,
+        naming: Naming,
+        target: str,
+        *,
         what: Collection[str],
         until_ms: int,
     ) -> None:
-        """`naming` says from where to where and how topics are named; `what` is some of ALL, as of
-        `until_ms`."""
+        """`naming` says from where topics are and how they are named at `target`; `what` is some of
+        ALL, as of `until_ms`."""
         self._lake, self._event_log = lake, event_log
         self._naming, self._what, self._until_ms = naming, frozenset(what), until_ms
-        self._admin = connections.admin(naming.target)
-        self._groups = connections.groups(naming.target)
+        self._admin = connections.admin(target)
+        self._groups = connections.groups(target)
 
     def plan(
         self, resend: Resend, begun: Collection[Begun], oldest: Mapping[str, int]
@@ -175,8 +177,7 @@ class Extras:
         return plan_acls(
             self._states(resend),
             resend.names,
-            self._naming.policy,
-            self._naming.source,
+            self._naming,
             self._admin,
         )
 

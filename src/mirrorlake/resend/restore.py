@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 from mirrorlake.config.flow import Flow
-from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicInfo
@@ -22,7 +21,6 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.states import ALWAYS, states_as_of
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.mm2.heartbeat_topics import KeyAndValue, are_heartbeats, may_be_heartbeats
-from mirrorlake.naming.policy import is_internal
 from mirrorlake.naming.selection import matches_any
 from mirrorlake.offsets.generations import Begun
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
@@ -97,15 +95,7 @@ class Restore:
     ) -> None:
         self._lake, self._connections, self._asked = lake, connections, asked
         self._steps = Steps(lake, connections, stage, asked.target)
-        settings = Flow(policy=asked.rename)
-        self._naming = ResolvedFlow(
-            f"{asked.source}->{asked.target}",
-            asked.source,
-            asked.target,
-            settings,
-            aliases=connections.topology.aliases,
-            directory=connections.topology.directory,
-        )
+        self._naming = connections.topology.naming(asked.source, Flow(policy=asked.rename))
 
     @cached_property
     def begun(self) -> tuple[Begun, ...]:
@@ -205,9 +195,7 @@ class Restore:
     def _wants(self, topic: str, heartbeats: Collection[str]) -> bool:
         """Whether a topic is asked for, and is one of people's: ours and Kafka's own are made by
         who needs them."""
-        own = topic in heartbeats or is_internal(
-            topic, self._naming.settings.replication_policy_separator
-        )
+        own = topic in heartbeats or self._naming.is_internal(topic)
         return not own and matches_any(self._asked.topics, topic)
 
     def _counted(self, ranges: Mapping[str, list[StagedRange]]) -> dict[str, list[StagedRange]]:
@@ -285,6 +273,7 @@ class Restore:
             self._connections,
             event_log,
             self._naming,
+            self._asked.target,
             what=self._asked.extras,
             until_ms=until_ms,
         )

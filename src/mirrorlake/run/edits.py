@@ -112,9 +112,9 @@ def wanted_flows(
     if topology.lake != before.lake:
         raise TopologyError("lake cannot be changed while running: stop and start again")
     flows = [flow for flow in topology.active_flows() if chosen is None or flow.name in chosen]
-    known = {flow.policy_file for flow in before.active_flows()}
+    known = {flow.naming.file for flow in before.active_flows()}
     for flow in flows:
-        if flow.policy_file not in {None, *known}:
+        if flow.naming.file not in {None, *known}:
             raise TopologyError(
                 f"policy {flow.settings.policy} of flow {flow.name} is code that this run did not "
                 "begin with, and an edit lets in none: stop and start again"

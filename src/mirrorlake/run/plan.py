@@ -108,7 +108,7 @@ def _flow(
         "source": flow.source,
         "target": flow.target,
         "policy": settings.policy,
-        "policy_sha256": flow.policy_hash,
+        "policy_sha256": flow.naming.file_hash,
         "delivery": settings.delivery,
         "compression": codecs.codec_of(0),
         "provenance": settings.provenance,

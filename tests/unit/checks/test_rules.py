@@ -247,8 +247,6 @@ def test_a_topic_keeps_its_sources_factor_as_far_as_there_are_brokers(
     flow = flow_of({})
     (plan,) = plan_topics(
         flow.selection,
-        flow.policy,
-        "east",
         source={"t": Seen(4, 3)},
         target={},
         target_brokers=brokers,
@@ -263,8 +261,6 @@ def test_a_topic_keeps_its_sources_factor_as_far_as_there_are_brokers(
     assert bool(plan.note) is noted
     (refused,) = plan_topics(
         flow.selection,
-        flow.policy,
-        "east",
         source={"t": Seen(4, 3)},
         target={},
         target_brokers=3,
@@ -567,23 +563,21 @@ def simulate(
 ) -> dict[tuple[str, str], int]:
     """How often a record written to `topic` gets to each (cluster, topic); gives up at 200
     arrivals."""
-    rules_of = {flow.name: (flow.selection, flow.policy) for flow in flows}
     arrived: dict[tuple[str, str], int] = {(alias, topic): 1}
     moving: list[tuple[str, str, tuple[str, ...]]] = [(alias, topic, ())]
     while moving and sum(arrived.values()) < 200:
         where, name, headers = moving.pop()
         for flow in flows:
-            selection, policy = rules_of[flow.name]
             if (
                 flow.source != where
-                or not selection.selects(name)
+                or not flow.selection.selects(name)
                 or name in left_out(problems, flow.name)
             ):
                 continue
             keeps = flow.settings.provenance
             if keeps != "none" and flow.target in headers:
                 continue
-            new = policy.remote_topic(flow.source, name)
+            new = flow.target_topic(name)
             if refused_too and check_topic_name(new) is not None:
                 continue  # names that go round grow until no cluster takes them
             assert check_topic_name(new) is None

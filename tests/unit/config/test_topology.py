@@ -8,7 +8,7 @@ import pytest
 from mirrorlake.config.flow import Flow
 from mirrorlake.config.topology import ResolvedFlow, Topology, load_topology
 from mirrorlake.errors import TopologyError
-from mirrorlake.naming.policy import DefaultPolicy, IdentityPolicy, default_names, is_heartbeats
+from mirrorlake.naming.naming import Naming
 
 FULL = """\
 clusters:
@@ -104,8 +104,8 @@ def test_flows_by_name_and_by_source(tmp_path: Path) -> None:
 def test_policy_and_selection_of_a_flow(tmp_path: Path) -> None:
     topology = load(tmp_path, FULL)
     east, west = topology.flow("east->west"), topology.flow("west->east")
-    assert east.policy == IdentityPolicy(".", topology.aliases, "east")
-    assert west.policy == DefaultPolicy(".", topology.aliases)
+    assert east.naming == Naming("identity", "east", topology.aliases, directory=tmp_path)
+    assert west.naming == Naming("default", "west", topology.aliases, directory=tmp_path)
     assert west.selection.selects("c")
     assert not west.selection.selects("d")
     assert not east.selection.selects("orders-tmp")
@@ -451,10 +451,8 @@ def test_an_alias_is_taken_where_nothing_is_ambiguous(
     path = tmp_path / "mirrorlake.yml"
     path.write_text(text, encoding="utf-8")
     found = load_topology(path).flow(f"{first}->{second}")
-    name = default_names(found.policy).remote_topic(first, "heartbeats")
-    assert is_heartbeats(found.policy, name) and (
-        default_names(found.policy).source_of(name) == first
-    )
+    name = found.target_topic("heartbeats")
+    assert found.naming.is_heartbeats(name) and found.naming.source_of(name) == first
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,13 @@ from mirrorlake.failover import query_checkpoint
 from mirrorlake.failover.query_checkpoint import read_checkpoint, translate_query
 from mirrorlake.lake.translate import TopicPartitionOffset
 from mirrorlake.library.internals import Internals
+from mirrorlake.naming.naming import Naming
 from mirrorlake.offsets.positions import Translated
 from mirrorlake.spark.query_files import QueryPosition
 
-FLOW = ResolvedFlow("east->west", "east", "west", Flow(), frozenset({"east", "west"}))
-POLICY = FLOW.policy
+FLOW = ResolvedFlow(
+    "east->west", "east", "west", Flow(), Naming("default", "east", frozenset({"east", "west"}))
+)
 
 
 def fill(root: Path, files: Mapping[str, str]) -> Path:
@@ -129,7 +131,7 @@ def test_both_directions_and_every_source(reverse: bool) -> None:
     query = QueryPosition(
         1, {0: {(here, 0): 2000}, 3: {(here, 0): 3000, (here, 1): -2, (here, 2): -1}}
     )
-    answer = translate_query(None, FLOW, POLICY, query, reverse)
+    answer = translate_query(None, FLOW, query, reverse)
     assert answer.positions == {
         0: {(there, 0): 2000 + step},
         3: {(there, 0): 3000 + step, (there, 1): -2, (there, 2): -1},
@@ -140,7 +142,7 @@ def test_both_directions_and_every_source(reverse: bool) -> None:
 @pytest.mark.usefixtures("law")
 def test_what_cannot_be_translated_is_named() -> None:
     query = QueryPosition(1, {0: {("t", 0): 1, ("t", 8): 2, ("t", 9): 3}})
-    answer = translate_query(None, FLOW, POLICY, query)
+    answer = translate_query(None, FLOW, query)
     assert answer.positions == {0: {("east.t", 0): 1001, ("east.t", 8): 1002}}, (
         "8: the highest safe position"
     )
@@ -150,7 +152,7 @@ def test_what_cannot_be_translated_is_named() -> None:
         and "never seen partition 9" in answer.problems[1].reason
     )
     (problem,) = translate_query(
-        None, FLOW, POLICY, QueryPosition(1, {0: {("other", 0): -2}}), True
+        None, FLOW, QueryPosition(1, {0: {("other", 0): -2}}), True
     ).problems
     assert "never seen" in problem.reason
 

@@ -14,6 +14,7 @@ from mirrorlake.groups.checkpoint_plan import Checkpoint
 from mirrorlake.groups.mover import move_in_steps, sole_mover
 from mirrorlake.groups.sync_plan import BEHIND, TargetGroup
 from mirrorlake.kafka.groups import GroupPositions
+from mirrorlake.naming.naming import Naming
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 PLACE = ("east.orders", 0)
@@ -82,7 +83,8 @@ def test_steps_are_small_and_one_that_fails_holds_up_nobody() -> None:
 
 
 def flow(name: str) -> ResolvedFlow:
-    return ResolvedFlow(name, *name.split("->"), Flow(), frozenset(name.split("->")))
+    source, _, target = name.partition("->")
+    return ResolvedFlow(name, source, target, Flow(), Naming("default", source))
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.config.flow import Flow
+from mirrorlake.config.topology import Topology
 from mirrorlake.errors import InputError
 from mirrorlake.mm2.formats import (
     Heartbeat,
@@ -19,8 +19,7 @@ from mirrorlake.mm2.formats import (
     encode_heartbeat,
     encode_offset_sync,
 )
-from mirrorlake.mm2.topics import checkpoints_topic, internal_factor, offset_syncs_topic
-from mirrorlake.naming.policy import is_internal
+from mirrorlake.mm2.topics import checkpoints_topic, internal_factor, offset_syncs_place
 
 GOLDEN = [
     (
@@ -157,11 +156,15 @@ def test_what_the_format_cannot_hold_is_refused(checkpoint: MirrorCheckpoint) ->
 def test_internal_names_follow_the_separator_settings(
     settings: dict[str, object], checkpoints: str, syncs: str
 ) -> None:
-    flow = Flow(**settings)
-    assert checkpoints_topic("A", flow) == checkpoints
-    assert offset_syncs_topic("A", flow) == syncs
-    separator = checkpoints[1]
-    assert is_internal(checkpoints, separator) and is_internal(syncs, separator), (
+    document = {
+        "clusters": {alias: {"bootstrap_servers": alias} for alias in "AB"},
+        "lake": {"path": "./lake"},
+        "flows": {"A->B": {"offset_syncs_topic_location": "target", **settings}},
+    }
+    flow = Topology.model_validate(document).flow("A->B")
+    assert checkpoints_topic(flow) == checkpoints
+    assert offset_syncs_place(flow) == ("B", syncs)
+    assert flow.naming.is_internal(checkpoints) and flow.naming.is_internal(syncs), (
         "so that no flow mirrors them"
     )
 

@@ -5,6 +5,7 @@ import hashlib
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,32 +15,23 @@ from hypothesis import strategies as st
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import TopologyError
 from mirrorlake.naming import custom_policy
-from mirrorlake.naming.custom_policy import CustomPolicy, load_policy, policy_hash
-from mirrorlake.naming.policy import (
-    DefaultPolicy,
-    IdentityPolicy,
-    ReplicationPolicy,
-    check_topic_name,
-    heartbeats_regex,
-    internal_regex,
-    is_cycle,
-    is_heartbeats,
-    is_internal,
-    is_usable_alias,
-)
+from mirrorlake.naming.custom_policy import CustomPolicy
+from mirrorlake.naming.naming import Naming
+from mirrorlake.naming.policy import check_topic_name, is_usable_alias
 from mirrorlake.run.edits import wanted_flows
 
 ABC = frozenset({"A", "B", "C"})
-DEFAULT = DefaultPolicy(".", ABC)
-IDENTITY = IdentityPolicy(".", ABC, source_alias="A")
+DEFAULT = Naming("default", "B", ABC)
+FROM_A = Naming("default", "A", ABC)
+IDENTITY = Naming("identity", "A", ABC)
 
 
 def test_default_policy_prefixes_and_strips_one_hop() -> None:
-    assert DEFAULT.remote_topic("B", "A.t") == "B.A.t"
+    assert DEFAULT.target_topic("A.t") == "B.A.t"
     assert DEFAULT.source_of("B.A.t") == "B"
     assert DEFAULT.upstream_topic("B.A.t") == "A.t"
     assert DEFAULT.upstream_topic("t") is None
-    assert DefaultPolicy("_", ABC).remote_topic("A", "heartbeats") == "A_heartbeats"
+    assert Naming("default", "A", ABC, "_").target_topic("heartbeats") == "A_heartbeats"
 
 
 @pytest.mark.parametrize("topic", ["orders.v1", "orders", ".A", "AB.t", "a.t"])
@@ -49,14 +41,14 @@ def test_a_dotted_user_topic_is_not_remote(topic: str) -> None:
 
 
 def test_identity_policy_renames_heartbeats_only() -> None:
-    assert IDENTITY.remote_topic("A", "t") == "t"
-    assert IDENTITY.remote_topic("A", "heartbeats") == "A.heartbeats"
-    assert IDENTITY.remote_topic("A", "my-heartbeats") == "my-heartbeats"
+    assert IDENTITY.target_topic("t") == "t"
+    assert IDENTITY.target_topic("heartbeats") == "A.heartbeats"
+    assert IDENTITY.target_topic("my-heartbeats") == "my-heartbeats"
     assert IDENTITY.source_of("B.t") == "A"
     assert IDENTITY.source_of("B.heartbeats") == "B"
     assert IDENTITY.upstream_topic("B.heartbeats") == "heartbeats"
     assert IDENTITY.upstream_topic("B.t") == "B.t"
-    assert IdentityPolicy().source_of("t") is None
+    assert IDENTITY.target_prefix("B.") == "B." and IDENTITY.target_prefix("") is None
 
 
 @pytest.mark.parametrize(
@@ -72,22 +64,22 @@ def test_identity_policy_renames_heartbeats_only() -> None:
     ],
 )
 def test_only_the_target_alias_makes_a_cycle(topic: str, expected: bool) -> None:
-    assert is_cycle(DEFAULT, topic, "B") is expected
+    assert FROM_A.is_cycle(topic, "B") is expected
 
 
 def test_identity_policy_sees_cycles_of_heartbeats_only() -> None:
-    assert is_cycle(IDENTITY, "B.heartbeats", "B")
-    assert is_cycle(IDENTITY, "A.B.heartbeats", "B")
-    assert not is_cycle(IDENTITY, "B.t", "B")
+    assert IDENTITY.is_cycle("B.heartbeats", "B")
+    assert IDENTITY.is_cycle("A.B.heartbeats", "B")
+    assert not IDENTITY.is_cycle("B.t", "B")
 
 
-@pytest.mark.parametrize("policy", [DEFAULT, IDENTITY])
-def test_heartbeats_after_any_number_of_hops(policy: ReplicationPolicy) -> None:
+@pytest.mark.parametrize("naming", [DEFAULT, IDENTITY])
+def test_heartbeats_after_any_number_of_hops(naming: Naming) -> None:
     assert all(
-        is_heartbeats(policy, topic) for topic in ("heartbeats", "A.heartbeats", "B.A.heartbeats")
+        naming.is_heartbeats(topic) for topic in ("heartbeats", "A.heartbeats", "B.A.heartbeats")
     )
     assert not any(
-        is_heartbeats(policy, topic)
+        naming.is_heartbeats(topic)
         for topic in ("x.heartbeats", "my-heartbeats", "heartbeats.A", "A.")
     )
 
@@ -109,13 +101,14 @@ def test_heartbeats_after_any_number_of_hops(policy: ReplicationPolicy) -> None:
     ],
 )
 def test_internal_topics_of_kafka_4_1_1(topic: str, expected: bool) -> None:
-    assert is_internal(topic, ".") is expected
+    assert DEFAULT.is_internal(topic) is expected
 
 
 def test_internal_topics_follow_the_separator() -> None:
-    assert is_internal("mm2-offset-syncs_B_internal", "_")
-    assert is_internal("A_checkpoints_internal", "_")
-    assert not is_internal("A.checkpoints.internal", "_")
+    naming = replace(DEFAULT, internal_separator="_")
+    assert naming.is_internal("mm2-offset-syncs_B_internal")
+    assert naming.is_internal("A_checkpoints_internal")
+    assert not naming.is_internal("A.checkpoints.internal")
 
 
 PARTS = st.sampled_from(
@@ -129,24 +122,23 @@ SEPARATORS = st.sampled_from([".", "_", "-", "__", "-.-", "2"])
 @example("mm2internal", "2", False)
 def test_regexes_say_what_the_functions_say(topic: str, separator: str, identity: bool) -> None:
     aliases = frozenset({"A", "B", "B-", "A_A", "mm2"})
-    policy: ReplicationPolicy = (
-        IdentityPolicy(separator, aliases) if identity else DefaultPolicy(separator, aliases)
-    )
-    assert bool(re.fullmatch(internal_regex(separator), topic)) is is_internal(topic, separator)
-    assert bool(re.fullmatch(heartbeats_regex(policy), topic)) is is_heartbeats(policy, topic)
+    policy = "identity" if identity else "default"
+    naming = Naming(policy, "C", aliases, separator, internal_separator=separator)
+    assert bool(re.fullmatch(naming.internal_regex(), topic)) is naming.is_internal(topic)
+    assert bool(re.fullmatch(naming.heartbeats_regex(), topic)) is naming.is_heartbeats(topic)
     for target in sorted(aliases):
-        regex = policy.cycle_regex(target)
-        assert (regex is not None and bool(re.fullmatch(regex, topic))) is is_cycle(
-            policy, topic, target
+        regex = naming.cycle_regex(target)
+        assert (regex is not None and bool(re.fullmatch(regex, topic))) is naming.is_cycle(
+            topic, target
         )
 
 
 @given(st.sampled_from(["A", "B", "a-b", "A_A", "B-"]), NAMES, SEPARATORS)
 def test_remote_names_read_back(alias: str, topic: str, separator: str) -> None:
-    policy = DefaultPolicy(separator, frozenset({alias}))
-    remote = policy.remote_topic(alias, topic)
+    naming = Naming("default", alias, frozenset({alias}), separator)
+    remote = naming.target_topic(topic)
     if is_usable_alias(alias, separator):
-        assert (policy.source_of(remote), policy.upstream_topic(remote)) == (alias, topic)
+        assert (naming.source_of(remote), naming.upstream_topic(remote)) == (alias, topic)
 
 
 @pytest.mark.parametrize("name", ["a", "x" * 249, "A.b_c-9", "...", "_"])
@@ -171,7 +163,7 @@ def test_illegal_topic_names_give_the_reason(name: str, reason: str) -> None:
 
 
 def test_multi_hop_names_read_back_hop_by_hop() -> None:
-    assert DEFAULT.remote_topic("B", DEFAULT.remote_topic("A", "orders.v1")) == "B.A.orders.v1"
+    assert DEFAULT.target_topic(FROM_A.target_topic("orders.v1")) == "B.A.orders.v1"
     assert DEFAULT.upstream_topic(DEFAULT.upstream_topic("B.A.orders.v1") or "") == "orders.v1"
     assert DEFAULT.upstream_topic("orders.v1") is None
 
@@ -187,11 +179,17 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         del sys.modules[name]
 
 
-def own(folder: Path, code: str, spec: str = "own_policy.py:P") -> ReplicationPolicy:
-    """Load a policy from source text, indented bodies of class P."""
+def naming_by(spec: str, folder: Path) -> Naming:
+    return Naming(spec, "A", ABC, directory=folder)
+
+
+def own(folder: Path, code: str, spec: str = "own_policy.py:P") -> Naming:
+    """Names by a policy from source text, indented bodies of class P, which is loaded."""
     custom_policy._run.cache_clear()
     (folder / "own_policy.py").write_text(code, encoding="utf-8")
-    return load_policy(spec, ".", ABC, "A", folder)
+    naming = naming_by(spec, folder)
+    assert naming.policy is naming.policy, "loaded once"
+    return naming
 
 
 ANSWERS = """\
@@ -206,23 +204,23 @@ class P:
 
 
 def test_a_policy_of_ones_own_names_topics_but_not_heartbeats(folder: Path) -> None:
-    policy = own(folder, ANSWERS)
-    assert isinstance(policy, CustomPolicy)
+    naming = own(folder, ANSWERS)
+    assert isinstance(naming.policy, CustomPolicy)
     assert (
-        policy.remote_topic("A", "t"),
-        policy.source_of("t@A"),
-        policy.upstream_topic("t@A"),
+        naming.target_topic("t"),
+        naming.source_of("t@A"),
+        naming.upstream_topic("t@A"),
     ) == ("t@A", "A", "t")
-    assert policy.remote_topic("A", "heartbeats") == "A.heartbeats"
-    assert (policy.source_of("A.heartbeats"), policy.upstream_topic("A.heartbeats")) == (
+    assert naming.target_topic("heartbeats") == "A.heartbeats"
+    assert (naming.source_of("A.heartbeats"), naming.upstream_topic("A.heartbeats")) == (
         "A",
         "heartbeats",
     )
-    assert is_heartbeats(policy, "B.A.heartbeats") and not is_heartbeats(policy, "heartbeats@A")
+    assert naming.is_heartbeats("B.A.heartbeats") and not naming.is_heartbeats("heartbeats@A")
     assert (
-        is_cycle(policy, "t@B@C", "B")
-        and not is_cycle(policy, "t@A", "B")
-        and is_cycle(policy, "B.heartbeats", "B")
+        naming.is_cycle("t@B@C", "B")
+        and not naming.is_cycle("t@A", "B")
+        and naming.is_cycle("B.heartbeats", "B")
     )
 
 
@@ -249,9 +247,9 @@ def test_a_policy_of_ones_own_names_topics_but_not_heartbeats(folder: Path) -> N
 def test_it_is_constructed_with_what_it_takes(
     folder: Path, constructor: str, given: dict[str, object]
 ) -> None:
-    policy = own(folder, f"{ANSWERS}    {constructor}\n")
+    policy = own(folder, f"{ANSWERS}    {constructor}\n").policy
     assert isinstance(policy, CustomPolicy)
-    assert getattr(policy.naming, "given", None) == given
+    assert getattr(policy.own, "given", None) == given
 
 
 @pytest.mark.parametrize(
@@ -322,27 +320,27 @@ def test_what_is_wrong_with_a_policy_is_one_sentence(
 
 
 def test_what_goes_wrong_within_a_policy_is_one_sentence(folder: Path) -> None:
-    policy = own(folder, ANSWERS)
+    naming = own(folder, ANSWERS)
     with pytest.raises(
         TopologyError,
         match=r"policy own_policy\.py:P: remote_topic\('A', 'bad'\) failed with ZeroDivision",
     ):
-        policy.remote_topic("A", "bad")
+        naming.target_topic("bad")
     with pytest.raises(
         TopologyError,
         match=r"source_of\('odd'\) returned a value of type int, not a string or None",
     ):
-        policy.source_of("odd")
+        naming.source_of("odd")
 
 
 def test_a_policy_that_gives_no_name_says_so(folder: Path) -> None:
-    policy = own(folder, ANSWERS + "    def remote_topic(self, a, t): pass\n")
+    naming = own(folder, ANSWERS + "    def remote_topic(self, a, t): pass\n")
     with pytest.raises(TopologyError, match="remote_topic returned no name for topic 't'"):
-        policy.remote_topic("A", "t")
+        naming.target_topic("t")
 
 
 def test_a_policy_that_leads_back_to_a_name_ends(folder: Path) -> None:
-    policy = own(
+    naming = own(
         folder,
         """\
 class P:
@@ -351,7 +349,7 @@ class P:
     def upstream_topic(self, topic): return {"a": "b", "b": "a"}[topic]
 """,
     )
-    assert not is_cycle(policy, "a", "B") and is_cycle(policy, "a", "C")
+    assert not naming.is_cycle("a", "B") and naming.is_cycle("a", "C")
 
 
 def test_nothing_is_imported_from_the_folder_of_the_topology_file(folder: Path) -> None:
@@ -360,7 +358,7 @@ def test_nothing_is_imported_from_the_folder_of_the_topology_file(folder: Path) 
     own(folder, ANSWERS)
     assert str(folder) not in sys.path and "own_policy" not in sys.modules
     with pytest.raises(TopologyError, match="there is no module planted_module"):
-        load_policy("planted_module:P", ".", ABC, "A", folder)
+        own(folder, ANSWERS, "planted_module:P")
     with pytest.raises(
         TopologyError, match="No module named 'planted_module'; install what it needs"
     ):
@@ -370,11 +368,12 @@ def test_nothing_is_imported_from_the_folder_of_the_topology_file(folder: Path) 
 def test_a_file_is_read_once_and_its_hash_is_of_what_runs(folder: Path) -> None:
     own(folder, ANSWERS)
     known = hashlib.sha256(ANSWERS.encode()).hexdigest()
-    assert policy_hash("own_policy.py:P", folder) == known
+    assert naming_by("own_policy.py:P", folder).file_hash == known
     (folder / "own_policy.py").write_text("raise SystemExit", encoding="utf-8")
-    assert load_policy("own_policy.py:P", ".", ABC, "A", folder).remote_topic("A", "t") == "t@A"
-    assert policy_hash("own_policy.py:P", folder) == known
-    assert policy_hash("identity", folder) is policy_hash("json:JSONDecoder", folder) is None
+    assert naming_by("own_policy.py:P", folder).target_topic("t") == "t@A"
+    assert naming_by("own_policy.py:P", folder).file_hash == known
+    assert naming_by("identity", folder).file_hash is None
+    assert naming_by("json:JSONDecoder", folder).file_hash is None
 
 
 def test_an_edit_lets_no_code_into_a_running_process(folder: Path) -> None:

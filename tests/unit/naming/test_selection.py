@@ -8,8 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mirrorlake.naming.custom_policy import CustomPolicy
-from mirrorlake.naming.policy import DefaultPolicy, IdentityPolicy, ReplicationPolicy
+from mirrorlake.naming.naming import Naming
 from mirrorlake.naming.selection import (
     DEFAULT_TOPICS_EXCLUDE,
     TopicSelection,
@@ -18,14 +17,15 @@ from mirrorlake.naming.selection import (
 )
 
 ALIASES = frozenset({"A", "B", "C", "a-b"})
+NAMING = Naming("default", "A", ALIASES)
 
 
 def selection(
     include: tuple[str, ...] = (".*",),
     exclude: tuple[str, ...] = DEFAULT_TOPICS_EXCLUDE,
-    policy: ReplicationPolicy | None = None,
+    policy: str = "default",
 ) -> TopicSelection:
-    return TopicSelection(include, exclude, policy or DefaultPolicy(".", ALIASES), "A", "B")
+    return TopicSelection(include, exclude, replace(NAMING, policy_name=policy), "B")
 
 
 def both(chosen: TopicSelection, topic: str) -> bool:
@@ -86,12 +86,12 @@ def test_heartbeats_are_replicated_even_if_not_listed_but_not_in_a_cycle() -> No
 
 
 def test_identity_policy_has_no_protection_from_cycles() -> None:
-    chosen = selection(policy=IdentityPolicy(".", ALIASES, "A"))
+    chosen = selection(policy="identity")
     assert both(chosen, "B.t") and not both(chosen, "B.heartbeats")
 
 
 def test_heartbeats_may_be_left_to_the_lists() -> None:
-    quiet = TopicSelection(("a.*",), (), DefaultPolicy(".", ALIASES), "A", "B", heartbeats=False)
+    quiet = TopicSelection(("a.*",), (), NAMING, "B", heartbeats=False)
     assert both(quiet, "a") and not both(quiet, "heartbeats") and not both(quiet, "C.heartbeats")
     assert both(replace(quiet, include=(".*",)), "heartbeats")
     assert not both(replace(quiet, include=()), "heartbeats")
@@ -99,10 +99,14 @@ def test_heartbeats_may_be_left_to_the_lists() -> None:
 
 
 def test_internal_topics_may_keep_the_dot() -> None:
-    named = TopicSelection((".*",), (), DefaultPolicy("_", ALIASES), "A", "B")
+    naming = replace(NAMING, separator="_", internal_separator="_")
+    named = TopicSelection((".*",), (), naming, "B")
     assert not both(named, "C_checkpoints_internal") and both(named, "C.checkpoints.internal")
-    dotted = replace(named, internal_separator=".")
+    dotted = replace(named, naming=replace(naming, internal_separator="."))
     assert both(dotted, "C_checkpoints_internal") and not both(dotted, "C.checkpoints.internal")
+
+
+SUFFIX = f"{__name__}:Suffix"
 
 
 class Suffix:
@@ -120,7 +124,7 @@ class Suffix:
 
 
 def test_what_only_a_users_policy_can_tell_is_landed_but_not_selected() -> None:
-    chosen = selection(policy=CustomPolicy("x:Suffix", Suffix(), ".", ALIASES))
+    chosen = selection(policy=SUFFIX)
     assert [chosen.selects(topic) for topic in ("t", "t-C", "t-B", "t-B-C", "B.t")] == [
         True,
         True,
@@ -187,21 +191,21 @@ TOPICS = st.one_of(
     st.lists(PIECES, min_size=1, max_size=7).map("".join),
     st.text("abABC._-", min_size=1, max_size=8),
 )
-POLICIES = st.builds(
-    lambda kind, separator, aliases: kind(separator, aliases),
-    st.sampled_from([DefaultPolicy, IdentityPolicy]),
-    st.sampled_from([".", "_", "-", "--"]),
+NAMINGS = st.builds(
+    Naming,
+    st.sampled_from(["default", "identity"]),
+    st.just("A"),
     st.frozensets(st.sampled_from(["A", "B", "C", "a", "a-b"])),
+    st.sampled_from([".", "_", "-", "--"]),
+    st.sampled_from([".", "_", "-", "--"]),
 )
 SELECTIONS = st.builds(
     TopicSelection,
     st.lists(PATTERNS, max_size=3).map(tuple),
     st.lists(PATTERNS, max_size=3).map(tuple),
-    POLICIES,
-    st.just("A"),
+    NAMINGS,
     st.sampled_from(["B", "a", "a-b"]),
     st.booleans(),
-    st.sampled_from([None, ".", "_"]),
 )
 
 
@@ -219,10 +223,7 @@ def test_the_regex_selects_exactly_what_the_rule_selects(
 def test_under_a_users_policy_the_regex_never_selects_less(
     chosen: TopicSelection, topic: str
 ) -> None:
-    own = replace(
-        chosen,
-        policy=CustomPolicy("x:Suffix", Suffix(), chosen.policy.separator, chosen.policy.aliases),
-    )
+    own = replace(chosen, naming=replace(chosen.naming, policy_name=SUFFIX))
     assert own.lands(topic) is bool(re.fullmatch(own.java_pattern(), topic))
     assert own.lands(topic) or not own.selects(topic)
 

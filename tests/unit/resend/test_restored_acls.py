@@ -6,13 +6,13 @@ import pytest
 from mirrorlake.kafka.admin_acls import NoAcls
 from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.topic_states import TopicState
-from mirrorlake.naming.policy import IdentityPolicy
+from mirrorlake.naming.naming import Naming
 from mirrorlake.resend import acls
 from mirrorlake.resend.acls import AclsPlanned, plan_acls
 from mirrorlake.testing import MemoryCluster
 from tests.support.acls import acl
 
-POLICY = IdentityPolicy()
+NAMING = Naming("identity", "east")
 NAMES = {"orders": "orders", "orders-eu": "orders-eu"}
 LITERAL = acl("orders", "WRITE", principal="User:shop")
 DENIED = acl("orders", "ALL", "DENY", host="10.0.0.1")
@@ -32,7 +32,7 @@ def planned(
         admin.make(strange, 0)
     monkeypatch.setattr(acls, "describe_topic_acls", lambda _admin: there)
     stated = {topic: TopicState(1, 1, acls=found) for topic, found in states.items()}
-    return plan_acls(stated, NAMES, POLICY, "east", admin)  # type: ignore[arg-type]
+    return plan_acls(stated, NAMES, NAMING, admin)  # type: ignore[arg-type]
 
 
 def test_they_are_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from mirrorlake.lake.targets import close_unfounded, note_targets
 from mirrorlake.landing.landing_incidents import LandingIncidents
 from mirrorlake.landing.plan import Planned, SourceTopic
 from mirrorlake.landing.source_comparison import CurrentGenerations, LandingPlan, Loss
-from mirrorlake.naming.policy import DefaultPolicy
+from mirrorlake.naming.naming import Naming
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.generations import NotedTarget
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 PARTITIONS = 2_000
 KEYS = [("wide", number) for number in range(PARTITIONS)]
 FLOWS = [
-    (f"east->{name}", TopicSelection((".*",), (), DefaultPolicy(), "east", name))
+    (f"east->{name}", TopicSelection((".*",), (), Naming("default", "east"), name))
     for name in ("west", "north")
 ]
 NAMES = [name for name, _ in FLOWS]
