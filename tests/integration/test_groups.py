@@ -20,7 +20,7 @@ from mirrorlake.errors import InputError
 from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
 from mirrorlake.groups.checkpoint_plan import GONE, PAST_END, Checkpoint
 from mirrorlake.groups.checkpoint_sync import Checkpoints
-from mirrorlake.groups.shared_topics import Direction
+from mirrorlake.groups.shared_topics import Direction, Route
 from mirrorlake.groups.sync_plan import ACTIVE, BEHIND
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
@@ -151,12 +151,14 @@ class Scene:
 
     def move(self, *groups: str, reverse: bool = False, **options: Any) -> dict[str, Any]:
         connections = self.connections
-        direction = Direction(connections.topology.flow(FLOW), reverse)
+        flow = connections.topology.flow(FLOW)
         named = tuple(self.group(group) for group in groups) or None
         wanted = MoveOptions(named, **{"drain": False, **options})
         if wanted.dry_run:  # as the library asks
-            return planned_moves(now_of(self.lake), connections, direction, wanted)
-        return move_groups(Deployment.opened(self.lake, connections), direction, wanted)
+            route = Route(flow, reverse, lake=now_of(self.lake), connections=connections)
+            return planned_moves(route, wanted)
+        deployment = Deployment.opened(self.lake, connections)
+        return move_groups(deployment, Direction(flow, reverse), wanted)
 
     def at_target(self, group: str, kind: str, partition: int = 0) -> tuple[int, str] | None:
         key = (f"east.{self.topic(kind)}", partition)

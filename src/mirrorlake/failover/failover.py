@@ -31,12 +31,10 @@ from mirrorlake.groups.moves import (
     plan_moves,
     verified,
 )
-from mirrorlake.groups.shared_topics import Direction
+from mirrorlake.groups.shared_topics import Direction, Route
 from mirrorlake.groups.sync_plan import TargetGroup, may_have_members
-from mirrorlake.kafka.connections import Connections
-from mirrorlake.kafka.groups import GroupAdmin, GroupPositions
+from mirrorlake.kafka.groups import GroupAdmin, GroupPositions, positions_or_errors
 from mirrorlake.lake.deployment import Deployment
-from mirrorlake.lake.reader import Reader
 
 logger = logging.getLogger(__name__)
 
@@ -71,53 +69,51 @@ def move_groups(
         LakeError: the lake was opened to be read, and something is to be drained.
     """
     lake, connections = deployment.lake, deployment.connections
+    route = Route(direction.flow, direction.reverse, lake=lake.now, connections=connections)
     if options.dry_run:
-        return planned_moves(lake, connections, direction, options)
+        return planned_moves(route, options)
     if options.drain:
         lake.check_for_writing()
     connections.admin(direction.goal).cluster_id()
-    gone = why_unreachable(connections, direction)
+    gone = why_unreachable(route)
     drained = _catch_up(deployment, direction) if options.drain and not gone else []
-    inventory = take_inventory(lake.now, connections, direction, options.groups, gone)
+    lake.reader.refresh()  # what was drained counts
+    inventory = take_inventory(route, options.groups, gone)
     with sole_mover(lake, direction.flow, SYNC_SECONDS):
-        # group sync would move the same groups beside us
-        results, goals = _planned(lake.now, connections, direction, inventory, options.force)
+        # group sync would move the same groups beside us; what it noted until now counts
+        lake.reader.refresh()
+        results, goals = _planned(route, inventory, options.force)
         results = carry_out(connections.groups(direction.goal), results, goals, options.force)
         _note_down(deployment, direction, results)
-    return _document(lake.reader, direction, inventory, results, drained)
+    return _document(route, inventory, results, drained)
 
 
-def planned_moves(
-    lake: Reader, connections: Connections, direction: Direction, options: MoveOptions
-) -> dict[str, Any]:
+def planned_moves(route: Route, options: MoveOptions) -> dict[str, Any]:
     """What `move_groups` would do, as the same document: changes nothing. Raises as that does."""
-    connections.admin(direction.goal).cluster_id()
-    inventory = take_inventory(
-        lake, connections, direction, options.groups, why_unreachable(connections, direction)
-    )
-    results = _planned(lake, connections, direction, inventory, options.force)[0]
-    return {**_document(lake, direction, inventory, results, []), "dry_run": True}
+    route.connections.admin(route.goal).cluster_id()
+    inventory = take_inventory(route, options.groups, why_unreachable(route))
+    results = _planned(route, inventory, options.force)[0]
+    return {**_document(route, inventory, results, []), "dry_run": True}
 
 
 def _document(
-    lake: Reader,
-    direction: Direction,
+    route: Route,
     inventory: GroupInventory,
     results: Sequence[MoveResult],
     drained: Sequence[Drained],
 ) -> dict[str, Any]:
-    left = _left(direction, inventory, results, drained)
+    left = _left(route, inventory, results, drained)
     return {
-        "flow": direction.flow.name,
-        "command": _word(direction),
+        "flow": route.flow.name,
+        "command": _word(route),
         "dry_run": False,
         "complete": not left,
         "origin_unreachable": inventory.gone,
         "drained": [asdict(flow_drained) for flow_drained in drained],
         "groups": documents(results),
-        "warnings": _warnings(lake, direction, inventory),
+        "warnings": _warnings(route, inventory),
         "left": left,
-        **({} if inventory.gone is None else divergence_of(lake, direction.flow.name)),
+        **({} if inventory.gone is None else divergence_of(route.lake, route.flow.name)),
     }
 
 
@@ -152,25 +148,21 @@ def _drained(deployment: Deployment, flow: ResolvedFlow) -> Drained | None:
 
 
 def _planned(
-    lake: Reader,
-    connections: Connections,
-    direction: Direction,
-    inventory: GroupInventory,
-    force: bool,
+    route: Route, inventory: GroupInventory, force: bool
 ) -> tuple[list[MoveResult], dict[str, TargetGroup]]:
     """What is to be done, and the groups at the goal that it was decided by."""
     starts = logs.starts(
-        connections.admin(direction.goal),
+        route.connections.admin(route.goal),
         {standing.checkpoint.target for standing in inventory.standings},
     )
     names = {standing.checkpoint.group_id for standing in inventory.standings}
-    goals, errors = target_groups(connections.groups(direction.goal), names, starts)
+    goals, errors = target_groups(route.connections.groups(route.goal), names, starts)
     newest = {
         key: checkpoint
-        for key, (checkpoint, _) in newest_checkpoints(lake, direction.flow.name).items()
+        for key, (checkpoint, _) in newest_checkpoints(route.lake, route.flow.name).items()
     }
     return plan_moves(
-        mark_synced(inventory.standings, newest, direction.reverse), goals, errors, force
+        mark_synced(inventory.standings, newest, route.reverse), goals, errors, force
     ), goals
 
 
@@ -184,7 +176,7 @@ def carry_out(
     for step in move_in_steps(goal, goals, moving, force, at_once=1):
         sent.update({move.checkpoint.group_partition: move for move in step})
         failpoints.reached("group-moved")
-    now = _read_back(goal, {checkpoint.group_id for checkpoint in moving})
+    now = positions_or_errors(goal, {checkpoint.group_id for checkpoint in moving})
     return [
         result
         if result.done != "would move"
@@ -202,13 +194,6 @@ def _done(result: MoveResult, sent: Sent, now: GroupPositions) -> MoveResult:
         refused = refused or f"not read back: {now.errors[checkpoint.group_id]}"
     position = now.positions.get(checkpoint.group_id, {}).get(checkpoint.target)
     return verified(replace(result, before=sent.before, to=sent.to or result.to), refused, position)
-
-
-def _read_back(goal: GroupAdmin, groups: set[str]) -> GroupPositions:
-    try:
-        return goal.positions(groups)
-    except ClusterUnusable as error:
-        return GroupPositions({}, dict.fromkeys(groups, str(error)))
 
 
 def _note_down(deployment: Deployment, direction: Direction, results: Sequence[MoveResult]) -> None:
@@ -321,11 +306,11 @@ def _why(drained: Drained) -> str:
     return f"{len(drained.missing)} partitions are not at their end, such as {drained.missing[0]}"
 
 
-def _warnings(lake: Reader, direction: Direction, inventory: GroupInventory) -> list[str]:
+def _warnings(route: Route, inventory: GroupInventory) -> list[str]:
     """What an operator should know before consumers start: members left at the origin, open
     incidents of the flow."""
     warnings = [
-        f"group {group} still has members on {direction.origin}: stop them, then run this again, "
+        f"group {group} still has members on {route.origin}: stop them, then run this again, "
         "or they read on there"
         for group, state in sorted(inventory.states.items())
         if may_have_members(state)
@@ -337,10 +322,10 @@ def _warnings(lake: Reader, direction: Direction, inventory: GroupInventory) -> 
     warnings += [
         f"group {group} also stands in "
         f"{', '.join(topics[:_NAMED])}{' and others' if len(topics) > _NAMED else ''}, which flow "
-        f"{direction.flow.name} does not select: it has no position there at {direction.goal}"
+        f"{route.flow.name} does not select: it has no position there at {route.goal}"
         for group, topics in inventory.unselected.items()
     ]
-    incidents = lake.query_rows("open_incidents_of", flow=direction.flow.name)
+    incidents = route.lake.query_rows("open_incidents_of", flow=route.flow.name)
     return warnings + [f"open incident {row['kind']}: {row['detail']}" for row in incidents]
 
 

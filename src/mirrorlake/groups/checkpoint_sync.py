@@ -40,7 +40,7 @@ from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_grou
 from mirrorlake.groups.moves import change_of
 from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.groups.running_flow import RunningFlow
-from mirrorlake.groups.shared_topics import Direction, joined
+from mirrorlake.groups.shared_topics import Route, joined
 from mirrorlake.groups.sync_plan import NOT_THERE, Keep, Move, decide
 from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.lake.changes import ChangeLog
@@ -127,7 +127,7 @@ class Checkpoints:
         ]
         read_at = datetime.now(timezone.utc)
         reported = self._source.positions(groups)
-        everything = _by_partition(reported.positions)
+        everything = reported.by_partition
         committed = self._selected(everything)
         self._begin_generations({key[1:] for key in committed})
         newest = self._known()
@@ -372,7 +372,9 @@ class Checkpoints:
     ) -> dict[TopicPartitionOffset, Translated]:
         reached = self._running.reached({(topic, partition) for topic, partition, _ in asked})
         translated = self._translator.translate(asked, reached)
-        return joined(self._lake.now, self._connections, Direction(self.flow), translated)
+        return joined(
+            Route(self.flow, lake=self._lake.now, connections=self._connections), translated
+        )
 
     def _target_logs(
         self, wanted: Collection[TopicAndPartition]
@@ -398,16 +400,6 @@ def _named(errors: Mapping[str, str]) -> list[str]:
     """One sentence for all groups that were not reported, none for none."""
     group = min(errors, default="")
     return [f"{len(errors)} groups, such as {group}: {errors[group]}"] if errors else []
-
-
-def _by_partition(
-    positions: Mapping[str, Mapping[TopicAndPartition, Committed]],
-) -> dict[GroupPartition, Committed]:
-    return {
-        (group, *place): position
-        for group, items in positions.items()
-        for place, position in items.items()
-    }
 
 
 def _as_set(sent: Sent) -> Checkpoint:

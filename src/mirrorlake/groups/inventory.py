@@ -22,10 +22,8 @@ from mirrorlake.groups.checkpoint_plan import (
 from mirrorlake.groups.checkpoint_table import left_out_groups, newest_checkpoints
 from mirrorlake.groups.moves import Standing, standing_by_checkpoint, standing_of
 from mirrorlake.groups.readable import Sides, bounded, readable_positions
-from mirrorlake.groups.shared_topics import Direction, joined
-from mirrorlake.kafka.connections import Connections
-from mirrorlake.kafka.groups import GroupAdmin, GroupPositions, Listing
-from mirrorlake.lake.reader import Reader
+from mirrorlake.groups.shared_topics import Route, joined
+from mirrorlake.kafka.groups import Listing, positions_or_errors
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.translate import translate_all, translate_living
 from mirrorlake.offsets.generations import SourceGenerations
@@ -60,32 +58,25 @@ class GroupInventory:
     unselected: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def take_inventory(
-    lake: Reader,
-    connections: Connections,
-    direction: Direction,
-    named: Sequence[str] | None,
-    gone: str | None,
-) -> GroupInventory:
+def take_inventory(route: Route, named: Sequence[str] | None, gone: str | None) -> GroupInventory:
     """Where groups stand now.
 
     Args:
-        lake, connections, way: from where to where.
+        route: from where to where.
         named: only these; all that the flow mirrors for None.
-        gone: why the source of the flow does not answer (`silence`): the last checkpoints then
-            stand for it.
+        gone: why the source of the flow does not answer (`why_unreachable`): the last checkpoints
+            then stand for it.
 
     Raises:
         InputError: a group is nowhere.
         ClusterUnusable: a cluster that is needed does not answer.
     """
     if gone is not None:
-        inventory = _by_checkpoints(lake, connections, direction, named, gone)
+        inventory = _by_checkpoints(route, named, gone)
     else:
-        inventory = _by_cluster(lake, connections, direction, named)
-    return _without_closed(
-        inventory, closed_targets(lake, connections, direction.flow), direction.reverse
-    )
+        inventory = _by_cluster(route, named)
+    closed = closed_targets(route.lake, route.connections, route.flow)
+    return _without_closed(inventory, closed, route.reverse)
 
 
 def _without_closed(
@@ -103,63 +94,57 @@ def _without_closed(
     )
 
 
-def why_unreachable(connections: Connections, direction: Direction) -> str | None:
+def why_unreachable(route: Route) -> str | None:
     """Why the origin cannot be used, None if it can: a cluster in whose name a server refuses us is
     as gone as one that is silent. On the way back nothing can stand for it: raises
     ClusterUnusable."""
     try:
-        connections.admin(direction.origin).cluster_id()
+        route.connections.admin(route.origin).cluster_id()
     except ClusterUnusable as error:
-        if direction.reverse:
+        if route.reverse:
             raise
         return str(error)
     return None
 
 
-def _by_cluster(
-    lake: Reader, connections: Connections, direction: Direction, named: Sequence[str] | None
-) -> GroupInventory:
-    admin = connections.groups(direction.origin)
+def _by_cluster(route: Route, named: Sequence[str] | None) -> GroupInventory:
+    admin = route.connections.groups(route.origin)
     listing = admin.listing()
     others = dict.fromkeys(admin.other_kinds(listing), OTHER_KIND)
     others |= {"": NAMELESS} if "" in listing.states else {}
     if named is None:
         # Who is not listed any more is gone only if its coordinator says so.
-        known = listing.states.keys() | _checkpointed(lake, direction)
-        reported = _positions_of(
-            admin, [group for group in known if selects_group(direction.flow.settings, group)]
+        known = listing.states.keys() | _checkpointed(route)
+        reported = positions_or_errors(
+            admin, [group for group in known if selects_group(route.flow.settings, group)]
         )
     else:
         _refuse_own(named)
         _refuse_other_kinds(named, others)
-        reported = _positions_of(admin, named)
+        reported = positions_or_errors(admin, named)
         having = {group for group, positions in reported.positions.items() if positions}
         _refuse_unknown(
-            named, listing.states.keys() | reported.errors.keys() | having, direction.origin
+            named, listing.states.keys() | reported.errors.keys() | having, route.origin
         )
-    everything = {
-        (group, *place): position
-        for group, items in reported.positions.items()
-        for place, position in items.items()
-    }
-    mirrors = _mirrors(connections, direction, {key[1] for key in everything})
+    everything = reported.by_partition
+    mirrors = _mirrors(route, {key[1] for key in everything})
     committed = {key: position for key, position in everything.items() if key[1] in mirrors}
     translated = readable_positions(
         {(key[1], key[2], position.offset) for key, position in committed.items()},
-        _sides(lake, connections, direction),
+        _sides(route),
     )
     counterparts = {
         key: translated.get((key[1], key[2], position.offset))
         for key, position in committed.items()
     }
-    generations = source_generations(lake, direction.flow.name)
+    generations = source_generations(route.lake, route.flow.name)
     return GroupInventory(
         tuple(
             standing_of(
                 key,
                 committed[key],
                 counterpart,
-                generations.newest((counterpart.topic if direction.reverse else key[1], key[2])),
+                generations.newest((counterpart.topic if route.reverse else key[1], key[2])),
             )
             for key, counterpart in sorted(counterparts.items())
             if counterpart is not None
@@ -167,43 +152,35 @@ def _by_cluster(
         {group: listing.states[group] for group in reported.positions if group in listing.states},
         reported.errors,
         listing.errors,
-        not_moved=_not_moved(connections, direction, listing, others) if named is None else {},
+        not_moved=_not_moved(route, listing, others) if named is None else {},
         lost={
             key: committed[key].offset
             for key, counterpart in sorted(counterparts.items())
             if counterpart is None
         },
-        unselected={} if direction.reverse else _by_group(everything.keys() - committed.keys()),
+        unselected={} if route.reverse else _by_group(everything.keys() - committed.keys()),
     )
 
 
-def _positions_of(admin: GroupAdmin, groups: Sequence[str]) -> GroupPositions:
-    """Positions; where no broker answered for any group, all of them are unknown."""
-    try:
-        return admin.positions(groups)
-    except ClusterUnusable as error:
-        return GroupPositions({}, dict.fromkeys(groups, str(error)))
-
-
-def _checkpointed(lake: Reader, direction: Direction) -> set[str]:
+def _checkpointed(route: Route) -> set[str]:
     """Groups that had positions at the flow's source when it last answered. On the way back nobody
     knows such groups."""
-    if direction.reverse:
+    if route.reverse:
         return set()
     return {
         key[0]
-        for key, (checkpoint, _) in newest_checkpoints(lake, direction.flow.name).items()
+        for key, (checkpoint, _) in newest_checkpoints(route.lake, route.flow.name).items()
         if not checkpoint.is_gone
     }
 
 
-def _mirrors(connections: Connections, direction: Direction, topics: Collection[str]) -> set[str]:
+def _mirrors(route: Route, topics: Collection[str]) -> set[str]:
     """Those of some topics of the origin that the flow mirrors, or on the way back that are mirrors
     of its topics."""
-    flow = direction.flow
-    if not direction.reverse:
+    flow = route.flow
+    if not route.reverse:
         return {topic for topic in topics if flow.selection.selects(topic)}
-    ours = connections.admin(flow.source).topics()
+    ours = route.connections.admin(flow.source).topics()
     return {flow.target_topic(topic) for topic in ours if flow.selection.selects(topic)} & set(
         topics
     )
@@ -216,34 +193,27 @@ def _by_group(keys: Iterable[GroupPartition]) -> dict[str, tuple[str, ...]]:
     return {group: tuple(sorted(names)) for group, names in sorted(topics.items())}
 
 
-def _not_moved(
-    connections: Connections, direction: Direction, listing: Listing, others: Mapping[str, str]
-) -> dict[str, str]:
+def _not_moved(route: Route, listing: Listing, others: Mapping[str, str]) -> dict[str, str]:
     """Groups that no command moves, which would be if they could, or if the flow's settings did not
     leave them out."""
-    settings = direction.flow.settings
+    settings = route.flow.settings
     reasons = {
         group: why for group, why in others.items() if not group or selects_group(settings, group)
     }
-    if not direction.reverse:
+    if not route.reverse:
         left_out = [
             group for group in listing.states.keys() - others.keys() if leaves_out(settings, group)
         ]
-        reported = _positions_of(connections.groups(direction.origin), left_out)
+        reported = positions_or_errors(route.connections.groups(route.origin), left_out)
         for group, positions in reported.positions.items():
-            if _mirrors(connections, direction, {topic for topic, _ in positions}):
+            if _mirrors(route, {topic for topic, _ in positions}):
                 reasons[group] = EXCLUDED
     return dict(sorted(reasons.items()))
 
 
-def _by_checkpoints(
-    lake: Reader,
-    connections: Connections,
-    direction: Direction,
-    named: Sequence[str] | None,
-    gone: str,
-) -> GroupInventory:
-    newest = newest_checkpoints(lake, direction.flow.name)
+def _by_checkpoints(route: Route, named: Sequence[str] | None, gone: str) -> GroupInventory:
+    lake, flow = route.lake, route.flow
+    newest = newest_checkpoints(lake, flow.name)
     if named is not None:
         _refuse_own(named)
         _refuse_unknown(named, {key[0] for key in newest}, "the table checkpoints")
@@ -253,10 +223,10 @@ def _by_checkpoints(
         if (
             key[0] in named
             if named is not None
-            else selects_group(direction.flow.settings, key[0]) and not checkpoint.is_gone
+            else selects_group(flow.settings, key[0]) and not checkpoint.is_gone
         )
     }
-    known = source_generations(lake, direction.flow.name)
+    known = source_generations(lake, flow.name)
     over = {
         key: checkpoint
         for key, (checkpoint, _) in chosen.items()
@@ -266,7 +236,7 @@ def _by_checkpoints(
         place: (checkpoint.topic, checkpoint.partition, checkpoint.source_position)
         for place, (checkpoint, _) in chosen.items()
     }
-    sides = _sides(lake, connections, direction, gone)
+    sides = _sides(route, gone)
     translated = readable_positions(frozenset(asked.values()), sides)
     noted = {
         # What was never sampled has its checkpoint still: a partition without records, and position
@@ -281,7 +251,7 @@ def _by_checkpoints(
         for place, (checkpoint, _) in chosen.items()
         if asked[place] not in translated and checkpoint.has_counterpart and not checkpoint.is_over
     }
-    there = bounded({**noted, **_as_written(lake, direction, over)}, sides)
+    there = bounded({**noted, **_as_written(route, over)}, sides)
     standings, lost = [], {}
     for place, (checkpoint, at) in sorted(chosen.items()):
         leads_to = there.get(place, translated.get(asked[place]))
@@ -289,10 +259,8 @@ def _by_checkpoints(
             standings.append(standing_by_checkpoint(checkpoint, leads_to, at))
         elif not checkpoint.has_counterpart:
             lost[place] = checkpoint.source_position
-    left_out = left_out_groups(lake, direction.flow.name) if named is None else ()
-    not_moved = {
-        group: EXCLUDED for group in sorted(left_out) if leaves_out(direction.flow.settings, group)
-    }
+    left_out = left_out_groups(lake, flow.name) if named is None else ()
+    not_moved = {group: EXCLUDED for group in sorted(left_out) if leaves_out(flow.settings, group)}
     return GroupInventory(tuple(standings), gone=gone, not_moved=not_moved, lost=lost)
 
 
@@ -306,7 +274,7 @@ def _is_gone(checkpoint: Checkpoint, known: SourceGenerations) -> bool:
 
 
 def _as_written(
-    lake: Reader, direction: Direction, checkpoints: Mapping[GroupPartition, Checkpoint]
+    route: Route, checkpoints: Mapping[GroupPartition, Checkpoint]
 ) -> dict[GroupPartition, Translated]:
     """Where positions lead in logs that the source had no more: where their checkpoints say; in a
     new target topic, to its start. How far the groups came since is not known."""
@@ -318,7 +286,7 @@ def _as_written(
         )
         for key, checkpoint in checkpoints.items()
     }
-    ends = translate_all(lake, direction.flow.name, starts.values(), reverse=True)
+    ends = translate_all(route.lake, route.flow.name, starts.values(), reverse=True)
     again = {
         key: max(0, ends[start].end - start[2]) if start in ends else 0
         for key, start in starts.items()
@@ -334,25 +302,19 @@ def _as_written(
     }
 
 
-def _sides(
-    lake: Reader, connections: Connections, direction: Direction, gone: str | None = None
-) -> Sides:
-    """Both sides of a way, as `readable_positions` asks them. Where the origin is gone, nothing is
-    known of its ends, and of its starts what the newest samples say."""
-    origin, goal = connections.admin(direction.origin), connections.admin(direction.goal)
+def _sides(route: Route, gone: str | None = None) -> Sides:
+    """Both sides of a route, as `readable_positions` asks them. Where the origin is gone, nothing
+    is known of its ends, and of its starts what the newest samples say."""
+    connections, lake, flow = route.connections, route.lake, route.flow.name
+    origin, goal = connections.admin(route.origin), connections.admin(route.goal)
 
     def translate(
         asked: Collection[TopicPartitionOffset],
     ) -> dict[TopicPartitionOffset, Translated]:
-        return joined(
-            lake,
-            connections,
-            direction,
-            translate_living(lake, direction.flow.name, asked, direction.reverse),
-        )
+        return joined(route, translate_living(lake, flow, asked, route.reverse))
 
     def sampled(_: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
-        rows = lake.query_rows("newest_samples", flow=direction.flow.name, since_ms=0)
+        rows = lake.query_rows("newest_samples", flow=flow, since_ms=0)
         return {
             (row["topic"], row["partition"]): row["source_start"]
             for row in rows

@@ -31,13 +31,18 @@ class Direction:
         return self.flow.source if self.reverse else self.flow.target
 
 
+@dataclass(frozen=True, kw_only=True)
+class Route(Direction):
+    """A direction with what is asked about it: the lake, and the clusters at both ends."""
+
+    lake: Reader
+    connections: Connections
+
+
 def joined(
-    lake: Reader,
-    connections: Connections,
-    direction: Direction,
-    translated: Mapping[TopicPartitionOffset, Translated],
+    route: Route, translated: Mapping[TopicPartitionOffset, Translated]
 ) -> dict[TopicPartitionOffset, Translated]:
-    """Translations by the flow of a way, made to hold for the opposite flow's records in the same
+    """Translations by the flow of a route, made to hold for the opposite flow's records in the same
     topics too.
 
     Asks no cluster where there is no opposite flow, or where it names topics otherwise. Raises
@@ -46,20 +51,20 @@ def joined(
     shared = {
         key: position
         for key, position in translated.items()
-        if _is_shared(connections, direction, key[0], position.topic)
+        if _is_shared(route, key[0], position.topic)
     }
     if not shared:
         return dict(translated)
-    others = translate_living(lake, opposite_name(direction.flow), shared, not direction.reverse)
+    others = translate_living(route.lake, opposite_name(route.flow), shared, not route.reverse)
     concerned = {
         (position.topic, position.partition) for key, position in shared.items() if key in others
     }
-    settled = _settled(lake, connections, direction, concerned)
+    settled = _settled(route, concerned)
     ways = {
         key: join_opposite(
             position,
             others.get(key),
-            direction.reverse,
+            route.reverse,
             (position.topic, position.partition) in settled,
         )
         for key, position in shared.items()
@@ -67,27 +72,23 @@ def joined(
     return {**translated, **ways}
 
 
-def _is_shared(
-    connections: Connections, direction: Direction, origin_topic: str, goal_topic: str
-) -> bool:
-    topology = connections.topology
-    if opposite_name(direction.flow) not in topology.flows:
+def _is_shared(route: Route, origin_topic: str, goal_topic: str) -> bool:
+    topology = route.connections.topology
+    if opposite_name(route.flow) not in topology.flows:
         return False
-    opposite = topology.flow(opposite_name(direction.flow))
-    source, target = (origin_topic, goal_topic) if direction.reverse else (goal_topic, origin_topic)
+    opposite = topology.flow(opposite_name(route.flow))
+    source, target = (origin_topic, goal_topic) if route.reverse else (goal_topic, origin_topic)
     return opposite.selection.selects(source) and opposite.target_topic(source) == target
 
 
-def _settled(
-    lake: Reader, connections: Connections, direction: Direction, partitions: set[TopicAndPartition]
-) -> set[TopicAndPartition]:
+def _settled(route: Route, partitions: set[TopicAndPartition]) -> set[TopicAndPartition]:
     """Partitions of the goal all of whose records are at the origin: their end translates exactly.
     Of those that do not answer now this is not known."""
-    ends = connections.admin(direction.goal).end_offsets(partitions, skip_silent=True)
+    ends = route.connections.admin(route.goal).end_offsets(partitions, skip_silent=True)
     asked = {(topic, partition, end) for (topic, partition), end in ends.items()}
-    flow = direction.flow.name if direction.reverse else opposite_name(direction.flow)
+    flow = route.flow.name if route.reverse else opposite_name(route.flow)
     return {
         (key[0], key[1])
-        for key, position in translate_all(lake, flow, asked).items()
+        for key, position in translate_all(route.lake, flow, asked).items()
         if position.exact
     }

@@ -5,26 +5,21 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable
 from mirrorlake.groups import logs
 from mirrorlake.groups.checkpoint_plan import NO_MIRROR, REWOUND, Checkpoint, GroupPartition
 from mirrorlake.groups.checkpoint_table import newest_checkpoints
 from mirrorlake.groups.inventory import GroupInventory, take_inventory, why_unreachable
 from mirrorlake.groups.moves import Standing
-from mirrorlake.groups.shared_topics import Direction
+from mirrorlake.groups.shared_topics import Route
 from mirrorlake.kafka.admin import ClusterAdmin
-from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupPositions, Listing
-from mirrorlake.lake.reader import Reader
 from mirrorlake.offsets.positions import TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
 
-def read_groups(
-    lake: Reader, connections: Connections, flow: ResolvedFlow, named: Sequence[str] | None
-) -> dict[str, Any]:
+def read_groups(route: Route, named: Sequence[str] | None) -> dict[str, Any]:
     """Returns {"flow", "source_unreachable", "target_unreachable", "untold": [why], "errors":
     {group: why}, "not_mirrored": {group: why}, "topics_waiting": {topic: why}, "groups": [one per
     group and partition]}.
@@ -34,14 +29,10 @@ def read_groups(
 
     What an unreachable cluster would report is null. Raises InputError for a group that is nowhere.
     """
-    direction = Direction(flow)
-    inventory = take_inventory(
-        lake, connections, direction, named, why_unreachable(connections, direction)
-    )
+    lake, flow, connections = route.lake, route.flow, route.connections
+    inventory = take_inventory(route, named, why_unreachable(route))
     listing, reported, silent = _target(
-        connections,
-        flow,
-        sorted({standing.checkpoint.group_id for standing in inventory.standings}),
+        route, sorted({standing.checkpoint.group_id for standing in inventory.standings})
     )
     source_ends = (
         {}
@@ -157,11 +148,9 @@ def _lag(end: int | None, position: int | None) -> int | None:
     return None if end is None or position is None else max(0, end - position)
 
 
-def _target(
-    connections: Connections, flow: ResolvedFlow, groups: Sequence[str]
-) -> tuple[Listing, GroupPositions, str | None]:
+def _target(route: Route, groups: Sequence[str]) -> tuple[Listing, GroupPositions, str | None]:
     """The groups at the target, and why not if it does not answer."""
-    admin = connections.groups(flow.target)
+    admin = route.connections.groups(route.goal)
     try:
         return admin.listing(), admin.positions(groups), None
     except ClusterUnusable as error:

@@ -9,19 +9,17 @@ from collections.abc import Collection, Mapping
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
 #: How long an answer is waited for, seconds.
 ANSWER_SECONDS = 30.0
-#: Committed offsets, each with its metadata, by partition.
-Committed = dict[TopicAndPartition, tuple[int, str]]
 
 
 def committed_by(
     client: Mapping[str, str | int | bool], group: str, keys: Collection[TopicAndPartition]
-) -> Committed:
+) -> dict[TopicAndPartition, Committed]:
     """What a group has committed, by a client of its own; see `committed_positions`.
 
     read_committed makes it wait for positions of transactions that are still being committed
@@ -39,7 +37,7 @@ def committed_by(
 
 def committed_positions(
     consumer: Consumer, keys: Collection[TopicAndPartition], seconds: float
-) -> Committed:
+) -> dict[TopicAndPartition, Committed]:
     """What the group of a consumer has committed; partitions in which it has not are missing.
     Raises KafkaException."""
     answers = consumer.committed([TopicPartition(*key) for key in sorted(keys)], seconds)
@@ -47,7 +45,7 @@ def committed_positions(
         if answer.error is not None:
             raise KafkaException(answer.error)
     return {
-        (answer.topic, answer.partition): (answer.offset, answer.metadata or "")
+        (answer.topic, answer.partition): Committed(answer.offset, answer.metadata or "")
         for answer in answers
         if answer.offset >= 0
     }

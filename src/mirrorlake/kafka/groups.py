@@ -17,13 +17,13 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import KafkaException
 
-from mirrorlake.errors import ClusterUnreachable
+from mirrorlake.errors import ClusterUnreachable, ClusterUnusable
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 from mirrorlake.kafka.groups_worker import TOO_LATE
@@ -63,6 +63,15 @@ class GroupPositions:
 
     positions: Mapping[str, Mapping[TopicAndPartition, Committed]]
     errors: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def by_partition(self) -> dict[tuple[str, str, int], Committed]:
+        """Positions by (group, topic, partition)."""
+        return {
+            (group, *place): position
+            for group, positions in self.positions.items()
+            for place, position in positions.items()
+        }
 
 
 class GroupAdmin:
@@ -252,6 +261,14 @@ class GroupAdmin:
             weakref.finalize(self, _end, self._process)
             _send(self._process, {**self._live.now, "mirrorlake.seconds": ANSWER_SECONDS})
         return self._process
+
+
+def positions_or_errors(admin: GroupAdmin, groups: Collection[str]) -> GroupPositions:
+    """What groups have committed; of none where no broker answers, which is then why."""
+    try:
+        return admin.positions(groups)
+    except ClusterUnusable as error:
+        return GroupPositions({}, dict.fromkeys(groups, str(error)))
 
 
 def _answers_of(process: "subprocess.Popen[str]", document: object) -> Iterator[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.errors import InputError, first_line
 from mirrorlake.extras import needs
+from mirrorlake.groups.shared_topics import Route
 from mirrorlake.groups.view import read_groups
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
@@ -232,7 +233,8 @@ class OpenLake(Resends):
         """
         known = self.internals
         resolved = known.topology.flow(self.flows[flow].name)
-        return Groups.from_document(read_groups(known.reader, known.connections, resolved, groups))
+        route = Route(resolved, lake=known.reader, connections=known.connections)
+        return Groups.from_document(read_groups(route, groups))
 
     def plan(self, flows: Sequence[str] | None = None) -> Plan:
         """Everything that `run` would do to the targets, without doing it. Asks the clusters; needs

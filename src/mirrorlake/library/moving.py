@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
-from mirrorlake.groups.shared_topics import Direction
+from mirrorlake.groups.shared_topics import Direction, Route
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.library.answers import Migrated, Moves
 from mirrorlake.library.internals import Internals
@@ -27,19 +27,18 @@ def moved(
 ) -> Moves:
     """Move groups of a flow to its target, or with `reverse` to its source. Raises as
     `OpenLake.failover` says."""
-    direction = Direction(known.topology.flow(flow), reverse)
+    resolved = known.topology.flow(flow)
     options = MoveOptions(
         None if groups is None else tuple(dict.fromkeys(groups)), dry_run, force, drain
     )
     if dry_run:
-        return Moves.from_document(
-            planned_moves(known.reader, known.connections, direction, options)
-        )
+        route = Route(resolved, reverse, lake=known.reader, connections=known.connections)
+        return Moves.from_document(planned_moves(route, options))
     from mirrorlake.tracking.runs import tracked  # a plan needs neither Spark nor MLflow
 
-    known.connections.admin(
-        direction.goal
-    ).cluster_id()  # before Spark starts, so that a failure is reported within seconds
+    direction = Direction(resolved, reverse)
+    # Before Spark starts, so that a failure is reported within seconds.
+    known.connections.admin(direction.goal).cluster_id()
     facts = {"flow": flow, "dry_run": "false", "force": str(force).lower()}
     with tracked(known.topology, "failback" if reverse else "failover", facts) as tracking:
         began = time.monotonic()

@@ -11,17 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mirrorlake import failpoints
-from mirrorlake.errors import ClusterUnusable
 from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition
 from mirrorlake.groups.mover import move_in_steps, target_groups
 from mirrorlake.groups.moves import MoveResult, Standing, kept, plan_moves, verified
 from mirrorlake.groups.sync_plan import TargetGroup
-from mirrorlake.kafka.groups import GroupAdmin, GroupPositions
+from mirrorlake.kafka.groups import GroupAdmin, positions_or_errors
 from mirrorlake.lake.changes import Change
-from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
-
-#: A position to translate: topic, partition, offset.
-TopicPartitionOffset = tuple[str, int, int]
+from mirrorlake.offsets.positions import (
+    Committed,
+    TopicAndPartition,
+    TopicPartitionOffset,
+    Translated,
+)
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def move_groups(admin: GroupAdmin, planned: GroupsPlanned) -> Iterator[list[Move
     for step in move_in_steps(
         admin, planned.goals, [result.standing.checkpoint for result in moving.values()]
     ):
-        now = _read_back(admin, {sent.checkpoint.group_id for sent in step})
+        now = positions_or_errors(admin, {sent.checkpoint.group_id for sent in step})
         done = []
         for sent in step:
             result = replace(moving[sent.checkpoint.group_partition], before=sent.before)
@@ -111,10 +112,3 @@ def move_groups(admin: GroupAdmin, planned: GroupsPlanned) -> Iterator[list[Move
             done.append(verified(result, refused, there))
         failpoints.reached("group-moved")
         yield done
-
-
-def _read_back(admin: GroupAdmin, groups: set[str]) -> GroupPositions:
-    try:
-        return admin.positions(groups)
-    except ClusterUnusable as error:
-        return GroupPositions({}, dict.fromkeys(groups, str(error)))

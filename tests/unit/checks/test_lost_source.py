@@ -7,6 +7,7 @@ The listeners are real, the clusters that answer are not.
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from mirrorlake.checks.preflight import judge
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import AuthenticationFailed, ClusterUnusable
 from mirrorlake.groups.inventory import why_unreachable
-from mirrorlake.groups.shared_topics import Direction
+from mirrorlake.groups.shared_topics import Route
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.testing import MemoryCluster, MemoryLake
 from tests.support.traps import garbage, out_of_date, trap
@@ -44,11 +45,13 @@ def test_one_that_refuses_is_as_gone_as_one_that_is_silent(
             del security["ca_file"]
         connections = Connections(topology(address, security))
         flow = connections.topology.flow(FLOW)
-        why = why_unreachable(connections, Direction(flow))
+        nothing: Any = None  # the lake is not asked
+        route = Route(flow, lake=nothing, connections=connections)
+        why = why_unreachable(route)
         assert why is not None and said in why and "east" in why
-        home = Direction(replace(flow, source="west", target="east"), reverse=True)
+        home = replace(route, flow=replace(flow, source="west", target="east"), reverse=True)
         with pytest.raises(AuthenticationFailed):  # nothing can stand for it on the way home
-            why_unreachable(connections, home)
+            why_unreachable(home)
 
 
 def connected(*refusing: str) -> Connections:
