@@ -21,6 +21,7 @@ from mirrorlake.extras import installed, missing, needs
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.delta_log import why_not_by_hand
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.folder import folder_of, has_table, no_lake
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake, reading_lake
@@ -160,6 +161,11 @@ class Internals:
         """The lake's tables. Raises LakeError."""
         opening = reading_lake if self.read_only else open_lake
         return opening(self._given or (lambda: self.spark), self.location, self.directory)
+
+    @property
+    def deployment(self) -> Deployment:
+        """The lake's tables and the clusters, with a log of events. Raises LakeError."""
+        return Deployment.opened(self.tables, self.connections)
 
     @property
     def stored_id(self) -> str | None:

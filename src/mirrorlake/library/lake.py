@@ -11,7 +11,6 @@ from mirrorlake.errors import InputError, first_line
 from mirrorlake.extras import needs
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.groups.view import read_groups
-from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import translate, translate_all
@@ -323,14 +322,8 @@ class OpenLake(Resends):
             ClusterUnreachable, ReplicationError: a choice that needs the clusters cannot be carried
                 out.
         """
-        known = self.internals
-        return Rows(
-            resolve(
-                Deployment.opened(known.tables, known.connections),
-                Wanted(flow, topic, partition, kind),
-                choice,
-            )
-        )
+        wanted = Wanted(flow, topic, partition, kind)
+        return Rows(resolve(self.internals.deployment, wanted, choice))
 
     def failover(
         self,

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
 from mirrorlake.groups.shared_topics import Direction, Route
-from mirrorlake.lake.deployment import Deployment
 from mirrorlake.library.answers import Migrated, Moves
 from mirrorlake.library.internals import Internals
 
@@ -42,8 +41,7 @@ def moved(
     facts = {"flow": flow, "dry_run": "false", "force": str(force).lower()}
     with tracked(known.topology, "failback" if reverse else "failover", facts) as tracking:
         began = time.monotonic()
-        deployment = Deployment.opened(known.tables, known.connections)
-        moves = move_groups(deployment, direction, options)
+        moves = move_groups(known.deployment, direction, options)
         seconds = {"seconds": time.monotonic() - began}
         tracking.metrics({**seconds, "positions": len(moves["groups"]), "left": len(moves["left"])})
         tracking.report(moves)

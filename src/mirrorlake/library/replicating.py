@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mirrorlake.checks.preflight import judge
-from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import check_location, lake_exists
 from mirrorlake.library.answers import Produced, Rows
@@ -79,7 +78,7 @@ def replicated(
             if start is not None:
                 _prepare_behind(tables)
             replicator = Replicator(
-                Deployment.opened(tables, known.connections),
+                known.deployment,
                 flows,
                 options,
                 report=counts.batch,

@@ -100,7 +100,7 @@ class Resends:
             start_over=start_over,
             private=private,
         )
-        replay = Replay(known.tables, known.connections, stage, asked)
+        replay = Replay(known.deployment, stage, asked)
         if dry_run:
             return planned_answer(replay.plan(EXAMPLES))
         with stopping(stop) as ending, _in_a_sentence("the replay"):
@@ -146,14 +146,11 @@ class Resends:
         known = self.internals
         names = [flow] if flow is not None else list(known.topology.flows)
         stage, count, replays = StageFiles(known.tables), _counting(report), []
+        deployment = known.deployment
         with stopping(stop) as ending, _in_a_sentence("the replay"):
             for resolved in map(known.topology.flow, names):
-                replay = ParkedReplay(
-                    known.tables,
-                    known.connections,
-                    stage,
-                    ParkedReplayRequest(resolved, topic, start_over),
-                )
+                asked = ParkedReplayRequest(resolved, topic, start_over)
+                replay = ParkedReplay(deployment, stage, asked)
                 replays.append(
                     planned_answer(replay.plan())
                     if dry_run
@@ -245,7 +242,7 @@ class Resends:
             extras=frozenset(extras),
             until_ms=until_ms,
         )
-        restore = Restore(known.tables, known.connections, StageFiles(known.tables), asked)
+        restore = Restore(known.deployment, StageFiles(known.tables), asked)
 
         def cut() -> "Moment":
             return restore.below(offsets) if until_ms is None else restore.as_of(until_ms)

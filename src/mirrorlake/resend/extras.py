@@ -16,11 +16,9 @@ from mirrorlake.groups.checkpoint_table import positions_as_of
 from mirrorlake.groups.moves import KIND as GROUP
 from mirrorlake.groups.moves import MoveResult
 from mirrorlake.kafka.admin_configs import alter_topic_configs, describe_topic_configs
-from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import ConfigValue, TopicInfo
 from mirrorlake.lake.changes import Change
-from mirrorlake.lake.event_log import EventLog
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.states import states_as_of
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.lake.translate import translate_all
@@ -56,9 +54,7 @@ class Extras:
 
     def __init__(
         self,
-        lake: Lake,
-        connections: Connections,
-        event_log: EventLog,
+        deployment: Deployment,
         naming: Naming,
         target: str,
         *,
@@ -67,10 +63,10 @@ class Extras:
     ) -> None:
         """`naming` says from where topics are and how they are named at `target`; `what` is some of
         ALL, as of `until_ms`."""
-        self._lake, self._event_log = lake, event_log
+        self._lake, self._event_log = deployment.lake, deployment.event_log
         self._naming, self._what, self._until_ms = naming, frozenset(what), until_ms
-        self._admin = connections.admin(target)
-        self._groups = connections.groups(target)
+        self._admin = deployment.connections.admin(target)
+        self._groups = deployment.connections.groups(target)
 
     def plan(
         self, resend: Resend, begun: Collection[Begun], oldest: Mapping[str, int]

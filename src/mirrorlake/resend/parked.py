@@ -11,8 +11,7 @@ from typing import Any
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
-from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.stage_index import StageFiles
@@ -55,10 +54,10 @@ class ParkedReplay:
     """One replay of parked records over a lake that was opened by its topology file."""
 
     def __init__(
-        self, lake: Lake, connections: Connections, stage: StageFiles, asked: ParkedReplayRequest
+        self, deployment: Deployment, stage: StageFiles, asked: ParkedReplayRequest
     ) -> None:
-        self._lake, self._connections, self._asked = lake, connections, asked
-        self._steps = Steps(lake, connections, stage, asked.flow.target)
+        self._lake, self._connections = deployment.lake, deployment.connections
+        self._asked, self._steps = asked, Steps(deployment, stage, asked.flow.target)
 
     def plan(self) -> Planned:
         """What would be sent. Raises InputError where a target topic is not there."""

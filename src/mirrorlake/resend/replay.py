@@ -8,9 +8,8 @@ from datetime import datetime, timezone
 from typing import Any
 
 from mirrorlake.errors import InputError
-from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicInfo
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.produce.flow import BatchReport
@@ -56,12 +55,10 @@ class ReplayRequest:
 class Replay:
     """One replay over a lake that was opened by its topology file."""
 
-    def __init__(
-        self, lake: Lake, connections: Connections, stage: StageFiles, asked: ReplayRequest
-    ) -> None:
-        self._lake, self._connections, self._asked = lake, connections, asked
-        self._steps = Steps(lake, connections, stage, asked.target)
-        self._words = PrivateWords(lake.checkpoints)
+    def __init__(self, deployment: Deployment, stage: StageFiles, asked: ReplayRequest) -> None:
+        self._lake, self._connections = deployment.lake, deployment.connections
+        self._asked, self._steps = asked, Steps(deployment, stage, asked.target)
+        self._words = PrivateWords(self._lake.checkpoints)
 
     def plan(self, examples: int = 0) -> Planned:
         """What would be sent, with the first records as examples. Raises InputError for what is not

@@ -10,10 +10,9 @@ from typing import Any
 
 from mirrorlake.config.flow import Flow
 from mirrorlake.errors import InputError
-from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.as_of import staged_as_of
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.source_generations import begun_from
@@ -90,12 +89,10 @@ class Restore:
     """One restore over a lake that was opened by its topology file. The source is not asked for
     anything."""
 
-    def __init__(
-        self, lake: Lake, connections: Connections, stage: StageFiles, asked: RestoreRequest
-    ) -> None:
-        self._lake, self._connections, self._asked = lake, connections, asked
-        self._steps = Steps(lake, connections, stage, asked.target)
-        self._naming = connections.topology.naming(asked.source, Flow(policy=asked.rename))
+    def __init__(self, deployment: Deployment, stage: StageFiles, asked: RestoreRequest) -> None:
+        self._lake, self._connections = deployment.lake, deployment.connections
+        self._asked, self._steps = asked, Steps(deployment, stage, asked.target)
+        self._naming = self._connections.topology.naming(asked.source, Flow(policy=asked.rename))
 
     @cached_property
     def begun(self) -> tuple[Begun, ...]:
@@ -267,11 +264,8 @@ class Restore:
     @property
     def _extras(self) -> Extras:
         until_ms = ALWAYS if self._asked.until_ms is None else self._asked.until_ms
-        event_log = self._steps.event_log
         return Extras(
-            self._lake,
-            self._connections,
-            event_log,
+            self._steps.deployment,
             self._naming,
             self._asked.target,
             what=self._asked.extras,

@@ -24,8 +24,7 @@ from mirrorlake.errors import (
     PositionLost,
     TargetRefused,
 )
-from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.generations import TargetGeneration
@@ -90,19 +89,10 @@ class Sender:
     """Sends one resend, up to the end or until it is told to stop. Who calls it has its lease."""
 
     def __init__(
-        self,
-        lake: Lake,
-        connections: Connections,
-        stage: StageFiles,
-        resend: Resend,
-        sending: Sending,
+        self, deployment: Deployment, stage: StageFiles, resend: Resend, sending: Sending
     ) -> None:
-        self._lake, self._connections, self._resend, self._sending = (
-            lake,
-            connections,
-            resend,
-            sending,
-        )
+        self._lake, self._connections = deployment.lake, deployment.connections
+        self._resend, self._sending = resend, sending
         self._stage = BoundedStage(stage, resend.ranges)
         self._outcome = Outcome()
         retry = Retry(self._ends, self._report_failure)

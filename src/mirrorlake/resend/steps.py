@@ -7,10 +7,8 @@ from typing import Any
 
 from mirrorlake import failpoints
 from mirrorlake.errors import InputError
-from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicInfo
-from mirrorlake.lake.event_log import EventLog
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.resend import topics
 from mirrorlake.resend.extras import ExtrasDone
@@ -35,12 +33,9 @@ class Planned:
 class Steps:
     """The steps of resends to one cluster. Who takes them has the lease of it."""
 
-    def __init__(
-        self, lake: Lake, connections: Connections, stage: StageFiles, target: str
-    ) -> None:
-        self.lake, self.stage, self.connections = lake, stage, connections
-        self.event_log = EventLog(lake)
-        self.admin = connections.admin(target)
+    def __init__(self, deployment: Deployment, stage: StageFiles, target: str) -> None:
+        self.deployment, self.stage, self.event_log = deployment, stage, deployment.event_log
+        self.admin = deployment.connections.admin(target)
 
     def find(self, kind: Kind, source: str, request: Mapping[str, Any]) -> Resend | None:
         """One that was asked for in the same words, has begun and not ended; None where there is
@@ -49,7 +44,7 @@ class Steps:
 
     def find_all(self, kind: Kind, source: str, request: Mapping[str, Any]) -> list[Resend]:
         """All of these, oldest first."""
-        begun = read_notes(self.lake.ask("resends", kind=kind))
+        begun = read_notes(self.deployment.lake.ask("resends", kind=kind))
         return [
             resend for resend in begun if same_request([resend], source, self.admin.alias, request)
         ]
@@ -68,10 +63,8 @@ class Steps:
     def staged_topics(self) -> dict[str, set[str]]:
         """The topics that the stage has of each cluster of the file."""
         with self.stage.reading() as index:
-            return {
-                cluster: set(index.topics(cluster))
-                for cluster in self.connections.topology.clusters
-            }
+            clusters = self.deployment.connections.topology.clusters
+            return {cluster: set(index.topics(cluster)) for cluster in clusters}
 
     def carry_out(
         self,
@@ -83,7 +76,7 @@ class Steps:
         """Make topics, note what is sent, send, do the rest, note the end: each once, also if the
         process is killed."""
         resend = planned.resend if planned.continued else self._begin(planned)
-        outcome = Sender(self.lake, self.connections, self.stage, resend, sending).send(stop)
+        outcome = Sender(self.deployment, self.stage, resend, sending).send(stop)
         if outcome.complete:
             failpoints.reached("resend-sent")
             outcome.extras = rest(resend)
