@@ -54,6 +54,6 @@ def migrated(known: Internals, flow: str, wave: "Wave") -> Migrated:
     from mirrorlake.migrate.migration import migrate
 
     lake = None if wave.dry_run else known.writable
-    return Migrated.from_document(
-        migrate(lake, known.reader, known.connections, known.topology.flow(flow), wave)
-    )
+    resolved = known.topology.flow(flow)
+    route = Route(resolved, lake=known.reader, connections=known.connections)
+    return Migrated.from_document(migrate(lake, route, wave))

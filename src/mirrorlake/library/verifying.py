@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 
 from mirrorlake.errors import InputError
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.stage_index import StageFiles, readable_by_files
 from mirrorlake.library.answers import Rows, Verified
 from mirrorlake.library.internals import Internals
@@ -43,8 +44,7 @@ def verified(
             (lambda outcome: report(_answer(began, outcome))) if report else (lambda _found: None)
         )
         auditor = Auditor(
-            known.writable,
-            known.connections,
+            Deployment.opened(known.writable, known.connections),
             lambda offsets: _workers(known, offsets),
             ending,
             on_outcome,

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.reader import Reader
+from mirrorlake.groups.shared_topics import Route
 from mirrorlake.lake.translate import translate_all
 from mirrorlake.migrate.matching import UNKNOWN, Place, align, onto_ours, onto_theirs
 from mirrorlake.migrate.reading import Read, log_of, read_stretch
@@ -74,16 +73,13 @@ class Locator:
 
     def __init__(
         self,
-        lake: Reader,
-        connections: Connections,
-        flow: str,
-        target: str,
-        *,
+        route: Route,
         syncs: Mapping[TopicAndPartition, Sequence[Sync]],
         hops: Hops | None,
         back: bool,
     ) -> None:
-        self._lake, self._connections, self._flow, self._target = lake, connections, flow, target
+        self._lake, self._connections = route.lake, route.connections
+        self._flow, self._target = route.flow.name, route.flow.target
         self._syncs, self._hops, self._back = syncs, hops, back
         self._bounds: dict[TopicAndPartition, Bounds] = {}
 

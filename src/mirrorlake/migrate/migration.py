@@ -18,10 +18,9 @@ from mirrorlake.failover.failover import SYNC_SECONDS, carry_out
 from mirrorlake.groups.checkpoint_plan import Checkpoint, is_own_group
 from mirrorlake.groups.mover import sole_mover, target_groups
 from mirrorlake.groups.moves import MoveResult, Standing, plan_moves
+from mirrorlake.groups.shared_topics import Route
 from mirrorlake.groups.sync_plan import ACTIVE, TargetGroup, may_have_members
-from mirrorlake.kafka.connections import Connections
-from mirrorlake.kafka.groups import GroupPositions
-from mirrorlake.kafka.values import TopicInfo
+from mirrorlake.kafka.groups import GroupAdmin, GroupPositions
 from mirrorlake.lake.event_log import EventLog, WrittenChanges
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
@@ -89,15 +88,13 @@ class _WaveGroups:
     untold: tuple[str, ...]
 
 
-def migrate(
-    lake: Lake | None, reader: Reader, connections: Connections, flow: ResolvedFlow, wave: Wave
-) -> dict[str, Any]:
+def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
     """Move the groups of a wave.
 
     Args:
         lake: where it is noted; None for a dry run.
-        reader: the same lake as it is read.
-        connections, flow, wave: what is moved.
+        route: the flow, with the same lake as it is read.
+        wave: what is moved.
 
     Returns:
         What was done, as one document; `complete` is whether nothing is left.
@@ -108,17 +105,15 @@ def migrate(
         LeaseTaken: another process moves groups between the clusters.
     """
     wave.check()
-    topics = connections.admin(flow.target).topics()
-    pairs, lacking = _pairs(connections, flow, wave, topics)
-    groups = _groups(connections, flow, wave, pairs)
+    flow, admin = route.flow, route.connections.groups(route.flow.target)
+    pairs, lacking = _pairs(route, wave)
+    groups = _groups(admin, wave, pairs)
     if lake is None or wave.dry_run:
-        results, methods, _ = _planned(reader, connections, flow, wave, groups=groups, seconds=0.0)
+        results, methods, _ = _planned(route, wave, groups, 0.0)
         return _document(flow, wave, groups, results=results, methods=methods, lacking=lacking)
     with sole_mover(lake, flow, SYNC_SECONDS):
-        results, methods, goals = _planned(
-            reader, connections, flow, wave, groups=groups, seconds=WAIT_SECONDS
-        )
-        results = carry_out(connections.groups(flow.target), results, goals, False)
+        results, methods, goals = _planned(route, wave, groups, WAIT_SECONDS)
+        results = carry_out(admin, results, goals, False)
         changed = [
             result
             for result in results
@@ -128,11 +123,11 @@ def migrate(
     return _document(flow, wave, groups, results=results, methods=methods, lacking=lacking)
 
 
-def _pairs(
-    connections: Connections, flow: ResolvedFlow, wave: Wave, there: Mapping[str, TopicInfo]
-) -> tuple[list[Pair], list[str]]:
+def _pairs(route: Route, wave: Wave) -> tuple[list[Pair], list[str]]:
     """The partitions of a wave that are on the target twice, and why others are not."""
-    source = connections.admin(flow.source).topics()
+    flow = route.flow
+    there = route.connections.admin(flow.target).topics()
+    source = route.connections.admin(flow.source).topics()
     names = sorted(
         name for name in source if flow.selection.selects(name) and re.fullmatch(wave.topics, name)
     )
@@ -158,11 +153,8 @@ def _pairs(
     return pairs, lacking
 
 
-def _groups(
-    connections: Connections, flow: ResolvedFlow, wave: Wave, pairs: Sequence[Pair]
-) -> _WaveGroups:
+def _groups(admin: GroupAdmin, wave: Wave, pairs: Sequence[Pair]) -> _WaveGroups:
     """The groups on the target that have positions in the copies which they leave."""
-    admin = connections.groups(flow.target)
     listing = admin.listing()
     named = [
         name
@@ -172,10 +164,9 @@ def _groups(
     committed = admin.positions(named) if named else GroupPositions({})
     by_origin = {pair.own if wave.rollback else pair.copy: pair for pair in pairs}
     positions = {
-        (group, by_origin[key]): position
-        for group, items in sorted(committed.positions.items())
-        for key, position in sorted(items.items())
-        if key in by_origin
+        (group, by_origin[topic, partition]): position
+        for (group, topic, partition), position in sorted(committed.by_partition.items())
+        if (topic, partition) in by_origin
     }
     having = {group for group, _ in positions} | committed.errors.keys()
     states = {group: state for group, state in listing.states.items() if group in having}
@@ -183,17 +174,11 @@ def _groups(
 
 
 def _planned(
-    reader: Reader,
-    connections: Connections,
-    flow: ResolvedFlow,
-    wave: Wave,
-    *,
-    groups: _WaveGroups,
-    seconds: float,
+    route: Route, wave: Wave, groups: _WaveGroups, seconds: float
 ) -> tuple[list[MoveResult], list[str], dict[str, TargetGroup]]:
     """What is to be done about each position, by what each was found, and the groups that it was
     decided by."""
-    located = _located(reader, connections, flow, wave, groups=groups, seconds=seconds)
+    located = _located(route, wave.rollback, groups, seconds)
     standings, methods = [], []
     for (group, pair), position in groups.positions.items():
         at = located.get((pair, position.offset))
@@ -213,37 +198,30 @@ def _planned(
         )
         standings.append(Standing(moved, at.place.exact, 0))
         methods.append(at.method)
-    done_before = _done_before(reader, flow.name)
+    done_before = _done_before(route.lake, route.flow.name)
     standings = [
         replace(standing, checkpoint=_mark_moved(standing.checkpoint, done_before))
         for standing in standings
     ]
     names = {standing.checkpoint.group_id for standing in standings}
-    goals, untold = target_groups(connections.groups(flow.target), names)
+    goals, untold = target_groups(route.connections.groups(route.flow.target), names)
     planned = plan_moves(standings, goals, {**groups.errors, **untold}, False)
     return [_withheld(result, wave) for result in planned], methods, goals
 
 
 def _located(
-    reader: Reader,
-    connections: Connections,
-    flow: ResolvedFlow,
-    wave: Wave,
-    *,
-    groups: _WaveGroups,
-    seconds: float,
+    route: Route, rollback: bool, groups: _WaveGroups, seconds: float
 ) -> dict[tuple[Pair, int], Located]:
     """Where positions lead; waits so long for the other copy to come to those of groups without
     members."""
     if not groups.positions:
         return {}
+    flow, connections = route.flow, route.connections
     pairs = {pair for _, pair in groups.positions}
     syncs = read_syncs(connections, flow, [pair.source for pair in pairs])
     ids = connections.identify([flow.source, flow.target])
     hops = None if flow.settings.provenance == "none" else Hops(ids[flow.source], ids[flow.target])
-    locator = Locator(
-        reader, connections, flow.name, flow.target, syncs=syncs, hops=hops, back=wave.rollback
-    )
+    locator = Locator(route, syncs, hops, back=rollback)
     asked = {(pair, position.offset) for (_, pair), position in groups.positions.items()}
     idle = {
         (pair, position.offset)
@@ -257,7 +235,7 @@ def _located(
     ):
         logger.info("flow %s: waiting for the copy of %d positions", flow.name, len(late))
         time.sleep(LOOK_SECONDS)
-        reader.refresh()
+        route.lake.refresh()
         located |= locator.locate(late)
     return located
 

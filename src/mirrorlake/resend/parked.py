@@ -56,8 +56,8 @@ class ParkedReplay:
     def __init__(
         self, deployment: Deployment, stage: StageFiles, asked: ParkedReplayRequest
     ) -> None:
-        self._lake, self._connections = deployment.lake, deployment.connections
-        self._asked, self._steps = asked, Steps(deployment, stage, asked.flow.target)
+        self._lake, self._asked = deployment.lake, asked
+        self._steps = Steps(deployment, stage, asked.flow.target)
 
     def plan(self) -> Planned:
         """What would be sent. Raises InputError where a target topic is not there."""
@@ -111,7 +111,7 @@ class ParkedReplay:
                 rate,
                 report,
                 goes_on=True,
-                provenance=provenance_of(flow, self._lake, self._connections),
+                provenance=provenance_of(flow, self._steps.deployment),
             )
             return self._steps.carry_out(planned, sending, stop, self._note_sent)
         finally:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.errors import ClusterUnusable, TargetRefused
-from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Decided
 from mirrorlake.lake.lake import Lake
@@ -84,22 +84,22 @@ def producer_settings(flow: ResolvedFlow, cluster: Settings) -> Settings:
     return cluster if codec is None else {**cluster, COMPRESSION: codec}
 
 
-def provenance_of(flow: ResolvedFlow, lake: Lake, connections: Connections) -> Provenance | None:
+def provenance_of(flow: ResolvedFlow, deployment: Deployment) -> Provenance | None:
     """What a flow writes into headers; None where it writes nothing. Raises ClusterUnusable."""
     if flow.settings.provenance == "none":
         return None
-    ids = _cluster_ids(flow, lake, connections)
+    ids = _cluster_ids(flow, deployment)
     return Provenance(ids[flow.source], ids[flow.target], flow.settings.provenance == "strip")
 
 
-def _cluster_ids(flow: ResolvedFlow, lake: Lake, connections: Connections) -> dict[str, str]:
+def _cluster_ids(flow: ResolvedFlow, deployment: Deployment) -> dict[str, str]:
     """Ids of both clusters by alias; of a source that cannot be asked the one that the lake knows
     it by."""
-    source, target = flow.source, flow.target
+    source, target, connections = flow.source, flow.target, deployment.connections
     try:
         return connections.identify([target, source])
     except ClusterUnusable as error:
-        rows = lake.ask("known_clusters")
+        rows = deployment.lake.ask("known_clusters")
         known = [row["cluster_id"] for row in rows if row["alias"] == source]
         if error.alias != source or not known:
             raise

@@ -79,7 +79,7 @@ class FlowWorker:
             f"flow {flow.name}", self._turn, retry, self._note_closed, as_mirrorlake_error
         )
         self.targets = TargetTopics(flow, deployment, left_out)
-        self._lake = deployment.lake
+        self._deployment, self._lake = deployment, deployment.lake
         self._stage = stage
         self._connections = deployment.connections
         self._event_log = deployment.event_log
@@ -305,7 +305,7 @@ class FlowWorker:
         self._stopped.check(self._snapshots.last)
 
     def _spec(self, decided: Decided, clients: tuple[Settings, Settings]) -> FlowSpec:
-        provenance = provenance_of(self.flow, self._lake, self._connections)
+        provenance = provenance_of(self.flow, self._deployment)
         self._written_to = {
             name: living.number for name, living in self.targets.generations.living.items()
         }

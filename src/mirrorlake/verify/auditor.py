@@ -11,10 +11,9 @@ from typing import Any
 from mirrorlake import failpoints
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ContentDiffers, ReplicationError
-from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.incidents import Incidents
-from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.run.flow_spec import provenance_of
@@ -44,21 +43,19 @@ class Auditor:
 
     def __init__(
         self,
-        lake: Lake,
-        connections: Connections,
+        deployment: Deployment,
         workers: Callable[[int], Workers],
         stop: threading.Event,
         report: Callable[[Outcome], None] = lambda _outcome: None,
     ) -> None:
         """`workers` gives who compares so many offsets; `report` is called after each wave; `stop`
         ends it there."""
-        lake.check_for_writing()
-        self._lake = lake
-        self._connections = connections
+        deployment.lake.check_for_writing()
+        self._deployment, self._lake = deployment, deployment.lake
         self._workers = workers
         self._stop = stop
         self._report = report
-        self._stage = StageFiles(lake.reader)
+        self._stage = StageFiles(deployment.lake.reader)
 
     def audit(
         self,
@@ -84,24 +81,17 @@ class Auditor:
         def wanted(row: Mapping[str, Any]) -> bool:
             return not topics or row["topic"] in topics or row["target_topic"] in topics
 
-        targets = compared_targets(flow, self._lake, self._connections, wanted)
+        targets = compared_targets(flow, self._deployment, wanted)
         outcome.add_gone(targets.gone)
 
         def living(row: Mapping[str, Any]) -> bool:
             return row["topic"] not in targets.closed and wanted(row)
 
-        scope = FlowScope(flow, self._lake, self._connections, living)
+        scope = FlowScope(flow, self._deployment, living)
         with self._stage.reading() as index:
             partitions = scope.partitions(index)
-            chosen = choose(scope, partitions, self._lake, choice)
-            held, free = find_not_compared(
-                scope,
-                partitions,
-                index,
-                lake=self._lake,
-                connections=self._connections,
-                bounds=choice.bounds,
-            )
+            chosen = choose(scope, partitions, choice)
+            held, free = find_not_compared(scope, partitions, index, choice.bounds)
         outcome.topics |= {
             name for partition in partitions for name in (partition.topic, partition.target_topic)
         }
@@ -164,9 +154,10 @@ class Auditor:
 
     def _clusters(self, flow: ResolvedFlow, bytes_per_s: float | None) -> Clusters:
         source, target = (
-            self._connections.client(alias, "consumer") for alias in (flow.source, flow.target)
+            self._deployment.connections.client(alias, "consumer")
+            for alias in (flow.source, flow.target)
         )
-        hops = provenance_of(flow, self._lake, self._connections)
+        hops = provenance_of(flow, self._deployment)
         marks = None if hops is None else Hops(hops.source_id, hops.target_id)
         return Clusters(
             flow.source,
@@ -189,7 +180,7 @@ class Auditor:
         done: list[tuple[Range, Compared]] = []
         for attempt in range(_ATTEMPTS):
             with self._stage.reading() as index:
-                ranges = ranges_of(scope, self._lake, index, wave)
+                ranges = ranges_of(scope, index, wave)
             known = {(compared.topic, compared.partition, compared.first) for compared, _ in done}
             left = [
                 compared

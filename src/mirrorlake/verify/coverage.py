@@ -6,10 +6,8 @@ from dataclasses import replace
 from confluent_kafka import KafkaException
 
 from mirrorlake.errors import ClusterUnusable
-from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.records import first_rows
 from mirrorlake.lake.heartbeats import known_heartbeats
-from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
 from mirrorlake.verify.not_compared import (
@@ -28,8 +26,6 @@ def find_not_compared(
     scope: FlowScope,
     compared: Iterable[PartitionScope],
     index: StageIndex,
-    lake: Lake,
-    connections: Connections,
     bounds: Extent,
 ) -> tuple[list[NotCompared], list[NotCompared]]:
     """What was not compared and waits for an operator, and what may be on its way: nothing is known
@@ -38,11 +34,11 @@ def find_not_compared(
     Args:
         scope, compared: the flow, and its partitions that are compared up to their ends.
         index: the stage, as these were made by it.
-        lake, connections: where incidents are, and the source.
         bounds: the source offsets that were asked for, inclusive.
 
     Heartbeats are left aside: they go on coming. Raises ClusterUnusable.
     """
+    lake = scope.deployment.lake
     aside = known_heartbeats(lake, scope.flow.name)
     facts = list(
         _facts(
@@ -54,7 +50,7 @@ def find_not_compared(
     )
     stretches = [stretch for one in facts for stretch in not_mapped(one)]
     stretches += _not_staged(
-        scope, [stretch for one in facts if (stretch := maybe_not_staged(one))], connections
+        scope, [stretch for one in facts if (stretch := maybe_not_staged(one))]
     )
     flow = scope.flow
     incidents = lake.ask("verify_waits", flow=flow.name, prefix=f"{flow.source}->")
@@ -94,9 +90,7 @@ def _facts(
         )
 
 
-def _not_staged(
-    scope: FlowScope, stretches: Sequence[NotCompared], connections: Connections
-) -> list[NotCompared]:
+def _not_staged(scope: FlowScope, stretches: Sequence[NotCompared]) -> list[NotCompared]:
     """Those of some stretches of the source's logs that hold a committed record, from the first one
     on."""
     flow = scope.flow
@@ -105,12 +99,9 @@ def _not_staged(
         for stretch in stretches
         if stretch.last is not None
     }
+    client = scope.deployment.connections.client(flow.source, "consumer")
     try:
-        rows = (
-            first_rows(flow.source, connections.client(flow.source, "consumer"), asked)
-            if asked
-            else {}
-        )
+        rows = first_rows(flow.source, client, asked) if asked else {}
     except KafkaException as error:
         message = f"cluster {flow.source} cannot be read: {error.args[0].str()}"
         raise ClusterUnusable(message, alias=flow.source) from error

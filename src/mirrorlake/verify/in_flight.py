@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.committed import committed_by
-from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import decode_written
 from mirrorlake.produce.spec import name_at_target
@@ -34,17 +33,17 @@ class TargetPosition:
 
 
 def target_positions(
-    flow: ResolvedFlow,
-    lake: Lake,
-    connections: Connections,
-    partitions: Collection[TopicAndPartition],
+    flow: ResolvedFlow, deployment: Deployment, partitions: Collection[TopicAndPartition]
 ) -> dict[TopicAndPartition, TargetPosition]:
     """By target partition. One of which the target knows no position is missing: it cannot be known
     what lies behind the map's end there. Raises KafkaException."""
+    lake = deployment.lake
     if flow.settings.delivery != "exactly_once" or not lake.stored_id or not partitions:
         return {}
     committed = committed_by(
-        connections.client(flow.target, "admin"), name_at_target(lake, flow.name), partitions
+        deployment.connections.client(flow.target, "admin"),
+        name_at_target(lake, flow.name),
+        partitions,
     )
     positions: dict[TopicAndPartition, TargetPosition] = {}
     for key, (offset, text) in committed.items():

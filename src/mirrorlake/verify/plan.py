@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
-from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import NO_END, OffsetRanges
@@ -57,12 +56,10 @@ class Chosen:
     extents: list[Extent]
 
 
-def choose(
-    scope: FlowScope, partitions: Iterable[PartitionScope], lake: Lake, choice: Choice
-) -> list[Chosen]:
+def choose(scope: FlowScope, partitions: Iterable[PartitionScope], choice: Choice) -> list[Chosen]:
     """The ranges of each partition that are to be compared; what is proven is left out, unless
     `again`."""
-    since = _since(lake, scope.flow.name, choice.since)
+    since = _since(scope, choice.since)
     chosen = []
     for partition in partitions:
         reached = since.get(partition.place, 0 if not choice.since else NO_END)
@@ -83,11 +80,11 @@ def choose(
     return chosen
 
 
-def _since(lake: Lake, flow: str, since: datetime | None) -> dict[PartitionGeneration, int]:
+def _since(scope: FlowScope, since: datetime | None) -> dict[PartitionGeneration, int]:
     if since is None:
         return {}
     text = since.astimezone(timezone.utc).isoformat(sep=" ", timespec="microseconds")
-    rows = lake.ask("verify_since", flow=flow, since=text)
+    rows = scope.deployment.lake.ask("verify_since", flow=scope.flow.name, since=text)
     return {PartitionGeneration.from_row(row): row["source_first"] for row in rows}
 
 
@@ -105,12 +102,10 @@ def _grown_tail(partition: PartitionScope, first: int, last: int) -> list[Extent
     return [newest.extent]
 
 
-def ranges_of(
-    scope: FlowScope, lake: Lake, index: StageIndex, wave: Sequence[Chosen]
-) -> list[Range]:
+def ranges_of(scope: FlowScope, index: StageIndex, wave: Sequence[Chosen]) -> list[Range]:
     """Make some partitions' ranges ready to be compared: with their part of the map, and the files
     to read."""
-    maps = _maps(scope, lake, wave)
+    maps = _maps(scope, wave)
     ranges = []
     for chosen in wave:
         one = chosen.scope
@@ -149,7 +144,7 @@ def ranges_of(
                     asks_source=one.asks_source,
                 )
             )
-    return list(_with_others(scope, lake, ranges))
+    return list(_with_others(scope, ranges))
 
 
 def _of_range(allowed: Allowances, first: int, last: int) -> Allowances:
@@ -161,7 +156,7 @@ def _of_range(allowed: Allowances, first: int, last: int) -> Allowances:
 
 
 def _maps(
-    scope: FlowScope, lake: Lake, wave: Sequence[Chosen]
+    scope: FlowScope, wave: Sequence[Chosen]
 ) -> Mapping[TopicAndPartition, tuple[list[Segment], int | None]]:
     """Of each partition the segments between its first and its last offset in a wave, in order, and
     the target offset behind what is mapped before them."""
@@ -179,7 +174,9 @@ def _maps(
     maps: dict[TopicAndPartition, tuple[list[Segment], int | None]] = {
         row[:2]: ([], None) for row in asked
     }
-    for row in lake.ask("verify_segments", {"wanted": Frame(_ASKED, asked)}, flow=scope.flow.name):
+    for row in scope.deployment.lake.ask(
+        "verify_segments", {"wanted": Frame(_ASKED, asked)}, flow=scope.flow.name
+    ):
         key = (row["topic"], row["partition"])
         segments, before = maps[key]
         if row["target_before"] is not None:
@@ -207,7 +204,7 @@ def _reached(segments: Sequence[Segment], offset: int, before: int) -> int:
     return reached
 
 
-def _with_others(scope: FlowScope, lake: Lake, ranges: Sequence[Range]) -> Iterator[Range]:
+def _with_others(scope: FlowScope, ranges: Sequence[Range]) -> Iterator[Range]:
     """Tell ranges of topics that other flows write to as well what those wrote."""
     shared = [range_ for range_ in ranges if range_.target_topic in scope.shared_targets]
     others: dict[tuple[str, int], list[Extent]] = defaultdict(list)
@@ -216,7 +213,7 @@ def _with_others(scope: FlowScope, lake: Lake, ranges: Sequence[Range]) -> Itera
             (range_.target_topic, range_.partition, range_.target_first, range_.target_end - 1)
             for range_ in shared
         ]
-        rows: Iterable[Mapping[str, Any]] = lake.ask(
+        rows: Iterable[Mapping[str, Any]] = scope.deployment.lake.ask(
             "verify_others", {"stretches": Frame(_STRETCHES, stretches)}, flow=scope.flow.name
         )
         for row in rows:

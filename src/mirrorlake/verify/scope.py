@@ -13,11 +13,10 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_configs import describe_topic_configs
-from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicConfigs
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Incidents
-from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.starts import starts_of
 from mirrorlake.lake.table_upkeep import floors_of, removals_from
 from mirrorlake.lake.targets import noted_targets
@@ -97,18 +96,18 @@ class FlowScope:
     def __init__(
         self,
         flow: ResolvedFlow,
-        lake: Lake,
-        connections: Connections,
+        deployment: Deployment,
         wanted: Callable[[Row], bool],
     ) -> None:
         """Ask. Raises ClusterUnusable."""
-        self.flow = flow
+        self.flow, self.deployment = flow, deployment
+        lake, connections = deployment.lake, deployment.connections
         self._lake = lake
         self._generations = generations_of(lake, flow.source)
         self._noted, _ = noted_targets(lake, flow.name)
         source, target = connections.admin(flow.source), connections.admin(flow.target)
         self._ask_source(source, wanted)
-        self._ask_target(target, connections, wanted)
+        self._ask_target(target, wanted)
         self._rows = _newest(self._extents(wanted))
         self.floors = floors_of(lake, flow.name, flow.target_topic)
         topics = {row["topic"] for row in self._rows} | self.selected
@@ -150,9 +149,7 @@ class FlowScope:
             {"topic": topic, "target_topic": self.flow.target_topic(topic)}
         )
 
-    def _ask_target(
-        self, target: ClusterAdmin, connections: Connections, wanted: Callable[[Row], bool]
-    ) -> None:
+    def _ask_target(self, target: ClusterAdmin, wanted: Callable[[Row], bool]) -> None:
         """What the target has, and how far it says that the flow is."""
         flow = self.flow
         names = {(row["target_topic"], row["partition"]) for row in self._extents(wanted)}
@@ -164,7 +161,7 @@ class FlowScope:
                 for part in range(there[name].partitions)
             }
             self._ends = target.end_offsets(names, skip_silent=True)
-            self._positions = target_positions(flow, self._lake, connections, names)
+            self._positions = target_positions(flow, self.deployment, names)
         except KafkaException as error:
             message = (
                 f"cluster {flow.target} does not say what it has of flow {flow.name}: "

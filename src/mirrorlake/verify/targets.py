@@ -10,7 +10,7 @@ from confluent_kafka import KafkaException
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.target_generations import TargetGenerations
 from mirrorlake.errors import ClusterUnusable
-from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.targets import mapped_targets
@@ -30,15 +30,12 @@ class Targets:
 
 
 def compared_targets(
-    flow: ResolvedFlow,
-    lake: Lake,
-    connections: Connections,
-    wanted: Callable[[Mapping[str, Any]], bool],
+    flow: ResolvedFlow, deployment: Deployment, wanted: Callable[[Mapping[str, Any]], bool]
 ) -> Targets:
     """Compare the ids of a flow's target topics with those that were noted; what is new to the lake
     is reported as `run` does it. `wanted` is asked with `topic` and `target_topic`. Raises
     ClusterUnusable."""
-    target = connections.admin(flow.target)
+    lake, target = deployment.lake, deployment.connections.admin(flow.target)
     generations = TargetGenerations(lake, flow.name, target, Incidents(lake))
     names = {
         topic: name

@@ -10,6 +10,7 @@ import pytest
 
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import InputError
+from mirrorlake.groups.shared_topics import Route
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.lake.changes import Change
@@ -106,7 +107,8 @@ class World:
         wave = Wave(**{"topics": "orders", **options})
         flow = self.connections.topology.flow("east->west")
         lake: Any = self.lake
-        return migrate(None if wave.dry_run else lake, lake, self.connections, flow, wave)
+        route = Route(flow, lake=lake, connections=self.connections)
+        return migrate(None if wave.dry_run else lake, route, wave)
 
 
 @pytest.fixture(params=[True, False], ids=["syncs", "timestamps"])
