@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mirrorlake.errors import InputError
-from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.stage_index import StageFiles
@@ -19,16 +19,14 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 logger = logging.getLogger(__name__)
 
 
-def read_again(
-    lake: Lake, connections: Connections, alias: str, incident: Mapping[str, Any]
-) -> int:
+def read_again(deployment: Deployment, alias: str, incident: Mapping[str, Any]) -> int:
     """Land what an incident names, as far as the source still has it.
 
     What the source has compacted away since is not there any more, and is not reported. Who dies
     meanwhile may ask again: it is landed once.
 
     Args:
-        lake, connections: where to, and from where.
+        deployment: where to, and from where.
         alias: the source cluster.
         incident: its `topic`, `partition`, `generation`, `first_offset`, `last_offset` and `at` are
             read.
@@ -42,6 +40,7 @@ def read_again(
         ClusterUnreachable: the source does not answer.
         LeaseTaken: another process does the same.
     """
+    lake, connections = deployment.lake, deployment.connections
     key, first, last = (
         (incident["topic"], incident["partition"]),
         incident["first_offset"],
@@ -51,7 +50,7 @@ def read_again(
     lease.take()
     try:
         place = PartitionGeneration(*key, incident["generation"])
-        generation = _generation(lake, connections, alias, place, first=first, last=last)
+        generation = _generation(deployment, alias, place, first, last)
         log = connections.admin(alias).log_ends([key]).get(key)
         if log is None:
             raise InputError(f"cluster {alias} does not report what it has of {name}; try again")
@@ -95,16 +94,12 @@ def _first_staged(
 
 
 def _generation(
-    lake: Lake,
-    connections: Connections,
-    alias: str,
-    place: PartitionGeneration,
-    first: int,
-    last: int,
+    deployment: Deployment, alias: str, place: PartitionGeneration, first: int, last: int
 ) -> int:
     """The generation in which the offsets were staged. Raises InputError if the source has another
     one now."""
-    key, topic, current = place.topic_partition, place.topic, generations_of(lake, alias)
+    lake, key, topic = deployment.lake, place.topic_partition, place.topic
+    current, admin = generations_of(lake, alias), deployment.connections.admin(alias)
     generation, branch = current.generation(key), current.branches.get(key, Branch(0, 0))
     staged = any(
         removal.place == place and removal.first_offset <= first and last < removal.below
@@ -112,7 +107,7 @@ def _generation(
     )
     same = (
         topic in current.topics
-        and connections.admin(alias).topic_ids([topic]).get(topic) == current.topics[topic].topic_id
+        and admin.topic_ids([topic]).get(topic) == current.topics[topic].topic_id
     )
     if not (staged and same and generation == place.generation) or first < branch.first:
         raise InputError(

@@ -15,9 +15,8 @@ from mirrorlake.config.topology import Cluster, ResolvedFlow
 from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError, StagingError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.renewal import LiveSettings
-from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.heartbeats import known_heartbeats
-from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.starts import starts_from
@@ -58,23 +57,16 @@ class LandingWorker:
     """Lands a cluster until `thread` is told to stop, or, `once`, up to the end offsets seen at the
     start."""
 
-    def __init__(
-        self,
-        alias: str,
-        lake: Lake,
-        stage: StageFiles,
-        connections: Connections,
-        event_log: EventLog,
-        once: bool,
-    ) -> None:
+    def __init__(self, alias: str, deployment: Deployment, stage: StageFiles, once: bool) -> None:
         self.alias = alias
         retry = Retry(self._ends, self._report_failure, PAUSES)
         self.thread = Worker(
             f"landing from cluster {alias}", self._turn, retry, in_words=as_mirrorlake_error
         )
         self._waiting: MirrorlakeError | None = None
+        lake, event_log = deployment.lake, deployment.event_log
         self._lake = lake
-        self._connections = connections
+        self._connections = deployment.connections
         self._once = once
         self._lock = threading.RLock()
         self._flows: list[ResolvedFlow] = []

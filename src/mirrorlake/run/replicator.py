@@ -232,12 +232,7 @@ class Replicator:
             fresh = source not in self._landings
             if fresh:
                 self._landings[source] = LandingWorker(
-                    source,
-                    self.lake,
-                    self._stage,
-                    self._connections,
-                    event_log=self.event_log,
-                    once=self._options.once,
+                    source, self._deployment, self._stage, self._options.once
                 )
             self._landings[source].set_flows(flows, self._connections)
             if fresh:

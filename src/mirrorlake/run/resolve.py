@@ -201,7 +201,7 @@ def _read(deployment: Deployment, incident: Mapping[str, Any]) -> str:
     )
 
     alias = source_of(incident["flow"])
-    start = read_again(deployment.lake, deployment.connections, alias, incident)
+    start = read_again(deployment, alias, incident)
     return READ_AGAIN if start == incident["first_offset"] else f"{READ_AGAIN} from {start}"
 
 
