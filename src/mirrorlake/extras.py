@@ -3,7 +3,7 @@ package.
 
 The package alone answers and plans, and has what Spark's tasks import. A part that needs more
 imports it within `needs(extra)`: a library that is missing is then one sentence, with the line to
-type.
+type. Threads of a run (`spark/causes.py`) and commands say so of every import.
 """
 
 from collections.abc import Iterator, Mapping

@@ -19,7 +19,6 @@ from confluent_kafka import KafkaException
 
 from mirrorlake.config.topology import Landing
 from mirrorlake.errors import StagingError
-from mirrorlake.extras import needs
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.forgotten import forgotten_from
@@ -224,10 +223,9 @@ def _frame_of(
     lake: Lake, job: LandJob, what: str, reader: "DataStreamReader | DataFrameReader"
 ) -> "DataFrame":
     """What the tasks of a job hand over: rows of `records`, or which files they wrote of them."""
-    with needs("spark"):
-        from pyspark.sql import functions as F
+    from pyspark.sql import functions as F
 
-        from mirrorlake.landing.stream_source import source_of
+    from mirrorlake.landing.stream_source import source_of
 
     columns = [column.name for column in definition("records").columns]
     if job.directory is None:

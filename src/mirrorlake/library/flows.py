@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 from mirrorlake.config.topology_file import nearest
 from mirrorlake.errors import TopologyError
-from mirrorlake.extras import needs
 from mirrorlake.failover.divergence import divergence_of
 from mirrorlake.library import html
 from mirrorlake.library.answers import Divergence, Rows
@@ -124,10 +123,8 @@ class OpenFlow:
         )
 
     def _rows(self, view: str) -> "DataFrame":
-        with needs("spark"):
-            from pyspark.sql import functions as F
-
-        return self._internals.tables.table(view).where(F.col("flow") == self.name)
+        frame = self._internals.tables.table(view)
+        return frame.where(frame["flow"] == self.name)
 
 
 class Flows(Mapping[str, OpenFlow]):

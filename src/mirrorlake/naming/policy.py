@@ -153,12 +153,6 @@ def readable_aliases(aliases: frozenset[str], separator: str) -> frozenset[str]:
     )
 
 
-def called_heartbeats(topic: str) -> bool:
-    """Whether the name is that of a `heartbeats` topic by the default policy, whatever policy the
-    flow has."""
-    return topic.rpartition(".")[2] == HEARTBEATS
-
-
 def check_topic_name(name: str) -> str | None:
     """Say why Kafka would refuse a topic name, None if legal (Kafka's Topic.validate: up to 249
     characters)."""

@@ -18,7 +18,6 @@ import pyarrow.compute as pc
 
 from mirrorlake import failpoints
 from mirrorlake.errors import CountDiffers, FilesUnreadable, LayoutError
-from mirrorlake.naming.policy import called_heartbeats
 from mirrorlake.offsets.generations import FIRST
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, floors_of
@@ -74,7 +73,7 @@ class FlowProducer:
         workers: Workers,
         spec: FlowSpec,
         ensure_targets: Callable[[Sequence[PartitionPlan]], None],
-        is_heartbeats: Callable[[str], bool] = called_heartbeats,
+        is_heartbeats: Callable[[str], bool] = lambda _topic: False,
         on_part: Callable[[BatchReport], None] = lambda _report: None,
     ) -> None:
         self.spec = spec

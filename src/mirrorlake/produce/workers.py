@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 
 from mirrorlake.errors import FilesUnreadable
-from mirrorlake.extras import needs
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import readable_by_files
 from mirrorlake.produce.batch import PartitionPlan
@@ -72,8 +71,7 @@ class SparkWorkers:
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
     ) -> tuple[BatchWay, Done]:
         """Run jobs over rows that Spark reads and sorts."""
-        with needs("spark"):
-            from mirrorlake.produce.stage_rows import sorted_rows
+        from mirrorlake.produce.stage_rows import sorted_rows  # only who has a session needs it
 
         frame = sorted_rows(self._lake, self._source_cluster, plans, produce_tasks, self._selection)
         by_shard = {job.plan.shard: job for job in jobs}

@@ -23,7 +23,7 @@ from mirrorlake.kafka.answered_offsets import answered_offset
 from mirrorlake.kafka.committed import committed_positions
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
 from mirrorlake.kafka.log import Log, open_log
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import Committed, TopicAndPartition
 from mirrorlake.offsets.runs import Segment, Written, encode_written
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.culprit import (
@@ -141,9 +141,7 @@ class ShardWriter:
             # open.
             self._producer.init_transactions(CALL_SECONDS)
 
-    def positions(
-        self, keys: Sequence[TopicAndPartition]
-    ) -> dict[TopicAndPartition, tuple[int, str]]:
+    def positions(self, keys: Sequence[TopicAndPartition]) -> Mapping[TopicAndPartition, Committed]:
         """The flow's committed (position, metadata) of (target topic, partition) keys; those
         without are left out. Raises KafkaException."""
         committed = committed_positions(self._group, keys, CALL_SECONDS)

@@ -10,7 +10,6 @@ from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.samples import newest_samples
-from mirrorlake.naming.policy import called_heartbeats
 from mirrorlake.offsets.lag import LagHistory
 from mirrorlake.offsets.open_transactions import Held, OpenTransactions
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
@@ -101,8 +100,8 @@ class Sampler:
         deployment: Deployment,
         targets: TargetTopics,
         *,
+        is_heartbeats: Callable[[str], bool],
         on_loss: Callable[[], None] = lambda: None,
-        is_heartbeats: Callable[[str], bool] = called_heartbeats,
     ) -> None:
         """`on_loss` is called where the target has less than the flow had written to it at the
         sample before."""

@@ -11,6 +11,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.transactions import OpenTransaction
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
+from mirrorlake.naming.policy import HEARTBEATS
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.samples import Sampler
 from mirrorlake.run.snapshot import Snapshot
@@ -46,7 +47,12 @@ class Setting:
         connections = Connections(topology, {"east": source, "west": target})
         flow, targets = topology.flow("east->west"), FakeTargets(topology)
         deployment = Deployment(lake, connections, EventLog(lake))
-        self.sampler = Sampler(flow, deployment, targets)  # type: ignore[arg-type]
+        self.sampler = Sampler(
+            flow,
+            deployment,
+            targets,  # type: ignore[arg-type]
+            is_heartbeats=HEARTBEATS.__eq__,
+        )
 
     def sample(self, floors: dict[TopicAndPartition, int], caught_up: bool = False) -> Rows:
         before = len(self.lake.appended.get("positions", ()))
