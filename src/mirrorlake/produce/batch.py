@@ -188,6 +188,7 @@ class _PartitionTake:
         target_topic: str,
         ranges: PartitionRanges,
         floor: Floor,
+        *,
         unrestored: Container[PartitionGeneration],
     ) -> None:
         self.topic, self.partition, self.target_topic = topic, partition, target_topic
