@@ -8,6 +8,7 @@ Names, details and values come from outside, so no console of ours reads markup;
 import atexit
 import os
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -23,15 +24,25 @@ def plain_console(stderr: bool = False, width: int | None = None) -> "Console":
     return Console(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
 
 
-def plain_table(*headers: str, title: str | None = None, keep_first: bool = False) -> "Table":
+def plain_table(
+    *headers: str,
+    rows: Iterable[Iterable[object]] = (),
+    title: str | None = None,
+    keep_first: bool = False,
+) -> "Table":
     """A table that keeps every letter in a narrow terminal; with `keep_first`, the first column on
-    one line."""
+    one line. A cell of None is a dash; what is not Rich's own is written as its text."""
     from rich.table import Column, Table
+    from rich.text import Text
 
     columns = [Column(header, overflow="fold") for header in headers]
     if keep_first:
         columns[0].no_wrap = True
-    return Table(*columns, title=title, title_justify="left")
+    table = Table(*columns, title=title, title_justify="left")
+    for row in rows:
+        cells = ("-" if cell is None else cell for cell in row)
+        table.add_row(*(cell if isinstance(cell, Text) else str(cell) for cell in cells))
+    return table
 
 
 def end_silently() -> None:

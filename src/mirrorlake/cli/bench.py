@@ -25,42 +25,26 @@ class Part(str, Enum):
     soak = "soak"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(bench)
-
-
 def bench(
     context: typer.Context,
     records_1k: int = typer.Option(
-        1_200_000, "--records-1k", min=1_000, help="Backlog of records of 400 B or more."
+        1_200_000, min=1_000, help="Backlog of records of 400 B or more."
     ),
-    records_120: int = typer.Option(
-        8_000_000, "--records-120", min=1_000, help="Backlog of smaller records."
-    ),
-    record_bytes: str = typer.Option(
-        "1024,120", "--record-bytes", help="Record sizes to race with."
-    ),
+    records_120: int = typer.Option(8_000_000, min=1_000, help="Backlog of smaller records."),
+    record_bytes: str = typer.Option("1024,120", help="Record sizes to race with."),
     laps: int = typer.Option(
-        1, "--laps", min=1, help="How often to race; the median counts, and from 2 on warm brokers."
+        1, min=1, help="How often to race; the median counts, and from 2 on warm brokers."
     ),
     only: Part | None = typer.Option(
         None,
-        "--only",
         help="Only this part; feel has latency too, and soak is no part of the whole.",
     ),
-    minutes: float = typer.Option(60.0, "--minutes", min=2.0, help="Minutes of the soak."),
-    seconds: float = typer.Option(
-        20.0, "--seconds", min=1.0, help="Seconds of latency that are measured."
-    ),
-    warm_up: float = typer.Option(
-        12.0, "--warm-up", min=0.0, help="Seconds before that, not measured."
-    ),
-    rate: int = typer.Option(
-        1000, "--rate", min=1, help="Records a second while latency is measured."
-    ),
+    minutes: float = typer.Option(60.0, min=2.0, help="Minutes of the soak."),
+    seconds: float = typer.Option(20.0, min=1.0, help="Seconds of latency that are measured."),
+    warm_up: float = typer.Option(12.0, min=0.0, help="Seconds before that, not measured."),
+    rate: int = typer.Option(1000, min=1, help="Records a second while latency is measured."),
     out: Path = typer.Option(
-        Path("bench-results/bench.json"), "--out", help="The JSON file; scratch lives beside it."
+        Path("bench-results/bench.json"), help="The JSON file; scratch lives beside it."
     ),
     keep: bool = typer.Option(False, "--keep", help="Keep the scratch folder with all logs."),
     as_json: bool = typer.Option(

@@ -8,11 +8,6 @@ import typer
 from mirrorlake.errors import InputError
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command(hidden=True)(command)
-
-
 def command(
     context: typer.Context,
     name: str = typer.Argument(..., help="The command, such as plan."),

@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,7 @@ ENGINE = typer.Option(
     help="Who reads the tables. Default: DuckDB; for a catalog the file's SQL warehouse, else "
     "Spark.",
 )
+AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 #: How wide tables are where no terminal is: a program that reads a pipe wants each row on its line.
 PIPED_COLUMNS = 200
 
@@ -74,6 +76,18 @@ class Context:
             logger.info("%s", line)
         else:
             self.err.print(line, soft_wrap=True)
+
+    def end(
+        self, document: object, as_json: bool, show: Callable[[], object], good: bool = True
+    ) -> None:
+        """Print an answer, as one JSON document or by `show`; ends the command with exit code 1
+        unless all is `good`."""
+        if as_json:
+            self.answer(document)
+        else:
+            show()
+        if not good:
+            raise typer.Exit(1)
 
     def answer(self, document: object) -> None:
         """One JSON document on stdout."""

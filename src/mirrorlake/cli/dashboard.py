@@ -5,33 +5,18 @@ import signal
 import webbrowser
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING
 
 import typer
 
 from mirrorlake.cli.context import ENGINE, Context
 from mirrorlake.errors import InputError
 
-if TYPE_CHECKING:
-    from mirrorlake.config.topology import Topology
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(dashboard)
-
 
 def dashboard(
     context: typer.Context,
-    port: int = typer.Option(
-        8765, "--port", min=0, max=65535, help="On 127.0.0.1; 0 is any free one."
-    ),
-    refresh: float = typer.Option(
-        10.0, "--refresh", min=1.0, help="Seconds between two reads of the lake."
-    ),
-    html: Path | None = typer.Option(
-        None, "--html", help="Write one self-contained file instead, and end."
-    ),
+    port: int = typer.Option(8765, min=0, max=65535, help="On 127.0.0.1; 0 is any free one."),
+    refresh: float = typer.Option(10.0, min=1.0, help="Seconds between two reads of the lake."),
+    html: Path | None = typer.Option(None, help="Write one self-contained file instead, and end."),
     no_open: bool = typer.Option(False, "--no-open", help="Do not open a browser."),
     engine: str | None = ENGINE,
 ) -> None:
@@ -44,7 +29,8 @@ def dashboard(
 
     shared: Context = context.obj.by(engine)
     known = shared.lake.internals
-    place = _place(known.topology)  # a wrong topology file is reported first
+    lake = known.topology.lake  # a wrong topology file is reported first
+    place = known.place if lake.path is None else str((known.directory / lake.path).resolve())
     if html is not None and not html.absolute().parent.is_dir():
         raise InputError(
             f"there is no directory {html.absolute().parent} to write {html.name} into"
@@ -68,14 +54,6 @@ def dashboard(
             server.serve_forever()
         except KeyboardInterrupt:
             shared.say("ended")
-
-
-def _place(topology: "Topology") -> str:
-    """The lake's name, for the page's last line."""
-    lake = topology.lake
-    if lake.path is None:
-        return f"{lake.catalog}.{lake.schema_name}"
-    return str((topology.directory / lake.path).resolve())
 
 
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:

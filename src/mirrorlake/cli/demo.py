@@ -9,17 +9,12 @@ import typer
 from mirrorlake.cli.context import Context
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(demo)
-
-
 def demo(
     context: typer.Context,
     directory: Path = typer.Option(
-        Path("mirrorlake-demo"), "--directory", help="Made afresh; everything lives there."
+        Path("mirrorlake-demo"), help="Made afresh; everything lives there."
     ),
-    records: int = typer.Option(60_000, "--records", min=1_000, help="Records to produce."),
+    records: int = typer.Option(60_000, min=1_000, help="Records to produce."),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document at the end."),
 ) -> None:
     """Two real clusters, a flow, a crash, a failover, and the proof: nothing lost, nothing

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from mirrorlake.cli.context import Context
+from mirrorlake.cli.context import AS_JSON, Context
 from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_table
 
@@ -13,25 +13,20 @@ if TYPE_CHECKING:
     from mirrorlake.library.answers import Forgotten
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(forget)
-
-
 def forget(
     context: typer.Context,
     topic: list[str] = typer.Option(
-        ..., "--topic", help="The topic, named as at the source; may be given again."
+        ..., help="The topic, named as at the source; may be given again."
     ),
     where: str = typer.Option(
-        ..., "--where", help="Which records, in Spark's SQL over the columns of `records`."
+        ..., help="Which records, in Spark's SQL over the columns of `records`."
     ),
     source: str | None = typer.Option(
         None, "--from", help="The source cluster, where several have such a topic."
     ),
     dry_run: bool = typer.Option(False, "--dry-run", help="Only count."),
     yes: bool = typer.Option(False, "--yes", help="Delete without asking."),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Delete staged records by a predicate; the map stays exact. Exits 1 when some have to wait for
     a flow, or other topics of the stage hold the same records.
@@ -47,12 +42,8 @@ def forget(
         _show(shared, shared.lake.forget(topic, where, source=source, dry_run=True))
         typer.confirm("Delete them?", abort=True)
     forgotten = shared.lake.forget(topic, where, source=source, dry_run=dry_run)
-    if as_json:
-        shared.answer(forgotten.to_dict())
-    else:
-        _show(shared, forgotten)
-    if forgotten.waiting or forgotten.elsewhere:
-        raise typer.Exit(1)
+    good = not (forgotten.waiting or forgotten.elsewhere)
+    shared.end(forgotten.to_dict(), as_json, lambda: _show(shared, forgotten), good)
 
 
 def _show(shared: Context, forgotten: "Forgotten") -> None:
@@ -65,12 +56,9 @@ def _show(shared: Context, forgotten: "Forgotten") -> None:
             f"{forgotten.finished:,} records of a call that was killed were deleted first"
         )
     if len(forgotten.topics) > 1:
-        table = plain_table("topic", "records", "files", "waiting")
-        for row in forgotten.topics:
-            table.add_row(
-                row["topic"], *(f"{row[name]:,}" for name in ("records", "files", "waiting"))
-            )
-        shared.out.print(table)
+        counts = ("records", "files", "waiting")
+        rows = ((row["topic"], *(f"{row[name]:,}" for name in counts)) for row in forgotten.topics)
+        shared.out.print(plain_table("topic", *counts, rows=rows))
     if forgotten.waiting:
         shared.out.print(
             f"{forgotten.waiting:,} more are not in the map of each flow yet, and stay; call it "

@@ -7,11 +7,10 @@ from typing import Any
 import typer
 
 import mirrorlake
-from mirrorlake.cli.context import ENGINE, Context
+from mirrorlake.cli.context import AS_JSON, ENGINE, Context
 from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_table
 
-AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 FLOW = typer.Option(..., "--flow", help="The flow, as source->target.")
 GROUPS = typer.Option([], "--group", help="This group; may be given several times.")
 ALL_GROUPS = typer.Option(False, "--all-groups", help="All groups that the flow mirrors.")
@@ -22,20 +21,10 @@ FORCE = typer.Option(
 NO_DRAIN = typer.Option(False, "--no-drain", help="Do not catch up first.")
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    for command in (groups, failover, failback, divergence):
-        app.command()(command)
-
-
 def groups(
     context: typer.Context,
-    flow: list[str] = typer.Option(
-        [], "--flow", help="Only this flow; may be given several times."
-    ),
-    group: list[str] = typer.Option(
-        [], "--group", help="Only this group; may be given several times."
-    ),
+    flow: list[str] = typer.Option([], help="Only this flow; may be given several times."),
+    group: list[str] = typer.Option([], help="Only this group; may be given several times."),
     engine: str | None = ENGINE,
     as_json: bool = AS_JSON,
 ) -> None:
@@ -43,17 +32,16 @@ def groups(
     cluster did not report everything."""
     shared: Context = context.obj.by(engine)
     known = shared.lake.flows
-    flows = [known[name] for name in flow] or [
-        known_flow for known_flow in known.values() if known_flow.enabled
-    ]
+    flows = [known[name] for name in flow] or [one for one in known.values() if one.enabled]
     answers = [shared.lake.groups(open_flow.name, group or None) for open_flow in flows]
-    if as_json:
-        shared.answer({"flows": [answer.to_dict() for answer in answers]})
-    else:
-        for answer in answers:
-            _show_groups(shared, answer.to_dict())
-    if not all(answer.complete for answer in answers):
-        raise typer.Exit(1)
+    documents = [answer.to_dict() for answer in answers]
+
+    def show() -> None:
+        for document in documents:
+            _show_groups(shared, document)
+
+    complete = all(answer.complete for answer in answers)
+    shared.end({"flows": documents}, as_json, show, complete)
 
 
 def failover(
@@ -99,12 +87,9 @@ def divergence(
     some."""
     shared: Context = context.obj.by(engine)
     lost = shared.lake.flows[flow].divergence()
-    if as_json:
-        shared.answer(lost.to_dict())
-    else:
-        _show_divergence(shared, lost.to_dict())
-    if lost.staged_only or lost.never_staged:
-        raise typer.Exit(1)
+    document = lost.to_dict()
+    good = not (lost.staged_only or lost.never_staged)
+    shared.end(document, as_json, lambda: _show_divergence(shared, document), good)
 
 
 def checked_groups(names: Sequence[str], everything: bool) -> tuple[str, ...] | None:
@@ -118,44 +103,26 @@ def checked_groups(names: Sequence[str], everything: bool) -> tuple[str, ...] | 
 
 
 def _tell(shared: Context, done: "mirrorlake.Moves", as_json: bool) -> None:
-    if as_json:
-        shared.answer(done.to_dict())
-    else:
-        _show_moves(shared, done.to_dict())
-    if not done.complete:
-        raise typer.Exit(1)
+    document = done.to_dict()
+    shared.end(document, as_json, lambda: _show_moves(shared, document), done.complete)
 
 
 def _show_groups(shared: Context, answer: dict[str, Any]) -> None:
-    columns = (
-        "topic",
-        "position",
-        "lag",
-        "state",
-        "target",
-        "position",
-        "lag",
-        "state",
-        "failover now",
-    )
-    table = plain_table("group", *columns, keep_first=True)
-    for row in answer["groups"]:
-        table.add_row(
-            *_cells(
-                row["group"],
-                f"{row['topic']}-{row['partition']}",
-                row["source_position"],
-                row["source_lag"],
-                row["source_state"],
-                f"{row['target_topic']} {row['translated_position']}",
-                row["target_position"],
-                row["target_lag"],
-                row["target_state"],
-                _meaning(row),
-            )
+    side = ("position", "lag", "state")
+    rows = (
+        (
+            row["group"],
+            f"{row['topic']}-{row['partition']}",
+            *(row[f"source_{name}"] for name in side),
+            f"{row['target_topic']} {row['translated_position']}",
+            *(row[f"target_{name}"] for name in side),
+            _meaning(row),
         )
+        for row in answer["groups"]
+    )
+    columns = ("group", "topic", *side, "target", *side, "failover now")
     shared.out.print(f"flow {answer['flow']}")
-    shared.out.print(table)
+    shared.out.print(plain_table(*columns, rows=rows, keep_first=True))
     for alias in ("source", "target"):
         if answer[f"{alias}_unreachable"]:
             shared.say(answer[f"{alias}_unreachable"])
@@ -176,25 +143,22 @@ def _show_groups(shared: Context, answer: dict[str, Any]) -> None:
 
 def _show_moves(shared: Context, moves: dict[str, Any]) -> None:
     columns = ("from", "position", "to", "position", "before", "done", "read again", "what")
-    table = plain_table("group", *columns, keep_first=True)
-    for row in moves["groups"]:
-        table.add_row(
-            *_cells(
-                row["group"],
-                f"{row['topic']}-{row['partition']}",
-                row["position"],
-                f"{row['to_topic']}-{row['partition']}",
-                row["to_position"],
-                row["before"],
-                row["done"],
-                _again(row),
-                row["detail"],
-            )
+    rows = (
+        (
+            row["group"],
+            f"{row['topic']}-{row['partition']}",
+            row["position"],
+            f"{row['to_topic']}-{row['partition']}",
+            *(row[name] for name in ("to_position", "before", "done")),
+            _again(row),
+            row["detail"],
         )
+        for row in moves["groups"]
+    )
     for drained in moves["drained"]:
         state = "is drained" if drained["complete"] else "is not drained"
         shared.say(f"flow {drained['flow']} {state} ({drained['records']:,} records on the way)")
-    shared.out.print(table)
+    shared.out.print(plain_table("group", *columns, rows=rows, keep_first=True))
     if moves["origin_unreachable"]:
         shared.say(f"{moves['origin_unreachable']}; the last checkpoints were used")
         _show_divergence(shared, moves)
@@ -205,30 +169,13 @@ def _show_moves(shared: Context, moves: dict[str, Any]) -> None:
 
 
 def _show_divergence(shared: Context, lost: dict[str, Any]) -> None:
-    table = plain_table("topic", "first", "last", "records", "where")
-    for row in lost["staged_only"]:
-        name = f"{row['topic']}-{row['partition']}"
-        table.add_row(
-            *_cells(
-                name,
-                row["first_offset"],
-                row["last_offset"],
-                row["record_count"],
-                "only in the lake",
-            )
-        )
-    for row in lost["never_staged"]:
-        name = f"{row['topic']}-{row['partition']}"
-        table.add_row(
-            *_cells(
-                name,
-                row["first_offset"],
-                row["last_offset"],
-                None,
-                f"unknown, at {row['sampled_at']}",
-            )
-        )
-    shared.out.print(table)
+    parts = [(row, row["record_count"], "only in the lake") for row in lost["staged_only"]]
+    parts += [(row, None, f"unknown, at {row['sampled_at']}") for row in lost["never_staged"]]
+    rows = (
+        (f"{row['topic']}-{row['partition']}", row["first_offset"], row["last_offset"], *rest)
+        for row, *rest in parts
+    )
+    shared.out.print(plain_table("topic", "first", "last", "records", "where", rows=rows))
 
 
 def _meaning(row: dict[str, Any]) -> str:
@@ -241,7 +188,3 @@ def _meaning(row: dict[str, Any]) -> str:
 
 def _again(row: dict[str, Any]) -> str:
     return str(row["read_again_at_most"] and f"up to {row['read_again_at_most']:,}")
-
-
-def _cells(*values: object) -> list[str]:
-    return ["-" if value is None else str(value) for value in values]

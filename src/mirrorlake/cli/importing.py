@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mirrorlake.cli.context import Context
+from mirrorlake.cli.context import AS_JSON, Context
 from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_table
 
@@ -14,11 +14,6 @@ if TYPE_CHECKING:
 
     from mirrorlake.mm2.importer.entries import SourceFile
     from mirrorlake.mm2.importer.read import Imported
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("import")(import_)
 
 
 def import_(
@@ -36,19 +31,17 @@ def import_(
     whitelist: str | None = typer.Option(
         None, "--whitelist", "--include", help="MirrorMaker 1: its topics."
     ),
-    blacklist: str | None = typer.Option(
-        None, "--blacklist", help="MirrorMaker 1: topics it left out."
-    ),
+    blacklist: str | None = typer.Option(None, help="MirrorMaker 1: topics it left out."),
     num_streams: str | None = typer.Option(
         None, "--num.streams", help="MirrorMaker 1: accepted, and not needed."
     ),
     source_alias: str | None = typer.Option(
-        None, "--source-alias", help="MirrorMaker 1: name of the consumer's cluster."
+        None, help="MirrorMaker 1: name of the consumer's cluster."
     ),
     target_alias: str | None = typer.Option(
-        None, "--target-alias", help="MirrorMaker 1: name of the producer's cluster."
+        None, help="MirrorMaker 1: name of the producer's cluster."
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Make a topology file of MirrorMaker's files, and account for every key of them."""
     from mirrorlake.mm2.importer.document import topology_text

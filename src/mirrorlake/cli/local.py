@@ -6,38 +6,33 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from mirrorlake.cli.context import Context
+from mirrorlake.cli.context import AS_JSON, Context
 from mirrorlake.terminal import plain_table
 
 if TYPE_CHECKING:
     from mirrorlake.devtools.local.develop import ClusterStatus
 
-AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 DIRECTORY = typer.Option(
     Path(".mirrorlake"), "--directory", help="Where brokers keep data and logs."
 )
 
 
-def register(app: typer.Typer) -> None:
-    """Add the group of commands."""
-    group = typer.Typer(no_args_is_help=True, help="Embedded Kafka clusters for development.")
-    for command in (up, down, status):
-        group.command()(command)
-    app.add_typer(group, name="local")
+app = typer.Typer(no_args_is_help=True, help="Embedded Kafka clusters for development.")
 
 
+@app.command()
 def up(
     context: typer.Context,
     name: list[str] = typer.Option(
-        ["east", "west"], "--name", help="A cluster's alias; several times for several."
+        ["east", "west"], help="A cluster's alias; several times for several."
     ),
-    brokers: int = typer.Option(1, "--brokers", min=1, help="Brokers of each cluster."),
+    brokers: int = typer.Option(1, min=1, help="Brokers of each cluster."),
     directory: Path = DIRECTORY,
     load: bool = typer.Option(
         False, "--load", help="Make topics orders and payments, and write into them for an hour."
     ),
     rate: int = typer.Option(
-        100, "--rate", min=1, help="With --load: records a second, of both topics together."
+        100, min=1, help="With --load: records a second, of both topics together."
     ),
     as_json: bool = AS_JSON,
 ) -> None:
@@ -58,6 +53,7 @@ def up(
         )
 
 
+@app.command()
 def down(context: typer.Context, directory: Path = DIRECTORY, as_json: bool = AS_JSON) -> None:
     """Stop the clusters; their data stays."""
     from mirrorlake.devtools.local import develop
@@ -65,6 +61,7 @@ def down(context: typer.Context, directory: Path = DIRECTORY, as_json: bool = AS
     _show(context.obj, develop.down(directory), as_json)
 
 
+@app.command()
 def status(context: typer.Context, directory: Path = DIRECTORY, as_json: bool = AS_JSON) -> None:
     """Show the clusters. Exits 1 when one is not running."""
     from mirrorlake.devtools.local import develop
@@ -79,16 +76,14 @@ def _show(shared: Context, statuses: "list[ClusterStatus]", as_json: bool) -> No
     if as_json:
         shared.answer([vars(cluster) for cluster in statuses])
         return
-    table = plain_table("cluster", "bootstrap servers", "cluster id", "running", "load", "logs")
-    for cluster in statuses:
-        running = "yes" if cluster.running else "no"
-        load = "-" if cluster.load_pid is None else f"process {cluster.load_pid}"
-        table.add_row(
-            cluster.name,
-            cluster.bootstrap_servers,
-            cluster.cluster_id,
-            running,
-            load,
-            str(cluster.log_directory),
+    columns = ("cluster", "bootstrap servers", "cluster id", "running", "load", "logs")
+    rows = (
+        (
+            *(cluster.name, cluster.bootstrap_servers, cluster.cluster_id),
+            "yes" if cluster.running else "no",
+            cluster.load_pid and f"process {cluster.load_pid}",
+            cluster.log_directory,
         )
-    shared.out.print(table)
+        for cluster in statuses
+    )
+    shared.out.print(plain_table(*columns, rows=rows))

@@ -139,9 +139,7 @@ def _plain(value: object) -> object:
 
 def _hidden(text: str) -> str:
     # when there is a line: it takes its time to import
-    from mirrorlake.config.redaction import (
-        without_secrets_in_line,
-    )
+    from mirrorlake.config.redaction import without_secrets_in_line
 
     return without_secrets_in_line(text)
 

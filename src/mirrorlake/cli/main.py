@@ -8,28 +8,25 @@ from pathlib import Path
 import typer
 
 from mirrorlake import __version__
-from mirrorlake.cli import (
-    bench,
-    command,
-    dashboard,
-    demo,
-    forget,
-    groups,
-    importing,
-    inspect,
-    local,
-    logs,
-    maintain,
-    migrate,
-    replay,
-    replicate,
-    resolve,
-    restore,
-    spark_queries,
-    trace,
-    verify,
-)
+from mirrorlake.cli import local, logs
+from mirrorlake.cli.bench import bench
+from mirrorlake.cli.command import command
 from mirrorlake.cli.context import Context
+from mirrorlake.cli.dashboard import dashboard
+from mirrorlake.cli.demo import demo
+from mirrorlake.cli.forget import forget
+from mirrorlake.cli.groups import divergence, failback, failover, groups
+from mirrorlake.cli.importing import import_
+from mirrorlake.cli.inspect import plan, sql, status, translate
+from mirrorlake.cli.maintain import maintain
+from mirrorlake.cli.migrate import migrate
+from mirrorlake.cli.replay import replay
+from mirrorlake.cli.replicate import run
+from mirrorlake.cli.resolve import resolve
+from mirrorlake.cli.restore import restore
+from mirrorlake.cli.spark_queries import translate_checkpoint
+from mirrorlake.cli.trace import trace
+from mirrorlake.cli.verify import verify
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.extras import missing_by
 from mirrorlake.terminal import end_silently
@@ -66,24 +63,16 @@ def version() -> None:
     typer.echo(__version__)
 
 
-inspect.register(app)
-spark_queries.register(app)
-replicate.register(app)
-resolve.register(app)
-maintain.register(app)
-forget.register(app)
-verify.register(app)
-trace.register(app)
-replay.register(app)
-restore.register(app)
-groups.register(app)
-migrate.register(app)
-local.register(app)
-demo.register(app)
-dashboard.register(app)
-bench.register(app)
-importing.register(app)
-command.register(app)
+# fmt: off
+for added in (
+    plan, status, translate, sql, translate_checkpoint, run, resolve, maintain, forget, verify,
+    trace, replay, restore, groups, failover, failback, divergence, migrate, demo, dashboard, bench,
+):
+    app.command()(added)
+# fmt: on
+app.command("import")(import_)
+app.command(hidden=True)(command)
+app.add_typer(local.app, name="local")
 
 
 class Ended(SystemExit):

@@ -1,31 +1,27 @@
 """`mirrorlake maintain`: the upkeep of the lake."""
 
+from collections import Counter
+
 import typer
 
-from mirrorlake.cli.context import Context
+from mirrorlake.cli.context import AS_JSON, Context
 from mirrorlake.terminal import plain_table
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(maintain)
 
 
 def maintain(
     context: typer.Context,
     retention_days: int | None = typer.Option(
         None,
-        "--retention-days",
         min=1,
         help="Keep records for this many days, instead of what the file says.",
     ),
     vacuum_hours: int | None = typer.Option(
-        None, "--vacuum-hours", min=1, help="Keep files that no version needs for this many hours."
+        None, min=1, help="Keep files that no version needs for this many hours."
     ),
     dry_run: bool = typer.Option(
         False, "--dry-run", help="Say what would be deleted, and change nothing."
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Delete old records that every flow has produced and old history, compact the tables, remove
     unused files.
@@ -48,9 +44,9 @@ def maintain(
     else:
         shared.say(
             f"{records['removed']:,} records landed before {records['before']:%Y-%m-%d %H:%M} UTC "
-            + _verb(dry_run)
+            + ("would be deleted" if dry_run else "were deleted")
         )
-    for flow, count in _retained(records["held"]).items():
+    for flow, count in Counter(row["flow"] for row in records["held"]).items():
         shared.say(
             f"{flow} has not produced all of what is that old: records of {count} partitions are "
             "kept for it"
@@ -59,22 +55,9 @@ def maintain(
         shared.say(
             f"{document['thinned']:,} old samples are gone: one a minute is left, or one an hour"
         )
-    table = plain_table("table", "files", "bytes")
-    for name, size in document["tables"].items():
-        files, volume = (
-            f"{size['files_before']:,} → {size['files']:,}",
-            f"{size['bytes_before']:,} → {size['bytes']:,}",
-        )
-        table.add_row(name, files, volume)
-    shared.out.print(table)
-
-
-def _verb(dry_run: bool) -> str:
-    return "would be deleted" if dry_run else "were deleted"
-
-
-def _retained(items: list[dict[str, object]]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for retained in items:
-        counts[str(retained["flow"])] = counts.get(str(retained["flow"]), 0) + 1
-    return counts
+    what = ("files", "bytes")
+    rows = (
+        (name, *(f"{size[f'{kind}_before']:,} → {size[kind]:,}" for kind in what))
+        for name, size in document["tables"].items()
+    )
+    shared.out.print(plain_table("table", *what, rows=rows))

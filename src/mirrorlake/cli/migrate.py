@@ -5,27 +5,19 @@ from typing import Any
 
 import typer
 
-from mirrorlake.cli.context import ENGINE, Context
+from mirrorlake.cli.context import AS_JSON, ENGINE, Context
 from mirrorlake.terminal import plain_table
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(migrate)
 
 
 def migrate(
     context: typer.Context,
-    flow: str = typer.Option(..., "--flow", help="The flow, as source->target."),
+    flow: str = typer.Option(..., help="The flow, as source->target."),
     topics: str = typer.Option(
-        ..., "--topics", metavar="REGEX", help="The wave: whole names of source topics."
+        ..., metavar="REGEX", help="The wave: whole names of source topics."
     ),
-    groups: str = typer.Option(
-        ".*", "--groups", metavar="REGEX", help="Only groups of these whole names."
-    ),
+    groups: str = typer.Option(".*", metavar="REGEX", help="Only groups of these whole names."),
     copies: str = typer.Option(
         "{source}.{topic}",
-        "--copies",
         help="How MirrorMaker 2 names its copies; {topic} under its identity policy.",
     ),
     rollback: bool = typer.Option(
@@ -38,7 +30,7 @@ def migrate(
         False, "--inexact", help="Move what is not exact too: some records are read again."
     ),
     engine: str | None = ENGINE,
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Move consumer groups on the target from MirrorMaker 2's copies of topics to ours, so that
     each goes on with the record that it would have read next. Exits 1 when something is left; then
@@ -47,31 +39,24 @@ def migrate(
     done = shared.lake.migrate(
         flow, topics, groups, copies=copies, rollback=rollback, dry_run=dry_run, inexact=inexact
     )
-    if as_json:
-        shared.answer(done.to_dict())
-    else:
-        _show(shared, done.to_dict())
-    if not done.complete:
-        raise typer.Exit(1)
+    document = done.to_dict()
+    shared.end(document, as_json, lambda: _show(shared, document), done.complete)
 
 
 def _show(shared: Context, migrated: dict[str, Any]) -> None:
     columns = ("from", "position", "to", "position", "was", "exact", "found by", "done", "what")
-    table = plain_table("group", *columns, keep_first=True)
-    for row in migrated["groups"]:
-        cells = (
+    rows = (
+        (
             row["group"],
             f"{row['from_topic']}-{row['partition']}",
-            row["position"],
-            row["to_topic"],
-            row["to_position"],
-            row["before"],
+            *(row[name] for name in ("position", "to_topic", "to_position", "before")),
             "yes" if row["exact"] else "no",
             *(row[name] for name in ("method", "done", "detail")),
         )
-        table.add_row(*("-" if cell is None else str(cell) for cell in cells))
+        for row in migrated["groups"]
+    )
     if migrated["groups"]:
-        shared.out.print(table)
+        shared.out.print(plain_table("group", *columns, rows=rows, keep_first=True))
     else:
         shared.say("no group has a position in the topics that it would leave")
     for line in migrated["left"]:

@@ -44,43 +44,32 @@ def _flow(out: "Console", flow: dict[str, Any]) -> None:
         out.print(f"{title}: no topic to mirror", soft_wrap=True)
         _heartbeats(out, flow)
         return
-    table = plain_table(
-        "topic", "on the target", "partitions", "factor", "configs", "holds", "would", title=title
-    )
-    for topic in flow["topics"]:
-        configs = "\n".join(f"{key}={value}" for key, value in topic["configs"].items())
-        cells = (
-            topic["topic"],
-            topic["target_topic"],
-            str(topic["partitions"]),
-            str(topic["factor"]),
-            configs,
+    columns = ("topic", "on the target", "partitions", "factor", "configs", "holds", "would")
+    rows = (
+        (
+            *(topic[name] for name in ("topic", "target_topic", "partitions", "factor")),
+            "\n".join(f"{key}={value}" for key, value in topic["configs"].items()),
+            _holds(topic),
+            _would(topic),
         )
-        table.add_row(*cells, _holds(topic), _would(topic))
-    out.print(table)
+        for topic in flow["topics"]
+    )
+    out.print(plain_table(*columns, rows=rows, title=title))
     for change in flow["configs"]:
         after = "its default" if change["after"] is None else change["after"]
         refusal = (f" refused: {change['refusal']}", "red") if change["refusal"] else ""
-        line = (
-            f"  config of {change['target_topic']}: {change['key']} from {change['before']} to "
-            f"{after}"
-        )
-        out.print(Text.assemble(line, refusal), soft_wrap=True)
+        line = f"  config of {change['target_topic']}: {change['key']} from {change['before']} to "
+        out.print(Text.assemble(line, after, refusal), soft_wrap=True)
     for acl in flow["acls"]:
         out.print(f"  acl: {acl['action']} {_acl(acl)}", soft_wrap=True)
     for acl in flow["acls_withheld"]:
-        line = (
-            f"  acl: not mirrored, since it would be written out for too many topics: {_acl(acl)}"
-        )
-        out.print(line, soft_wrap=True)
+        why = "since it would be written out for too many topics"
+        out.print(f"  acl: not mirrored, {why}: {_acl(acl)}", soft_wrap=True)
     for acl in flow["acls_left"]:
-        line = f"  acl: left alone, since it was made under {_policy(acl)}: {_acl(acl)}"
+        policy = f"policy {acl['policy']}" if acl["policy"] else "an earlier policy"
+        line = f"  acl: left alone, since it was made under {policy}: {_acl(acl)}"
         out.print(line, soft_wrap=True)
     _heartbeats(out, flow)
-
-
-def _policy(acl: dict[str, Any]) -> str:
-    return f"policy {acl['policy']}" if acl["policy"] else "an earlier policy"
 
 
 def _acl(acl: dict[str, Any]) -> str:
@@ -92,11 +81,8 @@ def _acl(acl: dict[str, Any]) -> str:
 
 def _heartbeats(out: "Console", flow: dict[str, Any]) -> None:
     for topic in flow["heartbeats"]:
-        line = (
-            f"  heartbeats: create topic {topic['topic']} on {topic['cluster']}, factor "
-            f"{topic['factor']}"
-        )
-        out.print(line, soft_wrap=True)
+        made = f"create topic {topic['topic']} on {topic['cluster']}, factor {topic['factor']}"
+        out.print(f"  heartbeats: {made}", soft_wrap=True)
 
 
 def _holds(topic: dict[str, Any]) -> str:
@@ -118,17 +104,16 @@ def _would(topic: dict[str, Any]) -> "Text":
 def _totals(totals: dict[str, Any]) -> str:
     """What it all comes to, a line each."""
     made, refused = totals["topics_to_create"], totals["topics_refused"]
-    parts, waiting = (
-        (totals[f"partitions_{name}"] for name in ("to_create", "there", "refused")),
-        [],
+    create, there, out = (
+        f"{totals[f'partitions_{name}']:,}" for name in ("to_create", "there", "refused")
     )
+    waiting = []
     for name, text in (
         ("offsets_at_source", "offsets at the source, not landed yet (at most as many records)"),
         ("records_staged", "records landed, not at the target yet"),
         ("bytes_staged", "bytes of these"),
     ):
         waiting.append(f"{'unknown' if totals[name] is None else format(totals[name], ',')} {text}")
-    create, there, out = (f"{count:,}" for count in parts)
     return (
         f"in all: {totals['topics']:,} topics, {made:,} to create, {refused:,} refused\n        "
         f"{totals['partitions']:,} partitions, {create} to create, {there} there, {out} refused\n"

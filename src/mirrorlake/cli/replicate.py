@@ -17,26 +17,18 @@ if TYPE_CHECKING:
     from mirrorlake.library.progress import Progress
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(run)
-
-
 def run(
     context: typer.Context,
-    flow: list[str] = typer.Option(
-        [], "--flow", help="Only this flow; may be given several times."
-    ),
+    flow: list[str] = typer.Option([], help="Only this flow; may be given several times."),
     once: bool = typer.Option(False, "--once", help="End at the end offsets seen at the start."),
     wait_for_config: bool = typer.Option(
         False, "--wait-for-config", help="Wait for the topology file where it is not there yet."
     ),
     reader: str = typer.Option(
-        "auto", "--reader", help="How tasks read the stage: auto, files or rows.", hidden=True
+        "auto", help="How tasks read the stage: auto, files or rows.", hidden=True
     ),
     log: logs.Form = typer.Option(
         logs.Form.auto,
-        "--log",
         help="Stderr: live lines at a terminal, plain lines, or a JSON object a line.",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document at the end."),

@@ -2,15 +2,10 @@
 
 import typer
 
-from mirrorlake.cli.context import Context
+from mirrorlake.cli.context import AS_JSON, Context
 from mirrorlake.cli.replay import tell
 from mirrorlake.cli.times import time_of
 from mirrorlake.errors import InputError
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(restore)
 
 
 def restore(
@@ -20,17 +15,15 @@ def restore(
     ),
     target: str = typer.Option(..., "--to", metavar="CLUSTER", help="The cluster to make them on."),
     topic: list[str] = typer.Option(
-        [], "--topic", metavar="PATTERN", help="Only topics of this name, a pattern."
+        [], metavar="PATTERN", help="Only topics of this name, a pattern."
     ),
     as_of: str | None = typer.Option(
         None,
-        "--as-of",
         metavar="TIME",
         help="As they were then, as 2026-11-21T03:12:00 (UTC, or with a zone).",
     ),
     as_of_offset: list[str] = typer.Option(
         [],
-        "--as-of-offset",
         metavar="TOPIC:PARTITION:OFFSET",
         help="Only what is below this offset.",
     ),
@@ -41,7 +34,7 @@ def restore(
         help="What else: configs, acls, groups, or some of them with commas.",
     ),
     rename: str = typer.Option(
-        "identity", "--rename", metavar="POLICY", help="How they are named, as a flow's policy."
+        "identity", metavar="POLICY", help="How they are named, as a flow's policy."
     ),
     compacted: bool = typer.Option(
         False, "--compacted", help="Only the last value of each key of a partition."
@@ -52,7 +45,7 @@ def restore(
     dry_run: bool = typer.Option(
         False, "--dry-run", help="Say what would be done, and do nothing."
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Rebuild topics from the lake: as they were, in order, each record once. Exits 1 when
     something is left.

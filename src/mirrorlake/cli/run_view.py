@@ -80,16 +80,11 @@ def drawn(progress: Progress, hint: str = "") -> "Group | Text":
 
 def _words(flow: FlowProgress) -> tuple[str, ...]:
     """What is shown of a flow; what is not known yet is a dash."""
-    lag = (
-        "-"
-        if flow.lag_records is None
-        else f"{flow.lag_records:,} records, {flow.lag_seconds or 0:.0f} s"
-    )
-    latency = (
-        "-"
-        if flow.latency_ms is None
-        else f"{flow.latency_ms[0]:,} ms (p99 {flow.latency_ms[1]:,} ms)"
-    )
+    lag = latency = "-"
+    if flow.lag_records is not None:
+        lag = f"{flow.lag_records:,} records, {flow.lag_seconds or 0:.0f} s"
+    if flow.latency_ms is not None:
+        latency = f"{flow.latency_ms[0]:,} ms (p99 {flow.latency_ms[1]:,} ms)"
     return (
         f"{flow.records_per_second:,.0f} records/s",
         f"{flow.records:,} records in {flow.batches:,} batches ({flow.short_batches:,} short)",

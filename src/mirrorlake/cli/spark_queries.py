@@ -5,13 +5,7 @@ from pathlib import Path
 
 import typer
 
-from mirrorlake.cli.context import Context
-from mirrorlake.cli.inspect import AS_JSON
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(translate_checkpoint)
+from mirrorlake.cli.context import AS_JSON, Context
 
 
 def translate_checkpoint(
@@ -19,7 +13,7 @@ def translate_checkpoint(
     directory: Path = typer.Argument(
         ..., metavar="DIR", help="The query's checkpointLocation; it is only read."
     ),
-    flow: str = typer.Option(..., "--flow", help="The flow, as source->target."),
+    flow: str = typer.Option(..., help="The flow, as source->target."),
     reverse: bool = typer.Option(False, "--reverse", help="From the target back to the source."),
     as_json: bool = AS_JSON,
 ) -> None:
@@ -37,19 +31,16 @@ def translate_checkpoint(
     texts = {
         number: starting_offsets(positions) for number, positions in translated.positions.items()
     }
-    if as_json:
-        sources = [
-            {"source": number, "starting_offsets": json.loads(text)}
-            for number, text in texts.items()
-        ]
-        problems = [vars(problem) for problem in translated.problems]
-        shared.answer(
-            {"flow": flow, "batch": query.batch, "sources": sources, "problems": problems}
-        )
-    else:
+    sources = [
+        {"source": number, "starting_offsets": json.loads(text)} for number, text in texts.items()
+    ]
+    problems = [vars(problem) for problem in translated.problems]
+    document = {"flow": flow, "batch": query.batch, "sources": sources, "problems": problems}
+
+    def show() -> None:
         for text in texts.values():
             typer.echo(text)
         for problem in translated.problems:
             shared.say(f"not exact: source {problem.source}: {problem.reason}")
-    if translated.problems:
-        raise typer.Exit(1)
+
+    shared.end(document, as_json, show, not problems)

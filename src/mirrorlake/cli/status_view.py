@@ -21,41 +21,31 @@ def show_status(out: "Console", document: dict[str, Any]) -> None:
         _mark(out, "yellow", "unchecked", sentence)
     if document["healthy"]:
         _mark(out, "green", "healthy", "nothing needs you")
-    table = plain_table(
-        "flow", "state", "lag", *_LATENCIES, "records", "topics", "last batch", "batches of a day"
-    )
-    for flow in document["flows"]:
-        table.add_row(*_cells(flow))
-    out.print(table)
+    columns = ("flow", "state", "lag", *_LATENCIES, "records", "topics", "last batch")
+    out.print(plain_table(*columns, "batches of a day", rows=map(_cells, document["flows"])))
     _show_proofs(out, document["proofs"])
 
 
-def _cells(flow: dict[str, Any]) -> tuple[str, ...]:
-    known = flow.get("lag_records") is not None
-    lag = (
-        f"{flow['lag_records']:,} records, {duration(1000 * (flow['lag_seconds'] or 0))}"
-        if known
-        else "-"
-    )
+def _cells(flow: dict[str, Any]) -> tuple[object, ...]:
+    lag = "-"
+    if flow.get("lag_records") is not None:
+        lag = f"{flow['lag_records']:,} records, {duration(1000 * (flow['lag_seconds'] or 0))}"
     held = max(0, (flow.get("lag_to_high_watermark") or 0) - (flow.get("lag_records") or 0))
     lag += f" ({held:,} more behind open transactions)" if held else ""
     percentiles = (flow.get(f"replication_{name}_ms") for name in ("p50", "p99"))
     last = flow.get("last_produced_at")
-    topics = f"{flow['topics']}, {flow['partitions']} partitions" if flow.get("topics") else "-"
+    topics = f"{flow['topics']}, {flow['partitions']} partitions" if flow.get("topics") else None
     parked = f" ({flow['parked']:,} parked)" if flow.get("parked") else ""
-    ways = (
-        f"{flow['short_batches']} short, {flow['long_batches']} long"
-        if "short_batches" in flow
-        else "-"
-    )
+    known = "short_batches" in flow
+    ways = f"{flow['short_batches']} short, {flow['long_batches']} long" if known else None
     return (
         flow["flow"],
         flow["standing"],
         lag,
-        *("-" if value is None else duration(value) for value in percentiles),
-        "-" if flow.get("record_count") is None else f"{flow['record_count']:,}{parked}",
+        *(None if value is None else duration(value) for value in percentiles),
+        None if flow.get("record_count") is None else f"{flow['record_count']:,}{parked}",
         topics,
-        "-" if last is None else f"{last:%Y-%m-%d %H:%M:%S}",
+        last and f"{last:%Y-%m-%d %H:%M:%S}",
         ways,
     )
 
@@ -65,19 +55,20 @@ def _show_proofs(out: "Console", proofs: list[dict[str, Any]]) -> None:
     compared = [proof for proof in proofs if proof["audited_at"] is not None]
     if not compared:
         return
-    table = plain_table(
-        "flow", "topic", "records", "proven", "since", "compared last", "ranges that differ"
+    columns = ("flow", "topic", "records", "proven", "since", "compared last", "ranges that differ")
+    times = ("proven_since", "audited_at")
+    rows = (
+        (
+            proof["flow"],
+            proof["topic"],
+            f"{proof['mapped_records']:,}",
+            f"{proof['proven_share']:.2%}",
+            *(proof[at] and f"{proof[at]:%Y-%m-%d %H:%M}" for at in times),
+            proof["differing_ranges"],
+        )
+        for proof in compared
     )
-    for proof in compared:
-        times = (
-            "-" if proof[at] is None else f"{proof[at]:%Y-%m-%d %H:%M}"
-            for at in ("proven_since", "audited_at")
-        )
-        share, differing = f"{proof['proven_share']:.2%}", str(proof["differing_ranges"])
-        table.add_row(
-            proof["flow"], proof["topic"], f"{proof['mapped_records']:,}", share, *times, differing
-        )
-    out.print(table)
+    out.print(plain_table(*columns, rows=rows))
 
 
 def _mark(out: "Console", style: str, word: str, text: str) -> None:

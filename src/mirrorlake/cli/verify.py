@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from mirrorlake.cli.context import Context
+from mirrorlake.cli.context import AS_JSON, Context
 from mirrorlake.cli.times import time_of
 from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_table
@@ -17,39 +17,33 @@ if TYPE_CHECKING:
 
 #: What takes less says nothing before its answer.
 _QUICK = timedelta(seconds=10)
-
-
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(verify)
+_STRETCH = ("flow", "partition", "source offsets")
 
 
 def verify(
     context: typer.Context,
-    flow: list[str] = typer.Option([], "--flow", help="Only this flow."),
+    flow: list[str] = typer.Option([], help="Only this flow."),
     topic: list[str] = typer.Option(
-        [], "--topic", help="Only this topic, named as at the source or at the target."
+        [], help="Only this topic, named as at the source or at the target."
     ),
     since: str | None = typer.Option(
-        None, "--since", help="Only what reached the target since a time, such as 2026-11-21."
+        None, help="Only what reached the target since a time, such as 2026-11-21."
     ),
     offsets: str | None = typer.Option(
-        None, "--offsets", metavar="A:B", help="Only source offsets A to B, inclusive."
+        None, metavar="A:B", help="Only source offsets A to B, inclusive."
     ),
     sample: str | None = typer.Option(
-        None, "--sample", metavar="1%", help="Only a part, the same one each time."
+        None, metavar="1%", help="Only a part, the same one each time."
     ),
     again: bool = typer.Option(False, "--again", help="Compare what is proven already, too."),
     watch: bool = typer.Option(
         False, "--watch", help="Follow what arrives meanwhile, until Ctrl-C."
     ),
     max_mb_per_s: float | None = typer.Option(
-        None, "--max-mb-per-s", help="Read at most this much from each cluster."
+        None, help="Read at most this much from each cluster."
     ),
-    report: list[Path] = typer.Option(
-        [], "--report", help="Write the evidence to a file, .html or .json."
-    ),
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON document."),
+    report: list[Path] = typer.Option([], help="Write the evidence to a file, .html or .json."),
+    as_json: bool = AS_JSON,
 ) -> None:
     """Compare source, stage and target by content, record by record; exits 1 for any difference,
     and for anything that was selected and not compared, unless it is on its way.
@@ -73,12 +67,8 @@ def verify(
     )
     for file in report:
         verified.write(file)
-    if as_json:
-        shared.answer(verified.to_dict())
-    else:
-        _show(shared, verified)
-    if not verified.complete:
-        raise typer.Exit(1)
+    document = verified.to_dict()
+    shared.end(document, as_json, lambda: _show(shared, verified), verified.complete)
 
 
 def _progress(shared: Context, so_far: "Verified", watch: bool) -> None:
@@ -89,25 +79,11 @@ def _progress(shared: Context, so_far: "Verified", watch: bool) -> None:
 
 def _show(shared: Context, verified: "Verified") -> None:
     if verified.differences:
-        table = plain_table("flow", "partition", "source offsets", "kind", "what")
-        for row in verified.differences:
-            offsets = f"{row['first_offset']} to {row['last_offset']}"
-            place = f"{row['topic']}-{row['partition']}"
-            table.add_row(row["flow"], place, offsets, row["kind"], row["detail"] or "")
-        shared.out.print(table)
+        rows = ((*_stretch(row), row["kind"], row["detail"] or "") for row in verified.differences)
+        shared.out.print(plain_table(*_STRETCH, "kind", "what", rows=rows))
     if verified.not_compared:
-        table = plain_table("flow", "partition", "source offsets", "not compared", "why")
-        for row in verified.not_compared:
-            until = "" if row["last_offset"] is None else row["last_offset"]
-            place = f"{row['topic']}-{row['partition']}"
-            table.add_row(
-                row["flow"],
-                place,
-                f"{row['first_offset']} to {until}",
-                row["reason"],
-                row["detail"],
-            )
-        shared.out.print(table)
+        rows = ((*_stretch(row), row["reason"], row["detail"]) for row in verified.not_compared)
+        shared.out.print(plain_table(*_STRETCH, "not compared", "why", rows=rows))
     for reason, count in verified.excused.items():
         shared.out.print(f"{count:,} records no difference: {reason}")
     for sentence in verified.cut_sentences:
@@ -115,14 +91,17 @@ def _show(shared: Context, verified: "Verified") -> None:
     shared.out.print(_line(verified))
 
 
+def _stretch(row: dict[str, Any]) -> tuple[str, str, str]:
+    """The cells below `_STRETCH`."""
+    until = "" if row["last_offset"] is None else row["last_offset"]
+    return row["flow"], f"{row['topic']}-{row['partition']}", f"{row['first_offset']} to {until}"
+
+
 def _line(verified: "Verified") -> str:
     before = f", {verified.proven_before:,} before" if verified.proven_before else ""
-    differences = (
-        f"{len(verified.differences):,} differences" if verified.differences else "no difference"
-    )
-    differences += (
-        f", {len(verified.not_compared):,} stretches not compared" if verified.not_compared else ""
-    )
+    count, left = len(verified.differences), len(verified.not_compared)
+    differences = f"{count:,} differences" if count else "no difference"
+    differences += f", {left:,} stretches not compared" if left else ""
     return (
         f"{verified.proven:,} of {verified.records:,} records proven by content in "
         f"{verified.ranges:,} ranges{before}; {differences}"

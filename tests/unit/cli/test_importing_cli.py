@@ -16,7 +16,7 @@ from mirrorlake.errors import InputError
 
 SAMPLES = Path(__file__).parents[1] / "mm2" / "importer" / "samples"
 app = typer.Typer()
-importing.register(app)
+app.command("import")(importing.import_)
 
 
 @app.callback()

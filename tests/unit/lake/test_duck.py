@@ -173,8 +173,10 @@ from mirrorlake.errors import MirrorlakeError
 app = typer.Typer()
 app.callback()(lambda context: setattr(context, "obj", Context(Path("mirrorlake.yml"))))
 app.callback.__self__.registered_callback.callback.__annotations__["context"] = typer.Context
-for module in (groups, inspect, resolve):
-    module.register(app)
+for answer in (groups.groups, groups.divergence, resolve.resolve):
+    app.command()(answer)
+for answer in (inspect.status, inspect.translate, inspect.sql):
+    app.command()(answer)
 for command in json.loads(sys.argv[1]):
     try:
         app([*command, "--json"])
