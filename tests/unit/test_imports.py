@@ -74,7 +74,6 @@ BELOW_THE_FACE = {
         "cli.dashboard",
         "dashboard",
     ): "a server of pages, which reads the tables again and again by a reader of its own",
-    ("cli.dashboard", "config"): "the page names the place of the lake",
     (
         "cli.replicate",
         "heaps",
