@@ -37,6 +37,11 @@ class Preflight:
     problems: tuple[Problem, ...] = ()
     to_note: Mapping[str, str] = field(default_factory=dict)
 
+    def can_run(self, flow: ResolvedFlow) -> bool:
+        """Whether nothing refuses a flow, and both of its clusters were asked."""
+        asked = {flow.source, flow.target} <= self.ids.keys()
+        return asked and flow.name not in refused_flows(self.problems)
+
     def complaints(self) -> list[ReplicationError]:
         """Topics that are left out against the flow's wish: the others are mirrored, but the flow
         is not healthy."""

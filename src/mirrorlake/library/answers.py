@@ -14,20 +14,10 @@ from mirrorlake.library import html
 
 #: Columns of `flow_status` that are looked at first.
 _FLOW = (
-    "flow",
-    "standing",
-    "enabled",
-    "state",
-    "topics",
-    "partitions",
-    "lag_records",
-    "lag_seconds",
-    "replication_p50_ms",
-    "replication_p99_ms",
-    "open_incidents",
-    "heartbeat_age_seconds",
+    "flow", "standing", "enabled", "state", "topics", "partitions", "lag_records", "lag_seconds",
+    "replication_p50_ms", "replication_p99_ms", "open_incidents", "heartbeat_age_seconds",
     "last_produced_at",
-)
+)  # fmt: skip
 _TOPIC = ("topic", "target_topic", "partitions", "factor", "configs", "action", "reason", "note")
 _Kind = TypeVar("_Kind", bound="Answer")
 

@@ -111,15 +111,9 @@ class OpenFlow:
         """
         from mirrorlake.library.tracing import traced
 
+        known = self._internals
         return traced(
-            self._internals,
-            self.name,
-            topic,
-            partition,
-            offset,
-            key=key,
-            since=since,
-            reverse=reverse,
+            known, self.name, topic, partition, offset, key=key, since=since, reverse=reverse
         )
 
     def _rows(self, view: str) -> "DataFrame":

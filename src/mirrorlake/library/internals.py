@@ -46,10 +46,10 @@ class Internals:
     def __init__(
         self,
         location: Location,
-        *,
         directory: Path,
         topology: Topology | None = None,
         config: Path | None = None,
+        *,
         read_only: bool = True,
         spark: "SparkSession | None" = None,
         engine: str | None = None,
@@ -67,9 +67,8 @@ class Internals:
         # lake in a folder then needs no jar.
         self.by_files = False
         self.short = True  # a session that answers and ends; `run` says otherwise before it is made
-        self.say: Callable[[str], None] | None = (
-            None  # gets a line for what making a session does once on a machine
-        )
+        # gets a line for what making a session does once on a machine
+        self.say: Callable[[str], None] | None = None
         self.progress: Progress | None = None  # of `run`, for who watches it
         self._start: SessionStart | None = None
         self._topology = topology
@@ -174,11 +173,8 @@ class Internals:
         if self.location.path is None:
             return self.tables.stored_id
         root = folder_of(self.location.path, self.directory)
-        return (
-            PathTables(root).properties("records").get(PROPERTY)
-            if has_table(root, "records")
-            else None
-        )
+        there = has_table(root, "records")
+        return PathTables(root).properties("records").get(PROPERTY) if there else None
 
     @property
     def writable(self) -> Lake:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.errors import InputError, first_line
 from mirrorlake.extras import needs
+from mirrorlake.failover.failover import MoveOptions
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.groups.view import read_groups
 from mirrorlake.lake.lake import Lake
@@ -29,10 +30,9 @@ from mirrorlake.library.answers import (
 )
 from mirrorlake.library.flows import Flows
 from mirrorlake.library.internals import Internals
-from mirrorlake.library.moving import moved
+from mirrorlake.library.moving import migrated, moved
 from mirrorlake.library.planning import planned
 from mirrorlake.library.resends import Resends
-from mirrorlake.library.standing import status_of_tables
 from mirrorlake.offsets.positions import TopicPartitionOffset, Translated
 from mirrorlake.resend.note import is_resend
 from mirrorlake.run.resolve import Wanted, open_incidents, resolve
@@ -215,9 +215,8 @@ class OpenLake(Resends):
         laws checked.
         """
         known = self.internals
-        if not known.has_topology:
-            return status_of_tables(known.reader)
-        return Status.from_document(read_status(known.reader, known.connections))
+        connections = known.connections if known.has_topology else None
+        return Status.from_document(read_status(known.reader, connections))
 
     def groups(self, flow: str, groups: Sequence[str] | None = None) -> Groups:
         """Where consumer groups stand on both sides of a flow, and what a failover now would mean.
@@ -351,15 +350,7 @@ class OpenLake(Resends):
             LakeError: the lake was opened to be read; it is then for a dry run, or for
                 `drain=False`.
         """
-        return moved(
-            self.internals,
-            self.flows[flow].name,
-            reverse=False,
-            groups=groups,
-            dry_run=dry_run,
-            force=force,
-            drain=drain,
-        )
+        return self._move(flow, False, groups, dry_run=dry_run, force=force, drain=drain)
 
     def failback(
         self,
@@ -372,15 +363,7 @@ class OpenLake(Resends):
     ) -> Moves:
         """Move consumer groups from the target of a flow back to its source; as `failover` in all
         else."""
-        return moved(
-            self.internals,
-            self.flows[flow].name,
-            reverse=True,
-            groups=groups,
-            dry_run=dry_run,
-            force=force,
-            drain=drain,
-        )
+        return self._move(flow, True, groups, dry_run=dry_run, force=force, drain=drain)
 
     def migrate(
         self,
@@ -411,23 +394,10 @@ class OpenLake(Resends):
             LeaseTaken: another process moves groups between these clusters.
         """
         # Kafka's consumers, which other answers do without
-        from mirrorlake.library.moving import (
-            migrated,
-        )
         from mirrorlake.migrate.migration import Wave
 
-        return migrated(
-            self.internals,
-            self.flows[flow].name,
-            Wave(
-                topics=topics,
-                groups=groups,
-                copies=copies,
-                rollback=rollback,
-                dry_run=dry_run,
-                inexact=inexact,
-            ),
-        )
+        wave = Wave(topics, groups, copies, rollback=rollback, dry_run=dry_run, inexact=inexact)
+        return migrated(self.internals, self.flows[flow].name, wave)
 
     def maintain(
         self,
@@ -451,13 +421,9 @@ class OpenLake(Resends):
         from mirrorlake.lake.maintain import maintain
 
         topology = self.internals.topology
-        settings = topology.maintain
-        kept = Maintenance(
-            retention_days=settings.retention_days if retention_days is None else retention_days,
-            disabled_hold_days=settings.disabled_hold_days,
-            history_days=settings.history_days,
-            vacuum_hours=settings.vacuum_hours if vacuum_hours is None else vacuum_hours,
-        )
+        asked = {"retention_days": retention_days, "vacuum_hours": vacuum_hours}
+        given = {name: value for name, value in asked.items() if value is not None}
+        kept = Maintenance(**{**topology.maintain.model_dump(), **given})
         return Upkeep.from_document(maintain(self.internals.tables, topology, kept, dry_run))
 
     def verify(
@@ -495,9 +461,7 @@ class OpenLake(Resends):
             ClusterUnusable: a cluster cannot be read; what was compared before is noted.
         """
         # Kafka's consumers, which other answers do without
-        from mirrorlake.library.verifying import (
-            verified,
-        )
+        from mirrorlake.library.verifying import verified
         from mirrorlake.verify.plan import Choice
 
         first, last = offsets or (None, None)
@@ -512,6 +476,10 @@ class OpenLake(Resends):
             report=report,
             stop=stop,
         )
+
+    def _move(self, flow: str, reverse: bool, groups: Sequence[str] | None, **how: bool) -> Moves:
+        named = None if groups is None else tuple(dict.fromkeys(groups))
+        return moved(self.internals, self.flows[flow].name, reverse, MoveOptions(named, **how))
 
     def _check(self, flow: str) -> None:
         """Raise TopologyError for a flow that the topology file has not; without one the map itself

@@ -2,7 +2,6 @@
 recorded."""
 
 import time
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
@@ -17,20 +16,13 @@ if TYPE_CHECKING:  # it compares records, by what other answers do without
 def moved(
     known: Internals,
     flow: str,
-    *,
     reverse: bool,
-    groups: Sequence[str] | None,
-    dry_run: bool,
-    force: bool,
-    drain: bool,
+    options: MoveOptions,
 ) -> Moves:
     """Move groups of a flow to its target, or with `reverse` to its source. Raises as
     `OpenLake.failover` says."""
     resolved = known.topology.flow(flow)
-    options = MoveOptions(
-        None if groups is None else tuple(dict.fromkeys(groups)), dry_run, force, drain
-    )
-    if dry_run:
+    if options.dry_run:
         route = Route(resolved, reverse, lake=known.reader, connections=known.connections)
         return Moves.from_document(planned_moves(route, options))
     from mirrorlake.tracking.runs import tracked  # a plan needs neither Spark nor MLflow
@@ -38,7 +30,7 @@ def moved(
     direction = Direction(resolved, reverse)
     # Before Spark starts, so that a failure is reported within seconds.
     known.connections.admin(direction.goal).cluster_id()
-    facts = {"flow": flow, "dry_run": "false", "force": str(force).lower()}
+    facts = {"flow": flow, "dry_run": "false", "force": str(options.force).lower()}
     with tracked(known.topology, "failback" if reverse else "failover", facts) as tracking:
         began = time.monotonic()
         moves = move_groups(known.deployment, direction, options)

@@ -51,28 +51,14 @@ def open(
     if topology is not None and catalog is None and schema is None and path is None:
         file = Path(topology)
         read = load_topology(file)
-        return OpenLake(
-            Internals(
-                read.lake,
-                directory=read.directory,
-                topology=read,
-                config=file,
-                read_only=read_only,
-                spark=spark,
-                engine=engine,
-            )
+        internals = Internals(
+            read.lake, read.directory, read, file, read_only=read_only, spark=spark, engine=engine
         )
+        return OpenLake(internals)
     if topology is None and path is not None and catalog is None and schema is None:
-        return OpenLake(
-            Internals(Location(path=str(path)), directory=Path.cwd(), spark=spark, engine=engine)
-        )
-    if topology is None and path is None and catalog and schema:
-        return OpenLake(
-            Internals(
-                Location(catalog=catalog, schema=schema),
-                directory=Path.cwd(),
-                spark=spark,
-                engine=engine,
-            )
-        )
-    raise InputError("open a lake by one of: a topology file; path; catalog and schema")
+        location = Location(path=str(path))
+    elif topology is None and path is None and catalog and schema:
+        location = Location(catalog=catalog, schema=schema)
+    else:
+        raise InputError("open a lake by one of: a topology file; path; catalog and schema")
+    return OpenLake(Internals(location, Path.cwd(), spark=spark, engine=engine))

@@ -127,10 +127,8 @@ class _Counts:
         for listener in self.listeners:
             listener.batch(name, batch)
         total = self._totals.get(name, Produced(name, 0, 0, 0, self._reader))
-        records, short = (
-            total.records + batch.record_count,
-            total.short_batches + (batch.way == "short"),
-        )
+        records = total.records + batch.record_count
+        short = total.short_batches + (batch.way == "short")
         self._totals[name] = Produced(name, records, total.batches + 1, short, batch.reader)
         if self._report is not None:
             self._report(self._totals[name])

@@ -28,12 +28,8 @@ def planned_answer(planned: "Planned") -> Resent:
             f"{planned.resend.name} has begun before; it would go on with what it has not sent"
         )
     examples = [
-        {
-            **row,
-            "timestamp": _moment(row["timestamp"]),
-            "key": shown(row["key"]),
-            "value": shown(row["value"]),
-        }
+        {**row, "timestamp": _moment(row["timestamp"])}
+        | {name: shown(row[name]) for name in ("key", "value")}
         for row in planned.examples
     ]
     topics = [_topic(part, part.records) for part in planned.resend.parts]
@@ -50,11 +46,9 @@ def planned_answer(planned: "Planned") -> Resent:
 
 def with_extras(resent: Resent, done: "ExtrasDone", reached: Sequence[Mapping[str, Any]]) -> Resent:
     """The same with what a restore did beside records, and how far each partition goes."""
+    names = ("topic", "partition", "end")
     ends = Rows(
-        {
-            **{name: row[name] for name in ("topic", "partition", "end")},
-            "newest_at": _moment(row["newest_ms"]),
-        }
+        {**{name: row[name] for name in names}, "newest_at": _moment(row["newest_ms"])}
         for row in reached
     )
     warnings = [*resent.warnings, *done.warnings]
@@ -124,13 +118,12 @@ def together(parts: Sequence[Resent], dry_run: bool) -> Resent:
     behind = [
         "they come out of order: records behind them in their partitions are at the target already"
     ]
+    warnings = [line for part in some for line in part.warnings]
     return Resent(
         Rows(row for part in some for row in part.topics),
         ", ".join(part.flow for part in some if part.flow) or None,
         dry_run,
         any(part.continued for part in some),
         not dry_run and all(part.complete for part in parts),
-        warnings=[*(line for part in some for line in part.warnings), *behind]
-        if some
-        else ["nothing is parked"],
+        warnings=[*warnings, *behind] if some else ["nothing is parked"],
     )

@@ -84,9 +84,8 @@ class Resends:
         for alias in (source, cluster):
             _check_cluster(known, alias)
         if cluster is not None:
-            known.connections.admin(
-                cluster
-            ).cluster_id()  # before Spark starts, so that it is reported within seconds
+            # before Spark starts, so that a failure is reported within seconds
+            known.connections.admin(cluster).cluster_id()
         stage = StageFiles(known.tables)
         source = source or _source_of(known, stage, topic)
         asked = ReplayRequest(
@@ -151,11 +150,10 @@ class Resends:
             for resolved in map(known.topology.flow, names):
                 asked = ParkedReplayRequest(resolved, topic, start_over)
                 replay = ParkedReplay(deployment, stage, asked)
-                replays.append(
-                    planned_answer(replay.plan())
-                    if dry_run
-                    else sent_answer(*replay.run(ending, rate, count))
-                )
+                if dry_run:
+                    replays.append(planned_answer(replay.plan()))
+                else:
+                    replays.append(sent_answer(*replay.run(ending, rate, count)))
         return together(replays, dry_run)
 
     def restore(
@@ -221,16 +219,13 @@ class Resends:
         known = self.internals
         for alias in (source, target):
             _check_cluster(known, alias)
-        known.connections.admin(
-            target
-        ).cluster_id()  # before Spark starts, so that it is reported within seconds
+        # before Spark starts, so that a failure is reported within seconds
+        known.connections.admin(target).cluster_id()
         offsets = dict(below or {})
-        words: dict[str, Any] = (
-            {"below": [[*place, end] for place, end in sorted(offsets.items())]} if offsets else {}
-        )
         until_ms = None if as_of is None else int(as_of.timestamp() * 1_000)
-        if until_ms is not None:
-            words = {"as_of_ms": until_ms}
+        words: dict[str, Any] = {} if until_ms is None else {"as_of_ms": until_ms}
+        if offsets:
+            words = {"below": [[*place, end] for place, end in sorted(offsets.items())]}
         asked = RestoreRequest(
             source,
             target,

@@ -74,11 +74,8 @@ class Trace(Answer):
                 "target's acknowledgement"
             )
         for row in self.held_up:
-            until = (
-                ""
-                if row["until"] == row["since"]
-                else f" to {_clock(row['until']) if row['until'] else 'now'}"
-            )
+            until = f" to {_clock(row['until']) if row['until'] else 'now'}"
+            until = "" if row["until"] == row["since"] else until
             how = "meanwhile" if row["what"] == "change" else f"held up by {row['what']}"
             yield f"  {how}, {_clock(row['since'])}{until}: {row['said']}"
         if not self.held_up and self.stages:

@@ -8,16 +8,9 @@ Row = Mapping[str, Any]
 
 #: Alerts, the most urgent first; any other kind comes behind them.
 _URGENCY = (
-    "not_running",
-    "target_recreated",
-    "target_behind",
-    "map_gap",
-    "stuck",
-    "hanging_transaction",
-    "heartbeat",
-    "lag",
-    "latency",
-)
+    "not_running", "target_recreated", "target_behind", "map_gap", "stuck", "hanging_transaction",
+    "heartbeat", "lag", "latency",
+)  # fmt: skip
 
 
 def standing(flow: Row, quiet_seconds: float = 60.0) -> str:

@@ -72,10 +72,8 @@ class ControlLoop:
         self._flow_worker = worker
         published = CheckpointTopic(flow, connections, event_log)
         self._groups = Checkpoints(flow, deployment, worker, published)
-        source, settings = (
-            connections.admin(flow.source),
-            partial(connections.client, flow.source, "consumer"),
-        )
+        source = connections.admin(flow.source)
+        settings = partial(connections.client, flow.source, "consumer")
         self._heartbeats = HeartbeatTopics(
             flow.name, deployment.lake, source, settings, flow.selection.selects
         )
@@ -238,10 +236,8 @@ def beat_once(
     to know."""
     if not flow.settings.emit_heartbeats_enabled:
         return None
-    news, heartbeats = (
-        ControlIncidents(flow.name, event_log),
-        Heartbeats(flow, connections, event_log),
-    )
+    news = ControlIncidents(flow.name, event_log)
+    heartbeats = Heartbeats(flow, connections, event_log)
     for _attempt in range(2):
         try:
             heartbeats.beat()

@@ -111,11 +111,8 @@ class FlowWorker:
     def snapshot(self) -> Snapshot | None:
         """Where the flow is after its next poll, or at its end; None if it does not come to one in
         time."""
-        return (
-            self._snapshots.last
-            if self.thread.ended.is_set()
-            else self._snapshots.next(SNAPSHOT_SECONDS)
-        )
+        ended = self.thread.ended.is_set()
+        return self._snapshots.last if ended else self._snapshots.next(SNAPSHOT_SECONDS)
 
     def reached(self, keys: Iterable[TopicAndPartition]) -> dict[TopicAndPartition, Reached] | None:
         """How far the flow is in partitions; None when it does not come to a poll in time."""

@@ -46,11 +46,9 @@ class _Sampled:
 
 def _presence(mode: str | None, sampled: _Sampled | None) -> Presence:
     now, since = datetime.now(timezone.utc), time.monotonic()
-    return (
-        Presence(mode, None, now, since)
-        if sampled is None
-        else Presence(mode, sampled.at, now, since, sampled.interval)
-    )
+    if sampled is None:
+        return Presence(mode, None, now, since)
+    return Presence(mode, sampled.at, now, since, sampled.interval)
 
 
 def _newest(lake: Lake) -> dict[str, _Sampled]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from mirrorlake.checks.holdings import Holding, holding_problems, holdings, other_maker
 from mirrorlake.checks.preflight import Preflight, check
-from mirrorlake.checks.problem import Problem, refused_flows
+from mirrorlake.checks.problem import Problem
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.acl_plan import AclPlan
 from mirrorlake.control.acl_sync import AclSync
@@ -81,10 +81,7 @@ class _Held(NamedTuple):
 
 
 def _held(preflight: Preflight, flow: ResolvedFlow, lake: Reader | None) -> _Held:
-    if (
-        flow.name in refused_flows(preflight.problems)
-        or not {flow.source, flow.target} <= preflight.ids.keys()
-    ):
+    if not preflight.can_run(flow):
         return _Held()
     known = {} if lake is None else living_targets(lake, flow.name)
     maker = other_maker(preflight.connections, flow)
@@ -113,18 +110,11 @@ def _flow(
         "compression": codecs.codec_of(0),
         "provenance": settings.provenance,
         "paused": settings.paused,
-        "topics": [],
-        "configs": [],
-        "acls": [],
-        "acls_withheld": [],
-        "acls_left": [],
+        **{name: [] for name in ("topics", "configs", "acls", "acls_withheld", "acls_left")},
         "heartbeats": [],
         "totals": vars(Totals()),
     }
-    if (
-        flow.name not in refused_flows(preflight.problems)
-        and {flow.source, flow.target} <= preflight.ids.keys()
-    ):
+    if preflight.can_run(flow):
         document.update(_differences(preflight, flow, log, held, staged))
     return document
 
@@ -138,25 +128,19 @@ def _differences(
     names = {plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"}
     configs = ConfigSync(flow, connections, MemoryLog(), names.get)
     created = {plan.topic: plan.factor for plan in plans if plan.action == "create"}
-    given = (
-        configs.creation(created)
-        if created and settings.sync_topic_configs_enabled
-        else dict.fromkeys(created, ALWAYS)
-    )
+    keeps_configs = settings.sync_topic_configs_enabled
+    given: Mapping[str, Mapping[str, str]] = dict.fromkeys(created, ALWAYS)
+    if created and keeps_configs:
+        given = configs.creation(created)
     acls = AclSync(flow, connections, log, remote_topic=names.get, mirrored=lambda: held.mirrored)
     wanted = acls.compare() if settings.sync_topic_acls_enabled else AclPlan([], (), {})
     return {
         "topics": [
-            {
-                **vars(plan),
-                "configs": given.get(plan.topic, {}),
-                **_holder(held.topics.get(plan.topic)),
-            }
+            {**vars(plan), "configs": given.get(plan.topic, {})}
+            | _holder(held.topics.get(plan.topic))
             for plan in plans
         ],
-        "configs": [vars(change) for change in configs.plan()]
-        if settings.sync_topic_configs_enabled
-        else [],
+        "configs": [vars(change) for change in (configs.plan() if keeps_configs else ())],
         "acls": [{"action": change.action, **vars(change.acl)} for change in wanted.changes],
         "acls_withheld": [vars(acl) for acl in wanted.withheld],
         "acls_left": [{**vars(acl), "policy": policy} for acl, policy in wanted.left.items()],
@@ -173,11 +157,6 @@ def _holder(held: Holding | None) -> dict[str, Any]:
 def _heartbeats(preflight: Preflight, flow: ResolvedFlow) -> list[dict[str, Any]]:
     missing = Heartbeats(flow, preflight.connections, MemoryLog()).missing()
     return [
-        {
-            "cluster": alias,
-            "topic": topic.name,
-            "partitions": topic.partitions,
-            "factor": topic.factor,
-        }
-        for alias, topic in missing
+        {"cluster": alias, "topic": made.name, "partitions": made.partitions, "factor": made.factor}
+        for alias, made in missing
     ]

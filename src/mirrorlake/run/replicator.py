@@ -88,9 +88,8 @@ class Replicator:
         self._landings: dict[str, LandingWorker] = {}
         self._running: dict[str, _Running] = {}
         self._errors: list[MirrorlakeError] = []
-        self._control_errors: list[
-            ReplicationError
-        ] = []  # of a run with an end; reported after those about records
+        # of a run with an end; reported after those about records
+        self._control_errors: list[ReplicationError] = []
         self._complaints: list[ReplicationError] = []
 
     @property

@@ -146,11 +146,8 @@ def resolve(deployment: Deployment, wanted: Wanted, choice: str) -> list[dict[st
     anew = [incident for incident in deciding if choice == "new-generation"]
     for alias in sorted({source_of(incident["flow"]) for incident in anew}):
         here = [incident for incident in anew if source_of(incident["flow"]) == alias]
-        _begin(
-            deployment,
-            alias,
-            sorted({incident["topic"] for incident in here if incident["partition"] is None}),
-        )
+        topics = {incident["topic"] for incident in here if incident["partition"] is None}
+        _begin(deployment, alias, sorted(topics))
         _branch(lake, alias, [incident for incident in here if incident["partition"] is not None])
     incidents = deployment.event_log.incidents
     if choice != READ_AGAIN and all(incident["kind"] != LEFT for incident in deciding):
@@ -171,10 +168,8 @@ def _begin(deployment: Deployment, alias: str, topics: Sequence[str]) -> None:
     if not topics:
         return
     lake = deployment.lake
-    current, ids = (
-        generations_of(lake, alias),
-        deployment.connections.admin(alias).topic_ids(topics),
-    )
+    current = generations_of(lake, alias)
+    ids = deployment.connections.admin(alias).topic_ids(topics)
     for topic in topics:
         if topic not in ids:
             raise InputError(
@@ -196,9 +191,7 @@ def _read(deployment: Deployment, incident: Mapping[str, Any]) -> str:
     """Stage again what the source still has. Where it has trimmed a part as well, the flow stops
     before that, and tells of it."""
     # it lands by Spark, which listing does without
-    from mirrorlake.landing.read_again import (
-        read_again,
-    )
+    from mirrorlake.landing.read_again import read_again
 
     alias = source_of(incident["flow"])
     start = read_again(deployment, alias, incident)

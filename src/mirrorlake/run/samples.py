@@ -19,31 +19,16 @@ from mirrorlake.run.snapshot import Snapshot
 Row = dict[str, object]
 #: What a sample says. `lag_seconds` is left out: while a partition lags it grows by itself.
 _VALUES = (
-    "source_start",
-    "source_end",
-    "staged_end",
-    "produced_end",
-    "target_end",
-    "target_topic",
-    "mapped_end",
-    "target_passed_end",
-    "target_generation",
-    "generation",
-    "source_high_watermark",
-    "transaction_since",
-    "transaction_producer_id",
-)
+    "source_start", "source_end", "staged_end", "produced_end", "target_end", "target_topic",
+    "mapped_end", "target_passed_end", "target_generation", "generation", "source_high_watermark",
+    "transaction_since", "transaction_producer_id",
+)  # fmt: skip
 
 #: What stays as it is while nothing happens to a partition.
 _STANDING = (
-    "source_end",
-    "staged_end",
-    "target_end",
-    "target_topic",
-    "mapped_end",
-    "target_generation",
+    "source_end", "staged_end", "target_end", "target_topic", "mapped_end", "target_generation",
     "generation",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -131,10 +116,8 @@ class Sampler:
         if snapshot is None:
             return None
         source = self._connections.admin(self.flow.source)
-        starts, marks = (
-            source.start_offsets(target_ends.keys, skip_silent=True),
-            source.end_offsets(target_ends.keys, committed=False, skip_silent=True),
-        )
+        starts = source.start_offsets(target_ends.keys, skip_silent=True)
+        marks = source.end_offsets(target_ends.keys, committed=False, skip_silent=True)
         ends = source.end_offsets(target_ends.keys, skip_silent=True)
         now = datetime.now(timezone.utc)
         log = self._log = self._log or self._seeded()
@@ -173,15 +156,11 @@ class Sampler:
             if before is not None and key in written and key not in before.blocked
             if (end := ends.target_end(key)) is not None and end < written[key]
         }
-        there = (
-            self._connections.admin(self.flow.target).end_offsets(
-                low.keys(), committed=False, skip_silent=True
-            )
-            if low
-            else {}
-        )
-        if any(end < low[place] for place, end in there.items()):
-            self._on_loss()
+        if low:
+            target = self._connections.admin(self.flow.target)
+            there = target.end_offsets(low.keys(), committed=False, skip_silent=True)
+            if any(end < low[place] for place, end in there.items()):
+                self._on_loss()
 
     def _look_for_transactions(
         self,
@@ -227,10 +206,8 @@ class Sampler:
         log.note(now.timestamp(), {**{key: recorded[key] for key in due}, **dict.fromkeys(lost)})
 
     def _target_ends(self) -> _TargetEnds:
-        source, target = (
-            self._connections.admin(self.flow.source),
-            self._connections.admin(self.flow.target),
-        )
+        source = self._connections.admin(self.flow.source)
+        target = self._connections.admin(self.flow.target)
         topics = {
             name: info
             for name, info in source.topics().items()

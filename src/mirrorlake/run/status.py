@@ -1,14 +1,21 @@
 """How the flows stand, as one document: what `mirrorlake status` shows."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from mirrorlake.checks.broken_laws import broken_laws
+from mirrorlake.config.topology import Topology
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.reader import Reader
 from mirrorlake.run.attention import attention, standing
 
+UNASKED = (
+    "the clusters were not asked, and laws not checked: the lake was opened without its "
+    "topology file"
+)
 
-def read_status(lake: Reader, connections: Connections) -> dict[str, Any]:
+
+def read_status(lake: Reader, connections: Connections | None) -> dict[str, Any]:
     """Returns {"healthy", "flows": [a row of `flow_status` each], "topics": [...], "incidents":
     [...], "alerts": [rows of the view `alerts`, and of laws that are broken], "unchecked":
     [sentences], "proofs": [rows of the view `proof_status`], "attention": [a sentence for each
@@ -17,43 +24,48 @@ def read_status(lake: Reader, connections: Connections) -> dict[str, Any]:
 
     A flow that has never run is there with nulls. Not healthy means that an alert is there. What is
     paused, disabled or gone by the file as it is now raises none except for its open incidents,
-    which wait for a decision.
+    which wait for a decision. Without `connections` it is read from the tables alone: no cluster is
+    asked, no law checked, and whether a flow is enabled is not known.
     """
-    topology = connections.topology
     rows = {row["flow"]: row for row in lake.table_rows("flow_status")}
+    incidents, alerts = lake.table_rows("open_incidents"), [*lake.table_rows("alerts")]
+    if connections is None:
+        known_flows = (rows[name] for name in sorted(rows))
+        flows = [{**row, "enabled": None, "standing": standing(row)} for row in known_flows]
+        unchecked = [UNASKED]
+    else:
+        flows = _by_topology(rows, connections.topology)
+        running = [flow for flow in connections.topology.active_flows() if not flow.paused]
+        names = {flow.name for flow in running}
+        alerts = [row for row in alerts if row["alert"] == "incident" or row["flow"] in names]
+        broken, unchecked = broken_laws(lake, connections, running)
+        alerted = {_place(row) for row in alerts}
+        alerts += [row for row in broken if _place(row) not in alerted]
+    alerts.sort(
+        key=lambda row: (row["flow"], row["alert"], row["topic"] or "", row["partition"] or 0)
+    )
+    proofs = lake.table_rows("proof_status")
+    return {
+        "healthy": not alerts,
+        "flows": flows,
+        "topics": lake.query_rows("topic_lag"),
+        "incidents": incidents,
+        "alerts": alerts,
+        "unchecked": unchecked,
+        "proofs": sorted(proofs, key=lambda row: (row["flow"], row["topic"])),
+        "attention": attention(incidents, alerts),
+    }
+
+
+def _by_topology(rows: Mapping[str, dict[str, Any]], topology: Topology) -> list[dict[str, Any]]:
+    """The flows of the file, in its order."""
     flows = []
     for name, settings in topology.flows.items():
         known = rows.get(name, {"flow": name, "open_incidents": 0})
         row = {**known, "enabled": settings.enabled, "paused": settings.paused is True}
         quiet_seconds = max(60, 3 * settings.sample_positions_interval_seconds)
         flows.append({**row, "standing": standing(row, quiet_seconds)})
-    topics = lake.query_rows("topic_lag")
-    incidents = lake.table_rows("open_incidents")
-    running = [flow for flow in topology.active_flows() if not flow.paused]
-    alert_rows = lake.table_rows("alerts")
-    alerts = [
-        row
-        for row in alert_rows
-        if row["alert"] == "incident" or row["flow"] in {flow.name for flow in running}
-    ]
-    broken, unchecked = broken_laws(lake, connections, running)
-    alerted = {_place(row) for row in alerts}
-    alerts += [row for row in broken if _place(row) not in alerted]
-    alerts.sort(
-        key=lambda row: (row["flow"], row["alert"], row["topic"] or "", row["partition"] or 0)
-    )
-    return {
-        "healthy": not alerts,
-        "flows": flows,
-        "topics": topics,
-        "incidents": incidents,
-        "alerts": alerts,
-        "unchecked": unchecked,
-        "proofs": sorted(
-            lake.table_rows("proof_status"), key=lambda row: (row["flow"], row["topic"])
-        ),
-        "attention": attention(incidents, alerts),
-    }
+    return flows
 
 
 def _place(row: dict[str, Any]) -> tuple[Any, ...]:
