@@ -146,14 +146,8 @@ def write_topology(job: Job) -> Path:
 
 def mirrorlake_command(job: Job, *words: str) -> list[str]:
     """The words of a `mirrorlake` command over the topology file of a job."""
-    return [
-        sys.executable,
-        "-m",
-        "mirrorlake.cli.main",
-        "-c",
-        str(job.directory / "mirrorlake.yml"),
-        *words,
-    ]
+    topology = str(job.directory / "mirrorlake.yml")
+    return [sys.executable, "-m", "mirrorlake.cli.main", "-c", topology, *words]
 
 
 def mirror_properties(job: Job) -> str:
@@ -172,8 +166,8 @@ def mirror_properties(job: Job) -> str:
             f"{alias}.producer.compression.type": "lz4",
         }
         if job.tuned:
-            settings[f"{flow}.source.consumer.max.poll.records"] = "5000"
             settings |= {
+                f"{flow}.source.consumer.max.poll.records": "5000",
                 f"{alias}.producer.batch.size": str(256 << 10),
                 f"{alias}.producer.linger.ms": "20",
             }
@@ -198,14 +192,9 @@ def start_mirrormaker(job: Job) -> Running:
     logging.write_text(_MIRROR_LOG4J, encoding="utf-8")
     log = job.directory / "mm2.log"
     command = [str(find_java()), *_MIRROR_FLAGS, f"-Dlog4j2.configurationFile={logging.as_uri()}"]
-    command += [
-        "-cp",
-        str(mirror_jars()[0].parent / "*"),
-        "org.apache.kafka.connect.mirror.MirrorMaker",
-    ]
-    return Running(
-        "MirrorMaker 2", log, [start_guarded([*command, str(properties)], str(properties), log)]
-    )
+    command += ["-cp", str(mirror_jars()[0].parent / "*")]
+    command += ["org.apache.kafka.connect.mirror.MirrorMaker", str(properties)]
+    return Running("MirrorMaker 2", log, [start_guarded(command, str(properties), log)])
 
 
 def start_mirrormaker_and_landing(job: Job) -> Running:
@@ -233,9 +222,8 @@ def start_naive_pipeline(job: Job) -> Running:
     """Start the two idiomatic streaming queries. Their target topic has to be there."""
     arguments = [job.source, job.topic, job.target, job.target_topic, str(job.directory)]
     process = _start_module("naive_pipeline", arguments, job.directory)
-    return Running(
-        "naive two-query pipeline", job.directory, [process], job.directory / "checkpoints"
-    )
+    checkpoints = job.directory / "checkpoints"
+    return Running("naive two-query pipeline", job.directory, [process], checkpoints)
 
 
 def _start_module(module: str, arguments: Sequence[str], directory: Path) -> JvmProcess:

@@ -3,8 +3,9 @@ interval, for ever."""
 
 import statistics
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.control.config_sync import ConfigSync
@@ -57,29 +58,24 @@ def measure_control(east: str, west: str) -> ControlTimes:
             ]
         )
 
+    def median(work: Callable[[], object]) -> float:
+        return statistics.median(seconds_of(work) for _ in range(ROUNDS))
+
     made = seconds_of(create)
     wait_until_listed(target, made_names)
-    return ControlTimes(
-        len(names),
-        PARTITIONS,
-        made,
-        statistics.median(
-            seconds_of(lambda: _nothing_to_do(flow, connections)) for _ in range(ROUNDS)
-        ),
-        statistics.median(seconds_of(configs.plan) for _ in range(ROUNDS)),
+    topics, configs_seconds = (
+        median(partial(_nothing_to_do, flow, connections)),
+        median(configs.plan),
     )
+    return ControlTimes(len(names), PARTITIONS, made, topics, configs_seconds)
 
 
 def many_topics(prefix: str = PREFIX) -> list[TopicInfo]:
     """The topics: as even as 1,000 partitions go into 300 topics, each with a config of its own."""
     few, more = divmod(PARTITIONS, TOPICS)
+    configs = [{"retention.bytes": str(10**9 + number)} for number in range(TOPICS)]
     return [
-        TopicInfo(
-            f"{prefix}{number:03}",
-            few + (number < more),
-            1,
-            {"retention.bytes": str(10**9 + number)},
-        )
+        TopicInfo(f"{prefix}{number:03}", few + (number < more), 1, configs[number])
         for number in range(TOPICS)
     ]
 

@@ -14,7 +14,7 @@ from typing import Any
 from confluent_kafka import Producer
 
 from mirrorlake.devtools.bench.contestants import Job, Running, mirrorlake_command
-from mirrorlake.devtools.bench.measure import ends_of, seconds_of
+from mirrorlake.devtools.bench.measure import ends_of, is_there, seconds_of
 from mirrorlake.devtools.bench.payload import PARTITIONS
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
@@ -115,12 +115,7 @@ def _first_out(
 
 
 def _written(target: ClusterAdmin, job: Job) -> int:
-    info = target.topics().get(job.target_topic)
-    return (
-        ends_of(target, job.target_topic)[1]
-        if info is not None and info.partitions >= PARTITIONS
-        else 0
-    )
+    return ends_of(target, job.target_topic)[1] if is_there(target, job.target_topic) else 0
 
 
 def _idle(running: Running, job: Job, commands: bool) -> tuple[float, Commands | None]:

@@ -4,6 +4,7 @@ for ever."""
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -117,43 +118,26 @@ def committed() -> dict[str, dict[TopicAndPartition, Committed]]:
     positions: dict[str, dict[TopicAndPartition, Committed]] = {}
     for number in range(GROUPS):
         topics = [(number * 3 + step) % TOPICS for step in range(TOPICS_OF_A_GROUP)]
-        keys = [
-            (f"{PREFIX}{topic:03}", partition)
-            for topic in topics
-            for partition in range(PARTITIONS)
-        ]
-        offsets = [
-            (number * 397 + index * 4_001) % (RUNS * RUN_RECORDS) for index in range(len(keys))
-        ]
+        keys = [(f"{PREFIX}{topic:03}", part) for topic in topics for part in range(PARTITIONS)]
         positions[f"{PREFIX}{number:03}"] = {
-            key: Committed(offset) for key, offset in zip(keys, offsets, strict=True)
+            key: Committed((number * 397 + index * 4_001) % (RUNS * RUN_RECORDS))
+            for index, key in enumerate(keys)
         }
     return positions
 
 
 def fill_map(lake: Lake) -> None:
     """A map as batches leave it: each has a run of every partition."""
-    targets = [
-        (f"{PREFIX}{topic:03}", partition)
-        for topic in range(TOPICS)
-        for partition in range(PARTITIONS)
-    ]
+    targets = [(f"{PREFIX}{topic:03}", at) for topic in range(TOPICS) for at in range(PARTITIONS)]
     for number in range(RUNS):
         first, there = number * RUN_RECORDS, number * (RUN_RECORDS + 1)
         ends = (first, first + RUN_RECORDS - 1, there, there + RUN_RECORDS - 1, RUN_RECORDS, number)
-        segment = {
-            "source_first": first,
-            "stride": 1,
-            "target_first": there,
-            "record_count": RUN_RECORDS,
-        }
+        segment = {"source_first": first, "stride": 1, "target_first": there}
+        run: dict[str, Any] = dict(zip(_LONGS, ends, strict=True))
+        run |= {"segments": [{**segment, "record_count": RUN_RECORDS}], "flow": FLOW}
         rows = [
-            {"flow": FLOW, "topic": topic, "partition": partition, "target_topic": f"east.{topic}"}
-            | {
-                "target_partition": partition,
-                **dict(zip(_LONGS, ends, strict=True)),
-                "segments": [segment],
-            }
+            {**run, "topic": topic, "partition": partition, "target_topic": f"east.{topic}"}
+            | {"target_partition": partition}
             for topic, partition in targets
         ]
         lake.append("offset_map", pa.Table.from_pylist(rows, _MAP))

@@ -71,19 +71,10 @@ def _fill(folder: Path, tables: Iterable[pa.Table], history: History) -> None:
     for table in tables:
         path = folder / f"part-00000-{uuid.uuid4()}.zstd.parquet"
         pq.write_table(table, path, compression="zstd")
-        adds.append(
-            {
-                "path": path.name,
-                "partitionValues": {},
-                "size": path.stat().st_size,
-                "modificationTime": int(time.time() * 1000),
-                "dataChange": True,
-                "stats": json.dumps(_statistics(table)),
-            }
-        )
+        adds.append(add_of(path, int(time.time() * 1000), _statistics(table)))
     log = folder / "_delta_log"
     version = max(int(path.stem) for path in log.glob("*.json")) + 1
-    _commit(log, version, [{"add": add} for add in adds])
+    _commit(log, version, adds)
     DeltaTable(str(folder)).create_checkpoint()
     _move_log(log, version, history)
 
@@ -92,31 +83,34 @@ def _move_log(log: Path, version: int, history: History) -> None:
     """Let the log be as long as so many commits make it: with one checkpoint near its end, and
     without what is old."""
     checkpoint = history.commits - history.commits % 100
-    for path in log.glob("*.json"):
+    for path in (*log.glob("*.json"), *log.glob("*.crc")):
         path.unlink()
-    for path in log.glob("*.crc"):
-        path.unlink()
-    shutil.move(
-        log / f"{version:020}.checkpoint.parquet", log / f"{checkpoint:020}.checkpoint.parquet"
-    )
-    size = pq.read_metadata(log / f"{checkpoint:020}.checkpoint.parquet").num_rows
-    (log / "_last_checkpoint").write_text(
-        json.dumps({"version": checkpoint, "size": size}), encoding="utf-8"
-    )
+    moved = log / f"{checkpoint:020}.checkpoint.parquet"
+    shutil.move(log / f"{version:020}.checkpoint.parquet", moved)
+    last = {"version": checkpoint, "size": pq.read_metadata(moved).num_rows}
+    (log / "_last_checkpoint").write_text(json.dumps(last), encoding="utf-8")
     kept = history.commits * min(_LOG_DAYS, history.days) // history.days
     for number in range(max(0, history.commits - kept), history.commits + 1):
         _commit(log, number, [])
 
 
 def _commit(log: Path, version: int, actions: list[Mapping[str, object]]) -> None:
-    info = {
-        "timestamp": int(time.time() * 1000),
-        "operation": "WRITE",
-        "isBlindAppend": True,
-        "operationParameters": {},
-    }
-    lines = [json.dumps(action) for action in ({"commitInfo": info}, *actions)]
-    (log / f"{version:020}.json").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    info = {"operation": "WRITE", "isBlindAppend": True, "operationParameters": {}}
+    info["timestamp"] = int(time.time() * 1000)
+    write_commit(log, version, [{"commitInfo": info}, *actions])
+
+
+def write_commit(log: Path, version: int, actions: Iterable[Mapping[str, object]]) -> None:
+    """Write a commit into Delta's log of a table."""
+    text = "\n".join(map(json.dumps, actions)) + "\n"
+    (log / f"{version:020}.json").write_text(text, encoding="utf-8")
+
+
+def add_of(file: Path, at_ms: int, statistics: Mapping[str, object]) -> Mapping[str, object]:
+    """The action of Delta's log that adds a file to its table."""
+    add = {"path": file.name, "partitionValues": {}, "size": file.stat().st_size}
+    add |= {"modificationTime": at_ms, "dataChange": True, "stats": json.dumps(statistics)}
+    return {"add": add}
 
 
 def _statistics(table: pa.Table) -> dict[str, object]:
@@ -220,15 +214,8 @@ def _change_rows(history: History) -> Iterator[pa.Table]:
     moves = history.days * 288
     kinds = ["group"] * 286 + ["acl", "config"]
     pattern = pa.array(kinds * history.days)
-    text = pa.array(
-        [
-            "1"
-            if kind != "acl"
-            else '["LITERAL", "east.topic-000", "User:u", "*", "READ", "ALLOW"]'
-            for kind in kinds
-        ]
-    )
-    texts = pa.concat_arrays([text] * history.days)
+    acl = '["LITERAL", "east.topic-000", "User:u", "*", "READ", "ALLOW"]'
+    texts = pa.array([acl if kind == "acl" else "1" for kind in kinds] * history.days)
     yield pa.table(
         {
             "flow": pa.repeat(FLOW, moves),
@@ -252,12 +239,8 @@ def _named(number: int, rows: int) -> dict[str, pa.Array]:
 
 def _times(days: int, count: int) -> pa.Array:
     """So many moments, equally far apart, the last one now."""
-    return pa.array(
-        (_now() - days * _DAY_US + np.arange(1, count + 1) * (days * _DAY_US / count)).astype(
-            np.int64
-        ),
-        _TIME,
-    )
+    passed = np.arange(1, count + 1) * (days * _DAY_US / count)
+    return pa.array((_now() - days * _DAY_US + passed).astype(np.int64), _TIME)
 
 
 def _longs(values: np.ndarray) -> pa.Array:

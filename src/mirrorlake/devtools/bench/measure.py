@@ -91,19 +91,16 @@ def watch(
         written, committed = map(
             sum, zip((0, 0), *(ends_of(target, job.target_topic) for target in there), strict=True)
         )
-        cpu, brokers_cpu = cpu_seconds(running.pids), cpu_seconds(brokers)
-        driver_mib = memory_mib(running.pids, DRIVER)
-        workers_mib = memory_mib(running.pids, WORKERS)
         samples.append(
             Sample(
                 time.time(),
                 written=written,
                 committed=committed,
                 landed=landed,
-                cpu=cpu,
-                brokers_cpu=brokers_cpu,
-                driver_mib=driver_mib,
-                workers_mib=workers_mib,
+                cpu=cpu_seconds(running.pids),
+                brokers_cpu=cpu_seconds(brokers),
+                driver_mib=memory_mib(running.pids, DRIVER),
+                workers_mib=memory_mib(running.pids, WORKERS),
             )
         )
         pause.wait(POLL_SECONDS)

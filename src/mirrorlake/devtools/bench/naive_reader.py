@@ -19,9 +19,8 @@ def main(source: str, topic: str, target: str, target_topic: str, table: str) ->
     spark = local_session(more_jars=connector_jars())
     stage = spark.read.format("delta").load(table)
     for frame in (_topic(spark, source, topic), stage, _topic(spark, target, target_topic)):
-        frame.write.format("noop").mode(
-            "overwrite"
-        ).save()  # every column is read, and none is kept
+        # every column is read, and none is kept
+        frame.write.format("noop").mode("overwrite").save()
 
 
 def _topic(spark: SparkSession, servers: str, topic: str) -> DataFrame:

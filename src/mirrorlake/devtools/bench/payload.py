@@ -17,38 +17,11 @@ PARTITIONS = 6
 LINES = 20_000
 _LOAD_SECONDS = 900
 _WORDS = (
-    "order",
-    "customer",
-    "shipped",
-    "pending",
-    "invoice",
-    "street",
-    "market",
-    "online",
-    "parcel",
-    "refund",
-    "gift",
-    "coupon",
-    "basket",
-    "store",
-    "season",
-    "blue",
-    "green",
-    "large",
-    "small",
-    "cotton",
-    "leather",
-    "wool",
-    "express",
-    "standard",
-    "return",
-    "exchange",
-    "address",
-    "payment",
-    "card",
-    "account",
-    "total",
-)
+    "order", "customer", "shipped", "pending", "invoice", "street", "market", "online", "parcel",
+    "refund", "gift", "coupon", "basket", "store", "season", "blue", "green", "large", "small",
+    "cotton", "leather", "wool", "express", "standard", "return", "exchange", "address", "payment",
+    "card", "account", "total",
+)  # fmt: skip
 _STATUS = ("created", "paid", "packed", "shipped", "delivered", "returned")
 
 
@@ -56,10 +29,7 @@ def payload_lines(size: int, count: int, seed: int = 7) -> list[str]:
     """Return `count` JSON records of exactly `size` bytes, the same for the same seed. Raises
     InputError below 80."""
     if size < 80:
-        raise InputError(
-            f"records of {size} bytes are too small for the benchmark's JSON records: use 80 or "
-            "more"
-        )
+        raise InputError(f"JSON records of {size} bytes are too small: use 80 or more")
     chance = random.Random(seed)
     return [_record(chance, size) for _ in range(count)]
 
@@ -114,14 +84,9 @@ def payload_file(directory: Path, size: int, lines: int = LINES) -> Path:
 def load_command(bootstrap_servers: str, topic: str, records: int, payload: Path) -> list[str]:
     """The command of Kafka's own load tool that fills a topic with lines of a file."""
     tool = [str(find_java()), "-Xmx512m", "-cp", str(mirror_jars()[0].parent / "*")]
-    tool += [
-        "org.apache.kafka.tools.ProducerPerformance",
-        "--topic",
-        topic,
-        "--num-records",
-        str(records),
-    ]
-    tool += ["--throughput", "-1", "--payload-file", str(payload), "--producer-props"]
+    tool += ["org.apache.kafka.tools.ProducerPerformance", "--topic", topic]
+    tool += ["--num-records", str(records), "--throughput", "-1"]
+    tool += ["--payload-file", str(payload), "--producer-props"]
     settings = {
         "bootstrap.servers": bootstrap_servers,
         "compression.type": "lz4",

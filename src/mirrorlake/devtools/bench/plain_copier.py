@@ -32,10 +32,8 @@ _SETTINGS: Mapping[str, str | int | bool] = {
 
 def copy(source: str, target: str, target_topic: str, ends: Mapping[tuple[str, int], int]) -> None:
     """Copy partitions from their beginning to some ends."""
-    reader, producer = (
-        NativeReader({"bootstrap.servers": source}),
-        Producer({"bootstrap.servers": target, **_SETTINGS}),
-    )
+    reader = NativeReader({"bootstrap.servers": source})
+    producer = Producer({"bootstrap.servers": target, **_SETTINGS})
     for (_, partition), rows in reader.read({key: (0, end) for key, end in ends.items()}):
         shipment = producer.shipment(target_topic, partition, rows)
         while True:

@@ -25,26 +25,14 @@ def measure_proof(job: Job, source: ClusterAdmin, size: int, records: int) -> di
     write_topology(job)
     _run(job, mirrorlake_command(job, "run", "--once"))
     proven: dict[str, Any] = {}
-
-    def verify() -> None:
-        proven.update(
-            json.loads(_run(job, mirrorlake_command(job, "verify", "--topic", job.topic, "--json")))
-        )
-
-    verify_seconds = seconds_of(verify)
+    command = mirrorlake_command(job, "verify", "--topic", job.topic, "--json")
+    verify_seconds = seconds_of(lambda: proven.update(json.loads(_run(job, command))))
     if proven["proven"] != records or proven["differences"]:
         raise ReplicationError(
             f"{proven['proven']:,} of {records:,} records were proven: see {job.directory}"
         )
-    reader = [
-        sys.executable,
-        "-m",
-        "mirrorlake.devtools.bench.naive_reader",
-        job.source,
-        job.topic,
-        job.target,
-    ]
-    reader += [job.target_topic, str(job.directory / "lake" / "records")]
+    reader = [sys.executable, "-m", "mirrorlake.devtools.bench.naive_reader", job.source, job.topic]
+    reader += [job.target, job.target_topic, str(job.directory / "lake" / "records")]
     spark_seconds = seconds_of(lambda: _run(job, reader))
     return {
         "records": records,

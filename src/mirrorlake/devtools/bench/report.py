@@ -1,7 +1,7 @@
 """Turns what was measured into figures, ratios, one JSON document and a table. Pure functions."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -185,36 +185,45 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
         for which in ("throughput", "fan_out")
         for size, part in document.get(which, {}).items()
     ]
-    made += [_proof_table(document["proof"])] if "proof" in document else []
-    made += [_soak_table(document["soak"])] if "soak" in document else []
-    made += [_latency_table(document["latency"])] if "latency" in document else []
-    made += [feel_table(document["feel"])] if "feel" in document else []
-    made += [_control_table(document["control"])] if "control" in document else []
-    made += [_groups_table(document["groups"])] if "groups" in document else []
-    made += [_stage_table(document["stage"])] if "stage" in document else []
-    return made + ([_starts_table(document["starts"])] if "starts" in document else [])
+    parts: dict[str, Callable[[Any], Table]] = {
+        "proof": _proof_table,
+        "soak": _soak_table,
+        "latency": _latency_table,
+        "feel": feel_table,
+        "control": _control_table,
+        "groups": _groups_table,
+        "stage": _stage_table,
+        "starts": _starts_table,
+    }
+    return made + [table(document[name]) for name, table in parts.items() if name in document]
+
+
+def _table(
+    title: str, first: str, columns: Sequence[str], rows: Iterable[Sequence[str]] = ()
+) -> Table:
+    """A table of figures: the column `first` says of what, the others stand to the right."""
+    table = Table(title=title, title_justify="left")
+    table.add_column(first, no_wrap=True)
+    for column in columns:
+        table.add_column(column, justify="right")
+    for row in rows:
+        table.add_row(*row)
+    return table
 
 
 def _throughput_table(size: int, part: Mapping[str, Any]) -> Table:
     targets = "" if part["targets"] == 1 else f", each to {part['targets']} targets"
-    table = Table(
-        title=f"{part['records']:,} records of {size} B, lz4{targets}", title_justify="left"
-    )
-    table.add_column("contestant", no_wrap=True)
-    for column in ("records/s", "from 1st out", "CPU s/M", "brokers", "ratio", "from 1st out"):
-        table.add_column(column, justify="right")
+    title = f"{part['records']:,} records of {size} B, lz4{targets}"
+    columns = ("records/s", "from 1st out", "CPU s/M", "brokers", "ratio", "from 1st out")
+    rates = ("records_per_second", "records_per_second_from_first_record")
+    rows = []
     for name, run in part["contestants"].items():
         against = part["ratios"].get(f"{MIRRORLAKE}/{name}", {})
-        table.add_row(
-            TITLES[name],
-            f"{run['records_per_second']:,.0f}",
-            f"{run['records_per_second_from_first_record']:,.0f}",
-            f"{run['cpu_seconds_per_million']:.1f}",
-            f"{run['brokers_cpu_seconds_per_million']:.1f}",
-            _times(against.get("records_per_second")),
-            _times(against.get("records_per_second_from_first_record")),
-        )
-    return table
+        figures = [f"{run[rate]:,.0f}" for rate in rates]
+        costs = ("cpu_seconds_per_million", "brokers_cpu_seconds_per_million")
+        figures += [f"{run[cost]:.1f}" for cost in costs]
+        rows.append((TITLES[name], *figures, *(_times(against.get(rate)) for rate in rates)))
+    return _table(title, "contestant", columns, rows)
 
 
 def _times(share: float | None) -> str:
@@ -224,58 +233,42 @@ def _times(share: float | None) -> str:
 def _latency_table(part: Mapping[str, Any]) -> Table:
     pace = part["pace"]
     title = f"End to end, {pace['records_per_second']:,} records/s of {pace['record_bytes']} B"
-    table = Table(title=title, title_justify="left")
-    table.add_column("contestant", no_wrap=True)
-    for name in ("p50 ms", "p95 ms", "p99 ms", "lost", "cores", "ratio p50 / p99"):
-        table.add_column(name, justify="right")
+    columns = ("p50 ms", "p95 ms", "p99 ms", "lost", "cores", "ratio p50 / p99")
+    rows = []
     for name, run in part["contestants"].items():
         against = part["ratios"].get(f"{MIRRORLAKE}/{name}", {})
         shares = [_times(against[key]) for key in ("p50", "p99") if against.get(key) is not None]
         figures = [f"{run[key]:,.0f}" for key in ("p50_ms", "p95_ms", "p99_ms", "lost")]
-        figures.append(f"{run['cores']:.2f}")
-        table.add_row(TITLES[name], *figures, " / ".join(shares))
-    return table
+        rows.append((TITLES[name], *figures, f"{run['cores']:.2f}", " / ".join(shares)))
+    return _table(title, "contestant", columns, rows)
 
 
 def feel_table(part: Mapping[str, Any]) -> Table:
     """What a person waits for, each beside what there is to hold it against."""
     ours, mirror = part[MIRRORLAKE], part[MIRROR]
-    by_spark = ours["spark_count_seconds"]
-    table = Table(title="What a person waits for, cold processes", title_justify="left")
-    table.add_column("what", no_wrap=True)
-    for name in ("mirrorlake", "beside it", "what that is"):
-        table.add_column(name, justify="right")
-
-    def row(what: str, ours_measured: float, beside: float, other: str, unit: str = " s") -> None:
-        table.add_row(what, f"{ours_measured:.2f}{unit}", f"{beside:.2f}{unit}", other)
-
-    title = TITLES[MIRROR]
-    row(
-        "run on a new lake: to the first records",
-        ours["start_new_seconds"],
-        mirror["start_new_seconds"],
-        title,
-    )
-    row(
-        "run where it ran before", ours["start_again_seconds"], mirror["start_again_seconds"], title
-    )
-    row(
-        "an idle flow, heartbeats included",
-        ours["idle_cores"],
-        mirror["idle_cores"],
-        title,
-        " cores",
-    )
-    for when in ("running", "stopped"):
-        for command, seconds in ours[when].items():
-            row(f"{command}, flow {when}", seconds, by_spark, "one count by Spark")
-    row(
-        "dashboard: the page and its figures",
-        ours["dashboard_seconds"],
-        by_spark,
-        "one count by Spark",
-    )
-    return table
+    count = ("one count by Spark", ours["spark_count_seconds"])
+    beside = {
+        "run on a new lake: to the first records": "start_new_seconds",
+        "run where it ran before": "start_again_seconds",
+        "an idle flow, heartbeats included": "idle_cores",
+    }
+    measured = [
+        (what, ours[name], TITLES[MIRROR], mirror[name], " cores" if "cores" in name else " s")
+        for what, name in beside.items()
+    ]
+    measured += [
+        (f"{command}, flow {when}", seconds, *count, " s")
+        for when in ("running", "stopped")
+        for command, seconds in ours[when].items()
+    ]
+    page = "dashboard: the page and its figures"
+    measured.append((page, ours["dashboard_seconds"], *count, " s"))
+    rows = [
+        (what, f"{here:.2f}{unit}", f"{there:.2f}{unit}", other)
+        for what, here, other, there, unit in measured
+    ]
+    columns = ("mirrorlake", "beside it", "what that is")
+    return _table("What a person waits for, cold processes", "what", columns, rows)
 
 
 def _control_table(part: Mapping[str, Any]) -> Table:
@@ -306,19 +299,15 @@ def _groups_table(part: Mapping[str, Any]) -> Table:
 
 def _proof_table(part: Mapping[str, Mapping[str, Any]]) -> Table:
     title = "verify, and a Spark job that only reads source, stage and target: cold processes"
-    table = Table(title=title, title_justify="left")
-    table.add_column("records", no_wrap=True)
-    for name in ("verify s", "Spark s", "rate against Spark"):
-        table.add_column(name, justify="right")
-    for one in part.values():
-        what = f"{one['records']:,} of {one['record_bytes']:,} B"
-        table.add_row(
-            what,
-            f"{one['verify_seconds']:.1f}",
-            f"{one['spark_seconds']:.1f}",
+    rows = [
+        (
+            f"{one['records']:,} of {one['record_bytes']:,} B",
+            *(f"{one[name]:.1f}" for name in ("verify_seconds", "spark_seconds")),
             f"{one['ratio']:.2f}x",
         )
-    return table
+        for one in part.values()
+    ]
+    return _table(title, "records", ("verify s", "Spark s", "rate against Spark"), rows)
 
 
 def _soak_table(part: Mapping[str, Any]) -> Table:
@@ -326,40 +315,28 @@ def _soak_table(part: Mapping[str, Any]) -> Table:
         f"{part['records']:,} records at full rate: memory of mirrorlake's processes, files "
         "that they mapped left out"
     )
-    table = Table(title=title, title_justify="left")
-    table.add_column("after", no_wrap=True)
-    for name in ("records/s", "CPU s/M", "driver MiB", "JVM MiB", "workers MiB"):
-        table.add_column(name, justify="right")
+    rows = []
     for one in part["stretches"]:
         figures = [f"{one['records_per_second']:,}", f"{one['cpu_seconds_per_million']:.2f}"]
-        table.add_row(f"{one['minutes']:.0f} min", *figures, *(f"{one[name]:,}" for name in MEMORY))
-    table.add_row("last against second", "", "", *(f"{part['growth'][name]:+,}" for name in MEMORY))
-    return table
+        rows.append((f"{one['minutes']:.0f} min", *figures, *(f"{one[name]:,}" for name in MEMORY)))
+    rows.append(("last against second", "", "", *(f"{part['growth'][name]:+,}" for name in MEMORY)))
+    columns = ("records/s", "CPU s/M", "driver MiB", "JVM MiB", "workers MiB")
+    return _table(title, "after", columns, rows)
 
 
 def _stage_table(part: Mapping[str, Any]) -> Table:
     title = f"Index of a stage of {part['files']:,} files with {part['partitions']:,} partitions"
-    table = Table(title=title, title_justify="left")
-    table.add_column("start of a process", no_wrap=True)
-    for name in (
-        "build s",
-        "CPU s",
-        "MiB",
-        "peak MiB",
-        "next batch ms",
-        "its CPU ms",
-        "at most ms",
-    ):
-        table.add_column(name, justify="right")
-    for name, title in (("cold", "without a copy of the index"), ("restart", "with one")):
-        one = part[name]
-        figures = [f"{one[key]:.2f}" for key in ("build_seconds", "build_cpu_seconds")]
-        figures += [
-            f"{one[key]:,.0f}"
-            for key in ("mib", "peak_mib", "plan_ms", "plan_cpu_ms", "plan_max_ms")
-        ]
-        table.add_row(title, *figures)
-    return table
+    whole = ("mib", "peak_mib", "plan_ms", "plan_cpu_ms", "plan_max_ms")
+    rows = [
+        (
+            start,
+            *(f"{part[name][key]:.2f}" for key in ("build_seconds", "build_cpu_seconds")),
+            *(f"{part[name][key]:,.0f}" for key in whole),
+        )
+        for name, start in (("cold", "without a copy of the index"), ("restart", "with one"))
+    ]
+    columns = ("build s", "CPU s", "MiB", "peak MiB", "next batch ms", "its CPU ms", "at most ms")
+    return _table(title, "start of a process", columns, rows)
 
 
 def _starts_table(part: Mapping[str, Any]) -> Table:
@@ -367,23 +344,15 @@ def _starts_table(part: Mapping[str, Any]) -> Table:
         f"What a start asks of a lake after a day, and a year ({part['runs']:,} runs, "
         f"{part['commits']:,} commits)"
     )
-    table = Table(title=title, title_justify="left")
-    table.add_column("seconds", no_wrap=True)
-    lakes = ("day", "year", "year_maintained")
-    for name in ("a day", "a year", "a year, maintained"):
-        table.add_column(name, justify="right")
-    for what in part["day"]:
-        table.add_row(what, *(f"{part[lake][what]:.2f}" for lake in lakes))
-    table.add_row("all", *(f"{sum(part[lake].values()):.2f}" for lake in lakes))
-    table.add_row("against a day", "", f"{part['ratio']:.2f}x", f"{part['ratio_maintained']:.2f}x")
-    return table
+    lakes = [part[lake] for lake in ("day", "year", "year_maintained")]
+    rows = [(what, *(f"{lake[what]:.2f}" for lake in lakes)) for what in part["day"]]
+    rows.append(("all", *(f"{sum(lake.values()):.2f}" for lake in lakes)))
+    ratios = (f"{part['ratio']:.2f}x", f"{part['ratio_maintained']:.2f}x")
+    rows.append(("against a day", "", *ratios))
+    return _table(title, "seconds", ("a day", "a year", "a year, maintained"), rows)
 
 
 def _seconds_table(title: str, first: str, seconds: Mapping[str, float]) -> Table:
     """What took how long, a row each; `first` is the header of what."""
-    table = Table(title=title, title_justify="left")
-    table.add_column(first, no_wrap=True)
-    table.add_column("seconds", justify="right")
-    for what, taken in seconds.items():
-        table.add_row(what, f"{taken:.2f}")
-    return table
+    rows = [(what, f"{taken:.2f}") for what, taken in seconds.items()]
+    return _table(title, first, ("seconds",), rows)

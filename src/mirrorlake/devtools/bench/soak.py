@@ -133,10 +133,10 @@ class _Feed:
 
 
 def _progress_line(one: SoakSample) -> str:
-    memory = (
-        f"driver {one.driver_mib:,.0f}, JVM {one.jvm_mib:,.0f}, workers {one.workers_mib:,.0f} MiB"
+    return (
+        f"soak: {one.at / 60:.0f} min, {one.written:,} records, driver {one.driver_mib:,.0f}, "
+        f"JVM {one.jvm_mib:,.0f}, workers {one.workers_mib:,.0f} MiB"
     )
-    return f"soak: {one.at / 60:.0f} min, {one.written:,} records, {memory}"
 
 
 def _sample(running: Running, at: float, written: int) -> SoakSample:

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from mirrorlake.devtools.bench.made_up import topic_partition
+from mirrorlake.devtools.bench.made_up import add_of, topic_partition, write_commit
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.progress import Floor
@@ -37,29 +37,23 @@ _HELD, _RECORDS = 10, 20
 _BATCHES = 30
 _PART = 1_000
 _SCHEMA = pa.schema(
-    [
-        ("source_cluster", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("offset", pa.int64()),
-    ]
-    + [("generation", pa.int32())]
+    [("source_cluster", pa.string()), ("topic", pa.string()), ("partition", pa.int32())]
+    + [("offset", pa.int64()), ("generation", pa.int32())]
 )
 _TYPES = {pa.string(): "string", pa.int32(): "integer", pa.int64(): "long"}
 
 
-def measure_stage(directory: Path, files: int = FILES) -> dict[str, Any]:
+def measure_stage(directory: Path) -> dict[str, Any]:
     """Make a stage and measure its index: {"files", "partitions", "cold": {...}, "restart": {...}},
     each with `build_seconds`, `build_cpu_seconds`, `mib`, `peak_mib`, `plan_ms`, `plan_cpu_ms`
     (medians) and `plan_max_ms` of a batch that a new commit brought."""
     directory.mkdir(parents=True)
-    make_stage(directory / "records", files)
-    document: dict[str, Any] = {"files": files, "partitions": PARTITIONS}
+    make_stage(directory / "records", FILES)
+    document: dict[str, Any] = {"files": FILES, "partitions": PARTITIONS}
     for name in ("cold", "restart"):  # the first leaves a copy of the index behind
         command = [sys.executable, "-m", "mirrorlake.devtools.bench.stage_size", str(directory)]
-        document[name] = json.loads(
-            subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        )
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        document[name] = json.loads(done.stdout)
     return document
 
 
@@ -88,7 +82,7 @@ def make_stage(table: Path, files: int) -> None:
         spans = [range(start, min(start + _PART, files)) for start in range(0, files, _PART)]
         for adds in pool.map(partial(_make_files, table), spans):
             made += adds
-    _commit(log, 0, made)
+    write_commit(log, 0, made)
     DeltaTable(str(table)).create_checkpoint()
 
 
@@ -119,26 +113,8 @@ def make_file(table: Path, number: int) -> Mapping[str, object]:
         {name: one[at] for name, one in zip(_SCHEMA.names, sorted_columns, strict=True)}
         for at in (0, -1)
     )
-    stats = {
-        "numRecords": rows.num_rows,
-        "minValues": low,
-        "maxValues": high,
-        "nullCount": dict.fromkeys(low, 0),
-    }
-    size, now = path.stat().st_size, 1_700_000_000_000 + number
-    add = {
-        "path": path.name,
-        "partitionValues": {},
-        "size": size,
-        "modificationTime": now,
-        "dataChange": True,
-    }
-    return {"add": {**add, "stats": json.dumps(stats)}}
-
-
-def _commit(log: Path, version: int, actions: Sequence[Mapping[str, object]]) -> None:
-    text = "\n".join(map(json.dumps, actions)) + "\n"
-    (log / f"{version:020}.json").write_text(text, encoding="utf-8")
+    stats = {"numRecords": rows.num_rows, "minValues": low, "maxValues": high}
+    return add_of(path, 1_700_000_000_000 + number, {**stats, "nullCount": dict.fromkeys(low, 0)})
 
 
 def _measure(directory: Path) -> dict[str, float]:
@@ -158,7 +134,7 @@ def _measure(directory: Path) -> dict[str, float]:
             for key, (generation, end) in stage.ends("east").items()
         }
         add = make_file(directory / "records", files + number)
-        _commit(directory / "records" / "_delta_log", version + 1 + number, [add])
+        write_commit(directory / "records" / "_delta_log", version + 1 + number, [add])
         began, used = time.perf_counter(), time.process_time()
         with stage.reading() as index:
             plan = plan_batch(
@@ -187,10 +163,8 @@ def _mib() -> float:
 def _peak_mib() -> float:
     """The highest that it was. psutil does not give it, and for getrusage it begins with what the
     parent had."""
-    text = Path("/proc/self/status").read_text(encoding="utf-8")
-    return (
-        int(next(line for line in text.splitlines() if line.startswith("VmHWM")).split()[1]) / 1024
-    )
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The demo's script: clusters, records, a driver killed with -9, a cluster lost, and the proof that
 nothing is lost or twice."""
 
+import json
 import os
 import shutil
 import signal
@@ -137,14 +138,8 @@ def _prove(
     forth, back = _translate(lake, offset, say)
     say("6/7 Killing east with -9, for good: `mirrorlake failover` moves the group to west")
     clusters["east"].kill()
-    moved = _fail_over(
-        lake,
-        topology,
-        read,
-        target,
-        wanted={value or b"" for part in wanted for _, value, _ in part},
-        say=say,
-    )
+    values = {value or b"" for part in wanted for _, value, _ in part}
+    moved = _fail_over(lake, topology, read, target, wanted=values, say=say)
     _tell_what_next(topology.directory, lake, say)
     say(
         f"      Proven by content, record by record, when both clusters were there: {verified:,} "
@@ -185,11 +180,8 @@ class Feeder(threading.Thread):
 
     def __init__(self, bootstrap_servers: str, records: int) -> None:
         super().__init__(name="feeder", daemon=True)
-        settings = {
-            "compression.type": "lz4",
-            "linger.ms": 5,
-            "log_level": 0,
-        }  # its cluster is killed in the end
+        # its cluster is killed in the end
+        settings = {"compression.type": "lz4", "linger.ms": 5, "log_level": 0}
         self._producer = Producer({"bootstrap.servers": bootstrap_servers, **settings})
         self._records = records
         self._pause = threading.Event()
@@ -199,17 +191,11 @@ class Feeder(threading.Thread):
         dies."""
         slow_from = self._records // 2
         for number in range(self._records):
-            value = (
-                f'{{"order": {number}, "item": "item-{number % 97}", "quantity": {number % 7 + 1}}}'
-            )
+            order = {"order": number, "item": f"item-{number % 97}", "quantity": number % 7 + 1}
+            key = f"customer-{number % 1000}".encode()
             while True:
                 try:
-                    self._producer.produce(
-                        TOPIC,
-                        value.encode(),
-                        f"customer-{number % 1000}".encode(),
-                        number % PARTITIONS,
-                    )
+                    self._producer.produce(TOPIC, json.dumps(order), key, number % PARTITIONS)
                     break
                 except BufferError:
                     self._producer.poll(0.1)
@@ -254,9 +240,8 @@ def _wait_until_some_arrived(target: str, run: "subprocess.Popen[bytes]", record
 
 def _finish(topology: Path) -> None:
     if _start_run(topology, "--once").wait() != 0:
-        raise ReplicationError(
-            f"the replicator did not come through; see {topology.parent / 'run.log'}"
-        )
+        log = topology.parent / "run.log"
+        raise ReplicationError(f"the replicator did not come through; see {log}")
 
 
 Read = list[list[tuple[bytes | None, bytes | None, int]]]
@@ -276,14 +261,12 @@ def _verify(directory: Path, say: Say) -> int:
     """How many records `verify` has proven."""
     opened = mirrorlake.open(directory / "mirrorlake.yml")
     verified = opened.verify(topics=[TOPIC])
-    differences = (
-        f"{len(verified.differences)} differences" if verified.differences else "no difference"
+    count = len(verified.differences)
+    differences = f"{count} differences" if count else "no difference"
+    say(
+        f"      mirrorlake verify: {verified.proven:,} of {verified.records:,} records proven by "
+        f"content in {verified.ranges} ranges; {differences}"
     )
-    summary = (
-        f"{verified.proven:,} of {verified.records:,} records proven by content in "
-        f"{verified.ranges} ranges"
-    )
-    say(f"      mirrorlake verify: {summary}; {differences}")
     return verified.proven
 
 
@@ -331,7 +314,7 @@ def _tell_what_next(directory: Path, lake: Lake, say: Say) -> None:
         f"{late['p99']} ms"
     )
     say(f"7/7 The tables are in {lake.directory}. Try:")
-    config = f"mirrorlake -c {_short(directory)}/mirrorlake.yml"
+    config = f"mirrorlake -c {os.path.relpath(directory)}/mirrorlake.yml"
     for query in (
         "SELECT flow, batch_id, topic, partition, record_count, replication_p99_ms FROM latency "
         "ORDER BY batch_id",
@@ -340,10 +323,6 @@ def _tell_what_next(directory: Path, lake: Lake, say: Say) -> None:
         "SELECT topic, partition, count(*) AS staged FROM records GROUP BY topic, partition",
     ):
         say(f'      {config} sql "{query}"')
-
-
-def _short(directory: Path) -> str:
-    return os.path.relpath(directory)
 
 
 def _read(bootstrap_servers: str, topic: str) -> Read:

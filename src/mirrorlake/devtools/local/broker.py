@@ -87,15 +87,9 @@ class Broker:
         if (self.directory / "data" / "meta.properties").exists():
             return
         output = self.directory / "logs" / "format.log"
-        arguments = [
-            "format",
-            "-t",
-            cluster_id,
-            "-c",
-            str(self.settings_file),
-            "--ignore-formatted",
-        ]
-        command = self._java("128m", "kafka.tools.StorageTool", *arguments)
+        arguments = ["format", "-t", cluster_id, "-c", str(self.settings_file)]
+        tool = "kafka.tools.StorageTool"
+        command = self._java("128m", tool, *arguments, "--ignore-formatted")
         with output.open("wb") as log:
             done = subprocess.run(
                 command, stdout=log, stderr=log, timeout=_FORMAT_SECONDS, check=False

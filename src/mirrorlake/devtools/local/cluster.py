@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
@@ -59,7 +60,7 @@ class EmbeddedCluster:
         self.heap = heap
         self.detached = detached
         known = _read_state(self.directory)
-        self.cluster_id = str(known.get("cluster_id") or _new_cluster_id())
+        self.cluster_id: str = known.get("cluster_id") or _new_cluster_id()
         self._brokers = _brokers_of(self.directory, brokers, ports, known)
 
     @classmethod
@@ -72,11 +73,11 @@ class EmbeddedCluster:
                 f"there is no embedded cluster in {directory}: {STATE_FILE} is missing"
             )
         return cls(
-            str(state["name"]),
+            state["name"],
             directory,
-            len(_nodes(state)),
-            properties=_strings(state["properties"]),
-            heap=str(state["heap"]),
+            len(state["brokers"]),
+            properties=state["properties"],
+            heap=state["heap"],
             detached=True,
         )
 
@@ -221,21 +222,10 @@ class EmbeddedCluster:
             pause.wait(0.05)
 
     def _write_state(self) -> None:
-        nodes = [
-            {
-                "node": each.node,
-                "port": each.port,
-                "controller_port": each.controller_port,
-                "pid": each.pid,
-            }
-            for each in self._brokers
-        ]
-        state = {
-            "name": self.name,
-            "cluster_id": self.cluster_id,
-            "heap": self.heap,
-            "properties": self.properties,
-        }
+        names = ("node", "port", "controller_port", "pid")
+        nodes = [{name: getattr(each, name) for name in names} for each in self._brokers]
+        names = ("name", "cluster_id", "heap", "properties")
+        state = {name: getattr(self, name) for name in names}
         fresh = self.directory / f".{STATE_FILE}"
         fresh.write_text(json.dumps({**state, "brokers": nodes}, indent=2) + "\n", encoding="utf-8")
         fresh.replace(self.directory / STATE_FILE)
@@ -285,10 +275,10 @@ def stop_clusters(clusters: dict[str, EmbeddedCluster]) -> None:
 
 
 def _brokers_of(
-    directory: Path, count: int, ports: list[int] | None, known: dict[str, object]
+    directory: Path, count: int, ports: list[int] | None, known: dict[str, Any]
 ) -> list[Broker]:
     """Return the brokers of a folder: what is known of them, and fresh ports for the rest."""
-    nodes = _nodes(known)
+    nodes = known.get("brokers", [])
     if nodes and len(nodes) != count:
         raise InputError(
             f"the cluster in {directory} has {len(nodes)} brokers, not {count}: use another folder"
@@ -296,38 +286,23 @@ def _brokers_of(
     fresh: Iterator[int] = iter(free_ports(2 * max(0, count - len(nodes))))
     brokers = []
     for node in range(count):
-        old = nodes[node] if node < len(nodes) else None
-        port, controller_port = (
-            (old["port"], old["controller_port"]) if old else (next(fresh), next(fresh))
-        )
-        broker = Broker(
-            node,
-            ports[node] if ports else int(port or 0),
-            int(controller_port or 0),
-            directory / f"broker-{node}",
-        )
-        if old and old["pid"]:
-            process = JvmProcess(int(old["pid"]), str(broker.settings_file))
+        old = nodes[node] if nodes else {"port": next(fresh), "controller_port": next(fresh)}
+        port = ports[node] if ports else old["port"]
+        broker = Broker(node, port, old["controller_port"], directory / f"broker-{node}")
+        if old.get("pid"):
+            process = JvmProcess(old["pid"], str(broker.settings_file))
             broker.process = process if process.alive() else None
         brokers.append(broker)
     return brokers
 
 
-def _nodes(state: dict[str, object]) -> list[dict[str, int | None]]:
-    nodes = state.get("brokers", [])
-    return nodes if isinstance(nodes, list) else []
-
-
-def _strings(value: object) -> dict[str, str]:
-    return {str(key): str(entry) for key, entry in value.items()} if isinstance(value, dict) else {}
-
-
-def _read_state(directory: Path) -> dict[str, object]:
+def _read_state(directory: Path) -> dict[str, Any]:
+    """What `_write_state` of an earlier process wrote; empty where none did."""
     try:
-        state = json.loads((directory / STATE_FILE).read_text(encoding="utf-8"))
+        state: dict[str, Any] = json.loads((directory / STATE_FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    return state if isinstance(state, dict) else {}
+    return state
 
 
 def _sees(admin: AdminClient, brokers: int) -> bool:

@@ -14,7 +14,6 @@ from mirrorlake.devtools.local.cluster import (
 )
 from mirrorlake.devtools.local.load import load_pid, loaded_servers, start_load, stop_load
 from mirrorlake.errors import InputError
-from mirrorlake.spark.jars import Progress
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
@@ -39,7 +38,6 @@ def up(
     brokers: int,
     *,
     topology: Path | None,
-    progress: Progress | None = None,
     load: int | None = None,
 ) -> list[ClusterStatus]:
     """Start clusters that outlive this process, or leave those that run as they are.
@@ -52,7 +50,7 @@ def up(
     """
     _check(names)
     directory.mkdir(parents=True, exist_ok=True)
-    clusters = start_clusters(names, directory, brokers, detached=True, progress=progress)
+    clusters = start_clusters(names, directory, brokers, detached=True)
     if topology is not None and len(clusters) > 1 and not topology.exists():
         topology.parent.mkdir(parents=True, exist_ok=True)
         topology.write_text(topology_text(clusters), encoding="utf-8")

@@ -43,20 +43,11 @@ def start_load(directory: Path, bootstrap_servers: str, brokers: int, rate: int)
         return running
     _make_topics(bootstrap_servers, min(brokers, 3))
     state = directory.absolute() / STATE_FILE
-    command = [
-        sys.executable,
-        "-m",
-        __name__,
-        bootstrap_servers,
-        str(rate),
-        str(SECONDS),
-        str(state),
-    ]
+    arguments = [bootstrap_servers, str(rate), str(SECONDS), str(state)]
+    command = [sys.executable, "-m", __name__, *arguments]
     process = start_detached(command, str(state), directory / "load.log")
-    state.write_text(
-        json.dumps({"pid": process.pid, "bootstrap_servers": bootstrap_servers, "rate": rate})
-        + "\n"
-    )
+    known = {"pid": process.pid, "bootstrap_servers": bootstrap_servers, "rate": rate}
+    state.write_text(json.dumps(known) + "\n")
     return process.pid
 
 
@@ -124,25 +115,16 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _write(bootstrap_servers: str, rate: int, until: float, stop: threading.Event) -> None:
-    producer = Producer(
-        {
-            "bootstrap.servers": bootstrap_servers,
-            "enable.idempotence": True,
-            "linger.ms": 5,
-            **_QUIET,
-        }
-    )
+    settings = {"bootstrap.servers": bootstrap_servers, "enable.idempotence": True}
+    producer = Producer({**settings, "linger.ms": 5, **_QUIET})
     began, sent, names = time.monotonic(), 0, list(TOPICS)
     numbers = random.Random(os.getpid())
     while not stop.wait(_TICK_SECONDS) and time.monotonic() < until:
         due = int((time.monotonic() - began) * rate)
         for number in range(sent, due):
             customer = f"customer-{numbers.randrange(_CUSTOMERS)}"
-            value = {
-                "number": number,
-                "customer": customer,
-                "amount": round(numbers.uniform(1, 500), 2),
-            }
+            amount = round(numbers.uniform(1, 500), 2)
+            value = {"number": number, "customer": customer, "amount": amount}
             producer.produce(names[number % len(names)], json.dumps(value), customer)
             producer.poll(0)
         sent = due
@@ -150,14 +132,9 @@ def _write(bootstrap_servers: str, rate: int, until: float, stop: threading.Even
 
 
 def _read(bootstrap_servers: str, stop: threading.Event) -> None:
-    settings = {
-        "bootstrap.servers": bootstrap_servers,
-        "group.id": GROUP,
-        "auto.offset.reset": "earliest",
-    }
-    consumer = Consumer(
-        {**settings, "isolation.level": "read_committed", "auto.commit.interval.ms": 1000, **_QUIET}
-    )
+    settings = {"bootstrap.servers": bootstrap_servers, "group.id": GROUP, **_QUIET}
+    settings |= {"auto.offset.reset": "earliest", "isolation.level": "read_committed"}
+    consumer = Consumer({**settings, "auto.commit.interval.ms": 1000})
     consumer.subscribe([*TOPICS])
     try:
         while not stop.is_set():
