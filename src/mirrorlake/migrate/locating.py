@@ -4,6 +4,7 @@ several threads."""
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -86,32 +87,22 @@ class Locator:
     def locate(self, asked: Sequence[tuple[Pair, int]]) -> dict[tuple[Pair, int], Located]:
         """Where positions lead, as both copies are now. Raises ClusterUnusable."""
         asked = sorted(set(asked), key=lambda place: (*place[0].copy, place[1]))
-        self._bounds = self._read_bounds(
+        bounds = self._bounds = self._read_bounds(
             [key for pair, _ in asked for key in (pair.copy, pair.own)]
         )
-        known = [
-            place
-            for place in asked
-            if place[0].copy in self._bounds and place[0].own in self._bounds
-        ]
+        known = [place for place in asked if {place[0].copy, place[0].own} <= bounds.keys()]
         jobs = self._back_jobs(known) if self._back else self._jobs(known)
         count = max(1, min(READERS, len(jobs)))
         parts = [
             jobs[len(jobs) * at // count : len(jobs) * (at + 1) // count] for at in range(count)
         ]
         with ThreadPoolExecutor(count, "migrate") as pool:
-            return {
-                key: one_located
-                for located in pool.map(self._part, parts)
-                for key, one_located in located.items()
-            }
+            return dict(chain.from_iterable(part.items() for part in pool.map(self._part, parts)))
 
     def _read_bounds(self, keys: Sequence[TopicAndPartition]) -> dict[TopicAndPartition, Bounds]:
         admin = self._connections.admin(self._target)
-        starts, ends = (
-            admin.start_offsets(keys, skip_silent=True),
-            admin.end_offsets(keys, skip_silent=True),
-        )
+        starts = admin.start_offsets(keys, skip_silent=True)
+        ends = admin.end_offsets(keys, skip_silent=True)
         return {
             key: Bounds(starts[key], ends[key]) for key in keys if key in starts and key in ends
         }
@@ -146,25 +137,17 @@ class Locator:
     def _back_jobs(self, asked: Sequence[tuple[Pair, int]]) -> list[_Job]:
         """The same for positions of ours: what the map says of them in the source, the syncs say of
         theirs."""
-        translated = translate_all(
-            self._lake,
-            self._flow,
-            [(*pair.own, position) for pair, position in asked],
-            reverse=True,
-        )
+        places = [(*pair.own, position) for pair, position in asked]
+        translated = translate_all(self._lake, self._flow, places, reverse=True)
         jobs = []
         for pair, position in asked:
             there = translated.get((*pair.own, position))
             syncs = self._syncs.get(pair.source, ())
-            window = (
-                None
-                if there is None
-                else window_back(syncs, there.offset, *self._bounds[pair.copy])
-            )
-            near = (position - 2 * MARGIN, position + MARGIN)
-            jobs.append(
-                _Job(pair, position) if window is None else _Job(pair, position, window, near)
-            )
+            if there and (window := window_back(syncs, there.offset, *self._bounds[pair.copy])):
+                near = (position - 2 * MARGIN, position + MARGIN)
+                jobs.append(_Job(pair, position, window, near))
+            else:
+                jobs.append(_Job(pair, position))
         return jobs
 
     def _part(self, jobs: Sequence[_Job]) -> dict[tuple[Pair, int], Located]:
@@ -190,19 +173,13 @@ class Locator:
         at, pair = job.position, job.pair
         if self._back:
             known = self._read(ours, pair.own, (at - 2 * MARGIN, at + MARGIN))
-            span = self._span(theirs, pair.copy, known, at)
-            return (
-                UNKNOWN_PLACE
-                if span is None
-                else self._matched(at, self._read(theirs, pair.copy, span), known)
-            )
+            if (span := self._span(theirs, pair.copy, known, at)) is not None:
+                return self._matched(at, self._read(theirs, pair.copy, span), known)
+            return UNKNOWN_PLACE
         known = self._read(theirs, pair.copy, (at - LOOK_BACK, at + AHEAD))
-        span = self._span(ours, pair.own, known, at)
-        return (
-            UNKNOWN_PLACE
-            if span is None
-            else self._matched(at, known, self._read(ours, pair.own, span))
-        )
+        if (span := self._span(ours, pair.own, known, at)) is not None:
+            return self._matched(at, known, self._read(ours, pair.own, span))
+        return UNKNOWN_PLACE
 
     def _span(
         self, log: LogReader, key: TopicAndPartition, known: Read, position: int

@@ -66,13 +66,9 @@ def align(theirs: Sequence[bytes], ours: Sequence[bytes]) -> list[int]:
     aligned, last = [], -1
     for at, digest in enumerate(theirs):
         known = places.get(digest, ())
-        index = (
-            known[0]
-            if len(known) == 1
-            else -1
-            if not known
-            else _place(theirs, at, ours, known, last)
-        )
+        index = known[0] if known else -1
+        if len(known) > 1:
+            index = _place(theirs, at, ours, known, last)
         aligned.append(index)
         last = index if index >= 0 else last
     return aligned
@@ -86,13 +82,8 @@ def _place(
     candidates = known[max(0, near - MOST_TWINS) : near + MOST_TWINS]
 
     def worth(index: int) -> tuple[int, bool, bool, int]:
-        goes_on = index == last + 1
-        return (
-            _same(theirs, at, ours, index),
-            goes_on,
-            index <= last,
-            index if index <= last else -index,
-        )
+        same, is_behind = _same(theirs, at, ours, index), index <= last
+        return same, index == last + 1, is_behind, index if is_behind else -index
 
     return max(candidates, key=worth)
 

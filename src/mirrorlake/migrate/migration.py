@@ -180,6 +180,7 @@ def _planned(
     decided by."""
     located = _located(route, wave.rollback, groups, seconds)
     standings, methods = [], []
+    done_before = _done_before(route.lake, route.flow.name)
     for (group, pair), position in groups.positions.items():
         at = located.get((pair, position.offset))
         if at is None:
@@ -196,13 +197,8 @@ def _planned(
             metadata=position.metadata,
             reason=at.place.reason,
         )
-        standings.append(Standing(moved, at.place.exact, 0))
+        standings.append(Standing(_mark_moved(moved, done_before), at.place.exact, 0))
         methods.append(at.method)
-    done_before = _done_before(route.lake, route.flow.name)
-    standings = [
-        replace(standing, checkpoint=_mark_moved(standing.checkpoint, done_before))
-        for standing in standings
-    ]
     names = {standing.checkpoint.group_id for standing in standings}
     goals, untold = target_groups(route.connections.groups(route.flow.target), names)
     planned = plan_moves(standings, goals, {**groups.errors, **untold}, False)
@@ -258,17 +254,12 @@ def _withheld(result: MoveResult, wave: Wave) -> MoveResult:
         return result
     if checkpoint.target_position < 0:
         return replace(result, done="kept", detail=checkpoint.reason)
-    if wave.inexact:
-        return (
-            result
-            if result.done == "kept"
-            else replace(result, detail=f"not exact: {checkpoint.reason}")
-        )
-    return replace(
-        result,
-        done="kept",
-        detail=f"{checkpoint.reason}; --inexact moves it, and some are read again",
-    )
+    if not wave.inexact:
+        why = f"{checkpoint.reason}; --inexact moves it, and some are read again"
+        return replace(result, done="kept", detail=why)
+    if result.done == "kept":
+        return result
+    return replace(result, detail=f"not exact: {checkpoint.reason}")
 
 
 def _document(

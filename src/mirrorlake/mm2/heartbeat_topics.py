@@ -53,10 +53,8 @@ def first_records_of(
         if name in there
         for number in range(there[name].partitions)
     ]
-    starts, ends = (
-        admin.start_offsets(keys, skip_silent=True),
-        admin.end_offsets(keys, skip_silent=True),
-    )
+    starts = admin.start_offsets(keys, skip_silent=True)
+    ends = admin.end_offsets(keys, skip_silent=True)
     filled = {key: starts[key] for key in keys if key in starts and starts[key] < ends.get(key, 0)}
     records: dict[str, list[KeyAndValue]] = {name: [] for name in topics}
     for (name, _), row in (first_rows(admin.alias, settings, filled) if filled else {}).items():

@@ -33,14 +33,8 @@ class CheckpointTopic:
     def __init__(self, flow: ResolvedFlow, connections: Connections, log: ChangeLog) -> None:
         settings = flow.settings
         self.enabled = settings.emit_checkpoints_enabled
-        self._topic = _topic(
-            flow,
-            connections,
-            log,
-            flow.target,
-            checkpoints_topic(flow),
-            factor=settings.checkpoints_topic_replication_factor,
-        )
+        name, factor = checkpoints_topic(flow), settings.checkpoints_topic_replication_factor
+        self._topic = _topic(flow, connections, log, flow.target, name, factor=factor)
         self._written: dict[bytes, bytes] = {}
 
     @property
@@ -62,9 +56,7 @@ class CheckpointTopic:
 
         Raises:
             ClusterUnreachable, AuthenticationFailed, TargetRefused: any of them may have been
-                written then, and calling
-            again
-                writes all once more.
+                written then, and calling again writes all once more.
             InputError: a name or metadata that the format cannot hold; nothing was written.
         """
         if not self.enabled:

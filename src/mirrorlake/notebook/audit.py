@@ -45,10 +45,7 @@ def proof(nb: Notebook) -> str:
     compared = [row for row in rows if row["audited_at"] is not None]
     if not compared:
         return f"flow {nb.flow}: nothing was compared by content yet; `mirrorlake verify` does it"
-    records, whole = (
-        sum(row["mapped_records"] for row in rows),
-        sum(row["proven_records"] for row in rows),
-    )
+    records, whole = (sum(row[f"{kind}_records"] for row in rows) for kind in ("mapped", "proven"))
     since = [row["proven_since"] for row in compared if row["proven_since"] is not None]
     oldest = f", the oldest proof is of {min(since):%Y-%m-%d %H:%M}" if since else ""
     differing = sum(row["differing_ranges"] for row in compared)

@@ -20,15 +20,9 @@ _SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)
 #: What the cost is called that was found from runs of `run`.
 OWN = "runs of this lake"
 _RUNS = (
-    "started",
-    "command",
-    "status",
-    "cores",
-    "records",
-    "seconds",
-    "records_per_second",
+    "started", "command", "status", "cores", "records", "seconds", "records_per_second",
     "cpu_seconds_per_million",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -51,9 +45,8 @@ def measured(nb: Notebook) -> Measured:
     runs = store.runs()
     samples = [sample for run in runs[:NEWEST] for sample in _samples(store, run)]
     costs: dict[str, Cost] = {}
-    if (
-        cost := fitted([(sample["records_per_second"], sample["cpu_cores"]) for sample in samples])
-    ) is not None:
+    points = [(sample["records_per_second"], sample["cpu_cores"]) for sample in samples]
+    if (cost := fitted(points)) is not None:
         costs[OWN] = cost
     for run in runs:
         costs = {**_bench_costs(run), **costs}
@@ -82,11 +75,7 @@ def _bench_costs(run: Any) -> dict[str, Cost]:
 
 def _row(run: Any) -> dict[str, Any]:
     metrics, params = run.data.metrics, run.data.params
-    records, seconds, cpu = (
-        metrics.get("records"),
-        metrics.get("seconds"),
-        metrics.get("cpu_seconds"),
-    )
+    records, seconds, cpu = map(metrics.get, ("records", "seconds", "cpu_seconds"))
     return {
         "started": datetime.fromtimestamp(run.info.start_time / 1000, timezone.utc),
         "command": run.data.tags.get("mirrorlake.command"),
@@ -150,10 +139,8 @@ def chart(nb: Notebook, measured: Measured) -> alt.LayerChart | None:
     """Samples of the runs, and the line of what to provide; None without samples."""
     if OWN not in measured.costs:
         return None
-    top = max(
-        [sample["records_per_second"] for sample in measured.samples]
-        + [nb.number("records_per_second", 10_000)]
-    )
+    seen = (sample["records_per_second"] for sample in measured.samples)
+    top = max(nb.number("records_per_second", 10_000), *seen)
     utilisation = nb.number("utilisation", 0.7)
     needed = [
         {"records_per_second": load, "cores": measured.costs[OWN].cores(load, utilisation)}

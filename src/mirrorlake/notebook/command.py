@@ -11,16 +11,9 @@ def run(nb: Notebook) -> str:
     Returns:
         How it ended, as a sentence.
     """
-    words = [
-        "-c",
-        str(nb.topology_file),
-        "command",
-        "--",
-        nb.widget("command"),
-        nb.widget("arguments"),
-    ]
+    given = nb.widget("command"), nb.widget("arguments")
     try:
-        main(words)
+        main(["-c", str(nb.topology_file), "command", "--", *given])
     except Ended as end:
         return str(end)
     return "exit code 0: done, and healthy"

@@ -15,9 +15,8 @@ class Cost:
     def cores(self, records_per_second: float, utilisation: float = 0.7) -> float:
         """Cores for a load, of which that share is to be busy; the rest takes peaks and catching
         up."""
-        return (
-            self.idle_cores + records_per_second * self.cpu_seconds_per_million / 1e6
-        ) / utilisation
+        busy = self.idle_cores + records_per_second * self.cpu_seconds_per_million / 1e6
+        return busy / utilisation
 
 
 def fitted(points: Sequence[tuple[float, float]]) -> Cost | None:
@@ -34,11 +33,8 @@ def fitted(points: Sequence[tuple[float, float]]) -> Cost | None:
         return None
     middle, height = records / len(points), busy / len(points)
     spread = sum((rate - middle) ** 2 for rate, _ in points)
-    slope = (
-        sum((rate - middle) * (cores - height) for rate, cores in points) / spread
-        if spread
-        else 0.0
-    )
+    together = sum((rate - middle) * (cores - height) for rate, cores in points)
+    slope = together / spread if spread else 0.0
     idle = height - slope * middle
     if slope <= 0 or idle < 0:
         return Cost(0.0, busy / records * 1e6)

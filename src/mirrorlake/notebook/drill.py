@@ -25,19 +25,10 @@ from mirrorlake.notebook.host import Notebook
 DEMO_GROUP = "orders-service"
 
 _MOVES = pa.schema(
-    [(name, pa.string()) for name in ("group", "topic")]
-    + [
-        ("partition", pa.int32()),
-        ("position", pa.int64()),
-        ("to_topic", pa.string()),
-        ("to_position", pa.int64()),
-    ]
-    + [
-        ("before", pa.int64()),
-        ("read_again_at_most", pa.int64()),
-        ("done", pa.string()),
-        ("detail", pa.string()),
-    ]
+    [("group", pa.string()), ("topic", pa.string()), ("partition", pa.int32())]
+    + [("position", pa.int64()), ("to_topic", pa.string()), ("to_position", pa.int64())]
+    + [("before", pa.int64()), ("read_again_at_most", pa.int64())]
+    + [("done", pa.string()), ("detail", pa.string())]
 )
 
 

@@ -55,11 +55,9 @@ def rows_of(what: "pa.Table | DataFrame") -> tuple[Sequence[str], list[dict[str,
 def plain_rows(table: pa.Table) -> list[dict[str, Any]]:
     """The rows of a table; times are in UTC, without saying so (those with a zone would have Arrow
     import pandas)."""
-    fields = [
-        field.with_type(pa.timestamp(field.type.unit))
-        if pa.types.is_timestamp(field.type)
-        else field
-        for field in table.schema
-    ]
+    fields = list(table.schema)
+    for at, field in enumerate(fields):
+        if pa.types.is_timestamp(field.type):
+            fields[at] = field.with_type(pa.timestamp(field.type.unit))
     rows: list[dict[str, Any]] = table.cast(pa.schema(fields)).to_pylist()
     return rows

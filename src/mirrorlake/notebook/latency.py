@@ -71,12 +71,8 @@ def _of_record(nb: Notebook, partition: int, offset: int) -> Spike:
             "of it"
         )
     minute, batch = rows[0]["minute"], rows[0]["batch_id"]
-    beside = [
-        row
-        for row in plain_rows(_batches(nb, nb.topic, partition, minute))
-        if row["batch_id"] == batch
-    ]
-    p99 = beside[0]["replication_p99_ms"] if beside else None
+    beside = plain_rows(_batches(nb, nb.topic, partition, minute))
+    p99 = next((row["replication_p99_ms"] for row in beside if row["batch_id"] == batch), None)
     return Spike(
         f"the batch of offset {offset}",
         minute,
@@ -97,9 +93,8 @@ def _latest(nb: Notebook, how: str, minute: str) -> Spike:
             f"flow {nb.flow} produced nothing of what is looked at in the minute of {minute}"
         )
     first = rows[0]
-    batch = plain_rows(_batches(nb, first["topic"], first["partition"], minute))[
-        0
-    ]  # the minute is made of them
+    # the minute is made of them
+    batch = plain_rows(_batches(nb, first["topic"], first["partition"], minute))[0]
     p99 = first["replication_p99_ms"]
     return Spike(
         how,
@@ -171,9 +166,5 @@ def verdict(nb: Notebook, spike: Spike) -> str:
 
 
 def _place(nb: Notebook, spike: Spike) -> dict[str, object]:
-    return {
-        "flow": nb.flow,
-        "topic": spike.topic,
-        "partition": spike.partition,
-        "batch_id": spike.batch_id,
-    }
+    place = {"topic": spike.topic, "partition": spike.partition, "batch_id": spike.batch_id}
+    return {"flow": nb.flow, **place}

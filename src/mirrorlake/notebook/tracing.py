@@ -39,12 +39,8 @@ def story(life: Trace) -> str:
 def stages(life: Trace) -> pa.Table:
     """One row a stage: when, how long after the one before, and what happened."""
     schema = pa.schema(
-        [
-            ("stage", pa.string()),
-            ("at", pa.timestamp("us")),
-            ("after_ms", pa.int64()),
-            ("said", pa.string()),
-        ]
+        [("stage", pa.string()), ("at", pa.timestamp("us")), ("after_ms", pa.int64())]
+        + [("said", pa.string())]
     )
     return pa.Table.from_pylist(list(life.stages), schema=schema)
 
@@ -59,12 +55,7 @@ def held_up(life: Trace) -> pa.Table:
 def neighbours(nb: Notebook, life: Trace) -> alt.Chart:
     """How late the records around it were: each of the 500 offsets on either side that the stage
     has."""
-    place = {
-        "flow": life.flow,
-        "topic": life.topic,
-        "partition": life.partition,
-        "offset": life.offset,
-    }
+    place = {name: getattr(life, name) for name in ("flow", "topic", "partition", "offset")}
     names = {"landing_ms": "until landed", "replication_ms": "until on the target"}
     title = f"around offset {life.offset} of {life.topic}-{life.partition}"
     return charts.lines(

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import altair as alt
 import pyarrow as pa
 
+import mirrorlake
 from mirrorlake.errors import InputError
 from mirrorlake.notebook import charts
 from mirrorlake.notebook.host import Notebook
@@ -14,13 +15,9 @@ from mirrorlake.notebook.inline import plain_rows
 TopicPartitionOffset = tuple[str, int, int]
 
 _RESULT = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("position", pa.int64()),
-        ("other_topic", pa.string()),
-    ]
-    + [("other_position", pa.int64()), ("exact", pa.bool_()), ("back", pa.int64())]
+    [("topic", pa.string()), ("partition", pa.int32()), ("position", pa.int64())]
+    + [("other_topic", pa.string()), ("other_position", pa.int64())]
+    + [("exact", pa.bool_()), ("back", pa.int64())]
 )
 
 
@@ -73,11 +70,7 @@ def there_and_back(nb: Notebook, asked: Iterable[TopicPartitionOffset]) -> pa.Ta
 def back_and_there(nb: Notebook, asked: Iterable[TopicPartitionOffset]) -> pa.Table:
     """Target positions, translated to the source and from there back."""
     there = nb.lake.translate_all(nb.flow, list(asked))
-    return _both_ways(
-        nb,
-        [(position.topic, position.partition, position.offset) for position in there.values()],
-        True,
-    )
+    return _both_ways(nb, [_place(position) for position in there.values()], True)
 
 
 def at_time(nb: Notebook, at: str) -> pa.Table:
@@ -94,23 +87,15 @@ def map_chart(nb: Notebook, partition: int) -> alt.Chart:
 
 def _both_ways(nb: Notebook, asked: list[TopicPartitionOffset], reverse: bool) -> pa.Table:
     there = nb.lake.translate_all(nb.flow, asked, reverse=reverse)
-    positions = [
-        (position.topic, position.partition, position.offset) for position in there.values()
-    ]
-    back = nb.lake.translate_all(nb.flow, positions, reverse=not reverse)
+    back = nb.lake.translate_all(nb.flow, map(_place, there.values()), reverse=not reverse)
     rows = []
-    for key in sorted(there):
-        position = there[key]
-        again = back.get((position.topic, position.partition, position.offset))
-        rows.append(
-            {
-                "topic": key[0],
-                "partition": key[1],
-                "position": key[2],
-                "other_topic": position.topic,
-                "other_position": position.offset,
-                "exact": position.exact,
-                "back": None if again is None else again.offset,
-            }
-        )
+    for key, position in sorted(there.items()):
+        again = back.get(_place(position))
+        other = (position.topic, position.offset, position.exact)
+        values = (*key, *other, None if again is None else again.offset)
+        rows.append(dict(zip(_RESULT.names, values, strict=True)))
     return pa.Table.from_pylist(rows, schema=_RESULT)
+
+
+def _place(position: mirrorlake.Position) -> TopicPartitionOffset:
+    return position.topic, position.partition, position.offset

@@ -8,7 +8,7 @@ import platform
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,17 +43,12 @@ MAKE_SECONDS = 120.0
 _PACKAGES = ("mirrorlake", "pyspark", "confluent-kafka")
 #: Settings of Spark that say how large and how tuned a session is; none of them holds a secret.
 _SPARK = (
-    "spark.master",
-    "spark.driver.memory",
-    "spark.executor.instances",
-    "spark.executor.cores",
-    "spark.executor.memory",
-    "spark.sql.shuffle.partitions",
-    "spark.sql.parquet.compression.codec",
+    "spark.master", "spark.driver.memory", "spark.executor.instances", "spark.executor.cores",
+    "spark.executor.memory", "spark.sql.shuffle.partitions", "spark.sql.parquet.compression.codec",
     "spark.databricks.clusterUsageTags.sparkVersion",
     "spark.databricks.clusterUsageTags.clusterWorkers",
     "spark.databricks.clusterUsageTags.clusterNodeType",
-)
+)  # fmt: skip
 
 
 class Tracked:
@@ -97,11 +92,6 @@ class Tracked:
         if self._recorder is not None:
             self._recorder.metrics(values)
 
-    def params(self, values: Mapping[str, str]) -> None:
-        """More parameters."""
-        if self._recorder is not None:
-            self._recorder.params(values)
-
     def report(self, document: object) -> None:
         """What the command answered, as the artifact report.json."""
         if self._recorder is not None:
@@ -127,47 +117,27 @@ class Tracked:
         return figures
 
 
-@contextmanager
 def tracked(
     topology: Topology,
     command: str,
     params: Mapping[str, str],
     figures: bool = False,
     tick: float = TICK_SECONDS,
-) -> Iterator[Tracked]:
+) -> AbstractContextManager[Tracked]:
     """Record the block as a run in the experiment of a topology; `figures` over time are those of a
     replicator."""
     facts = {"topology_sha256": topology_hash(topology), **params}
     texts = {"topology.redacted.yml": yaml.safe_dump(redacted(topology), sort_keys=False)}
-    directory = lake_directory(topology)
-    with _recorded(
-        topology.tracking,
-        directory,
-        command,
-        facts,
-        texts=texts,
-        figures=figures,
-        tick=tick,
-        close_seconds=CLOSE_SECONDS,
-    ) as run:
-        yield run
+    directory, tracking = lake_directory(topology), topology.tracking
+    return _recorded(tracking, directory, command, facts, texts=texts, figures=figures, tick=tick)
 
 
-@contextmanager
-def tracked_at(directory: Path, command: str, params: Mapping[str, str]) -> Iterator[Tracked]:
+def tracked_at(
+    directory: Path, command: str, params: Mapping[str, str]
+) -> AbstractContextManager[Tracked]:
     """Record the block as a run beside its results: for what has no topology file, and waits until
     it is recorded."""
-    with _recorded(
-        Tracking(),
-        directory,
-        command,
-        params,
-        texts={},
-        figures=False,
-        tick=TICK_SECONDS,
-        close_seconds=MAKE_SECONDS,
-    ) as run:
-        yield run
+    return _recorded(Tracking(), directory, command, params, close_seconds=MAKE_SECONDS)
 
 
 @contextmanager
@@ -177,20 +147,16 @@ def _recorded(
     command: str,
     params: Mapping[str, str],
     *,
-    texts: Mapping[str, str],
-    figures: bool,
-    tick: float,
-    close_seconds: float,
+    texts: Mapping[str, str] | None = None,
+    figures: bool = False,
+    tick: float = TICK_SECONDS,
+    close_seconds: float = CLOSE_SECONDS,
 ) -> Iterator[Tracked]:
     run = Tracked()
     if check_wanted(tracking):
         name = f"{command} {time.strftime('%Y-%m-%d %H:%M:%S', time.gmtime())}"
-        begin = Begin(
-            name,
-            {"mirrorlake.command": command},
-            {"command": command, **versions(), **params},
-            texts,
-        )
+        params = {"command": command, **versions(), **params}
+        begin = Begin(name, {"mirrorlake.command": command}, params, texts or {})
         run.start(tracking, directory, begin, figures, tick)
     status = "FAILED"
     try:
@@ -223,18 +189,11 @@ def check_wanted(tracking: Tracking) -> bool:
 
 def versions() -> dict[str, str]:
     """What runs, in which version, on how many cores."""
-    return {
-        **{
-            name.replace("-", "_"): version
-            for name in _PACKAGES
-            if (version := _version(name)) is not None
-        },
-        **(
-            {} if session_is_given() else {"delta_spark": DELTA_VERSION}
-        ),  # of the jar that our own session has
-        "python": platform.python_version(),
-        "machine_cores": str(os.cpu_count()),
-    }
+    known = {name.replace("-", "_"): _version(name) for name in _PACKAGES}
+    # of the jar that our own session has
+    known["delta_spark"] = None if session_is_given() else DELTA_VERSION
+    known |= {"python": platform.python_version(), "machine_cores": str(os.cpu_count())}
+    return {name: version for name, version in known.items() if version is not None}
 
 
 def _version(package: str) -> str | None:

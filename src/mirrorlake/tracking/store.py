@@ -108,11 +108,9 @@ class MlflowStore:
         """All runs of the experiment, newest first, as MLflow's entities; none if there is no such
         experiment."""
         experiment = self._client.get_experiment_by_name(self._experiment)
-        return (
-            []
-            if experiment is None
-            else list(self._client.search_runs([experiment.experiment_id], max_results=1000))
-        )
+        if experiment is None:
+            return []
+        return list(self._client.search_runs([experiment.experiment_id], max_results=1000))
 
     def history(self, run: str, metric: str) -> list[tuple[int, float]]:
         """All values of a metric: (milliseconds since 1970, value)."""

@@ -45,7 +45,7 @@ def set_beside(document: dict[str, Any], report: Report) -> None:
         for key in (*_LEFT_TO_IT, "policy", "replication_policy_internal_topic_separator_enabled"):
             flow.pop(key, None)
         flow.update(ours.get(name, {}))
-    _order(document)
+    document["flows"] = document.pop("flows")  # behind the defaults
     for name in running:
         _say_names(name, running[name], ours[name]["replication_policy_separator"], report)
     for key, why in _LEFT_TO_IT.items():
@@ -63,15 +63,11 @@ def _names(document: Mapping[str, Any], flow: Mapping[str, Any]) -> dict[str, An
             f"replication.policy.separator {between} is too long for names beside it; write the "
             "flow by hand"
         )
-    identity = flow.get("policy") == "identity"
-    copies = (
-        [rf".*{escape(mark)}.*"]
-        if identity
-        else [
-            rf"{escape(alias + between)}(?!{escape(mark[len(between) :])}).*"
-            for alias in document["clusters"]
-        ]
-    )
+    if flow.get("policy") == "identity":
+        copies = [rf".*{escape(mark)}.*"]
+    else:
+        ours = escape(mark[len(between) :])
+        copies = [rf"{escape(alias + between)}(?!{ours}).*" for alias in document["clusters"]]
     known = flow.get("topics_exclude", list(DEFAULT_TOPICS_EXCLUDE))
     internal = [rf"mm2.*{escape(between)}internal", rf".*checkpoints{escape(between)}internal"]
     beats = rf"(?:.*{escape(between)})?heartbeats"
@@ -84,18 +80,10 @@ def _separator(flow: Mapping[str, Any]) -> str:
     return str(flow.get("replication_policy_separator", Flow().replication_policy_separator))
 
 
-def _order(document: dict[str, Any]) -> None:
-    """Defaults in front of flows."""
-    document["flows"] = document.pop("flows")
-
-
 def _say_names(name: str, theirs: Mapping[str, Any], mark: str, report: Report) -> None:
     source, _, target = name.partition("->")
-    copies = (
-        "{topic}"
-        if theirs.get("policy") == "identity"
-        else f"{{source}}{_separator(theirs)}{{topic}}"
-    )
+    by_alias = f"{{source}}{_separator(theirs)}{{topic}}"
+    copies = "{topic}" if theirs.get("policy") == "identity" else by_alias
     copy = copies.replace("{source}", source).replace("{topic}", "orders")
     report.note(
         f"beside: flow {name} writes orders to {source}{mark}orders on {target}, where MirrorMaker "

@@ -120,11 +120,9 @@ def translate(entry: Entry, role: str, name: str) -> SettingOutcome | None:
             )
         return SettingOutcome({RENAMED[role].get(name, name): _value(entry.value)})
     if name == "interceptor.classes":
-        return (
-            SettingOutcome(not_supported=_INTERCEPTORS)
-            if entry.value
-            else SettingOutcome(not_needed="it is empty")
-        )
+        if entry.value:
+            return SettingOutcome(not_supported=_INTERCEPTORS)
+        return SettingOutcome(not_needed="it is empty")
     return {"consumer": _consumer, "producer": _producer, "admin": _nothing}[role](entry, name)
 
 
@@ -140,11 +138,9 @@ def _value(text: str) -> Value:
 
 
 def _nothing(entry: Entry, name: str) -> SettingOutcome | None:
-    return (
-        SettingOutcome(not_needed="calls have a fixed deadline")
-        if name == "default.api.timeout.ms"
-        else None
-    )
+    if name == "default.api.timeout.ms":
+        return SettingOutcome(not_needed="calls have a fixed deadline")
+    return None
 
 
 def _consumer(entry: Entry, name: str) -> SettingOutcome | None:

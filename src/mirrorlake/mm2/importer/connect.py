@@ -73,9 +73,8 @@ def _flow(settings: Mapping[str, Entry]) -> str:
 def _place(draft: Draft, flow: str, kind: str, entry: Entry) -> None:
     source, _, target = flow.partition("->")
     if entry.key in ("source.cluster.alias", "target.cluster.alias"):
-        draft.report.carry(
-            entry, f"clusters.{source if entry.key.startswith('source') else target}"
-        )
+        alias = source if entry.key.startswith("source") else target
+        draft.report.carry(entry, f"clusters.{alias}")
     elif entry.key.startswith("("):
         draft.report.skip(entry, "it is what Connect's REST interface adds to an answer")
     elif entry.key == "enabled":

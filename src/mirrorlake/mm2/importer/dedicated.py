@@ -70,11 +70,8 @@ def _flows(settings: Mapping[str, Entry], aliases: list[str]) -> dict[str, bool]
     enabled = {}
     for source, target in permutations(aliases, 2):
         prefix = f"{source}->{target}."
-        own, beats = (
-            settings.get(f"{prefix}enabled"),
-            settings.get(f"{prefix}emit.heartbeats.enabled"),
-        )
-        beats = beats or settings.get("emit.heartbeats.enabled")
+        own, beats = settings.get(f"{prefix}enabled"), settings.get("emit.heartbeats.enabled")
+        beats = settings.get(f"{prefix}emit.heartbeats.enabled", beats)
         wanted = own or top
         herder = (own is not None and flow_keys.flag(own)) or beats is None or flow_keys.flag(beats)
         runs = wanted is not None and flow_keys.flag(wanted) and herder

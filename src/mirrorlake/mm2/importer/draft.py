@@ -36,12 +36,9 @@ class _Offer:
     outcome: SettingOutcome = field(default_factory=SettingOutcome)
 
 
-@dataclass
-class _Cluster:
-    """Offers by what they are for: `bootstrap.servers`, a security setting, or `role/name of a
-    client setting`."""
-
-    offers: dict[str, list[_Offer]] = field(default_factory=dict)
+#: Offers of a cluster by what they are for: `bootstrap.servers`, a security setting, or `role/name
+#: of a client setting`.
+_Offers = dict[str, list[_Offer]]
 
 
 class Draft:
@@ -50,7 +47,7 @@ class Draft:
 
     def __init__(self, report: Report, secrets: Secrets) -> None:
         self.report, self._secrets = report, secrets
-        self._clusters: dict[str, _Cluster] = {}
+        self._clusters: dict[str, _Offers] = {}
         self._defaults: dict[str, Value] = {}
         self._flows: dict[str, dict[str, Value]] = {}
         self._isolation: dict[str, set[str]] = {}
@@ -63,7 +60,7 @@ class Draft:
 
     def add_cluster(self, alias: str) -> None:
         """Name a cluster; clusters come into the document in this order."""
-        self._clusters.setdefault(alias, _Cluster())
+        self._clusters.setdefault(alias, {})
 
     def add_flow(self, name: str) -> None:
         """Name a flow; flows come into the document in this order."""
@@ -100,12 +97,10 @@ class Draft:
     ) -> bool:
         """Place a client's setting of a cluster; `role` is None where it is for all of them. False
         if unknown."""
-        cluster = self._clusters[alias]
-        if name in ("bootstrap.servers", "metadata.broker.list"):
-            cluster.offers.setdefault("bootstrap.servers", []).append(_Offer(rank, entry))
-            return True
-        if client_keys.is_security(name):
-            cluster.offers.setdefault(name, []).append(_Offer(rank, entry))
+        offers = self._clusters[alias]
+        name = "bootstrap.servers" if name == "metadata.broker.list" else name
+        if name == "bootstrap.servers" or client_keys.is_security(name):
+            offers.setdefault(name, []).append(_Offer(rank, entry))
             return True
         if role is None:
             return False
@@ -117,9 +112,7 @@ class Draft:
             return True
         self._place(outcome, entry)
         for field_name in outcome.fields:
-            cluster.offers.setdefault(f"{role}/{field_name}", []).append(
-                _Offer(rank, entry, outcome)
-            )
+            offers.setdefault(f"{role}/{field_name}", []).append(_Offer(rank, entry, outcome))
         return True
 
     def place_known(self, entry: Entry, key: str) -> None:
@@ -134,9 +127,7 @@ class Draft:
     def document(self) -> dict[str, Any]:
         """Make the topology. Raises InputError if a cluster has no address, or entries contradict
         each other."""
-        clusters = {
-            alias: self._cluster(alias, cluster) for alias, cluster in self._clusters.items()
-        }
+        clusters = {alias: self._cluster(alias, offers) for alias, offers in self._clusters.items()}
         document: dict[str, Any] = {"clusters": clusters, "lake": {"path": "./lake"}}
         if self._defaults:
             document["defaults"] = self._defaults
@@ -144,7 +135,7 @@ class Draft:
 
     def has(self, alias: str, name: str) -> bool:
         """Whether a cluster was offered a setting of this name."""
-        return name in self._clusters[alias].offers
+        return name in self._clusters[alias]
 
     def committed_only(self) -> frozenset[str]:
         """The clusters that MirrorMaker read by isolation.level = read_committed, as mirrorlake
@@ -159,17 +150,12 @@ class Draft:
         if outcome.not_supported:
             self.report.refuse(entry, outcome.not_supported)
 
-    def _cluster(self, alias: str, cluster: _Cluster) -> dict[str, Any]:
-        chosen = {
-            name: self._choose(alias, name, offers) for name, offers in cluster.offers.items()
-        }
+    def _cluster(self, alias: str, by_name: _Offers) -> dict[str, Any]:
+        chosen = {name: self._choose(alias, offers) for name, offers in by_name.items()}
         bootstrap = chosen["bootstrap.servers"].entry
         self.report.carry(bootstrap, f"clusters.{alias}.bootstrap_servers")
-        content: dict[str, Any] = {
-            "bootstrap_servers": self._secrets.show(
-                bootstrap, bootstrap.value, alias, "bootstrap_servers"
-            )
-        }
+        servers = self._secrets.show(bootstrap, bootstrap.value, alias, "bootstrap_servers")
+        content: dict[str, Any] = {"bootstrap_servers": servers}
         settings = {
             name: offer.entry for name, offer in chosen.items() if client_keys.is_security(name)
         }
@@ -183,7 +169,7 @@ class Draft:
                 self.report.carry(offer.entry, f"clusters.{alias}.{role}.{key}")
         return content
 
-    def _choose(self, alias: str, name: str, offers: list[_Offer]) -> _Offer:
+    def _choose(self, alias: str, offers: list[_Offer]) -> _Offer:
         """Take the offer of the lowest rank, and account for the others."""
         chosen = min(offers, key=lambda offer: offer.rank)
         for offer in offers:

@@ -36,11 +36,8 @@ class Entry:
     @property
     def at(self) -> str:
         """Where the entry stands, as the beginning of a sentence about it."""
-        return (
-            f"{self.file}, line {self.line}: {self.key}"
-            if self.line
-            else f"{self.file}: {self.key}"
-        )
+        line = f", line {self.line}" if self.line else ""
+        return f"{self.file}{line}: {self.key}"
 
     def wrong(self, problem: str) -> InputError:
         """Make the error for a value that cannot be imported; `problem` must not hold the value."""

@@ -74,9 +74,8 @@ def translate(entry: Entry, key: str) -> SettingOutcome | None:
         outcome = _carried(entry, key)
         _check(entry, outcome)
         return outcome
-    for known, decide in _BY_VALUE.items():
-        if key == known:
-            return decide(entry.value)
+    if key in _BY_VALUE:
+        return _BY_VALUE[key](entry.value)
     if key.partition(".")[0] in ("transforms", "predicates"):
         return SettingOutcome(not_supported=_TRANSFORM)
     if normal(key) in Flow.model_fields or key.startswith(("ssl.", "sasl.", "security.")):
@@ -110,19 +109,14 @@ def _carried(entry: Entry, key: str) -> SettingOutcome:
     if key in INTERVALS:
         seconds = number(entry)
         # MirrorMaker 2's scheduler never starts what has a negative interval.
-        return SettingOutcome(
-            {name: seconds}
-            if seconds >= 0
-            else {name.replace("_interval_seconds", "_enabled"): False}
-        )
+        if seconds < 0:
+            return SettingOutcome({name.replace("_interval_seconds", "_enabled"): False})
+        return SettingOutcome({name: seconds})
     if key in FACTORS:
         factor = number(entry)
         if factor == -1:
-            ours = (
-                "the source topic's own factor"
-                if key == "replication.factor"
-                else "3, or as many as it has brokers"
-            )
+            own = key == "replication.factor"
+            ours = "the source topic's own factor" if own else "3, or as many as it has brokers"
             return SettingOutcome(
                 not_supported=f"-1 asks for the target's default factor; mirrorlake takes {ours}"
             )
@@ -157,12 +151,9 @@ def _only(default: str, not_needed: str, not_supported: str) -> Callable[[str], 
     """Decide about a class: MirrorMaker's own one needs no counterpart, another one has none."""
 
     def decide(value: str) -> SettingOutcome:
-        own = value.rpartition(".")[2] in (default, "")
-        return (
-            SettingOutcome(not_needed=not_needed)
-            if own
-            else SettingOutcome(not_supported=not_supported)
-        )
+        if value.rpartition(".")[2] in (default, ""):
+            return SettingOutcome(not_needed=not_needed)
+        return SettingOutcome(not_supported=not_supported)
 
     return decide
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 _TOKEN = re.compile(
     r'\s*(?:"((?:[^"\\]|\\.)*)"|\'((?:[^\'\\]|\\.)*)\'|([^\s=;"\']+)|([=;]))', re.DOTALL
 )
+_FLAGS = ("required", "requisite", "sufficient", "optional")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "b": "\b"}
 
@@ -27,12 +28,7 @@ def parse_jaas(text: str) -> Login:
     words = [word for word, _ in tokens]
     if (";", True) in tokens:
         raise ValueError("names more than one login module")
-    if len(words) < 2 or words[1].lower() not in (
-        "required",
-        "requisite",
-        "sufficient",
-        "optional",
-    ):
+    if len(words) < 2 or words[1].lower() not in _FLAGS:
         raise ValueError('is no JAAS line; write module required name="value" …;')
     options = {}
     for position in range(2, len(tokens), 3):

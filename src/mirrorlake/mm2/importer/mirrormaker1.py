@@ -1,7 +1,7 @@
 """MirrorMaker 1: consumer and producer properties, and the options of `kafka-mirror-maker.sh`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from mirrorlake.errors import InputError
 from mirrorlake.mm2.importer import client_keys
@@ -44,15 +44,10 @@ class Options:
 
     def entries(self) -> dict[str, Entry]:
         """The options that were given, as entries of the report."""
-        given = {
-            "--whitelist": self.whitelist,
-            "--blacklist": self.blacklist,
-            "--num.streams": self.num_streams,
-        }
-        aliases = {"--source-alias": self.source_alias, "--target-alias": self.target_alias}
+        names = ("--whitelist", "--blacklist", "--num.streams", "--source-alias", "--target-alias")
         return {
             name: Entry(COMMAND_LINE, None, name, value.strip())
-            for name, value in {**given, **aliases}.items()
+            for name, value in zip(names, astuple(self), strict=True)
             if value is not None
         }
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from mirrorlake.config.flow_reasons import normal
 from mirrorlake.config.topology import Topology
 from mirrorlake.config.topology_file import explain
 from mirrorlake.errors import InputError
@@ -14,6 +15,7 @@ from mirrorlake.mm2.importer import connect, dedicated, mirrormaker1
 from mirrorlake.mm2.importer.beside import set_beside
 from mirrorlake.mm2.importer.draft import Draft
 from mirrorlake.mm2.importer.entries import Entry, SourceFile, read_json, read_properties
+from mirrorlake.mm2.importer.flow_keys import INTERVALS, RENAMED
 from mirrorlake.mm2.importer.mirrormaker1 import Options
 from mirrorlake.mm2.importer.report import Report
 from mirrorlake.mm2.importer.secrets import Secrets
@@ -134,9 +136,7 @@ def _last(entries: Iterable[Entry], report: Report) -> dict[str, Entry]:
                 found[entry.key], f"line {entry.line} gives the key again, and the last one counts"
             )
         found[entry.key] = entry
-    for old, new in (("topics.blacklist", "topics.exclude"), ("groups.blacklist", "groups.exclude"),
-                     ("config.properties.blacklist", "config.properties.exclude"),
-                     ("topics.whitelist", "topics"), ("groups.whitelist", "groups")):  # fmt: skip
+    for old, new in RENAMED.items():
         for key in [key for key in found if key == old or key.endswith(f".{old}")]:
             if (newer := key.removesuffix(old) + new) in found:
                 report.skip(found.pop(key), f"{newer} is given as well, and the newer name counts")
@@ -169,9 +169,8 @@ def _check(document: Mapping[str, Any], files: Sequence[SourceFile]) -> None:
     try:
         Topology.model_validate(document)
     except ValidationError as error:
-        raise explain(
-            Path(f"the topology made of {', '.join(file.name for file in files)}"), error, {}
-        ) from None
+        made_of = ", ".join(file.name for file in files)
+        raise explain(Path(f"the topology made of {made_of}"), error, {}) from None
 
 
 def _unset(document: Mapping[str, Any], name: str) -> list[str]:
@@ -192,11 +191,9 @@ def _keep_groups(document: dict[str, Any], report: Report, maker: str) -> None:
     flows = _unset(document, "sync_group_offsets_enabled")
     if not flows:
         return
-    defaults = {**document.get("defaults", {}), "sync_group_offsets_enabled": False}
-    rest = {key: value for key, value in document.items() if key not in ("defaults", "flows")}
-    flows_block = document["flows"]
-    document.clear()
-    document.update({**rest, "defaults": defaults, "flows": flows_block})
+    defaults = document.setdefault("defaults", {})
+    defaults["sync_group_offsets_enabled"] = False
+    document["flows"] = document.pop("flows")  # behind the defaults
     report.note(
         f"sync_group_offsets_enabled is not set for {', '.join(flows)}: {maker} moves no groups "
         "then, so the topology says false, where mirrorlake's own default is true; set it to true "
@@ -238,19 +235,10 @@ def _note_defaults(document: Mapping[str, Any], report: Report, kind: str) -> No
             "topics_exclude is not set: before 4.1 MirrorMaker 2 left out topics that end in "
             ".internal or -internal; mirrorlake mirrors them, as 4.1 does (KIP-1074)"
         )
-    slow = [name for name in _SLOW if unset(name)]
+    slow = [normal(key) for key in INTERVALS if not key.startswith("emit.heartbeats")]
+    slow = [name for name in slow if unset(name)]
     if slow:
         report.note(
             f"not set: {', '.join(slow)}; MirrorMaker 2 would take 600 s or 60 s, mirrorlake takes "
             "10 s"
         )
-
-
-_SLOW = (
-    "refresh_topics_interval_seconds",
-    "refresh_groups_interval_seconds",
-    "sync_topic_configs_interval_seconds",
-    "sync_topic_acls_interval_seconds",
-    "emit_checkpoints_interval_seconds",
-    "sync_group_offsets_interval_seconds",
-)

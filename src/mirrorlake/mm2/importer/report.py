@@ -63,26 +63,19 @@ class Report:
                 for text in getattr(theirs, name):
                     _append(getattr(mine, name), text)
         self._follows.clear()
-        notes = [*self.arrives, *self.notes]
-        document: dict[str, Any] = {
-            "carried": [],
-            "not_needed": [],
-            "not_supported": [],
-            "notes": notes,
-        }
+        carried, not_needed, not_supported = [], [], []
         for entry, outcome in self._verdicts.items():
             place = {"file": entry.file, "line": entry.line, "key": entry.key}
             if outcome.to:
-                document["carried"].append({**place, "to": ", ".join(outcome.to)})
+                carried.append({**place, "to": ", ".join(outcome.to)})
             elif outcome.not_needed:
-                document["not_needed"].append({**place, "reason": "; ".join(outcome.not_needed)})
+                not_needed.append({**place, "reason": "; ".join(outcome.not_needed)})
             elif not outcome.not_supported:
                 outcome.not_supported.append(UNKNOWN)
             if outcome.not_supported:
-                document["not_supported"].append(
-                    {**place, "reason": "; ".join(outcome.not_supported)}
-                )
-        return document
+                not_supported.append({**place, "reason": "; ".join(outcome.not_supported)})
+        parts = {"carried": carried, "not_needed": not_needed, "not_supported": not_supported}
+        return {**parts, "notes": [*self.arrives, *self.notes]}
 
 
 def _append(texts: list[str], text: str) -> None:

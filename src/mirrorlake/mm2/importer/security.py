@@ -17,10 +17,8 @@ _MODULES = {
     "OAUTHBEARER": "OAuthBearerLoginModule",
 }
 _MECHANISM, _JAAS = "sasl.mechanism", "sasl.jaas.config"
-_CLIENT_HANDLER, _LOGIN_HANDLER = (
-    "sasl.client.callback.handler.class",
-    "sasl.login.callback.handler.class",
-)
+_CLIENT_HANDLER = "sasl.client.callback.handler.class"
+_LOGIN_HANDLER = "sasl.login.callback.handler.class"
 _ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
 #: Where Java clients keep what a login needs: options of the login module, and settings since
 #: KIP-1139.
@@ -47,12 +45,8 @@ class SecurityReader:
     def __init__(
         self, alias: str, settings: Mapping[str, Entry], secrets: Secrets, report: Report
     ) -> None:
-        self._alias, self._settings, self._secrets, self._report = (
-            alias,
-            dict(settings),
-            secrets,
-            report,
-        )
+        self._alias, self._settings = alias, dict(settings)
+        self._secrets, self._report = secrets, report
         self._to = f"clusters.{alias}.security"
 
     def block(self) -> dict[str, Any] | None:
@@ -120,10 +114,8 @@ class SecurityReader:
 
     def _check_token(self, given: Mapping[str, Entry]) -> None:
         handler = given.get(_LOGIN_HANDLER)
-        if handler is not None and handler.value.rpartition(".")[2] not in (
-            "OAuthBearerLoginCallbackHandler",
-            "",
-        ):
+        own = ("OAuthBearerLoginCallbackHandler", "")
+        if handler is not None and handler.value.rpartition(".")[2] not in own:
             raise _Impossible(f"{_LOGIN_HANDLER} names a Java class that is not Kafka's own")
         if _ENDPOINT not in given:
             raise _Impossible(f"OAUTHBEARER needs client credentials, and there is no {_ENDPOINT}")

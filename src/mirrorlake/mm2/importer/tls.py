@@ -45,18 +45,14 @@ class _Tls:
             if name in _NOT_NEEDED or not entry.value:
                 self._report.skip(entry, _NOT_NEEDED.get(name, "it is empty"))
             else:
-                self._report.refuse(
-                    entry,
-                    _NOT_SUPPORTED.get(name, "mirrorlake's security block has no such setting"),
-                )
+                why = "mirrorlake's security block has no such setting"
+                self._report.refuse(entry, _NOT_SUPPORTED.get(name, why))
         return fields
 
     def _truststore(self) -> dict[str, Any]:
         kind, store = self._kind("truststore"), self._take("ssl.truststore.location")
-        text, password = (
-            self._take("ssl.truststore.certificates"),
-            self._take("ssl.truststore.password"),
-        )
+        text = self._take("ssl.truststore.certificates")
+        password = self._take("ssl.truststore.password")
         if password is not None:
             self._report.skip(password, "certificates in a PEM file need no password")
         entry = text or store
@@ -73,19 +69,16 @@ class _Tls:
     def _keystore(self) -> dict[str, Any]:
         kind, store = self._kind("keystore"), self._take("ssl.keystore.location")
         chain, key = self._take("ssl.keystore.certificate.chain"), self._take("ssl.keystore.key")
-        store_password, key_password = (
-            self._take("ssl.keystore.password"),
-            self._take("ssl.key.password"),
-        )
+        store_password = self._take("ssl.keystore.password")
+        key_password = self._take("ssl.key.password")
         base = f"clusters.{self._alias}.security"
         if store is not None and kind != "PEM":
             for entry in (store_password, key_password):
                 if entry is not None:
-                    self._report.skip(
-                        entry,
-                        "the command that converts the key store asks for it; the PEM file has "
-                        "none",
+                    why = (
+                        "the command that converts the key store asks for it; the PEM file has none"
                     )
+                    self._report.skip(entry, why)
             file = f"{_file_name(self._alias)}-client.pem"
             to = f"{base}.certificate_file and key_file"
             self._convert(store, kind, to, file, _keystore_command(kind, store.value, file))
@@ -107,12 +100,9 @@ class _Tls:
             self._report.carry(chain, f"{base}.certificate_file")
             self._report.carry(key, f"{base}.key_file")
         else:
-            for entry in (chain, key, key_password):
-                if entry is not None:
-                    self._report.skip(
-                        entry,
-                        "Kafka itself uses certificate chain, key and its password only together",
-                    )
+            why = "Kafka itself uses certificate chain, key and its password only together"
+            for entry in filter(None, (chain, key, key_password)):
+                self._report.skip(entry, why)
             return {}
         if key_password is not None:
             fields["key_password"] = self._secrets.hide(
