@@ -121,18 +121,11 @@ def _target(connections: Connections, flow: ResolvedFlow) -> Iterator[Problem]:
             operation for operation in wanted if rights is not None and operation not in rights
         ]
         if missing:
-            yield _problem(
-                connections,
-                flow,
-                flow.target,
-                " and ".join(missing),
-                f"topic {name}",
-                topic=sources[name],
-            )
+            right, topic = " and ".join(missing), sources[name]
+            yield _problem(connections, flow, flow.target, right, f"topic {name}", topic=topic)
     for name in sorted(refused_creations(admin.client, sources.keys() - there.keys())):
-        yield _problem(
-            connections, flow, flow.target, "CREATE", f"topic {name}", topic=sources[name]
-        )
+        topic = sources[name]
+        yield _problem(connections, flow, flow.target, "CREATE", f"topic {name}", topic=topic)
 
 
 def _problem(

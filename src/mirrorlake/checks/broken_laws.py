@@ -44,23 +44,12 @@ def broken_laws(
     mirrored: dict[str, set[TopicAndPartition]] = defaultdict(set)
     for row in lake.table_rows("replication_lag"):
         mirrored[row["flow"]].add((row["topic"], row["partition"]))
-    asked = [
-        _LogEndsRequest(
-            connections,
-            flow,
-            [
-                extent
-                for extent in extents
-                if extent.flow == flow.name and _is_living(extent, targets)
-            ],
-            {
-                name: row
-                for (owner, name), row in targets.items()
-                if owner == flow.name and row["lives"]
-            },
-        )
-        for flow in flows
-    ]
+    living = [extent for extent in extents if _is_living(extent, targets)]
+    asked = []
+    for flow in flows:
+        own = [extent for extent in living if extent.flow == flow.name]
+        noted = {name: row for (owner, name), row in targets.items() if owner == flow.name}
+        asked.append(_LogEndsRequest(connections, flow, own, noted))
     alerts = _map_gaps(lake, flows, extents)
     deadline = time.monotonic() + ANSWER_SECONDS
     unchecked = []
@@ -93,9 +82,8 @@ def _map_gaps(
     """Staged records that others have overtaken and that have no target offset, however old they
     are."""
     ranges: list[OvertakenRange] = []
-    wanted = [
-        flow for flow in flows if flow.settings.provenance == "none"
-    ]  # echoes have no row in the map
+    # echoes have no row in the map
+    wanted = [flow for flow in flows if flow.settings.provenance == "none"]
     if wanted and extents:
         with StageFiles(lake).reading() as index:
             for flow in wanted:
@@ -103,13 +91,7 @@ def _map_gaps(
                 ranges += overtaken(flow.name, extents, index.topics(flow.source), stopped, starts)
     if not ranges:
         return []
-    frame = Frame(
-        _RANGES,
-        [
-            tuple(getattr(overtaken_range, name) for name, _ in _RANGES)
-            for overtaken_range in ranges
-        ],
-    )
+    frame = Frame(_RANGES, [tuple(getattr(each, name) for name, _ in _RANGES) for each in ranges])
     return [
         _alert(
             row,
@@ -140,12 +122,8 @@ def _stopped(
 
 
 def _alert(place: Mapping[str, Any], name: str, missing: int, detail: str) -> dict[str, Any]:
-    where = {
-        "flow": place["flow"],
-        "alert": name,
-        "topic": place["topic"],
-        "partition": place["partition"],
-    }
+    where = {"flow": place["flow"], "alert": name, "topic": place["topic"]}
+    where["partition"] = place["partition"]
     return {**where, "value": float(missing), "threshold": 0.0, "since": None, "detail": detail}
 
 
@@ -162,7 +140,7 @@ class _LogEndsRequest:
     ) -> None:
         self.flow = flow
         self.extents = extents
-        self._noted = {name: row for name, row in noted.items() if row["topic_id"]}
+        self._noted = {name: row for name, row in noted.items() if row["lives"] and row["topic_id"]}
         self._ids: Mapping[str, str] = {}
         self._connections = connections
         self._ends: dict[TopicAndPartition, int] | None = {} if not extents else None
@@ -182,19 +160,13 @@ class _LogEndsRequest:
         """Alerts for target topics that have another id than was noted: no running flow has
         reported them yet."""
         return [
-            {
-                "flow": self.flow.name,
-                "alert": "target_recreated",
-                "topic": row["topic"],
-                "partition": None,
-                "value": 1.0,
-                "threshold": 0.0,
-                "since": None,
-                "detail": (
-                    f"target topic {name} was made again: its id is {self._ids[name]}, and "
-                    f"was {row['topic_id']}"
-                ),
-            }
+            _alert(
+                {"flow": self.flow.name, "topic": row["topic"], "partition": None},
+                "target_recreated",
+                1,
+                f"target topic {name} was made again: its id is {self._ids[name]}, and was "
+                f"{row['topic_id']}",
+            )
             for name, row in sorted(self._noted.items())
             if self._ids.get(name, row["topic_id"]) != row["topic_id"]
         ]

@@ -2,6 +2,7 @@
 of an unknown one."""
 
 import time
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -77,19 +78,13 @@ def holdings(
     }
     names = {name: mirror for name, mirror in sorted(names.items()) if mirror in there}
     ends = target.log_ends(
-        [
-            (mirror, number)
-            for mirror in names.values()
-            for number in range(there[mirror].partitions)
-        ]
+        [(name, number) for name in names.values() for number in range(there[name].partitions)]
     )
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for (mirror, _), log in ends.items():
-        counts[mirror] = counts.get(mirror, 0) + log.end - log.start
+        counts[mirror] += log.end - log.start
     return [
-        Holding(
-            name, mirror, _whose(mirror, counts.get(mirror, 0), ours, maker), counts.get(mirror, 0)
-        )
+        Holding(name, mirror, _whose(mirror, counts[mirror], ours, maker), counts[mirror])
         for name, mirror in names.items()
     ]
 

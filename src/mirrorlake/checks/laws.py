@@ -6,6 +6,7 @@ a target must still have what the map says it got.
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import NO_END
@@ -131,12 +132,8 @@ def shortfalls(
     living: dict[TopicAndPartition, MapExtent] = {}
     for extent in extents:
         extent_key = (extent.target_topic, extent.target_partition)
-        known = living.get(extent_key)
-        if known is None or (extent.target_generation, extent.target_end) > (
-            known.target_generation,
-            known.target_end,
-        ):
-            living[extent_key] = extent
+        known = living.get(extent_key, extent)
+        living[extent_key] = max(known, extent, key=attrgetter("target_generation", "target_end"))
     return [
         Shortfall(extent, log_ends.get(extent_key))
         for extent_key, extent in sorted(living.items())

@@ -20,6 +20,11 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def _by_name(names: Mapping[str, str]) -> dict[str, str]:
+    """By each name in a text what all of its names have in common."""
+    return {name: common for common, text in names.items() for name in text.split()}
+
+
 _JAVA_TLS = (
     "ssl.cipher.suites ssl.enabled.protocols ssl.keymanager.algorithm ssl.protocol ssl.provider "
     "ssl.secure.random.implementation ssl.trustmanager.algorithm sasl.login.connect.timeout.ms "
@@ -69,99 +74,55 @@ LIBRDKAFKA_PRODUCER = LIBRDKAFKA | _names(
 )
 """The same for a producer."""
 
-_ROLES: Mapping[Role, tuple[str, frozenset[str]]] = {
+ROLES: Mapping[Role, tuple[str, frozenset[str]]] = {
     "consumer": ("Kafka's Java consumer, whose names this block has", JAVA_CONSUMER),
     "producer": ("librdkafka, which mirrorlake writes with", LIBRDKAFKA_PRODUCER),
     "admin": ("librdkafka, which mirrorlake asks with", LIBRDKAFKA),
 }
 
-#: What mirrorlake sets itself, and why.
-_OWNED: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("bootstrap.servers", "metadata.broker.list"), "write bootstrap_servers of the cluster"
-    ),
-    **dict.fromkeys(
-        ("group.id", "group.instance.id", "group.protocol"), "group names say which flow reads"
-    ),
-    **dict.fromkeys(
-        (
-            "enable.auto.commit",
-            "auto.commit.interval.ms",
-            "enable.auto.offset.store",
-            "auto.offset.reset",
-        ),
-        "positions are kept in the lake",
-    ),
-    "isolation.level": "only committed records are mirrored",
-    "partition.assignment.strategy": "mirrorlake assigns partitions",
-    "allow.auto.create.topics": "only the plan makes topics",
-    **dict.fromkeys(
-        ("key.deserializer", "value.deserializer", "key.serializer", "value.serializer"),
-        "records are copied as bytes",
-    ),
-    "interceptor.classes": "records are copied as bytes",
-    **dict.fromkeys(
-        (
-            "transactional.id",
-            "enable.idempotence",
-            "enable.gapless.guarantee",
-            "acks",
-            "request.required.acks",
-        ),
-        "exactly once depends on it",
-    ),
-    **dict.fromkeys(
-        ("partitioner", "partitioner.class", "partitioner.ignore.keys"),
-        "a record keeps its source's partition",
-    ),
-}
+#: What mirrorlake sets itself: the names by why.
+_OWNED = _by_name(
+    {
+        "write bootstrap_servers of the cluster": "bootstrap.servers metadata.broker.list",
+        "group names say which flow reads": "group.id group.instance.id group.protocol",
+        "positions are kept in the lake": "enable.auto.commit auto.commit.interval.ms "
+        "enable.auto.offset.store auto.offset.reset",
+        "only committed records are mirrored": "isolation.level",
+        "mirrorlake assigns partitions": "partition.assignment.strategy",
+        "only the plan makes topics": "allow.auto.create.topics",
+        "records are copied as bytes": "key.deserializer value.deserializer key.serializer "
+        "value.serializer interceptor.classes",
+        "exactly once depends on it": "transactional.id enable.idempotence "
+        "enable.gapless.guarantee acks request.required.acks",
+        "a record keeps its source's partition": "partitioner partitioner.class "
+        "partitioner.ignore.keys",
+    }
+)
 
-#: What stands in the security block, by Kafka's names.
-_SECURITY: Mapping[str, str] = {
-    "security.protocol": "protocol",
-    **dict.fromkeys(("sasl.mechanism", "sasl.mechanisms"), "mechanism"),
-    "sasl.username": "username",
-    "sasl.password": "password",
-    **dict.fromkeys(
-        ("sasl.jaas.config", "sasl.login.callback.handler.class", "sasl.oauthbearer.method"),
-        "mechanism",
-    ),
-    "sasl.oauthbearer.token.endpoint.url": "token_endpoint",
-    **dict.fromkeys(
-        ("sasl.oauthbearer.client.id", "sasl.oauthbearer.client.credentials.client.id"), "client_id"
-    ),
-    **dict.fromkeys(
-        ("sasl.oauthbearer.client.secret", "sasl.oauthbearer.client.credentials.client.secret"),
-        "client_secret",
-    ),
-    "sasl.oauthbearer.scope": "scope",
-    "sasl.oauthbearer.extensions": "extensions",
-    **dict.fromkeys(
-        (
-            "ssl.ca.location",
-            "ssl.ca.pem",
-            "ssl.truststore.location",
-            "ssl.truststore.certificates",
-            "ssl.truststore.type",
-            "ssl.truststore.password",
-            "enable.ssl.certificate.verification",
-        ),
-        "ca_file",
-    ),
-    **dict.fromkeys(
-        (
-            "ssl.certificate.location",
-            "ssl.certificate.pem",
-            "ssl.keystore.location",
-            "ssl.keystore.certificate.chain",
-            "ssl.keystore.type",
-        ),
-        "certificate_file",
-    ),
-    **dict.fromkeys(("ssl.key.location", "ssl.key.pem", "ssl.keystore.key"), "key_file"),
-    **dict.fromkeys(("ssl.key.password", "ssl.keystore.password"), "key_password"),
-    "ssl.endpoint.identification.algorithm": "verify_hostname",
-}
+#: What stands in the security block: Kafka's names by the key there.
+_SECURITY = _by_name(
+    {
+        "protocol": "security.protocol",
+        "mechanism": "sasl.mechanism sasl.mechanisms sasl.jaas.config "
+        "sasl.login.callback.handler.class sasl.oauthbearer.method",
+        "username": "sasl.username",
+        "password": "sasl.password",
+        "token_endpoint": "sasl.oauthbearer.token.endpoint.url",
+        "client_id": "sasl.oauthbearer.client.id sasl.oauthbearer.client.credentials.client.id",
+        "client_secret": "sasl.oauthbearer.client.secret "
+        "sasl.oauthbearer.client.credentials.client.secret",
+        "scope": "sasl.oauthbearer.scope",
+        "extensions": "sasl.oauthbearer.extensions",
+        "ca_file": "ssl.ca.location ssl.ca.pem ssl.truststore.location "
+        "ssl.truststore.certificates ssl.truststore.type ssl.truststore.password "
+        "enable.ssl.certificate.verification",
+        "certificate_file": "ssl.certificate.location ssl.certificate.pem ssl.keystore.location "
+        "ssl.keystore.certificate.chain ssl.keystore.type",
+        "key_file": "ssl.key.location ssl.key.pem ssl.keystore.key",
+        "key_password": "ssl.key.password ssl.keystore.password",
+        "verify_hostname": "ssl.endpoint.identification.algorithm",
+    }
+)
 
 _TO_LIBRDKAFKA = {
     "buffer.memory": "queue.buffering.max.kbytes",
@@ -190,7 +151,7 @@ def setting_refusal(role: Role, name: str) -> str | None:
 
     None if it may. Values do not matter and are never quoted.
     """
-    client, known = _ROLES[role]
+    client, known = ROLES[role]
     if name in known:
         return None
     if reason := _OWNED.get(name):

@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from mirrorlake.config.client_settings import Role, setting_refusal
+from mirrorlake.config.client_settings import ROLES, setting_refusal
 from mirrorlake.config.fields import Model, Override, names_of, relative_to_file
 from mirrorlake.config.flow import Flow
 from mirrorlake.config.maintenance import Maintenance
@@ -62,13 +62,8 @@ class Cluster(Model):
 
     @model_validator(mode="after")
     def _known_settings(self) -> "Cluster":
-        roles: dict[Role, Override] = {
-            "consumer": self.consumer,
-            "producer": self.producer,
-            "admin": self.admin,
-        }
-        for role, settings in roles.items():
-            for name in settings:
+        for role in ROLES:
+            for name in getattr(self, role):
                 if reason := setting_refusal(role, name):
                     raise ValueError(f"{role}.{name} {reason}")
         return self

@@ -95,11 +95,7 @@ def _unknown_key(
 ) -> TopologyError:
     *parents, name = location
     # below these stand names of the user's own
-    named = (
-        ("clusters",),
-        ("flows",),
-        ("objectives", "flows"),
-    )
+    named = (("clusters",), ("flows",), ("objectives", "flows"))
     shape = tuple("*" if tuple(parents[:i]) in named else part for i, part in enumerate(parents))
     known = [field.alias or key for key, field in models[shape].model_fields.items()]
     key = ".".join(location)
@@ -114,11 +110,8 @@ def _unknown_key(
 def _several_kinds(location: list[str]) -> tuple[list[str], str] | None:
     """Where values of several kinds are allowed, pydantic names each of them: give the key, and
     what is allowed."""
-    if (
-        len(location) > 4
-        and location[0] == "clusters"
-        and location[2] in ("consumer", "producer", "admin")
-    ):
+    roles = ("consumer", "producer", "admin")
+    if len(location) > 4 and location[0] == "clusters" and location[2] in roles:
         return location[:4], "must be a string, a whole number, true or false"
     depth = {"defaults": 2, "flows": 3}.get(location[0], 0) if location else 0
     if len(location) > depth > 0 and location[depth - 1] == "paused":
@@ -136,11 +129,9 @@ def _problem(detail: ErrorDetails) -> str:
     if kind == "literal_error":
         return f"must be {context['expected']}"
     if kind in ("greater_than_equal", "less_than_equal"):
-        return (
-            f"must be at least {context['ge']}"
-            if "ge" in context
-            else f"must be at most {context['le']}"
-        )
+        if "ge" in context:
+            return f"must be at least {context['ge']}"
+        return f"must be at most {context['le']}"
     if kind in ("too_short", "string_too_short"):
         return "is empty"
     expected = _TYPES.get(kind.removesuffix("_type").removesuffix("_attributes"))

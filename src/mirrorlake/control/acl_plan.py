@@ -281,7 +281,4 @@ def _rules(source: Iterable[Acl]) -> Iterator[tuple[Acl, Acl]]:
         if acl.permission == "ALLOW" and acl.operation == "WRITE":
             continue
         reads = acl.permission == "ALLOW" and acl.operation == "ALL"
-        yield (
-            acl,
-            replace(acl, operation="READ", permission="ALLOW") if reads else acl,
-        )
+        yield acl, replace(acl, operation="READ") if reads else acl

@@ -141,10 +141,8 @@ class AclSync:
         """Make what ACLs of the source, as the lake knows them, mean for mirrors that are made
         while it does not answer; `names` are these by source topic. One ACL a topic, which the next
         `sync` makes fewer. `undone` is then what the target refused. Raises ClusterUnreachable."""
-        there, implied = (
-            describe_topic_acls(self._target),
-            implied_acls(stated, Mirrors(names)).acls,
-        )
+        there = describe_topic_acls(self._target)
+        implied = implied_acls(stated, Mirrors(names)).acls
         if isinstance(there, NoAcls):
             self.undone = {} if there.disabled else dict.fromkeys(implied, there.reason)
             return
@@ -215,12 +213,8 @@ class AclSync:
             source -= opposite | self._owned(opposite_name(self.flow)).keys()
         owned = self._owned(self.flow.name)
         mirrors = self._mirrors(owned)
-        return _Compared(
-            plan_acls(source, target, owned, mirrors=mirrors, policy=self._named_by),
-            owned,
-            mirrors,
-            [],
-        )
+        plan = plan_acls(source, target, owned, mirrors=mirrors, policy=self._named_by)
+        return _Compared(plan, owned, mirrors, [])
 
     def _owned(self, flow: str) -> dict[Acl, str | None]:
         """What a flow made and has not taken away, with the policy of then; read again when
@@ -328,9 +322,8 @@ def left_acls(flow: str, left: Mapping[Acl, str | None]) -> ReplicationError:
     """What an operator has to know of ACLs that a flow made on mirrors that it named otherwise."""
     names = sorted({acl.name for acl in left})
     policies = sorted({policy or "an earlier one" for policy in left.values()})
-    some = ", ".join(names[:NAMED]) + (
-        f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    )
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    some = ", ".join(names[:NAMED]) + more
     return ReplicationError(
         f"flow {flow} leaves alone {len(left)} ACLs that it made under another policy "
         f"({', '.join(policies)}), on {some}; decide with `mirrorlake resolve --flow '{flow}' "

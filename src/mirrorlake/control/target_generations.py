@@ -124,13 +124,8 @@ class TargetGenerations:
         if not names:
             return {}
         identities, _ = self._until_known(set(names.values()), MADE_SECONDS)
-        ends = self._ends(
-            {
-                target: identities[target].partitions
-                for target in names.values()
-                if target in identities
-            }
-        )
+        known = identities.keys() & names.values()
+        ends = self._ends({target: identities[target].partitions for target in known})
         begun = {
             (topic, target): NotedTarget(
                 comparison.begin[topic][0],
@@ -161,11 +156,8 @@ class TargetGenerations:
     ) -> TargetComparison:
         ids = {target: topic.topic_id for target, topic in identities.items()}
         noted = {target: items[-1] for target, items in self._load().items()}
-        same = all(
-            ids.get(target) in (None, noted[target].topic_id)
-            for target in names.values()
-            if target in noted
-        )
+        known = noted.keys() & names.values()
+        same = all(ids.get(target) in (None, noted[target].topic_id) for target in known)
         if noted and (
             self._decisions is None or not same or missing or self.waiting or self.stopped
         ):
@@ -254,11 +246,7 @@ class TargetGenerations:
         deadline = time.monotonic() + MADE_SECONDS
         while True:
             try:
-                keys = [
-                    (topic, number)
-                    for topic, count in partitions.items()
-                    for number in range(count)
-                ]
+                keys = [(topic, n) for topic, count in partitions.items() for n in range(count)]
                 ends = self._target.end_offsets(keys, committed=False)
                 return {
                     topic: tuple(ends[topic, n] for n in range(count))
@@ -277,11 +265,8 @@ class TargetGenerations:
         problems = []
         for loss in losses:
             about = (loss.topic, loss.generation)
-            parts = [
-                part
-                for part in mapped.get(loss.target_topic, [])
-                if (part.topic, part.generation) == about
-            ]
+            known = mapped.get(loss.target_topic, [])
+            parts = [part for part in known if (part.topic, part.generation) == about]
             problems.append(_lost(self._flow, self._target.alias, loss, parts))
         for problem in problems:
             logger.error("%s", problem)
@@ -321,11 +306,8 @@ def closed_targets(lake: Reader, connections: Connections, flow: ResolvedFlow) -
     closed = {}
     for topic, target in living.items():
         there = identities.get(target.target_topic)
-        if (
-            not target.lives
-            or target.target_topic in missing
-            or (there and there.topic_id != target.topic_id)
-        ):
+        gone = target.target_topic in missing or (there and there.topic_id != target.topic_id)
+        if gone or not target.lives:
             closed[topic] = (
                 f"{target.target_topic} at cluster {flow.target} is gone, or not the topic that "
                 f"flow {flow.name} wrote to; run the flow, and decide with mirrorlake resolve"
@@ -346,16 +328,10 @@ def _lost(
         f"partition {part.partition}: {part.first} to {part.last}"
         for part in mapped[:_NAMED_PARTITIONS]
     ]
-    more = (
-        f" and {len(mapped) - _NAMED_PARTITIONS} partitions more"
-        if len(mapped) > _NAMED_PARTITIONS
-        else ""
-    )
-    what = (
-        f"{count} records of {loss.topic} (source offsets, {', '.join(parts)}{more})"
-        if mapped
-        else "nothing yet"
-    )
+    left = len(mapped) - _NAMED_PARTITIONS
+    more = f" and {left} partitions more" if left > 0 else ""
+    what = f"{count} records of {loss.topic} (source offsets, {', '.join(parts)}{more})"
+    what = what if mapped else "nothing yet"
     happened = "was deleted and made again" if loss.made_again else "was deleted"
     return TargetRecreated(
         f"topic {loss.target_topic} {happened} at cluster {alias}, to which flow {flow} had "

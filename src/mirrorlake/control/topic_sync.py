@@ -157,11 +157,8 @@ class TargetTopics:
             comparison = self._comparison(
                 {plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"}
             )
-            later = (
-                comparison.waiting
-                | comparison.stopped
-                | (frozenset() if begins else comparison.decided)
-            )
+            later = comparison.waiting | comparison.stopped
+            later |= frozenset() if begins else comparison.decided
             plans = [plan for plan in plans if plan.topic not in later]
             bare = self._protected.make(
                 {plan.topic: plan.target_topic for plan in plans if plan.action == "create"}
@@ -309,15 +306,13 @@ class TargetTopics:
         configs = {}
         if self.flow.settings.sync_topic_configs_enabled:
             configs = self.configs.creation({plan.topic: plan.factor for plan in plans})
-        refused = self._target.try_create_topics(
-            [
-                TopicInfo(
-                    plan.target_topic, plan.partitions, plan.factor, configs.get(plan.topic, ALWAYS)
-                )
-                for plan in plans
-            ],
-            self.configs.not_kept,
-        )
+        topics = [
+            TopicInfo(
+                plan.target_topic, plan.partitions, plan.factor, configs.get(plan.topic, ALWAYS)
+            )
+            for plan in plans
+        ]
+        refused = self._target.try_create_topics(topics, self.configs.not_kept)
         return {error.topic: error for error in refused}
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:
@@ -340,11 +335,8 @@ class TargetTopics:
             except ClusterUnusable as error:
                 if error.alias != self.flow.source:
                     raise
-                logger.warning(
-                    "flow %s: %s; making target topics as the lake knows them",
-                    self.flow.name,
-                    error,
-                )
+                how = "making target topics as the lake knows them"
+                logger.warning("flow %s: %s; %s", self.flow.name, error, how)
             if not any(plan.topic in self.closed() for plan in plans):
                 self._make_staged(plans)
             if any(plan.target_topic not in self._ready for plan in plans):

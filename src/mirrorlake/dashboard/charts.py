@@ -62,21 +62,13 @@ def _xy(spec: XYSpec, columns: _Columns) -> Any:
         base = _folded(base, made.y, columns)
         order = alt.Order("rank", type="quantitative")  # the first of them lies at the bottom
         y = _axis(alt.Y, "value", scale=made.y.scale, axis=made.y.axis, written=made.y.format)
-        color = alt.Color(
-            "series",
-            type="nominal",
-            sort=[series.displayName for series in made.y.fields],
-            title=None,
-        )
+        order_of_names = [series.displayName for series in made.y.fields]
+        color = alt.Color("series", type="nominal", sort=order_of_names, title=None)
         tips = [_tip(made.x, columns), *_series_tips(made.y)]
     else:
         y = _positional(alt.Y, made.y, columns)
         color = _color(made.color, columns)
-        tips = [
-            _tip(channel, columns)
-            for channel in (made.x, made.color, made.y)
-            if channel is not None
-        ]
+        tips = [_tip(channel, columns) for channel in (made.x, made.color, made.y) if channel]
     x = _positional(alt.X, made.x, columns, bars=spec.widgetType == "bar")
     if spec.widgetType == "line":
         return _lines(base, x, y, color, tips)
@@ -141,26 +133,17 @@ def _pie(spec: PieSpec, columns: _Columns) -> Any:
 def _combo(spec: ComboSpec, columns: _Columns) -> Any:
     """Bars on the left axis, lines on the right one; the colour says which is which."""
     made = spec.encodings
-    names = [
-        series.displayName for side in (made.y.primary, made.y.secondary) for series in side.fields
-    ]
-    bars, lines = (
-        _folded(alt.Chart(), made.y.primary, columns),
-        _folded(alt.Chart(), made.y.secondary, columns),
-    )
+    both = (made.y.primary, made.y.secondary)
+    names = [series.displayName for side in both for series in side.fields]
+    bars, lines = (_folded(alt.Chart(), side, columns) for side in both)
+    marks = (bars.mark_bar(opacity=0.5, binSpacing=0), lines.mark_line(strokeWidth=2))
     sides = []
-    for side, marked in (
-        (made.y.primary, bars.mark_bar(opacity=0.5, binSpacing=0)),
-        (made.y.secondary, lines.mark_line(strokeWidth=2)),
-    ):
+    for side, marked in zip(both, marks, strict=True):
         x = _positional(alt.X, made.x, columns, bars=True)
         y = _axis(alt.Y, "value", scale=side.scale, axis=side.axis, written=side.format)
         color = alt.Color("series", type="nominal", title=None, scale=alt.Scale(domain=names))
-        sides.append(
-            marked.encode(
-                x=x, y=y, color=color, tooltip=[_tip(made.x, columns), *_series_tips(side)]
-            )
-        )
+        tips = [_tip(made.x, columns), *_series_tips(side)]
+        sides.append(marked.encode(x=x, y=y, color=color, tooltip=tips))
     return alt.layer(*sides).resolve_scale(y="independent")
 
 

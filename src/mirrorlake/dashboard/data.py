@@ -164,9 +164,6 @@ def to_json(document: object) -> bytes:
     text = json.dumps(
         document, separators=(",", ":"), ensure_ascii=False, default=str, allow_nan=False
     )
-    return (
-        text.replace("<", "\\u003c")
-        .replace("\u2028", "\\u2028")
-        .replace("\u2029", "\\u2029")
-        .encode()
-    )
+    for letter in "<\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text.encode()

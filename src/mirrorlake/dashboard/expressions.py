@@ -5,8 +5,8 @@ to a unit. Whatever needs more belongs into a view.
 """
 
 import re
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal, cast
 
 Kind = Literal["plain", "trunc", "sum", "avg", "min", "max", "count", "countdistinct"]
 
@@ -26,10 +26,6 @@ class FieldPlan:
     column: str
     unit: str | None = None
 
-    def document(self) -> dict[str, Any]:
-        """As the page reads it."""
-        return asdict(self)
-
 
 def parse_expression(text: str) -> FieldPlan:
     """Take an expression apart. Raises ValueError, with a sentence, for one that is none of
@@ -40,16 +36,9 @@ def parse_expression(text: str) -> FieldPlan:
         return FieldPlan("countdistinct", match["column"])
     if match := _TRUNC.fullmatch(text):
         return FieldPlan("trunc", match["column"], match["unit"])
-    if match := _AGGREGATE.fullmatch(text):
-        kinds: dict[str, Kind] = {
-            "SUM": "sum",
-            "AVG": "avg",
-            "MIN": "min",
-            "MAX": "max",
-            "COUNT": "count",
-        }
-        if match["column"] != "*" or match["function"] == "COUNT":
-            return FieldPlan(kinds[match["function"]], match["column"])
+    match = _AGGREGATE.fullmatch(text)
+    if match and (match["column"] != "*" or match["function"] == "COUNT"):
+        return FieldPlan(cast(Kind, match["function"].lower()), match["column"])
     raise ValueError(
         f"the expression {text} is not one of those that dashboards have; put the logic into a view"
     )

@@ -37,19 +37,17 @@ def render(
     """
     state = {"dashboard": document(dashboard), "data": data, "refresh": refresh, "place": place}
     css, scripts = _static("page.css"), [vl_convert.javascript_bundle(_EMBED), _own_script(state)]
-    policy = "; ".join(
-        [
-            "default-src 'none'",
-            "script-src " + " ".join(_digest(script) for script in scripts),
-            "style-src 'unsafe-inline'",  # Vega's tooltip brings its own
-            "img-src data:",
-            "connect-src " + ("'none'" if refresh is None else "'self'"),
-            "base-uri 'none'; form-action 'none'",
-        ]
-    )
+    parts = [
+        "default-src 'none'",
+        "script-src " + " ".join(_digest(script) for script in scripts),
+        "style-src 'unsafe-inline'",  # Vega's tooltip brings its own
+        "img-src data:",
+        "connect-src " + ("'none'" if refresh is None else "'self'"),
+        "base-uri 'none'; form-action 'none'",
+    ]
     page = _static("page.html")
     for name, text in (
-        ("policy", policy),
+        ("policy", "; ".join(parts)),
         ("title", TITLE),
         ("css", css),
         ("scripts", "\n".join(f"<script>{script}</script>" for script in scripts)),
@@ -77,12 +75,8 @@ def document(dashboard: Dashboard) -> dict[str, Any]:
 
 
 def _page(page: Page) -> dict[str, Any]:
-    placed = sorted(
-        page.layout, key=lambda placed_widget: (placed_widget.position.y, placed_widget.position.x)
-    )
-    widgets = [
-        _widget(placed_widget) for placed_widget in placed if not _is_filter(placed_widget.widget)
-    ]
+    placed = sorted(page.layout, key=lambda each: (each.position.y, each.position.x))
+    widgets = [_widget(each) for each in placed if not _is_filter(each.widget)]
     return {"name": page.name, "title": page.displayName, "widgets": widgets}
 
 
@@ -100,7 +94,7 @@ def _widget(placed: Placed) -> dict[str, Any]:
         "title": spec.frame.title if spec.frame.showTitle else "",
         "description": spec.frame.description if spec.frame.showDescription else "",
         "dataset": query.datasetName,
-        "fields": [plans[name].document() for name in names],
+        "fields": [vars(plans[name]) for name in names],
         "raw": query.disaggregated,
         "orders": [
             {"column": order.expression.strip("`"), "falls": order.direction == "DESC"}
@@ -109,11 +103,8 @@ def _widget(placed: Placed) -> dict[str, Any]:
     }
     if isinstance(spec, CounterSpec):
         value = spec.encodings.value.model_dump(exclude_none=True)
-        return {
-            **made,
-            "kind": "counter",
-            "value": {**value, "index": names.index(spec.encodings.value.fieldName)},
-        }
+        value["index"] = names.index(spec.encodings.value.fieldName)
+        return {**made, "kind": "counter", "value": value}
     if isinstance(spec, TableSpec):
         columns = [
             {**column.model_dump(exclude_none=True), "index": names.index(column.fieldName)}

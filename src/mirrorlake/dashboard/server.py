@@ -17,9 +17,8 @@ class DashboardServer(ThreadingHTTPServer):
     """Answers / with the page and /data.json with the newest rows; nothing else, and only GET and
     HEAD."""
 
-    daemon_threads = (
-        False  # ending waits for a read in flight: the interpreter cannot end beneath it
-    )
+    # ending waits for a read in flight: the interpreter cannot end beneath it
+    daemon_threads = False
 
     def __init__(self, page: str, newest: Callable[[], bytes], port: int) -> None:
         """Listen; port 0 is any free one. Raises InputError when the port is taken."""
@@ -63,11 +62,8 @@ class _Handler(BaseHTTPRequestHandler):
             return HTTPStatus.OK, "application/json", self.server.newest()
         except MirrorlakeError as error:
             logger.warning("%s", error)
-            return (
-                HTTPStatus.SERVICE_UNAVAILABLE,
-                "application/json",
-                to_json({"error": str(error)}),
-            )
+            answer = to_json({"error": str(error)})
+            return HTTPStatus.SERVICE_UNAVAILABLE, "application/json", answer
 
     def _answer(self, status: HTTPStatus, kind: str, body: bytes) -> None:
         self.send_response(status)

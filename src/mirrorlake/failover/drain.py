@@ -86,10 +86,8 @@ def _ends(
         if selection.selects(name) and not flow.pauses(name)
     ]
     keys = [(info.name, partition) for info in topics for partition in range(info.partitions)]
-    marks, ends = (
-        admin.end_offsets(keys, committed=False, skip_silent=True),
-        admin.end_offsets(keys, skip_silent=True),
-    )
+    marks = admin.end_offsets(keys, committed=False, skip_silent=True)
+    ends = admin.end_offsets(keys, skip_silent=True)
     deadline = time.monotonic() + OPEN_SECONDS
     while (waiting := _open(ends, marks)) and time.monotonic() < deadline:
         time.sleep(LOOK_SECONDS)
@@ -115,13 +113,11 @@ def _held(
     known = connections.open_transactions(flow.source, keys)
     sentences = []
     for key in sorted(keys):
-        whose = (
-            f"producer id {known[key].producer_id}"
-            if key in known
-            else "a producer that is not known"
-        )
-        written = known[key].written_ms / 1000 if key in known else None
-        since = "" if written is None else f", which wrote last {time.time() - written:.0f} s ago"
+        whose, since = "a producer that is not known", ""
+        if transaction := known.get(key):
+            whose = f"producer id {transaction.producer_id}"
+            seconds = time.time() - transaction.written_ms / 1000
+            since = f", which wrote last {seconds:.0f} s ago"
         sentences.append(
             f"a transaction of {whose}{since}, is open at offset {ends[key]} of {key[0]}-{key[1]} "
             f"on {flow.source}: {marks[key] - ends[key]:,} offsets behind it are mirrored when it "

@@ -98,61 +98,42 @@ class ControlLoop:
     def _made(self) -> list[Task]:
         settings, flow = self.flow.settings, self.flow
         targets = self._flow_worker.targets
-        tasks = []
+        tasks: list[Task] = []
+
+        def add(name: str, seconds: float, work: Callable[[], object], once: bool = True) -> None:
+            tasks.append(Task(name, seconds, work, once=once))
+
         # New topics are made with theirs (`TargetTopics.refresh`): these are about what changes
         # later.
         if settings.sync_topic_acls_enabled:
-            tasks.append(Task("acls", settings.sync_topic_acls_interval_seconds, self._sync_acls))
+            add("acls", settings.sync_topic_acls_interval_seconds, self._sync_acls)
         if not (settings.sync_topic_acls_enabled and settings.sync_topic_configs_enabled):
             notes = SourceNotes(flow, self._connections.admin(flow.source), self._event_log.states)
-            tasks.append(Task("states", NOTES_SECONDS, notes.note))
+            add("states", NOTES_SECONDS, notes.note)
         refresh = settings.refresh_topics_interval_seconds
         if settings.refresh_topics_enabled:
-            tasks.append(Task("topics", refresh, self._flow_worker.refresh_topics))
+            add("topics", refresh, self._flow_worker.refresh_topics)
         if not settings.refresh_topics_enabled or refresh > CHECK_SECONDS:
-            tasks.append(
-                Task("target topics", CHECK_SECONDS, self._flow_worker.check_targets, once=False)
-            )
+            add("target topics", CHECK_SECONDS, self._flow_worker.check_targets, once=False)
         if settings.sync_topic_configs_enabled:
-            tasks.append(
-                Task("configs", settings.sync_topic_configs_interval_seconds, targets.sync_configs)
-            )
+            add("configs", settings.sync_topic_configs_interval_seconds, targets.sync_configs)
+        emitting = settings.emit_checkpoints_interval_seconds
         if settings.emit_checkpoints_enabled:
-            tasks.append(
-                Task(
-                    "checkpoints",
-                    settings.emit_checkpoints_interval_seconds,
-                    self._groups.checkpoint,
-                )
-            )
+            add("checkpoints", emitting, self._groups.checkpoint)
             if settings.sync_group_offsets_enabled:
-                tasks.append(
-                    Task(
-                        "group offsets",
-                        settings.sync_group_offsets_interval_seconds,
-                        self._groups.sync,
-                    )
-                )
-        tasks.append(Task("heartbeats topics", max(refresh, CHECK_SECONDS), self._heartbeats.look))
+                seconds = settings.sync_group_offsets_interval_seconds
+                add("group offsets", seconds, self._groups.sync)
+        add("heartbeats topics", max(refresh, CHECK_SECONDS), self._heartbeats.look)
         if settings.emit_offset_syncs_enabled:
             topic = OffsetSyncTopic(flow, self._connections, self._event_log)
             syncs = OffsetSyncs(
                 flow.name, self._lake, topic, targets.remote_topic, targets.target_generation
             )
-            tasks.append(
-                Task("offset syncs", settings.emit_checkpoints_interval_seconds, syncs.emit)
-            )
+            add("offset syncs", emitting, syncs.emit)
         if settings.emit_heartbeats_enabled:
-            heartbeats = Heartbeats(flow, self._connections, self._event_log)
-            tasks.append(
-                Task(
-                    HEARTBEATS,
-                    settings.emit_heartbeats_interval_seconds,
-                    heartbeats.beat,
-                    once=False,
-                )
-            )
-        tasks.append(Task("refused records", CHECK_SECONDS, self._flow_worker.check_refused))
+            beat = Heartbeats(flow, self._connections, self._event_log).beat
+            add(HEARTBEATS, settings.emit_heartbeats_interval_seconds, beat, once=False)
+        add("refused records", CHECK_SECONDS, self._flow_worker.check_refused)
         return tasks
 
     def _sync_acls(self) -> None:

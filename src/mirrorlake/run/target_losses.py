@@ -167,24 +167,11 @@ def _take_out_proofs(lake: Lake, flow: str, name: str, key: TopicAndPartition, l
     for row in lake.ask("proven_ranges", flow=flow):
         first, last = gone.get(row["generation"], (0, -1))
         low, high = max(first, row["first_offset"]), min(last, row["last_offset"])
-        same = (row["topic"], row["partition"], row["target_generation"]) == (
-            *key,
-            lost.target_generation,
-        )
-        if same and row["proven"] and low <= high:
-            place = {
-                "topic": key[0],
-                "partition": key[1],
-                "generation": row["generation"],
-                "target_topic": name,
-            }
-            place["target_generation"] = lost.target_generation
-            verdict = {"verdict": _MISSING, "audited_at": datetime.now(timezone.utc)}
-            counts = {
-                "first_offset": low,
-                "last_offset": high,
-                "stage_count": high - low + 1,
-                "target_count": 0,
-            }
-            rows.append({"flow": flow, **place, **counts, **verdict})
+        place = (row["topic"], row["partition"], row["target_generation"])
+        if place == (*key, lost.target_generation) and row["proven"] and low <= high:
+            kept = {name: row[name] for name in ("topic", "partition", "generation")}
+            kept |= {"target_topic": name, "target_generation": lost.target_generation}
+            counts = {"stage_count": high - low + 1, "target_count": 0, "verdict": _MISSING}
+            kept |= {"flow": flow, "first_offset": low, "last_offset": high, **counts}
+            rows.append({**kept, "audited_at": datetime.now(timezone.utc)})
     lake.append("audits", rows_of("audits", rows))
