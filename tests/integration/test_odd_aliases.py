@@ -5,10 +5,10 @@ from pathlib import Path
 
 import yaml
 
-from tests.integration.test_without_a_session import mirrorlake
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.kafka import create_topic, numbered, read_topic, topics_of, write
 from tests.support.waiting import until
+from tests.support.without_spark import mirrorlake
 
 SEPARATED = {"policy": "identity", "replication_policy_separator": "-"}
 

@@ -21,7 +21,6 @@ from mirrorlake.native.exact import FIRST_MS, LAST_MS, headers_of
 from mirrorlake.native.producer import Producer
 from mirrorlake.native.reader import NativeReader
 from mirrorlake.spark.java import find_java
-from tests.integration.test_without_a_session import mirrorlake as command
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
 from tests.support.lake_rows import now_of
@@ -34,6 +33,7 @@ from tests.support.replication import (
     replicate_once,
     write_topology,
 )
+from tests.support.without_spark import mirrorlake as command
 
 #: What a broker before 4.0 takes by default, and one of today where the topic says so.
 ANY_TIME = {

@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 
 import mirrorlake
 from mirrorlake.mm2.heartbeat_topics import is_heartbeat
-from tests.integration.test_without_a_session import mirrorlake as command
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.kafka import NewRecord, create_topic, read_topic, write
 from tests.support.replication import write_topology
+from tests.support.without_spark import mirrorlake as command
 
 OWN = [NewRecord(b'{"alive": true}', b"device-7")] * 5
 

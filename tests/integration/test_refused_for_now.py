@@ -8,7 +8,6 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mirrorlake.run import control_loop
-from tests.integration.test_without_a_session import mirrorlake
 from tests.support.clusters import ClusterPair
 from tests.support.control import set_configs
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
@@ -16,6 +15,7 @@ from tests.support.lake_rows import now_of
 from tests.support.lanes import BOTH_LANES
 from tests.support.replication import FLOW, replicating, write_topology
 from tests.support.waiting import until
+from tests.support.without_spark import mirrorlake
 
 pytestmark = BOTH_LANES
 #: Half as large by zstd, which fits into a broker's default of 1 MiB, and as large as it is by lz4,

@@ -7,12 +7,12 @@ import pytest
 import yaml
 
 from mirrorlake.mm2.formats import OffsetSync, decode_offset_sync
-from tests.integration.test_without_a_session import mirrorlake
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.control import own_configs
 from tests.support.kafka import create_topic, numbered, read_topic, topics_of, write
 from tests.support.mirror_client import translated_by_syncs
 from tests.support.replication import write_topology
+from tests.support.without_spark import mirrorlake
 
 
 @pytest.mark.parametrize("location", ["source", "target"])

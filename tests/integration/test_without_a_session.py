@@ -5,17 +5,11 @@ Each path of planning is taken with Spark out of reach: losses, rewinds, topics 
 generations, reading again.
 """
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.native import SWITCH
 from tests.integration.test_source_rewound import rewind
 from tests.integration.test_trimmed_stage import trimmed
 from tests.support.clusters import ClusterPair
@@ -23,30 +17,7 @@ from tests.support.kafka import create_topic, delete_topic, read_topic, truncate
 from tests.support.replication import FLOW, write_topology
 from tests.support.topologies import fill, texts, values
 from tests.support.waiting import until
-
-
-def mirrorlake(topology: Path, *words: str, code: int = 0) -> Any:
-    """What a command answers as JSON, in a process that cannot import Spark; where records go
-    through this process as Python's objects, Spark lands them."""
-    module = "mirrorlake" if os.environ.get(SWITCH) == "off" else "tests.support.without_spark"
-    command = [sys.executable, "-m", module, "-c", str(topology), *words, "--json"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
-    )
-    assert done.returncode == code, done.stderr[-4000:]
-    assert "was reached for" not in done.stderr, done.stderr[-4000:]
-    assert "Traceback" not in done.stderr, done.stderr[-4000:]
-    return json.loads(done.stdout) if done.stdout.strip() else None
-
-
-def open_incidents(
-    topology: Path, code: int
-) -> list[tuple[str, str, int | None, int | None, int | None]]:
-    """What `status` lists: kind, topic, partition and offsets."""
-    status = mirrorlake(topology, "status", code=code)
-    assert status["healthy"] is (code == 0)
-    columns = ("kind", "topic", "partition", "first_offset", "last_offset")
-    return sorted(tuple(row[name] for name in columns) for row in status["incidents"])
+from tests.support.without_spark import mirrorlake, open_incidents
 
 
 def test_what_is_lost_stops_alone_and_the_others_go_on(

@@ -1,13 +1,35 @@
-"""The command line in a process that has no Spark: importing pyspark fails there, and names the
+"""The command line in processes that have no Spark: importing pyspark fails there, and names the
 module that did it.
 
-python -m tests.support.without_spark -c mirrorlake.yml run --once
+`mirrorlake` runs a command in a process of its own, as a shell does. A cold one over few records
+spends most of its CPU on importing and on translating SQL, so each is forked off a process that
+has what the commands before it imported, and the texts in `sql/` translated.
 """
 
+import atexit
+import gc
+import json
+import os
+import signal
+import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
 from importlib.machinery import ModuleSpec
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Lock
 from types import ModuleType
+from typing import Any
+
+from mirrorlake.errors import InputError
+from mirrorlake.lake.dialect import to_duckdb
+from mirrorlake.native import SWITCH
+
+ROOT = Path(__file__).parents[2]
 
 
 class Trap:
@@ -22,8 +44,120 @@ class Trap:
         return None
 
 
+def mirrorlake(topology: Path, *words: str, code: int = 0) -> Any:
+    """What a command answers as JSON, in a process that cannot import Spark; where records go
+    through this process as Python's objects, Spark lands them."""
+    line = ["-c", str(topology), *words, "--json"]
+    if os.environ.get(SWITCH) == "off":
+        done = subprocess.run(
+            [sys.executable, "-m", "mirrorlake", *line],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=ROOT,
+        )
+    else:
+        done = _forks().run(line)
+    assert done.returncode == code, done.stderr[-4000:]
+    assert "was reached for" not in done.stderr, done.stderr[-4000:]
+    assert "Traceback" not in done.stderr, done.stderr[-4000:]
+    return json.loads(done.stdout) if done.stdout.strip() else None
+
+
+def open_incidents(
+    topology: Path, code: int
+) -> list[tuple[str, str, int | None, int | None, int | None]]:
+    """What `status` lists: kind, topic, partition and offsets."""
+    status = mirrorlake(topology, "status", code=code)
+    assert status["healthy"] is (code == 0)
+    columns = ("kind", "topic", "partition", "first_offset", "last_offset")
+    return sorted(tuple(row[name] for name in columns) for row in status["incidents"])
+
+
+class Forks:
+    """The process that commands are forked off; it ends with this one."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.without_spark"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            start_new_session=True,
+        )
+
+    def run(self, words: Sequence[str]) -> "subprocess.CompletedProcess[str]":
+        """Run a command in the environment of this process as it is now; one at a time."""
+        with self._lock, TemporaryDirectory() as place:
+            try:
+                code = self._ask({"words": words, "place": place, "environment": {**os.environ}})
+            except BaseException:  # the test is over its time: the command must not outlive it
+                os.killpg(self._process.pid, signal.SIGKILL)
+                _forks.cache_clear()
+                raise
+            out, err = (Path(place, name).read_text("utf-8") for name in ("stdout", "stderr"))
+        return subprocess.CompletedProcess(words, code, out, err)
+
+    def _ask(self, request: dict[str, Any]) -> int:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+
+@cache
+def _forks() -> Forks:
+    return Forks()
+
+
+def _translate() -> None:
+    """Have DuckDB's text of all views and queries."""
+    for kind in ("views", "queries"):
+        for file in (files("mirrorlake") / "sql" / kind).iterdir():
+            with suppress(InputError):  # it changes a table, or is made of parts
+                to_duckdb(file.read_text(encoding="utf-8"))
+
+
+def _serve() -> dict[str, Any]:
+    """Fork a process for each request that comes and answer with the code that it ended with;
+    returns in such a process, with its request. At the end of requests this process ends."""
+    _translate()
+    while line := sys.stdin.readline():
+        request: dict[str, Any] = json.loads(line)
+        gc.freeze()  # else a collection in the forked process copies all that is here
+        child = os.fork()
+        if not child:
+            return request
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        imported = Path(request["place"], "imported")
+        for name in imported.read_text("utf-8").split() if imported.exists() else ():
+            import_module(name)
+        sys.stdout.write(f"{code}\n")
+        sys.stdout.flush()
+    sys.exit()
+
+
+def _become(request: dict[str, Any]) -> list[str]:
+    """Take the environment and the files of a request; gives the words of its command."""
+    place = Path(request["place"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - open until the process ends
+    for number, name in ((0, os.devnull), (1, place / "stdout"), (2, place / "stderr")):
+        os.dup2(os.open(name, os.O_RDWR | os.O_CREAT, 0o600), number)
+    atexit.register(_note_imported, place / "imported")
+    return list(request["words"])
+
+
+def _note_imported(file: Path) -> None:
+    names = [name for name in sys.modules if name.partition(".")[0] == "mirrorlake"]
+    file.write_text("\n".join(names), encoding="utf-8")
+
+
 if __name__ == "__main__":
     sys.meta_path.insert(0, Trap())
     from mirrorlake.cli.main import main
 
-    main(sys.argv[1:])
+    main(_become(_serve()))
