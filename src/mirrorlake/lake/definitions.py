@@ -93,6 +93,7 @@ class Definition:
         return pa.schema([(column.name, column.arrow_type) for column in self.columns])
 
 
+@cache
 def sql_text(kind: str, name: str) -> str:
     """The text of `sql/<kind>/<name>.sql` as shipped in the package; kind is tables, views, queries
     or notebooks."""

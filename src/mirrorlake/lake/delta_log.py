@@ -81,7 +81,7 @@ class DeltaLog:
         """A commit; None while there is none of this version. Raises FileNotFoundError when it is
         gone again, since the log is kept for some days only."""
         try:
-            text = (self.folder / f"{version:020d}.json").read_text(encoding="utf-8")
+            text = self._file(version).read_text(encoding="utf-8")
         except FileNotFoundError:
             if self._newest_log_checkpoint() > version:
                 raise
@@ -95,6 +95,18 @@ class DeltaLog:
                 removed.append(unquote(action["remove"]["path"]))
             changes = changes or "metaData" in action or "protocol" in action
         return Commit(added, tuple(removed), changes)
+
+    def newest_mark(self, version: int) -> tuple[int, int] | None:
+        """What tells the commit of a version from that of a table made anew in this place; None
+        where this version is not the newest one, or its commit is not kept any more."""
+        try:
+            found = self._file(version).stat()
+        except FileNotFoundError:
+            return None
+        return None if self._file(version + 1).exists() else (found.st_ino, found.st_mtime_ns)
+
+    def _file(self, version: int) -> Path:
+        return self.folder / f"{version:020d}.json"
 
     def _newest_log_checkpoint(self) -> int:
         """The version of the newest checkpoint of the log; -1 without one."""

@@ -21,7 +21,7 @@ from deltalake import DeltaTable
 
 from mirrorlake.errors import InputError, LakeError, first_line
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
-from mirrorlake.lake.delta_log import BARRED_FEATURES, files_of
+from mirrorlake.lake.delta_log import BARRED_FEATURES, DeltaLog, files_of
 from mirrorlake.lake.dialect import PREPARED, WITH_FILES, DuckQuery, columns_of, to_duckdb
 from mirrorlake.lake.duck_changes import give
 from mirrorlake.lake.folder import has_table
@@ -48,6 +48,7 @@ class DuckLake:
         self._root = directory
         self._memory = {} if memory is None else {"memory_limit": memory}
         self._snapshots: dict[str, DeltaTable] = {}
+        self._marks: dict[str, tuple[int, int] | None] = {}
         self._known: set[str] = set()
         self._use = threading.RLock()
 
@@ -65,12 +66,24 @@ class DuckLake:
         return connection
 
     def refresh(self) -> None:
-        """See `Reader.refresh`."""
+        """See `Reader.refresh`. A table that nothing was committed to stays as it was opened."""
         with self._use:
-            for name in self._known:
-                self._connection.execute(f'DROP VIEW IF EXISTS "{name}"')
-            self._known.clear()
-            self._snapshots.clear()
+            tables = {name.removesuffix(WITH_FILES) for name in self._known} - {*VIEWS}
+            old = {table for table in tables | {*self._snapshots} if not self._is_newest(table)}
+            for name in [*self._known] if old else ():
+                if name in VIEWS or name.removesuffix(WITH_FILES) in old:
+                    self._connection.execute(f'DROP VIEW IF EXISTS "{name}"')
+                    self._known.discard(name)
+            for table in old:
+                self._snapshots.pop(table, None)
+
+    def _is_newest(self, table: str) -> bool:
+        """Whether a table is as it was opened, or still not there."""
+        delta = self._snapshots.get(table)
+        if delta is None:
+            return not has_table(self._root, table)
+        mark = DeltaLog(self._root / table).newest_mark(delta.version())
+        return mark is not None and mark == self._marks[table]
 
     def close(self) -> None:
         """End the connection, and with it what it has on disk."""
@@ -172,6 +185,7 @@ class DuckLake:
                     "which only Spark reads: ask with --engine spark"
                 )
             self._snapshots[table] = delta
+            self._marks[table] = DeltaLog(self._root / table).newest_mark(delta.version())
         return self._snapshots.get(table)
 
     def _open(self, table: str, view: str) -> None:

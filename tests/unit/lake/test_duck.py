@@ -2,6 +2,7 @@
 Spark is imported."""
 
 import json
+import shutil
 import subprocess
 import sys
 from datetime import datetime, timezone
@@ -59,6 +60,32 @@ def test_all_is_as_of_one_moment_until_it_is_asked_anew(tmp_path: Path) -> None:
     assert lake.rows(count) == [{"n": 1}]
     lake.refresh()
     assert lake.rows(count) == [{"n": 2}]
+
+
+def test_asked_anew_a_table_is_opened_again_when_it_has_changed(tmp_path: Path) -> None:
+    """By a commit, by being made again in the same place, or by being made; also for views of
+    it."""
+    lake = DuckLake(tmp_path)
+    count = "SELECT count(*) AS n, (SELECT count(*) FROM open_incidents) AS open FROM changes"
+    assert lake.rows(count) == [{"n": 0, "open": 0}]
+    incident = {"flow": "east->west", "at": AT, "kind": "k", "incident_id": "i"}
+    append(tmp_path, "changes", CHANGE)
+    append(tmp_path, "incidents", incident)
+    lake.refresh()
+    assert lake.rows(count) == [{"n": 1, "open": 1}]
+    before = lake.snapshot("changes")
+    lake.refresh()
+    assert lake.rows(count) == [{"n": 1, "open": 1}] and lake.snapshot("changes") is before
+    append(tmp_path, "incidents", {**incident, "incident_id": "j"})
+    lake.refresh()
+    assert lake.rows(count) == [{"n": 1, "open": 2}] and lake.snapshot("changes") is before
+    shutil.rmtree(tmp_path / "changes")
+    append(tmp_path, "changes", CHANGE, CHANGE)
+    lake.refresh()
+    assert lake.rows(count) == [{"n": 2, "open": 2}]
+    shutil.rmtree(tmp_path / "changes")
+    lake.refresh()
+    assert lake.rows(count) == [{"n": 0, "open": 2}]
 
 
 def test_parameters_frames_and_limits(tmp_path: Path) -> None:
