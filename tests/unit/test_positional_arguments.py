@@ -12,7 +12,7 @@ TOO_MANY = 6
 #: What takes any number of things of one kind, as the columns of a table or of a frame.
 ANY_NUMBER = {"select", "groupBy", "plain_table", "add_row", "_cells", "warning", "CFUNCTYPE"}
 #: Functions that still take so many by position: Typer gives a command's by name. May only sink.
-KNOWN = 11
+KNOWN = 10
 
 
 def calls(tree: ast.AST) -> Iterator[ast.Call]:

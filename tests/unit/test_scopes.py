@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[2] / "src" / "mirrorlake"
 #: What a function calls a lake, or one that is only read.
 LAKES = {"lake", "reader"}
 #: Functions that take a lake and the clusters side by side. May only sink.
-APART = 12
+APART = 9
 
 
 def names(function: ast.FunctionDef) -> set[str]:

@@ -11,8 +11,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable, LakeError, LeaseTaken
 from mirrorlake.forget.still_needed import Committed, FlowPositions
 from mirrorlake.kafka.committed import committed_by
-from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.table_upkeep import floors_of
@@ -31,11 +30,9 @@ class Flows:
     """The flows that read from a source cluster: those of the topology file, those that were and
     have rows in the map, and replays and restores that began and have not ended."""
 
-    def __init__(
-        self, lake: Lake, connections: Connections, alias: str, topics: Collection[str]
-    ) -> None:
-        self._lake = lake
-        self._connections = connections
+    def __init__(self, deployment: Deployment, alias: str, topics: Collection[str]) -> None:
+        lake, connections = deployment.lake, deployment.connections
+        self._lake, self._connections = lake, connections
         self._topics = topics
         flows = map(connections.topology.flow, connections.topology.flows)
         self._file = {flow.name: flow for flow in flows if flow.source == alias}

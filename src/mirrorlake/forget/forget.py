@@ -22,10 +22,9 @@ from mirrorlake.extras import installed
 from mirrorlake.forget.flows import Flows
 from mirrorlake.forget.related_topics import Staged, is_about_content, topics_with_same_records
 from mirrorlake.forget.still_needed import FlowPositions, StillNeeded, still_needed
-from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.definitions import sql_text
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.forgotten import finish
-from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.reader import Frame, Frames, Reader
 from mirrorlake.lake.same_meaning import means_the_same
@@ -42,8 +41,7 @@ _NEEDED = (("flow", "STRING"), *_OF_TOPIC, ("first", "BIGINT"), ("below", "BIGIN
 
 
 def forget(
-    lake: Lake,
-    connections: Connections,
+    deployment: Deployment,
     topics: Sequence[str],
     where: str,
     source: str | None = None,
@@ -54,7 +52,7 @@ def forget(
     any more.
 
     Args:
-        lake, connections: the lake, and the clusters of its topology file.
+        deployment: the lake, and the clusters of its topology file.
         topics: named as at the source.
         where: the predicate, in Spark's SQL, over the columns of `records`.
         source: the alias of the source cluster; None where only one has staged such topics.
@@ -75,6 +73,7 @@ def forget(
         InputError: the predicate cannot be run, or a topic is not staged.
         LeaseTaken: another process does the same.
     """
+    lake = deployment.lake
     lease = Lease(lake, "forgetting records")
     lease.take()
     try:
@@ -83,9 +82,7 @@ def forget(
         with stage.reading() as index:
             alias = _source(index, topics, source)
         with ExitStack() as held:
-            request = _Request(
-                lake, connections, alias, topics=tuple(topics), where=where, dry_run=dry_run
-            )
+            request = _Request(deployment, alias, tuple(topics), where, dry_run)
             document = _forget(request, stage, held, finished)
         if document["deleted_at"] is not None:
             document["gone_after"] = document["deleted_at"] + timedelta(hours=vacuum_hours)
@@ -99,16 +96,16 @@ class _Request:
 
     def __init__(
         self,
-        lake: Lake,
-        connections: Connections,
+        deployment: Deployment,
         alias: str,
         topics: tuple[str, ...],
         where: str,
         dry_run: bool,
     ) -> None:
-        self.lake, self.alias, self.topics, self.dry_run = lake, alias, topics, dry_run
-        self.flows = Flows(lake, connections, alias, topics)
+        self.lake, self.alias, self.topics, self.dry_run = deployment.lake, alias, topics, dry_run
+        self.flows = Flows(deployment, alias, topics)
         self._where = where
+        lake = self.lake
         self._reader = lake.upkeep("records").reader if means_the_same(where) else lake
 
     def _matching(self, places: Sequence[Staged]) -> str:

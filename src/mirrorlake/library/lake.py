@@ -162,12 +162,10 @@ class OpenLake(Resends):
         from mirrorlake.forget.forget import forget  # which needs Spark
 
         topics = [topic] if isinstance(topic, str) else list(topic)
-        lake, connections = self.internals.tables, self.internals.connections
-        kept = connections.topology.maintain.vacuum_hours
+        deployment = self.internals.deployment
+        kept = deployment.connections.topology.maintain.vacuum_hours
         return Forgotten.from_document(
-            forget(
-                lake, connections, topics, where, source=source, dry_run=dry_run, vacuum_hours=kept
-            )
+            forget(deployment, topics, where, source=source, dry_run=dry_run, vacuum_hours=kept)
         )
 
     def translate(
