@@ -60,18 +60,17 @@ def bench(
 
     shared: Context = context.obj
     backlogs = {size: records_120 if size < SMALL else records_1k for size in _sizes(record_bytes)}
+    pace = Pace(rate, warm_up_seconds=warm_up, seconds=seconds)
+
+    def share(part: Part, one_of: int = 1) -> dict[int, int]:
+        wanted = only in (None, part)
+        return {size: records // one_of for size, records in backlogs.items() if wanted}
+
     options = BenchOptions(
-        backlogs if only in (None, Part.throughput) else {},
-        # A third, as each goes to three targets.
-        fan_out={size: records // 3 for size, records in backlogs.items()}
-        if only in (None, Part.fan_out)
-        else {},
-        proof={size: records // 4 for size, records in backlogs.items()}
-        if only in (None, Part.proof)
-        else {},
-        pace=Pace(rate, warm_up_seconds=warm_up, seconds=seconds)
-        if only in (None, Part.latency, Part.feel)
-        else None,
+        share(Part.throughput),
+        fan_out=share(Part.fan_out, 3),  # as each goes to three targets
+        proof=share(Part.proof, 4),
+        pace=pace if only in (None, Part.latency, Part.feel) else None,
         feel=only in (None, Part.feel),
         control=only in (None, Part.control),
         keep=keep,

@@ -20,7 +20,7 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-def _by_name(names: Mapping[str, str]) -> dict[str, str]:
+def by_name(names: Mapping[str, str]) -> dict[str, str]:
     """By each name in a text what all of its names have in common."""
     return {name: common for common, text in names.items() for name in text.split()}
 
@@ -81,7 +81,7 @@ ROLES: Mapping[Role, tuple[str, frozenset[str]]] = {
 }
 
 #: What mirrorlake sets itself: the names by why.
-_OWNED = _by_name(
+_OWNED = by_name(
     {
         "write bootstrap_servers of the cluster": "bootstrap.servers metadata.broker.list",
         "group names say which flow reads": "group.id group.instance.id group.protocol",
@@ -100,7 +100,7 @@ _OWNED = _by_name(
 )
 
 #: What stands in the security block: Kafka's names by the key there.
-_SECURITY = _by_name(
+_SECURITY = by_name(
     {
         "protocol": "security.protocol",
         "mechanism": "sasl.mechanism sasl.mechanisms sasl.jaas.config "

@@ -133,11 +133,8 @@ def _inexact(
 
 def _batches(folder: Path) -> list[int]:
     """Numbers of the batches that have a file; other files there are temporary, or checksums."""
-    return (
-        [int(path.name) for path in folder.iterdir() if path.name.isdecimal()]
-        if folder.is_dir()
-        else []
-    )
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    return [int(name) for name in names if name.isdecimal()]
 
 
 def _began(folder: Path) -> dict[int, str]:

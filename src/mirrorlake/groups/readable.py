@@ -100,11 +100,9 @@ def _bounded(position: Translated, log: LogEnds | None) -> Translated:
             offset=log.start,
             gone=position.gone + (log.start - position.offset if position.ahead else 0),
         )
-    return (
-        replace(position, offset=log.end, cut=position.offset - log.end)
-        if position.offset > log.end
-        else position
-    )
+    if position.offset > log.end:
+        return replace(position, offset=log.end, cut=position.offset - log.end)
+    return position
 
 
 def _lost_at_both(

@@ -3,6 +3,7 @@ shows."""
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from mirrorlake.errors import ClusterUnusable
@@ -31,41 +32,29 @@ def read_groups(route: Route, named: Sequence[str] | None) -> dict[str, Any]:
     """
     lake, flow, connections = route.lake, route.flow, route.connections
     inventory = take_inventory(route, named, why_unreachable(route))
-    listing, reported, silent = _target(
-        route, sorted({standing.checkpoint.group_id for standing in inventory.standings})
-    )
-    source_ends = (
-        {}
-        if inventory.gone
-        else logs.ends(
-            connections.admin(flow.source), [_source(standing) for standing in inventory.standings]
-        )
-    )
-    wanted = [standing.checkpoint.target for standing in inventory.standings]
-    target_ends = {} if silent else logs.ends(connections.admin(flow.target), wanted)
-    newest = {
-        key: checkpoint for key, (checkpoint, _) in newest_checkpoints(lake, flow.name).items()
-    }
-    hasty = {} if silent else _uncommitted(connections.admin(flow.target), reported, target_ends)
+    checkpoints = [standing.checkpoint for standing in inventory.standings]
+    known, silent = _target(route, sorted({checkpoint.group_id for checkpoint in checkpoints}))
+    if not inventory.gone:
+        places = [(checkpoint.topic, checkpoint.partition) for checkpoint in checkpoints]
+        known.source_ends = logs.ends(connections.admin(flow.source), places)
+    hasty: dict[str, set[TopicAndPartition]] = {}
+    if not silent:
+        admin = connections.admin(flow.target)
+        known.target_ends = logs.ends(admin, [checkpoint.target for checkpoint in checkpoints])
+        hasty = _uncommitted(admin, known.reported, known.target_ends)
+    newest = newest_checkpoints(lake, flow.name)
+    known.newest = {key: checkpoint for key, (checkpoint, _) in newest.items()}
     return {
         "flow": flow.name,
         "source_unreachable": inventory.gone,
         "target_unreachable": silent,
-        "untold": [*inventory.untold, *listing.errors],
-        "errors": {**inventory.errors, **reported.errors},
+        "untold": [*inventory.untold, *known.listing.errors],
+        "errors": {**inventory.errors, **known.reported.errors},
         "not_mirrored": dict(inventory.not_moved),
         "topics_waiting": inventory.closed,
         "groups": [
             {
-                **_row(
-                    inventory,
-                    standing,
-                    listing,
-                    reported,
-                    source_ends=source_ends,
-                    target_ends=target_ends,
-                    newest=newest,
-                ),
+                **_row(inventory, standing, known),
                 "reads_uncommitted": standing.checkpoint.target
                 in hasty.get(standing.checkpoint.group_id, ()),
             }
@@ -75,38 +64,42 @@ def read_groups(route: Route, named: Sequence[str] | None) -> dict[str, Any]:
     }
 
 
-def _row(
-    inventory: GroupInventory,
-    standing: Standing,
-    listing: Listing,
-    reported: GroupPositions,
-    *,
-    source_ends: Mapping[TopicAndPartition, int],
-    target_ends: Mapping[TopicAndPartition, int],
-    newest: dict[GroupPartition, Checkpoint],
-) -> dict[str, Any]:
+@dataclass
+class _Known:
+    """What the target says of its groups, both clusters of their ends, and the lake of the newest
+    checkpoints; empty where that is not known."""
+
+    listing: Listing
+    reported: GroupPositions
+    source_ends: Mapping[TopicAndPartition, int] = field(default_factory=dict)
+    target_ends: Mapping[TopicAndPartition, int] = field(default_factory=dict)
+    newest: Mapping[GroupPartition, Checkpoint] = field(default_factory=dict)
+
+
+def _row(inventory: GroupInventory, standing: Standing, known: _Known) -> dict[str, Any]:
     checkpoint = standing.checkpoint
-    known = newest.get(checkpoint.group_partition)
-    at_target = reported.positions.get(checkpoint.group_id, {}).get(checkpoint.target)
+    noted = known.newest.get(checkpoint.group_partition)
+    at_target = known.reported.positions.get(checkpoint.group_id, {}).get(checkpoint.target)
     position = None if at_target is None else at_target.offset
+    source_end = known.source_ends.get((checkpoint.topic, checkpoint.partition))
     return {
         "group": checkpoint.group_id,
         "topic": checkpoint.topic,
         "partition": checkpoint.partition,
         "source_state": inventory.states.get(checkpoint.group_id),
         "source_position": checkpoint.source_position,
-        "source_lag": _lag(source_ends.get(_source(standing)), checkpoint.source_position),
+        "source_lag": _lag(source_end, checkpoint.source_position),
         "target_topic": checkpoint.target_topic,
         "translated_position": checkpoint.target_position,
-        "target_state": listing.states.get(checkpoint.group_id),
+        "target_state": known.listing.states.get(checkpoint.group_id),
         "target_position": position,
-        "target_lag": _lag(target_ends.get(checkpoint.target), position),
+        "target_lag": _lag(known.target_ends.get(checkpoint.target), position),
         "exact": standing.is_whole,
         "read_again_at_most": standing.again,
         "gone_at_most": standing.gone,
         "seen_at": standing.since,
-        "synced": known is not None and known.synced,
-        "reason": _reason(known, position) or checkpoint.reason,
+        "synced": noted is not None and noted.synced,
+        "reason": _reason(noted, position) or checkpoint.reason,
     }
 
 
@@ -116,15 +109,8 @@ def _nowhere(inventory: GroupInventory, key: GroupPartition, position: int) -> d
     checkpoint = Checkpoint(
         group, topic, partition, position, target_topic="", target_position=-1, reason=NO_MIRROR
     )
-    row = _row(
-        inventory,
-        Standing(checkpoint, False, 0),
-        Listing({}),
-        GroupPositions({}),
-        source_ends={},
-        target_ends={},
-        newest={},
-    )
+    nothing = _Known(Listing({}), GroupPositions({}))
+    row = _row(inventory, Standing(checkpoint, False, 0), nothing)
     unknown = dict.fromkeys(
         ("target_topic", "translated_position", "read_again_at_most", "gone_at_most")
     )
@@ -140,22 +126,18 @@ def _reason(known: Checkpoint | None, position: int | None) -> str | None:
     return REWOUND if set_back and not known.is_rewound else known.reason
 
 
-def _source(standing: Standing) -> TopicAndPartition:
-    return standing.checkpoint.topic, standing.checkpoint.partition
-
-
 def _lag(end: int | None, position: int | None) -> int | None:
     return None if end is None or position is None else max(0, end - position)
 
 
-def _target(route: Route, groups: Sequence[str]) -> tuple[Listing, GroupPositions, str | None]:
+def _target(route: Route, groups: Sequence[str]) -> tuple[_Known, str | None]:
     """The groups at the target, and why not if it does not answer."""
     admin = route.connections.groups(route.goal)
     try:
-        return admin.listing(), admin.positions(groups), None
+        return _Known(admin.listing(), admin.positions(groups)), None
     except ClusterUnusable as error:
         logger.warning("%s", error)
-        return Listing({}), GroupPositions({}), str(error)
+        return _Known(Listing({}), GroupPositions({})), str(error)
 
 
 def _uncommitted(

@@ -130,11 +130,9 @@ class MemoryCluster(ClusterAdmin):
         self._ask("end_offsets")
         keys = [key for key in partitions if not skip_silent or self._tells(key)]
         ends = {key: self.ends[key[0]][key[1]] for key in keys}
-        return (
-            {key: min(end, self.open_at.get(key, end)) for key, end in ends.items()}
-            if committed
-            else ends
-        )
+        if not committed:
+            return ends
+        return {key: min(end, self.open_at.get(key, end)) for key, end in ends.items()}
 
     def leaders(
         self, _partitions: Iterable[TopicAndPartition]

@@ -63,11 +63,8 @@ def measure_control(east: str, west: str) -> ControlTimes:
 
     made = seconds_of(create)
     wait_until_listed(target, made_names)
-    topics, configs_seconds = (
-        median(partial(_nothing_to_do, flow, connections)),
-        median(configs.plan),
-    )
-    return ControlTimes(len(names), PARTITIONS, made, topics, configs_seconds)
+    refresh = median(partial(_nothing_to_do, flow, connections))
+    return ControlTimes(len(names), PARTITIONS, made, refresh, median(configs.plan))
 
 
 def many_topics(prefix: str = PREFIX) -> list[TopicInfo]:

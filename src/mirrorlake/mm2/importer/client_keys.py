@@ -5,6 +5,7 @@ a cluster.
 librdkafka.
 """
 
+from mirrorlake.config.client_settings import by_name
 from mirrorlake.mm2.importer.entries import Entry
 from mirrorlake.mm2.importer.flow_keys import number
 from mirrorlake.mm2.importer.setting_outcome import SettingOutcome, Value
@@ -62,43 +63,33 @@ RENAMED = {
 }
 """Per role: librdkafka's names for what the Java client calls differently."""
 
-_ROLE = "mirrorlake names its groups and transactions itself"
-_BYTES = "mirrorlake copies bytes"
-_GROUP = "partitions are read without the membership of a group"
-NOT_NEEDED = {
-    "group.id": _ROLE,
-    "group.instance.id": _ROLE,
-    "transactional.id": _ROLE,
-    "key.serializer": _BYTES,
-    "value.serializer": _BYTES,
-    "key.deserializer": _BYTES,
-    "value.deserializer": _BYTES,
-    "enable.auto.commit": "the stage keeps what was read, not a group",
-    "auto.commit.interval.ms": "the stage keeps what was read, not a group",
-    "partition.assignment.strategy": _GROUP,
-    "session.timeout.ms": _GROUP,
-    "heartbeat.interval.ms": _GROUP,
-    "max.poll.interval.ms": _GROUP,
-    "group.protocol": _GROUP,
-    "exclude.internal.topics": "internal topics are never mirrored",
-    "allow.auto.create.topics": "mirrorlake reads topics that exist, and makes the ones it writes",
-    "enable.idempotence": "mirrorlake always writes idempotently",
-    "retries": "librdkafka tries again until the delivery's time is over",
-    "delivery.timeout.ms": (
-        "a record's time ends with its transaction: producer setting transaction.timeout.ms"
-    ),
-    "max.block.ms": "mirrorlake waits for room in the producer's queue",
-    "partitioner.class": "a record keeps its partition number",
-    "partitioner.ignore.keys": "a record keeps its partition number",
-    "partitioner.adaptive.partitioning.enable": "a record keeps its partition number",
-    "metric.reporters": "metrics are the tables latency and positions, not JMX",
-    "metrics.recording.level": "metrics are the tables latency and positions, not JMX",
-    "metrics.num.samples": "metrics are the tables latency and positions, not JMX",
-    "metrics.sample.window.ms": "metrics are the tables latency and positions, not JMX",
-    "auto.include.jmx.reporter": "metrics are the tables latency and positions, not JMX",
-    "zookeeper.connect": "mirrorlake asks brokers only",
-    "zookeeper.connection.timeout.ms": "mirrorlake asks brokers only",
-}
+NOT_NEEDED = by_name(
+    {
+        "mirrorlake names its groups and transactions itself": "group.id group.instance.id "
+        "transactional.id",
+        "mirrorlake copies bytes": "key.serializer value.serializer key.deserializer "
+        "value.deserializer",
+        "the stage keeps what was read, not a group": "enable.auto.commit auto.commit.interval.ms",
+        "partitions are read without the membership of a group": "partition.assignment.strategy "
+        "session.timeout.ms heartbeat.interval.ms max.poll.interval.ms group.protocol",
+        "internal topics are never mirrored": "exclude.internal.topics",
+        "mirrorlake reads topics that exist, and makes the ones it writes": (
+            "allow.auto.create.topics"
+        ),
+        "mirrorlake always writes idempotently": "enable.idempotence",
+        "librdkafka tries again until the delivery's time is over": "retries",
+        "a record's time ends with its transaction: producer setting transaction.timeout.ms": (
+            "delivery.timeout.ms"
+        ),
+        "mirrorlake waits for room in the producer's queue": "max.block.ms",
+        "a record keeps its partition number": "partitioner.class partitioner.ignore.keys "
+        "partitioner.adaptive.partitioning.enable",
+        "metrics are the tables latency and positions, not JMX": "metric.reporters "
+        "metrics.recording.level metrics.num.samples metrics.sample.window.ms "
+        "auto.include.jmx.reporter",
+        "mirrorlake asks brokers only": "zookeeper.connect zookeeper.connection.timeout.ms",
+    }
+)
 _INTERCEPTORS = "interceptors are Java classes; mirrorlake copies records as they are"
 _LARGEST = 1_000_000_000
 """`message.max.bytes` of `produce/writer.py`."""
