@@ -79,43 +79,19 @@ ARGS: dict[str, object] = {
     "last_ms": int((END - timedelta(seconds=65)).timestamp() * 1000),
 }
 OF_RANGES = (
-    *((name, "STRING") for name in ("flow", "topic")),
-    ("partition", "INT"),
-    ("generation", "INT"),
-    *((name, "BIGINT") for name in ("first", "last", "record_count")),
+    "flow STRING, topic STRING, partition INT, generation INT, first BIGINT, last BIGINT, "
+    "record_count BIGINT"
 )
-OF_NEEDED = (*OF_RANGES[:5], ("below", "BIGINT"))
-OF_STAGED = (*OF_NEEDED[1:4], ("below", "BIGINT"))
-OF_CUTS = (
-    ("source_cluster", "STRING"),
-    ("topic", "STRING"),
-    ("partition", "INT"),
-    ("generation", "INT"),
-    ("below", "BIGINT"),
-)
+OF_NEEDED = "flow STRING, topic STRING, partition INT, generation INT, first BIGINT, below BIGINT"
+OF_STAGED = "topic STRING, partition INT, generation INT, below BIGINT"
+OF_CUTS = "source_cluster STRING, topic STRING, partition INT, generation INT, below BIGINT"
 OF_WANTED = (
-    ("topic", "STRING"),
-    ("partition", "INT"),
-    ("generation", "INT"),
-    ("target_topic", "STRING"),
-    ("first", "BIGINT"),
-    ("last", "BIGINT"),
+    "topic STRING, partition INT, generation INT, target_topic STRING, first BIGINT, last BIGINT"
 )
-OF_OFFSETS = (("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT"), ("since", "INT"))
-OF_PLACES = (("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("first", "BIGINT"))
-OF_STRETCHES = (
-    ("target_topic", "STRING"),
-    ("target_partition", "INT"),
-    ("first", "BIGINT"),
-    ("last", "BIGINT"),
-)
-OF_GONE = (
-    ("topic", "STRING"),
-    ("partition", "INT"),
-    ("offset", "BIGINT"),
-    ("generation", "INT"),
-    ("cut", "BIGINT"),
-)
+OF_OFFSETS = "topic STRING, partition INT, offset BIGINT, since INT"
+OF_PLACES = "topic STRING, partition INT, generation INT, first BIGINT"
+OF_STRETCHES = "target_topic STRING, target_partition INT, first BIGINT, last BIGINT"
+OF_GONE = "topic STRING, partition INT, offset BIGINT, generation INT, cut BIGINT"
 ASKED = [
     (topic, partition, at)
     for topic in TOPICS
@@ -128,7 +104,7 @@ FRAMES: dict[str, Frame | str] = {
         [(FLOW, topic, 0, 0, 0, last, 30) for topic, last in zip(TOPICS, (25, 16), strict=True)],
     ),
     "cuts": Frame(OF_CUTS, [("east", topic, 0, 0, 22) for topic in TOPICS]),
-    "asked": Frame((("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT")), ASKED),
+    "asked": Frame("topic STRING, partition INT, offset BIGINT", ASKED),
     "gone": Frame(
         OF_GONE,
         [
@@ -157,10 +133,13 @@ FRAMES: dict[str, Frame | str] = {
     "staged": Frame(OF_STAGED, [(topic, 0, 0, 20) for topic in TOPICS]),
     "still_needed": Frame(OF_NEEDED, [(FLOW, topic, 0, 0, 3, 9) for topic in TOPICS]),
     "compacted": Frame(
-        (*OF_WANTED[:3], *OF_WANTED[4:], ("below", "BIGINT")),
+        "topic STRING, partition INT, generation INT, first BIGINT, last BIGINT, below BIGINT",
         [(topic, 0, 0, 3, 20, 40) for topic in TOPICS],
     ),
-    "left_out": Frame((*OF_WANTED[:3], *OF_WANTED[4:]), [(TOPICS[0], 0, 0, 5, 7)]),
+    "left_out": Frame(
+        "topic STRING, partition INT, generation INT, first BIGINT, last BIGINT",
+        [(TOPICS[0], 0, 0, 5, 7)],
+    ),
     "samples": "SELECT * FROM positions WHERE flow = :flow",
 }
 

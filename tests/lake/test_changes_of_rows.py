@@ -18,14 +18,14 @@ from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.reader import Frame
 
 AT = datetime(2026, 11, 23, tzinfo=timezone.utc)
-SEEN = Frame((("alias", "STRING"), ("cluster_id", "STRING")), [("east", "id-1"), ("west", "id-2")])
+SEEN = Frame("alias STRING, cluster_id STRING", [("east", "id-1"), ("west", "id-2")])
 _SAID = [
     item
     for item in definition("objectives").columns
     if item.name not in ("since", "noted_at", "heartbeat_topics")
 ]
 SAID = Frame(
-    tuple((item.name, item.spark_type) for item in _SAID),
+    ", ".join(f"{item.name} {item.spark_type}" for item in _SAID),
     [
         ("a->b", 60, 5_000, 60, 300, True, None, True, True, None, 60),
         ("c->d", 1, 1, 1, 1, False, "x", False, False, "once", 1),
@@ -57,13 +57,7 @@ OVER = {"resolution": "over"}
 
 def settled(*keys: tuple[str, str | None, int | None]) -> dict[str, Frame]:
     """Kinds, topics and partitions that are closed."""
-    columns = (
-        ("flow", "STRING"),
-        ("kind", "STRING"),
-        ("topic", "STRING"),
-        ("partition", "INT"),
-        ("generation", "INT"),
-    )
+    columns = "flow STRING, kind STRING, topic STRING, partition INT, generation INT"
     return {"settled": Frame(columns, [("a->b", *key, 0) for key in keys])}
 
 
@@ -99,7 +93,7 @@ MAPPED = [
     run(4, (30, 1, 30, 2), partition=1),
 ]
 LOST = {"flow": "a->b", "topic": "t", "partition": 0, "target_topic": "t", "target_generation": 0}
-NOTED = Frame((("topic", "STRING"), ("target_generation", "INT")), [("t", 1), ("u", 0)])
+NOTED = Frame("topic STRING, target_generation INT", [("t", 1), ("u", 0)])
 CASES: dict[str, tuple[str, list[dict[str, Any]], dict[str, Frame], dict[str, Any]]] = {
     "a new cluster": ("clusters_seen", [], {"seen": SEEN}, {}),
     "a known one": (

@@ -26,11 +26,8 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 #: How long a target cluster is waited for once the tables have been read, seconds.
 ANSWER_SECONDS = 2.0
 _RANGES = (
-    ("flow", "STRING"),
-    ("topic", "STRING"),
-    ("partition", "INT"),
-    ("generation", "INT"),
-    *((name, "BIGINT") for name in ("first", "last", "record_count")),
+    "flow STRING, topic STRING, partition INT, generation INT, first BIGINT, last BIGINT, "
+    "record_count BIGINT"
 )
 
 
@@ -91,7 +88,7 @@ def _map_gaps(
                 ranges += overtaken(flow.name, extents, index.topics(flow.source), stopped, starts)
     if not ranges:
         return []
-    frame = Frame(_RANGES, [tuple(getattr(each, name) for name, _ in _RANGES) for each in ranges])
+    frame = Frame.of(_RANGES, ranges)
     return [
         _alert(
             row,

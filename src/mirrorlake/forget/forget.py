@@ -35,9 +35,8 @@ logger = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
 
-_OF_TOPIC = (("topic", "STRING"), ("partition", "INT"), ("generation", "INT"))
-_STAGED = (*_OF_TOPIC, ("below", "BIGINT"))
-_NEEDED = (("flow", "STRING"), *_OF_TOPIC, ("first", "BIGINT"), ("below", "BIGINT"))
+_STAGED = "topic STRING, partition INT, generation INT, below BIGINT"
+_NEEDED = "flow STRING, topic STRING, partition INT, generation INT, first BIGINT, below BIGINT"
 
 
 def forget(

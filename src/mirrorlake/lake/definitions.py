@@ -14,43 +14,19 @@ from sqlglot import exp
 #: `target_generations` (control/target_comparison.py), `objectives` (config/objectives.py),
 #: `removals` (produce/holes.py), `parked` (produce/parking.py), `forgotten` (forget/forget.py) and
 #: `starts` (offsets/starts.py), each made by `sql/tables/<name>.sql`.
-TABLES = (
-    "records",
-    "offset_map",
-    "latency",
-    "positions",
-    "checkpoints",
-    "changes",
-    "incidents",
-    "clusters",
-    "audits",
-    "generations",
-    "target_generations",
-    "objectives",
-    "states",
-    "removals",
-    "parked",
-    "forgotten",
-    "starts",
+TABLES = tuple(
+    """
+    records offset_map latency positions checkpoints changes incidents clusters audits
+    generations target_generations objectives states removals parked forgotten starts
+    """.split()
 )
 #: The views, in an order in which each finds those it is made of.
-VIEWS = (
-    "living_targets",
-    "offset_translation",
-    "replication_lag",
-    "lag_minutes",
-    "replication_latency",
-    "throughput",
-    "partition_minutes",
-    "partition_status",
-    "checkpoint_latency",
-    "open_incidents",
-    "flow_status",
-    "group_positions",
-    "divergence",
-    "alerts",
-    "proofs",
-    "proof_status",
+VIEWS = tuple(
+    """
+    living_targets offset_translation replication_lag lag_minutes replication_latency throughput
+    partition_minutes partition_status checkpoint_latency open_incidents flow_status
+    group_positions divergence alerts proofs proof_status
+    """.split()
 )
 #: Spark's types that the tables use, and what they are in Arrow. Timestamps are instants.
 _ARROW = {

@@ -24,17 +24,10 @@ BARRED_FEATURES = frozenset({"deletionVectors", "columnMapping"})
 #: any other one, what it asks is not known here: rows may have ids, commits times of their own,
 #: files columns of other names.
 PLAIN_FEATURES = frozenset(
-    {
-        *(
-            "appendOnly",
-            "invariants",
-            "checkConstraints",
-            "changeDataFeed",
-            "generatedColumns",
-            "identityColumns",
-        ),
-        *("allowColumnDefaults", "timestampNtz", "vacuumProtocolCheck"),
-    }
+    """
+    appendOnly invariants checkConstraints changeDataFeed generatedColumns identityColumns
+    allowColumnDefaults timestampNtz vacuumProtocolCheck
+    """.split()
 )
 
 

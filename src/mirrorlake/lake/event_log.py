@@ -58,7 +58,7 @@ class EventLog:
 
     def clusters(self, ids: Mapping[str, str]) -> None:
         """Record which cluster each alias was, now."""
-        seen = Frame((("alias", "STRING"), ("cluster_id", "STRING")), list(ids.items()))
+        seen = Frame("alias STRING, cluster_id STRING", list(ids.items()))
         self._lake.change("clusters_seen", {"seen": seen})
 
 

@@ -8,7 +8,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame
 from mirrorlake.naming.policy import HEARTBEATS
 
-_NOTED = (("flow", "STRING"), ("pattern", "STRING"))
+_NOTED = "flow STRING, pattern STRING"
 
 
 def heartbeats_pattern(topics: Collection[str]) -> str:

@@ -24,13 +24,7 @@ CAME_THROUGH, WENT_ON = "it came through again", "the flow went on behind the re
 #: What is done about records that a target has lost: they are produced from the stage once more, or
 #: given up.
 PRODUCE_AGAIN, ACCEPT = "produce-again", "accept"
-_KEY = (
-    ("flow", "STRING"),
-    ("kind", "STRING"),
-    ("topic", "STRING"),
-    ("partition", "INT"),
-    ("generation", "INT"),
-)
+_KEY = "flow STRING, kind STRING, topic STRING, partition INT, generation INT"
 
 
 class IncidentKey(NamedTuple):

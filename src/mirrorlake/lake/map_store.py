@@ -16,13 +16,8 @@ from mirrorlake.offsets.progress import MappedEnd
 #: The kind of change under which the number of a flow's shards is noted.
 _SHARDS = "produce_tasks"
 _PARKED = (
-    *(("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("offset", "BIGINT")),
-    *(
-        ("target_topic", "STRING"),
-        ("target_generation", "INT"),
-        ("reason", "STRING"),
-        ("byte_count", "BIGINT"),
-    ),
+    "topic STRING, partition INT, generation INT, offset BIGINT, target_topic STRING, "
+    "target_generation INT, reason STRING, byte_count BIGINT"
 )
 
 
@@ -83,5 +78,4 @@ class LakeMap:
 
     def park(self, rows: Sequence[Parked]) -> None:
         """Note what it is about to go on behind, each record once however often it is called."""
-        values = [tuple(getattr(row, name) for name, _ in _PARKED) for row in rows]
-        self._lake.change("note_parked", {"refused": Frame(_PARKED, values)}, flow=self._flow)
+        self._lake.change("note_parked", {"refused": Frame.of(_PARKED, rows)}, flow=self._flow)

@@ -51,10 +51,8 @@ def note_objectives(
             column for column in definition("objectives").columns if column.name not in _NOTED_APART
         ]
         values = [tuple(row.get(column.name) for column in columns) for row in changed]
-        lake.change(
-            "note_objectives",
-            {"said": Frame(tuple((column.name, column.spark_type) for column in columns), values)},
-        )
+        layout = ", ".join(f"{column.name} {column.spark_type}" for column in columns)
+        lake.change("note_objectives", {"said": Frame(layout, values)})
 
 
 def _says_more(row: Mapping[str, object], known: Mapping[str, object] | None) -> bool:

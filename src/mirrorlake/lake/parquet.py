@@ -19,16 +19,11 @@ _COORDINATES = pa.schema(list(zip((*_PLACE, "offset"), _TYPES, strict=True)))
 
 #: How files of `records` are written: columns of few different values, which alone get a
 #: dictionary, and those that a commit has statistics of.
-REPEATED = (
-    "source_cluster",
-    "topic",
-    "partition",
-    "timestamp_type",
-    "landed_at",
-    "batch_id",
-    "generation",
-    "batch_end",
-    "open_ends",
+REPEATED = tuple(
+    """
+    source_cluster topic partition timestamp_type landed_at batch_id generation batch_end
+    open_ends
+    """.split()
 )
 KEYS = ("source_cluster", "topic", "partition", "offset", "batch_id", "generation")
 #: Columns that are null in nearly all files, as files name what they hold: by its statistics no

@@ -25,10 +25,21 @@ class QueryRows(list[dict[str, Any]]):
 @dataclass(frozen=True)
 class Frame:
     """Rows that a statement is given, named `{frame}` in its text: names of columns with Spark's
-    types, and values."""
+    types, such as `topic STRING, partition INT`, and values."""
 
-    columns: tuple[tuple[str, str], ...]
+    layout: str
     rows: Sequence[tuple[Any, ...]]
+
+    @classmethod
+    def of(cls, layout: str, objects: Iterable[object]) -> "Frame":
+        """The attributes of objects that have the columns' names."""
+        names = [name for name, _ in cls(layout, ()).columns]
+        return cls(layout, [tuple(getattr(each, name) for name in names) for each in objects])
+
+    @property
+    def columns(self) -> list[tuple[str, str]]:
+        """Each column's name and type."""
+        return [(name, kind) for name, kind in map(str.split, self.layout.split(","))]
 
 
 #: Frames by name: rows, or the text of a query, which may use the parameters of the statement.

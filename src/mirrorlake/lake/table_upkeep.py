@@ -35,12 +35,9 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
 #: Tables whose rows are history, and are deleted by age.
 HISTORY = ("latency", "positions", "checkpoints", "changes", "incidents")
 
-_PLACE = (
-    *(("source_cluster", "STRING"), ("topic", "STRING")),
-    *(("partition", "INT"), ("generation", "INT")),
-)
-_CUTS = (*_PLACE, ("below", "BIGINT"))
-_REMOVALS = (*_PLACE, ("first_offset", "BIGINT"), ("below", "BIGINT"))
+_PLACE = "source_cluster STRING, topic STRING, partition INT, generation INT"
+_CUTS = f"{_PLACE}, below BIGINT"
+_REMOVALS = f"{_PLACE}, first_offset BIGINT, below BIGINT"
 
 
 def apply_settings(lake: Lake, dry_run: bool = False) -> dict[str, dict[str, str]]:
@@ -111,8 +108,7 @@ def note_removals(lake: Lake, removals: Sequence[Removal]) -> None:
         or not noted.covers(removal)
     ]
     if fresh:
-        rows = [tuple(vars(removal).values()) for removal in fresh]
-        lake.change("note_removals", {"removals": Frame(_REMOVALS, rows)})
+        lake.change("note_removals", {"removals": Frame.of(_REMOVALS, fresh)})
 
 
 def removals_from(lake: Lake, source_cluster: str) -> list[Removal]:
@@ -127,7 +123,7 @@ def remove_records(lake: Lake, cuts: Sequence[Cut], cutoff_ms: int, dry_run: boo
     or would be."""
     if not cuts:
         return 0
-    frames = {"cuts": Frame(_CUTS, [tuple(vars(cut).values()) for cut in cuts])}
+    frames = {"cuts": Frame.of(_CUTS, cuts)}
     records = lake.upkeep("records")
     if dry_run:
         (row,) = records.reader.query_rows("removable_records", frames, cutoff_ms=cutoff_ms)

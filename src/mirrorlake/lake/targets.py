@@ -100,7 +100,7 @@ def close_unfounded(lake: Lake, flow: str, noted: Mapping[str, int]) -> None:
     """Close what incidents said, and an operator decided, of target topics that are the ones that
     were noted: their generations, by source topic."""
     if noted:
-        frame = Frame((("topic", "STRING"), ("target_generation", "INT")), list(noted.items()))
+        frame = Frame("topic STRING, target_generation INT", list(noted.items()))
         lake.change("close_unfounded_targets", {"noted": frame}, flow=flow)
 
 

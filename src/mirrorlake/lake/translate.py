@@ -26,18 +26,12 @@ from mirrorlake.offsets.ranges import NO_END
 
 #: With more topics than this, one lower bound is used for all: Spark plans a long condition slowly.
 _BOUNDED_TOPICS = 8
-_ASKED = (("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT"))
-_BOUNDS = (("topic", "STRING"), ("partition", "INT"), ("bound", "BIGINT"))
-_GONE = (*_ASKED, ("generation", "INT"), ("cut", "BIGINT"))
+_ASKED = "topic STRING, partition INT, offset BIGINT"
+_BOUNDS = "topic STRING, partition INT, bound BIGINT"
+_GONE = "topic STRING, partition INT, offset BIGINT, generation INT, cut BIGINT"
 _SAMPLES = (
-    ("topic", "STRING"),
-    ("partition", "INT"),
-    ("sampled_at", "TIMESTAMP"),
-    ("produced_end", "BIGINT"),
-    ("mapped_end", "BIGINT"),
-    ("target_topic", "STRING"),
-    ("target_generation", "INT"),
-    ("generation", "INT"),
+    "topic STRING, partition INT, sampled_at TIMESTAMP, produced_end BIGINT, mapped_end BIGINT, "
+    "target_topic STRING, target_generation INT, generation INT"
 )
 #: The newest sample of each partition.
 _NEWEST = (

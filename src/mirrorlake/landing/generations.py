@@ -21,7 +21,7 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import NO_END
 
 #: Single records that are asked for: their offsets, each in a generation or a newer one.
-_OFFSETS = (("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT"), ("since", "INT"))
+_OFFSETS = "topic STRING, partition INT, offset BIGINT, since INT"
 
 
 def generations_of(lake: Lake, alias: str) -> CurrentGenerations:

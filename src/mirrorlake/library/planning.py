@@ -15,7 +15,7 @@ from mirrorlake.run.totals import map_ends, waiting_places
 
 #: The bytes of more waiting records than this are not counted: that takes reading them.
 COUNTED_RECORDS = 5_000_000
-_PLACES = (("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("first", "BIGINT"))
+_PLACES = "topic STRING, partition INT, generation INT, first BIGINT"
 
 
 def planned(known: Internals, flows: Sequence[str] | None) -> Plan:

@@ -25,10 +25,7 @@ from mirrorlake.resend.sender import Outcome, Sending
 from mirrorlake.resend.steps import Planned, Steps
 from mirrorlake.run.flow_spec import provenance_of
 
-_SENT = (
-    *(("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("offset", "BIGINT")),
-    ("target_topic", "STRING"),
-)
+_SENT = "topic STRING, partition INT, generation INT, offset BIGINT, target_topic STRING"
 
 
 @dataclass(frozen=True)

@@ -16,38 +16,13 @@ from mirrorlake.errors import InputError, first_line
 
 #: Functions of Spark's whose answer is not one of their arguments alone.
 CHANGING = frozenset(
-    {
-        *("rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle"),
-        *(
-            "now",
-            "current_timestamp",
-            "current_date",
-            "curdate",
-            "current_time",
-            "localtimestamp",
-            "getdate",
-        ),
-        *("current_timezone", "monotonically_increasing_id", "spark_partition_id", "_metadata"),
-        *("input_file_name", "input_file_block_start", "input_file_block_length"),
-        *(
-            "current_user",
-            "user",
-            "session_user",
-            "current_catalog",
-            "current_database",
-            "current_schema",
-            "version",
-        ),
-        *(
-            "java_method",
-            "reflect",
-            "try_reflect",
-            "is_account_group_member",
-            "is_member",
-            "secret",
-            "try_secret",
-        ),
-    }
+    """
+    rand random randn randstr uniform uuid shuffle now current_timestamp current_date curdate
+    current_time localtimestamp getdate current_timezone monotonically_increasing_id
+    spark_partition_id _metadata input_file_name input_file_block_start input_file_block_length
+    current_user user session_user current_catalog current_database current_schema version
+    java_method reflect try_reflect is_account_group_member is_member secret try_secret
+    """.split()
 )
 #: Functions that are about now only where they have no argument.
 _OF_NOW = frozenset({"unix_timestamp"})

@@ -33,11 +33,8 @@ from mirrorlake.resend.note import Part, Resend, new_id
 from mirrorlake.resend.sender import Outcome, Sending
 from mirrorlake.resend.steps import Planned, Steps
 
-_OFFSETS = (("topic", "STRING"), ("partition", "INT"), ("offset", "BIGINT"), ("since", "INT"))
-_RANGES = (
-    *(("topic", "STRING"), ("partition", "INT"), ("generation", "INT")),
-    *(("first", "BIGINT"), ("last", "BIGINT")),
-)
+_OFFSETS = "topic STRING, partition INT, offset BIGINT, since INT"
+_RANGES = "topic STRING, partition INT, generation INT, first BIGINT, last BIGINT"
 #: What of a topic's own configs it needs for its records to be taken.
 NEEDED = ("max.message.bytes",)
 

@@ -10,14 +10,8 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.verify.job import Compared, Range
 from mirrorlake.verify.verdict import MISSING
 
-_EXTENTS = (
-    ("topic", "STRING"),
-    ("partition", "INT"),
-    ("generation", "INT"),
-    ("first", "BIGINT"),
-    ("last", "BIGINT"),
-)
-_COMPACTED = (*_EXTENTS, ("below", "BIGINT"))
+_EXTENTS = "topic STRING, partition INT, generation INT, first BIGINT, last BIGINT"
+_COMPACTED = "topic STRING, partition INT, generation INT, first BIGINT, last BIGINT, below BIGINT"
 
 
 def to_look_up(range_: Range, compared: Compared) -> bool:

@@ -18,15 +18,9 @@ from mirrorlake.verify.scope import FlowScope, PartitionScope
 from mirrorlake.verify.verdict import Allowances
 
 _ASKED = (
-    *(("topic", "STRING"), ("partition", "INT"), ("generation", "INT"), ("target_topic", "STRING")),
-    *(("first", "BIGINT"), ("last", "BIGINT")),
+    "topic STRING, partition INT, generation INT, target_topic STRING, first BIGINT, last BIGINT"
 )
-_STRETCHES = (
-    ("target_topic", "STRING"),
-    ("target_partition", "INT"),
-    ("first", "BIGINT"),
-    ("last", "BIGINT"),
-)
+_STRETCHES = "target_topic STRING, target_partition INT, first BIGINT, last BIGINT"
 
 
 @dataclass(frozen=True)

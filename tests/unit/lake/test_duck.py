@@ -95,16 +95,14 @@ def test_parameters_frames_and_limits(tmp_path: Path) -> None:
         "SELECT kind FROM changes WHERE resource = :name", {"name": "x'y", "unused": 1}
     ) == [{"kind": "topic"}]
     frames: dict[str, Frame | str] = {
-        "wanted": Frame(
-            (("resource", "STRING"), ("n", "BIGINT")), [("größe", 7), ("nothing", None)]
-        ),
+        "wanted": Frame("resource STRING, n BIGINT", [("größe", 7), ("nothing", None)]),
         "all": "SELECT resource FROM changes WHERE kind = :kind",
     }
     found = lake.rows(
         "SELECT n FROM {all} JOIN {wanted} AS wanted USING (resource)", {"kind": "topic"}, frames
     )
     assert found == [{"n": 7}]
-    none = {"wanted": Frame((("resource", "STRING"),), [])}
+    none = {"wanted": Frame("resource STRING", [])}
     assert lake.rows("SELECT resource FROM {wanted}", frames=none).columns == ("resource",)
     assert len(lake.rows("SELECT * FROM changes", limit=1)) == 1
 

@@ -60,9 +60,7 @@ def test_a_statement_that_changes_rows_keeps_it(tables: PathTables, tmp_path: Pa
     )
     table = DeltaTable(str(tmp_path / "clusters"))
     table.update(updates={"region": "'there'"}, predicate="alias = 'west'")
-    seen = Frame(
-        (("alias", "STRING"), ("cluster_id", "STRING")), [("west", "west"), ("north", "north")]
-    )
+    seen = Frame("alias STRING, cluster_id STRING", [("west", "west"), ("north", "north")])
     tables.rewrite(
         "clusters", Change(sql_text("queries", "clusters_seen"), {}, {"seen": seen}).applied_to
     )
