@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Mapping
 
-import numpy as np
 import pyarrow as pa
 
 from mirrorlake import failpoints
@@ -11,7 +10,7 @@ from mirrorlake.lake.changes import WHOLE_LAKE, Change
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.positions import PartitionGeneration
-from mirrorlake.offsets.ranges import OffsetRanges
+from mirrorlake.offsets.ranges import OffsetRanges, are_in
 
 
 def forgotten_from(lake: Lake, source_cluster: str) -> Mapping[PartitionGeneration, OffsetRanges]:
@@ -32,12 +31,9 @@ def forgotten_ends(lake: Lake, source_cluster: str) -> Mapping[PartitionGenerati
 
 
 def without_forgotten(rows: pa.RecordBatch, ranges: OffsetRanges) -> pa.RecordBatch:
-    """Rows of `records`, in the order of offsets, without those whose offsets lie in ranges."""
+    """Rows of `records` without those whose offsets lie in ranges."""
     offsets = rows.column("offset").to_numpy(zero_copy_only=False)
-    gone = np.zeros(len(offsets), dtype=bool)
-    for first, last in ranges.within(int(offsets[0]), int(offsets[-1])) if len(offsets) else ():
-        gone |= (offsets >= first) & (offsets <= last)
-    return rows.filter(pa.array(~gone))
+    return rows.filter(pa.array(~are_in(list(ranges), offsets)))
 
 
 def finish(lake: Lake) -> int:

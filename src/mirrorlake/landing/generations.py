@@ -138,15 +138,12 @@ class LakeLandingStore:
         self, since: Mapping[TopicAndPartition, int]
     ) -> Mapping[TopicAndPartition, int]:
         """The first offset staged of each partition in the generations since one."""
-        firsts = {}
         with self._stage.reading() as index:
-            topics = index.topics(self._alias)
-            for key, generation in since.items():
-                ranges = topics.get(key[0], {}).get(key[1])
-                first = None if ranges is None else next(ranges.above(generation, 0), None)
-                if first is not None:
-                    firsts[key] = first.first
-        return firsts
+            firsts = {
+                key: next(index.partition(self._alias, key).above(generation, 0), None)
+                for key, generation in since.items()
+            }
+        return {key: first.first for key, first in firsts.items() if first is not None}
 
     def staged_rows(
         self, offsets: Mapping[TopicAndPartition, int], since: Mapping[TopicAndPartition, int]

@@ -84,13 +84,10 @@ def _first_staged(
 ) -> int | None:
     """The first staged offset at or above one, of the same generation."""
     with StageFiles(lake).reading() as index:
-        ranges = index.topics(alias).get(key[0], {}).get(key[1])
-        staged = next(ranges.above(generation, offset), None) if ranges is not None else None
-    return (
-        max(staged.first, offset)
-        if staged is not None and staged.generation == generation
-        else None
-    )
+        staged = next(index.partition(alias, key).above(generation, offset), None)
+    if staged is None or staged.generation != generation:
+        return None
+    return max(staged.first, offset)
 
 
 def _generation(

@@ -25,13 +25,7 @@ class Parked:
     @property
     def place(self) -> MirroredPartition:
         """The generation of a partition, and of the target topic that refused it."""
-        return MirroredPartition(
-            topic=self.topic,
-            partition=self.partition,
-            generation=self.generation,
-            target_topic=self.target_topic,
-            target_generation=self.target_generation,
-        )
+        return MirroredPartition.from_row(vars(self))
 
 
 class ParkedOffsets:
@@ -53,5 +47,4 @@ class ParkedOffsets:
         self, place: MirroredPartition, first: int, last: int
     ) -> tuple[tuple[int, int], ...]:
         """Those from `first` to `last` as ranges; all bounds are inclusive."""
-        ranges = self._offsets.get(place)
-        return () if ranges is None else ranges.within(first, last)
+        return self._offsets.get(place, OffsetRanges()).within(first, last)

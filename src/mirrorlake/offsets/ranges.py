@@ -2,10 +2,31 @@
 searched for. Pure."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
 
 #: Above every offset.
 NO_END = 2**62
+
+
+def merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same offsets, by ranges (inclusive) that rise and do not touch."""
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
+        else:
+            joined.append((first, last))
+    return joined
+
+
+def are_in(ranges: Sequence[tuple[int, int]], offsets: np.ndarray) -> np.ndarray:
+    """For each offset whether it lies in one of `merged` ranges."""
+    firsts, lasts = np.array(ranges, dtype=np.int64).reshape(-1, 2).T
+    before = np.searchsorted(firsts, offsets, side="right") - 1
+    inside: np.ndarray = (before >= 0) & (offsets <= np.append(lasts, -1)[before])
+    return inside
 
 
 class OffsetRanges:

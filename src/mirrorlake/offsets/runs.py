@@ -11,7 +11,7 @@ All offsets named `first` and `last` are inclusive; a *position* is the next off
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -81,16 +81,11 @@ def segments_of(offsets: Sequence[int] | np.ndarray, target_first: int) -> list[
     Raises ValueError when the offsets do not rise.
     """
     array = np.asarray(offsets, dtype=np.int64)
-    count = len(array)
-    if count == 0:
-        return []
-    if count == 1 or int(array[-1]) - int(array[0]) == count - 1:
-        if count > 1 and not bool(np.all(np.diff(array) > 0)):
-            raise ValueError("source offsets do not rise")
-        return [Segment(int(array[0]), 1, target_first, count)]
-    steps = np.diff(array)
+    count, steps = len(array), np.diff(array)
     if not bool(np.all(steps > 0)):
         raise ValueError("source offsets do not rise")
+    if count and int(array[-1]) - int(array[0]) == count - 1:
+        return [Segment(int(array[0]), 1, target_first, count)]
     return _greedy(array, steps, target_first)
 
 
@@ -127,12 +122,7 @@ def runs_of(segments: Iterable[Segment], max_segments: int = MAX_SEGMENTS) -> li
             current = []
         if current and _continues(current[-1], segment):
             last = current.pop()
-            segment = Segment(
-                last.source_first,
-                last.stride,
-                last.target_first,
-                last.record_count + segment.record_count,
-            )
+            segment = replace(last, record_count=last.record_count + segment.record_count)
         current.append(segment)
     if current:
         runs.append(Run(tuple(current)))
@@ -245,16 +235,9 @@ def rebuild(
         part = array[start : start + next_written.record_count]
         segments.extend(segments_of(part, next_written.target_first))
         start += len(part)
-        if len(part) < next_written.record_count:
-            done = len(part)
-            left.insert(
-                0,
-                Written(
-                    int(part[-1]) + 1,
-                    next_written.target_first + done,
-                    next_written.record_count - done,
-                ),
-            )
+        if missing := next_written.record_count - len(part):
+            target_first = next_written.target_first + len(part)
+            left.insert(0, Written(int(part[-1]) + 1, target_first, missing))
     if start < len(array):
         raise ValueError(f"the stage holds {len(array)} records where the target took {start}")
     return segments, left

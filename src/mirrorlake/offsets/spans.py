@@ -7,10 +7,12 @@ many of a range's offsets are gaps.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from mirrorlake.offsets.ranges import are_in, merged
 from mirrorlake.offsets.stage_index import FileRange
 
 #: Ranges of offsets, first and last inclusive.
@@ -26,6 +28,12 @@ class Span(NamedTuple):
     min_count: int
     max_count: int
 
+    @property
+    def counts(self) -> str:
+        """How many records it has, for a sentence."""
+        least, most = str(self.min_count), str(self.max_count)
+        return least if least == most else f"{least} to {most}"
+
 
 class CountError(ValueError):
     """Raised when a reader gave another number of records than there are; `first` and `last` are
@@ -33,7 +41,7 @@ class CountError(ValueError):
 
     def __init__(self, span: Span, count: int) -> None:
         super().__init__(
-            f"offsets {span.first} to {span.last} have {_count_text(span)} records by the index of "
+            f"offsets {span.first} to {span.last} have {span.counts} records by the index of "
             f"the stage, and {count} were read"
         )
         self.first, self.last = span.first, span.last
@@ -49,16 +57,11 @@ def spans_of(ranges: Iterable[FileRange], first: int, last: int) -> tuple[Span, 
     for file_range in ranges:
         before = joined[-1] if joined else None
         if before is not None and _are_one(before, file_range):
-            end, count = (
-                max(before.last, file_range.last),
-                before.record_count + file_range.record_count,
-            )
-            joined[-1] = FileRange(
-                file_range.file,
-                generation=file_range.generation,
+            joined[-1] = replace(
+                file_range,
                 first=before.first,
-                last=end,
-                record_count=count,
+                last=max(before.last, file_range.last),
+                record_count=before.record_count + file_range.record_count,
                 exact=before.exact and file_range.exact,
             )
         else:
@@ -93,14 +96,14 @@ class Tally:
 
     def __init__(self, spans: Sequence[Span], left_out: Ranges = ()) -> None:
         self._spans = spans
-        self._left_out = _joined(left_out)
+        self._left_out = merged(left_out)
         self._at = 0
         self._count = 0
 
     def take(self, offsets: np.ndarray) -> None:
         """Count records by their offsets, which rise. Raises CountError."""
         if self._left_out:
-            offsets = offsets[~_inside(self._left_out, offsets)]
+            offsets = offsets[~are_in(self._left_out, offsets)]
         while len(offsets):
             if self._at == len(self._spans) or offsets[0] < self._spans[self._at].first:
                 raise CountError(Span(int(offsets[0]), int(offsets[0]), 0, 0), 1)
@@ -133,32 +136,6 @@ class Tally:
         self._at, self._count = self._at + 1, 0
 
 
-def _joined(ranges: Ranges) -> list[tuple[int, int]]:
-    """The same offsets in ranges that rise and do not overlap."""
-    joined: list[tuple[int, int]] = []
-    for first, last in sorted(ranges):
-        if joined and first <= joined[-1][1] + 1:
-            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
-        else:
-            joined.append((first, last))
-    return joined
-
-
-def _inside(ranges: Ranges, offsets: np.ndarray) -> np.ndarray:
-    firsts, lasts = np.array(ranges, dtype=np.int64).T
-    before = np.searchsorted(firsts, offsets, side="right") - 1
-    inside: np.ndarray = (before >= 0) & (offsets <= lasts[before])
-    return inside
-
-
 def _size(ranges: Ranges, first: int, last: int) -> int:
     """How many offsets of `first` to `last` lie in the ranges."""
     return sum(max(0, min(end, last) - max(start, first) + 1) for start, end in ranges)
-
-
-def _count_text(span: Span) -> str:
-    return (
-        str(span.min_count)
-        if span.min_count == span.max_count
-        else f"{span.min_count} to {span.max_count}"
-    )

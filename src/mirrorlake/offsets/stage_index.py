@@ -65,24 +65,15 @@ class PartitionRanges:
         return len(self._firsts)
 
     def __getitem__(self, at: int) -> FileRange:
-        values = (
-            self._files[at],
-            self._generations[at],
-            self._firsts[at],
-            self._lasts[at],
-            self._counts[at],
-        )
-        return FileRange(*values, at not in self._estimates)
+        generation, first, last, count, file = (column[at] for column in self.columns())
+        return FileRange(file, generation, first, last, count, at not in self._estimates)
+
+    def __iter__(self) -> Iterator[FileRange]:
+        return map(self.__getitem__, range(len(self)))
 
     def add(self, file: int, staged_range: StagedRange) -> None:
         """Put a range in its place: mostly the last one."""
-        values = (
-            staged_range.generation,
-            staged_range.first,
-            staged_range.last,
-            staged_range.record_count,
-            file,
-        )
+        values = (*staged_range[3:], file)
         if not self._lasts or (
             staged_range.generation == self._generations[-1]
             and staged_range.first > self._lasts[-1]
@@ -151,6 +142,11 @@ class PartitionRanges:
         for index in range(at, high):
             if self._lasts[index] >= offset:
                 yield self[index]
+
+    def first_of(self, generation: int) -> int | None:
+        """The first offset of a generation; None where there is none of it."""
+        low, high = self._of_generation(generation)
+        return self._firsts[low] if low < high else None
 
     def within(self, generation: int, first: int, last: int) -> list[FileRange]:
         """Ranges of a generation that hold something of a range of offsets (inclusive)."""
@@ -256,6 +252,10 @@ class StageIndex:
         """The partitions of every staged topic of a source cluster."""
         return self._partitions.get(cluster, {})
 
+    def partition(self, cluster: str, key: TopicAndPartition) -> PartitionRanges:
+        """The ranges of a partition; none where nothing of it is staged."""
+        return self.topics(cluster).get(key[0], {}).get(key[1]) or PartitionRanges()
+
     def bounded(self, bounds: Iterable[StagedRange]) -> "StageIndex":
         """What lies within some ranges, one for each generation of a partition, and nothing else.
         It is for as long as this index is not changed."""
@@ -264,23 +264,16 @@ class StageIndex:
             key = (bound.source_cluster, bound.topic, bound.partition)
             extents.setdefault(key, {})[bound.generation] = (bound.first, bound.last)
         bounded_index = StageIndex()
-        bounded_index.version, bounded_index._numbers, bounded_index._paths = (
-            self.version,
-            self._numbers,
-            self._paths,
-        )
-        for (cluster, topic, partition), wanted in extents.items():
-            inside = (
-                self.topics(cluster)
-                .get(topic, {})
-                .get(partition, PartitionRanges())
-                .bounded(wanted)
-            )
+        bounded_index.version = self.version
+        bounded_index._numbers, bounded_index._paths = self._numbers, self._paths
+        for (cluster, *key), wanted in extents.items():
+            inside = self.partition(cluster, (key[0], key[1])).bounded(wanted)
             if len(inside):
-                bounded_index._partitions.setdefault(cluster, {}).setdefault(topic, {})[
-                    partition
-                ] = inside
+                bounded_index._put(cluster, key[0], key[1], inside)
         return bounded_index
+
+    def _put(self, cluster: str, topic: str, partition: int, ranges: PartitionRanges) -> None:
+        self._partitions.setdefault(cluster, {}).setdefault(topic, {})[partition] = ranges
 
     def ends(self, cluster: str) -> dict[TopicAndPartition, tuple[int, int]]:
         """(newest generation, next offset) of each partition of a source cluster: where landing
@@ -309,17 +302,11 @@ class StageIndex:
         self._numbers = dict(numbers)
         self._paths = {number: path for path, number in numbers.items()}
         self._next = max(self._paths, default=-1) + 1
-        for cluster, topic, partition, ranges in parts:
-            self._partitions.setdefault(cluster, {}).setdefault(topic, {})[partition] = ranges
+        for part in parts:
+            self._put(*part)
 
     def rows(self) -> Iterator[tuple[str, StagedRange]]:
         """Every range with the path of its file."""
         for cluster, topic, partition, ranges in self.parts():
-            for file_range in map(ranges.__getitem__, range(len(ranges))):
-                offsets = (
-                    file_range.generation,
-                    file_range.first,
-                    file_range.last,
-                    file_range.record_count,
-                )
-                yield self._paths[file_range.file], StagedRange(cluster, topic, partition, *offsets)
+            for *values, file in zip(*ranges.columns(), strict=True):
+                yield self._paths[file], StagedRange(cluster, topic, partition, *values)

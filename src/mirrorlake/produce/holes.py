@@ -81,9 +81,9 @@ def find_holes(
     """The first hole of each partition that no operator has accepted; of the `forgotten` ones
     records were staged, though none may be there."""
     for key, items in sorted(candidates.items()):
-        ranges = index.topics(source_cluster).get(key[0], {}).get(key[1])
+        ranges = index.partition(source_cluster, key)
         for removal in items:
-            staged = next(ranges.above(removal.generation, 0), None) if ranges is not None else None
+            staged = next(ranges.above(removal.generation, 0), None)
             if staged is None and removal.place not in forgotten:
                 # nothing was landed yet: landing begins where the flows that are there then want it
                 continue
@@ -99,10 +99,7 @@ def _hole(removal: Removal, floor: Floor, staged: FileRange | None) -> Hole | No
     first = max(floor.of_generation(removal.generation).next, removal.first_offset)
     # What was noted may not have been deleted yet, or only in part; or it was read from the source
     # again.
-    here = staged is not None and staged.generation == removal.generation
-    last = (min(removal.below, staged.first) if here and staged is not None else removal.below) - 1
-    return (
-        Hole(removal.topic, removal.partition, removal.generation, first, last)
-        if first <= last
-        else None
-    )
+    last = removal.below - 1
+    if staged is not None and staged.generation == removal.generation:
+        last = min(last, staged.first - 1)
+    return Hole(*removal.place, first, last) if first <= last else None

@@ -122,7 +122,7 @@ def ranges_below(
         having = [
             one.generation
             for number, ranges in partitions.items()
-            for one in map(ranges.__getitem__, range(len(ranges)))
+            for one in ranges
             if one.first < ends.get(PartitionGeneration(topic, number, one.generation), 0)
         ]
         newest = max(having, default=0)
@@ -160,7 +160,7 @@ def _of_partition(
         }
     )
     by_generation: dict[int, tuple[int, int, int, int]] = {}
-    for one in map(inside.__getitem__, range(len(inside))):
+    for one in inside:
         _, first, last, count = by_generation.get(one.generation, (0, one.first, -1, 0))
         by_generation[one.generation] = (
             one.generation,

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from mirrorlake.offsets.ranges import merged
 from mirrorlake.verify import verdict as kinds
-from mirrorlake.verify.ranges import is_in, merged
+from mirrorlake.verify.ranges import is_in
 from mirrorlake.verify.verdict import Allowances, Difference, Verdict
 
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.ranges import NO_END
+from mirrorlake.offsets.ranges import NO_END, merged
 from mirrorlake.offsets.stage_index import PartitionRanges
-from mirrorlake.verify.ranges import Extent, merged, without
+from mirrorlake.verify.ranges import Extent, without
 
 #: Why records were not compared (docs/trust.md says what each means).
 NOT_STAGED, NOT_MAPPED, IN_FLIGHT = "not_staged", "not_mapped", "in_flight"

@@ -105,16 +105,10 @@ def ranges_of(scope: FlowScope, index: StageIndex, wave: Sequence[Chosen]) -> li
         one = chosen.scope
         segments, mapped_before = maps[one.key]
         before = one.target_first if mapped_before is None else mapped_before
-        staged = index.topics(scope.flow.source).get(one.topic, {}).get(one.partition)
+        staged = index.partition(scope.flow.source, one.key)
         for first, last in chosen.extents:
-            files = (
-                ()
-                if staged is None
-                else {
-                    file_range.file: None
-                    for file_range in staged.within(one.generation, first, last)
-                }
-            )
+            held = staged.within(one.generation, first, last)
+            files = dict.fromkeys(file_range.file for file_range in held)
             ranges.append(
                 Range(
                     one.topic,

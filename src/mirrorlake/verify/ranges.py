@@ -37,17 +37,6 @@ def without(wanted: Extent, done: Iterable[Extent]) -> list[Extent]:
     return left
 
 
-def merged(extents: Iterable[Extent]) -> list[Extent]:
-    """The same offsets, by extents that rise and do not touch."""
-    joined: list[Extent] = []
-    for first, last in sorted(extents):
-        if joined and first <= joined[-1][1] + 1:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
-        else:
-            joined.append((first, last))
-    return joined
-
-
 def is_in(extents: Sequence[Extent], offset: int) -> bool:
     """Whether an offset lies in one of `merged` extents."""
     at = bisect_right(extents, (offset, NO_END)) - 1

@@ -358,10 +358,7 @@ def _newest(extents: Iterable[Row]) -> list[Row]:
 
 def _first_staged(staged: PartitionRanges | None, generation: int) -> int | None:
     """The first offset of a generation that the stage holds; None: nothing of it."""
-    file_range = None if staged is None else next(staged.above(generation, 0), None)
-    return (
-        file_range.first if file_range is not None and file_range.generation == generation else None
-    )
+    return None if staged is None else staged.first_of(generation)
 
 
 def _compacts(configs: TopicConfigs) -> bool:

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.verify.ranges import Extent, cut, is_in, merged, sampled, without
+from mirrorlake.offsets.ranges import merged
+from mirrorlake.verify.ranges import Extent, cut, is_in, sampled, without
 
 EXTENTS = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 60)).map(lambda pair: tuple(sorted(pair))),
