@@ -73,9 +73,7 @@ def forget(
         LeaseTaken: another process does the same.
     """
     lake = deployment.lake
-    lease = Lease(lake, "forgetting records")
-    lease.take()
-    try:
+    with Lease(lake, "forgetting records"):
         finished = 0 if dry_run else finish(lake)
         stage = StageFiles(lake)
         with stage.reading() as index:
@@ -86,8 +84,6 @@ def forget(
         if document["deleted_at"] is not None:
             document["gone_after"] = document["deleted_at"] + timedelta(hours=vacuum_hours)
         return document
-    finally:
-        lease.release()
 
 
 class _Request:

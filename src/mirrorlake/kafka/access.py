@@ -4,16 +4,17 @@ nothing.
 A cluster without an authorizer allows everything; one that does not answer counts as allowing.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
-from confluent_kafka.admin import AclOperation, AdminClient, NewTopic
+from confluent_kafka.admin import AclOperation, AdminClient, NewTopic, TopicDescription
 
 from mirrorlake.kafka.admin_configs import chunks
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 
 #: Topics in one request.
 _AT_ONCE = 500
+_NOT_DESCRIBED = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
 def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, frozenset[str] | None]:
@@ -23,27 +24,13 @@ def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, froz
     A topic that is not there, or whose cluster does not answer, is None. Raises KafkaException when
     no broker answers.
     """
-    names = sorted(topics)
     rights: dict[str, frozenset[str] | None] = {}
-    for chunk in chunks(names, _AT_ONCE):
-        futures = client.describe_topics(
-            TopicCollection(list(chunk)),
-            include_authorized_operations=True,
-            request_timeout=ANSWER_SECONDS,
-        )
-        for name, future in futures.items():
-            try:
-                rights[name] = _names(future.result().authorized_operations)
-            except KafkaException as error:
-                code = error.args[0].code()
-                if code not in (
-                    KafkaError.TOPIC_AUTHORIZATION_FAILED,
-                    KafkaError.UNKNOWN_TOPIC_OR_PART,
-                ):
-                    raise
-                rights[name] = (
-                    frozenset() if code == KafkaError.TOPIC_AUTHORIZATION_FAILED else None
-                )
+    for name, topic in _descriptions(client, topics):
+        if isinstance(topic, int):
+            denied = topic == KafkaError.TOPIC_AUTHORIZATION_FAILED
+            rights[name] = frozenset() if denied else None
+        else:
+            rights[name] = _names(topic.authorized_operations)
     return rights
 
 
@@ -51,6 +38,18 @@ def described(client: AdminClient, topics: Collection[str]) -> dict[str, tuple[s
     """Kafka's id of each topic, and whether the principal may read it; those that are gone, or that
     may not be described here, are missing. Raises KafkaException when no broker answers."""
     topics_seen = {}
+    for name, topic in _descriptions(client, topics):
+        if not isinstance(topic, int):
+            allowed = _names(topic.authorized_operations)
+            topics_seen[name] = (str(topic.topic_id), allowed is None or "READ" in allowed)
+    return topics_seen
+
+
+def _descriptions(
+    client: AdminClient, topics: Collection[str]
+) -> Iterator[tuple[str, TopicDescription | int]]:
+    """Each topic as the cluster describes it, or the code of an error that says that it is not
+    there, or may not be described. Raises KafkaException for any other."""
     for chunk in chunks(sorted(topics), _AT_ONCE):
         futures = client.describe_topics(
             TopicCollection(list(chunk)),
@@ -59,18 +58,12 @@ def described(client: AdminClient, topics: Collection[str]) -> dict[str, tuple[s
         )
         for name, future in futures.items():
             try:
-                topic = future.result()
+                yield name, future.result()
             except KafkaException as error:
                 code = error.args[0].code()
-                if code not in (
-                    KafkaError.TOPIC_AUTHORIZATION_FAILED,
-                    KafkaError.UNKNOWN_TOPIC_OR_PART,
-                ):
+                if code not in _NOT_DESCRIBED:
                     raise
-                continue
-            allowed = _names(topic.authorized_operations)
-            topics_seen[name] = (str(topic.topic_id), allowed is None or "READ" in allowed)
-    return topics_seen
+                yield name, code
 
 
 def refused_creations(client: AdminClient, topics: Collection[str]) -> set[str]:

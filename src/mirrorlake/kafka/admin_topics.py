@@ -37,18 +37,25 @@ _NOT_YET = frozenset(
 def would_make(connection: AdminConnection, name: str, factor: int) -> bool:
     """Whether a topic could have this replication factor. Only a clear no is one: a topic that is
     asked for with too many replicas waits, one that is made with too few has them for good."""
-    asked, client = (
-        [NewTopic(name, num_partitions=1, replication_factor=factor)],
-        connection.connected().client,
+    refusal = _if_asked(connection, TopicInfo(name, 1, factor))
+    return refusal is None or bool(refusal.code() != KafkaError.INVALID_REPLICATION_FACTOR)
+
+
+def _if_asked(connection: AdminConnection, topic: TopicInfo) -> KafkaError | None:
+    """Why a topic would not be made, None where it would: only asked, it is not made."""
+    futures = connection.connected().client.create_topics(
+        [_new_topic(topic)], validate_only=True, request_timeout=ANSWER_SECONDS
     )
-    (future,) = client.create_topics(
-        asked, validate_only=True, request_timeout=ANSWER_SECONDS
-    ).values()
     try:
-        future.result()
+        futures[topic.name].result()
     except KafkaException as error:
-        return bool(error.args[0].code() != KafkaError.INVALID_REPLICATION_FACTOR)
-    return True
+        refusal: KafkaError = error.args[0]
+        return refusal
+    return None
+
+
+def _new_topic(topic: TopicInfo) -> NewTopic:
+    return NewTopic(topic.name, topic.partitions, topic.factor, config=dict(topic.configs))
 
 
 def create_topics(
@@ -107,18 +114,9 @@ class _AcceptedConfigs:
     def _refusal(self, topic: TopicInfo, configs: Mapping[str, str]) -> str | None:
         """Why a topic cannot have these configs; None where they are not what keeps it from being
         made."""
-        asked = [NewTopic(topic.name, topic.partitions, topic.factor, config=dict(configs))]
-        client = self._connection.connected().client
-        (future,) = client.create_topics(
-            asked, validate_only=True, request_timeout=ANSWER_SECONDS
-        ).values()
-        try:
-            future.result()
-        except KafkaException as error:
-            reason: KafkaError = error.args[0]
-            if reason.name() == "INVALID_CONFIG":
-                return reason_of(reason)
-        return None
+        refusal = _if_asked(self._connection, replace(topic, configs=configs))
+        is_about_configs = refusal is not None and refusal.name() == "INVALID_CONFIG"
+        return reason_of(refusal) if refusal is not None and is_about_configs else None
 
 
 def _create(
@@ -156,15 +154,7 @@ def _ask_to_create(
     connection: AdminConnection, topics: Sequence[TopicInfo]
 ) -> Mapping[str, "Future[None]"]:
     return connection.connected().client.create_topics(  # type: ignore[no-any-return]
-        [
-            NewTopic(
-                topic.name,
-                num_partitions=topic.partitions,
-                replication_factor=topic.factor,
-                config=dict(topic.configs),
-            )
-            for topic in topics
-        ],
+        [_new_topic(topic) for topic in topics],
         operation_timeout=ANSWER_SECONDS,
         request_timeout=2 * ANSWER_SECONDS,
     )

@@ -14,7 +14,6 @@ import ssl
 import struct
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from types import TracebackType
 
 _SASL_HANDSHAKE, _SASL_AUTHENTICATE = 17, 36
 _DIGESTS = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
@@ -51,12 +50,7 @@ class BrokerConnection(AbstractContextManager["BrokerConnection"]):
             self._socket.close()
             raise
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._socket.close()
 
     def ask(self, key: int, version: int, body: bytes, flexible: bool = False) -> bytes:

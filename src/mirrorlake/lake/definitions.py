@@ -99,32 +99,13 @@ def rows_of(table: str, rows: Sequence[Mapping[str, object]]) -> pa.Table:
     return pa.Table.from_pylist([dict(row) for row in rows], schema=definition(table).rows)
 
 
-def rows_with_all_columns(table: str, rows: pa.Table) -> pa.Table:
-    """Rows with all columns of a table, in its types; columns that they lack become null."""
-    wanted = definition(table).rows
-    columns = [
-        rows[field.name].cast(field.type)
-        if field.name in rows.column_names
-        else pa.nulls(len(rows), field.type)
-        for field in wanted
-    ]
-    return pa.table(columns, wanted)
-
-
 def _column(given: exp.ColumnDef) -> Column:
     kind = given.args["kind"]
-    constraints = [constraint.kind for constraint in given.args.get("constraints") or ()]
-    comments = [
-        constraint.name
-        for constraint in constraints
-        if isinstance(constraint, exp.CommentColumnConstraint)
-    ]
-    required = any(
-        isinstance(constraint, exp.NotNullColumnConstraint) for constraint in constraints
-    )
-    return Column(
-        given.name, kind.sql("databricks"), _arrow(kind), required, next(iter(comments), None)
-    )
+    constraints = {type(each.kind): each.kind for each in given.args.get("constraints") or ()}
+    comment = constraints.get(exp.CommentColumnConstraint)
+    required = exp.NotNullColumnConstraint in constraints
+    text = None if comment is None else comment.name
+    return Column(given.name, kind.sql("databricks"), _arrow(kind), required, text)
 
 
 def _arrow(kind: exp.DataType) -> pa.DataType:

@@ -40,21 +40,14 @@ class EventLog:
         same object as before if not.
         """
         with self._history_use:
-            version = self._version()
-            known = self._histories.get((flow, kind))
-            if known is None or known[0] != version:
+            newest = self._lake.version_of("changes")
+            version, known = self._histories.get((flow, kind), (-1, ()))
+            if version != newest:
                 rows = self._lake.ask("changes_of", flow=flow, kind=kind)
                 changes = tuple(Change(**row) for row in rows)
-                known = (
-                    version,
-                    known[1] if known is not None and known[1] == changes else changes,
-                )
-                self._histories[flow, kind] = known
-            return known[1]
-
-    def _version(self) -> int:
-        """The newest version of `changes`."""
-        return self._lake.version_of("changes")
+                known = known if known == changes else changes
+                self._histories[flow, kind] = newest, known
+            return known
 
     def clusters(self, ids: Mapping[str, str]) -> None:
         """Record which cluster each alias was, now."""

@@ -104,22 +104,19 @@ class Lake(ABC):
     def checkpoints(self) -> Path:
         """Where streaming checkpoints live. Raises LakeError when the lake was opened to be
         read."""
-        return self._opened_for_writing()
+        self.check_for_writing()
+        assert self._checkpoints is not None
+        return self._checkpoints
 
     def check_for_writing(self) -> None:
         """Raise LakeError when the lake was opened to be read: what lands or produces asks before
         it does anything."""
-        self._opened_for_writing()
-
-    def _opened_for_writing(self) -> Path:
-        """The checkpoints, which a lake that was opened to be read does not have."""
         if self._checkpoints is None:
             raise LakeError(
                 f"the lake at {self.place} was opened read-only, so nothing can be landed or "
                 "produced here; open it by the topology file, whose `lake` says where the "
                 "checkpoints are"
             )
-        return self._checkpoints
 
     @property
     @abstractmethod
@@ -213,10 +210,7 @@ class Lake(ABC):
     ) -> QueryRows:
         """See `Reader.rows`."""
         # only who reads by Spark needs it
-        from pyspark.errors import (
-            AnalysisException,
-            ParseException,
-        )
+        from pyspark.errors import AnalysisException, ParseException
 
         try:
             frame = self.sql(text, args, frames)
@@ -311,9 +305,7 @@ class Lake(ABC):
                 return work()
             except Exception as error:  # Spark hands Delta's own exceptions over as errors of py4j
                 # imports Spark, which must not be there for answers
-                from mirrorlake.spark.causes import (
-                    is_conflict,
-                )
+                from mirrorlake.spark.causes import is_conflict
 
                 if not is_conflict(error) or attempt == _CHANGE_ATTEMPTS - 1:
                     raise

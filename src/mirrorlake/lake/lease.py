@@ -35,13 +35,19 @@ class Holder(NamedTuple):
 
 
 class Lease:
-    """The right to do `what`, such as `flow east->west`, in one lake. Raises LakeError for one
-    opened to be read."""
+    """The right to do `what`, such as `flow east->west`, in one lake: taken, or had for a block.
+    Raises LakeError for one opened to be read."""
 
     def __init__(self, lake: Lake, what: str) -> None:
         self.what = what
         self._file = lake.leases / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', what)}.lock"
         self._handle: int | None = None
+
+    def __enter__(self) -> None:
+        self.take()
+
+    def __exit__(self, *_error: object) -> None:
+        self.release()
 
     def take(self, sure: bool = False) -> None:
         """Take it. Raises LeaseTaken, which names the process that has it.

@@ -35,12 +35,8 @@ def maintain(
     were merged (None in a dry run), "tables": {table: {"files_before", "files", "bytes_before",
     "bytes"}}}. Raises LeaseTaken when another process maintains this lake.
     """
-    lease = Lease(lake, "maintenance of the lake")
-    lease.take()
-    try:
+    with Lease(lake, "maintenance of the lake"):
         return _maintain(lake, topology, kept, dry_run)
-    finally:
-        lease.release()
 
 
 def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) -> dict[str, Any]:
@@ -69,10 +65,7 @@ def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) 
                 upkeep.compact()
             if before[table].files > 0:
                 upkeep.vacuum(kept.vacuum_hours)
-        EventLog(lake).record(
-            WHOLE_LAKE,
-            [Change("maintain", "lake", None, _summary(document))],
-        )
+        EventLog(lake).record(WHOLE_LAKE, [Change("maintain", "lake", None, _summary(document))])
     after = table_upkeep.sizes(lake)
     document["tables"] = {
         name: {

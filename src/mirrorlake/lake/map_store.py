@@ -32,8 +32,7 @@ class LakeMap:
         self._number = -1  # of the newest batch that was appended
 
     def take_over(self, least: int) -> int:
-        """See to it that no append of a process before is taken any more, not even one that is on
-        its way. Returns the number, `least` or more, behind which the batches of this one begin."""
+        """See `MapStore.take_over`."""
         number = self._lake.take_over("latency", f"{self._application}/latency", least)
         self._number = self._lake.take_over("offset_map", f"{self._application}/map", number)
         return self._number
@@ -46,8 +45,7 @@ class LakeMap:
             raise fenced("offset_map", application, known, self._number)
 
     def produce_tasks(self) -> int | None:
-        """Into how many shards the flow was dealt by the process that produced it last; None if it
-        was not noted."""
+        """See `MapStore.produce_tasks`."""
         noted = self._event_log.history(self._flow, _SHARDS)
         return int(noted[-1].after or 0) if noted else None
 
@@ -63,8 +61,7 @@ class LakeMap:
         return [MappedEnd(**{name: row[name] for name in names}) for row in rows], newest
 
     def append_map(self, rows: pa.Table, batch_id: int) -> None:
-        """Append rows of `offset_map`, once, however often it is called for batches up to
-        `batch_id`. Raises Fenced."""
+        """See `MapStore.append_map`."""
         self._lake.append("offset_map", rows, f"{self._application}/map", batch_id)
         self._number = max(self._number, batch_id)
 

@@ -16,8 +16,9 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_d
 from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction
 
-from mirrorlake.lake.definitions import definition, rows_with_all_columns
+from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.delta_log import features_of, files_of
+from mirrorlake.lake.own_commits import layout_of
 from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
 
 logger = logging.getLogger(__name__)
@@ -111,7 +112,16 @@ class PathTables:
         Raises:
             Fenced: the application has come further than `version`: another process took it over.
         """
-        self._commit(table, rows_with_all_columns(table, rows), application, version)
+
+        def commit(delta: DeltaTable, properties: CommitProperties | None) -> None:
+            write_deltalake(
+                delta,
+                in_layout(rows, layout_of(delta)),
+                mode="append",
+                commit_properties=properties,
+            )
+
+        self._committed(table, commit, application, version)
 
     def add_files(
         self, table: str, files: Sequence[AddAction], application: str, version: int
@@ -133,16 +143,14 @@ class PathTables:
         def replaced(delta: DeltaTable) -> None:
             rows = change(delta.to_pyarrow_table())
             if rows is not None:
-                write_deltalake(
-                    delta, in_layout(rows, pa.schema(delta.schema().to_arrow())), mode="overwrite"
-                )
+                write_deltalake(delta, in_layout(rows, layout_of(delta)), mode="overwrite")
 
         self._commit_with_retries(table, replaced)
 
     def fence(self, table: str, application: str, version: int) -> None:
         """See to it that appends of an application below a version, those on their way included,
         raise Fenced."""
-        self._commit(table, definition(table).rows.empty_table(), application, version)
+        self.append(table, definition(table).rows.empty_table(), application, version)
 
     def take_over(self, table: str, application: str, least: int) -> int:
         """See `Lake.take_over`."""
@@ -150,9 +158,7 @@ class PathTables:
         def taken(delta: DeltaTable) -> int:
             known = delta.transaction_version(application)
             number = least if known is None else max(least, known + OWNER_NUMBERS)
-            none = in_layout(
-                definition(table).rows.empty_table(), pa.schema(delta.schema().to_arrow())
-            )
+            none = in_layout(definition(table).rows.empty_table(), layout_of(delta))
             owner = CommitProperties(app_transactions=[Transaction(application, number)])
             write_deltalake(delta, none, mode="append", commit_properties=owner)
             self._commits[table] = self._commits.get(table, 0) + 1
@@ -207,15 +213,6 @@ class PathTables:
         """The tables to which this process has committed often since they were compact."""
         commits = self._commits.copy()  # others commit to further tables meanwhile
         return [table for table, count in commits.items() if count >= COMPACT_AFTER]
-
-    def _commit(self, table: str, rows: pa.Table, application: str | None, version: int) -> None:
-        def commit(delta: DeltaTable, properties: CommitProperties | None) -> None:
-            layout = pa.schema(delta.schema().to_arrow())
-            write_deltalake(
-                delta, in_layout(rows, layout), mode="append", commit_properties=properties
-            )
-
-        self._committed(table, commit, application, version)
 
     def _committed(
         self,

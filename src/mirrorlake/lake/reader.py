@@ -46,6 +46,14 @@ class Frame:
 Frames = Mapping[str, "Frame | str"]
 
 
+def one_of(column: str, names: Iterable[str]) -> tuple[str, dict[str, object]]:
+    """The condition that a column holds one of some names, and its parameters."""
+    parameters: dict[str, object] = {
+        f"name{number}": name for number, name in enumerate(sorted(names))
+    }
+    return f"{column} IN ({', '.join(f':{name}' for name in parameters)})", parameters
+
+
 class Reader(Protocol):
     """A lake that is read. `engine` is what the engine is called in a sentence."""
 

@@ -13,15 +13,26 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 
 
 @dataclass(frozen=True)
-class Staged:
-    """What the stage holds of one generation of a partition: offsets `first` to `last`, inclusive;
-    those up to `old_last` are old enough to be deleted, those up to `released_last` although a
-    disabled flow lacks them; None if none is."""
+class _OfPartition:
+    """Something about one generation of a partition of a source cluster."""
 
     source_cluster: str
     topic: str
     partition: int
     generation: int
+
+    @property
+    def place(self) -> PartitionGeneration:
+        """What the offsets are of."""
+        return PartitionGeneration(self.topic, self.partition, self.generation)
+
+
+@dataclass(frozen=True)
+class Staged(_OfPartition):
+    """What the stage holds of one generation of a partition: offsets `first` to `last`, inclusive;
+    those up to `old_last` are old enough to be deleted, those up to `released_last` although a
+    disabled flow lacks them; None if none is."""
+
     first: int
     last: int
     old_last: int | None
@@ -42,32 +53,19 @@ class ConsumingFlow:
 
 
 @dataclass(frozen=True)
-class Cut:
+class Cut(_OfPartition):
     """Old records of this generation of a partition may be deleted below this offset."""
 
-    source_cluster: str
-    topic: str
-    partition: int
-    generation: int
     below: int
 
 
 @dataclass(frozen=True)
-class Removal:
+class Removal(_OfPartition):
     """What the stage lacks of one generation of a partition, because it is deleted or landing began
     behind it: offsets from `first_offset` on, below another one."""
 
-    source_cluster: str
-    topic: str
-    partition: int
-    generation: int
     first_offset: int
     below: int
-
-    @property
-    def place(self) -> PartitionGeneration:
-        """What the offsets are of."""
-        return PartitionGeneration(self.topic, self.partition, self.generation)
 
     def covers(self, other: "Removal") -> bool:
         """Whether another one, of the same place, says nothing more."""
@@ -99,25 +97,17 @@ def cut_records(
     for extent in extents:
         if extent.old_last is None:
             continue
-        last_of_all = (
-            extent.generation == newest[extent.source_cluster, extent.topic, extent.partition]
-        )
-        below = extent.last if last_of_all else extent.last + 1
+        key = (extent.source_cluster, extent.topic, extent.partition)
+        below = extent.last if extent.generation == newest[key] else extent.last + 1
         for reader in readers:
             if reader.source_cluster == extent.source_cluster and reader.mirrors(extent.topic):
                 produced = produced_end(reader, extent)
                 if produced <= extent.old_last:
                     offset = max(produced, extent.first)
-                    retained.append(
-                        Retained(
-                            reader.flow, extent.topic, extent.partition, extent.generation, offset
-                        )
-                    )
+                    retained.append(Retained(reader.flow, *extent.place, offset))
                 below = min(below, produced)
         if below > extent.first:
-            cuts.append(
-                Cut(extent.source_cluster, extent.topic, extent.partition, extent.generation, below)
-            )
+            cuts.append(Cut(extent.source_cluster, *extent.place, below))
     return cuts, retained
 
 
@@ -136,14 +126,11 @@ def produced_end(reader: ConsumingFlow, extent: Staged) -> int:
 
 def removals_of(staged: Iterable[Staged], cuts: Iterable[Cut]) -> list[Removal]:
     """What cuts take away: what lies below them and is old enough."""
-    extents = {
-        (extent.source_cluster, extent.topic, extent.partition, extent.generation): extent
-        for extent in staged
-    }
+    extents = {(extent.source_cluster, extent.place): extent for extent in staged}
     removals = []
     for cut in cuts:
-        key = (cut.source_cluster, cut.topic, cut.partition, cut.generation)
-        extent = extents[key]
-        if extent.old_last is not None and min(cut.below, extent.old_last + 1) > extent.first:
-            removals.append(Removal(*key, extent.first, min(cut.below, extent.old_last + 1)))
+        extent = extents[cut.source_cluster, cut.place]
+        below = min(cut.below, -1 if extent.old_last is None else extent.old_last + 1)
+        if below > extent.first:
+            removals.append(Removal(cut.source_cluster, *cut.place, extent.first, below))
     return removals

@@ -11,13 +11,13 @@ class SmallBatches:
     """Up to `records` records, and SMALL_BYTES by the size of those before them."""
 
     def __init__(self, records: int) -> None:
-        self._records = records
+        self.records = records
         self._record_bytes = UNKNOWN_RECORD_BYTES
 
     @property
     def max_records(self) -> int:
         """How many records a small batch may have."""
-        return min(self._records, SMALL_BYTES // self._record_bytes)
+        return min(self.records, SMALL_BYTES // self._record_bytes)
 
     def learn(self, records: int, size: int) -> None:
         """Take in how large some records were, bytes."""

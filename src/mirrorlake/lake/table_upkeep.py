@@ -23,14 +23,10 @@ from mirrorlake.offsets.runs import MAX_SEGMENTS
 from mirrorlake.offsets.starts import floors_from
 
 #: What tables of lakes that were made by an older version lack; `sql/tables` says the same.
+_LOG = {"delta.logRetentionDuration": "interval 7 days"}
 SETTINGS: Mapping[str, Mapping[str, str]] = {
-    "records": {"delta.appendOnly": "false", "delta.logRetentionDuration": "interval 7 days"},
-    "latency": {"delta.appendOnly": "false", "delta.logRetentionDuration": "interval 7 days"},
-    "offset_map": {"delta.appendOnly": "false", "delta.logRetentionDuration": "interval 7 days"},
-    **{
-        table: {"delta.logRetentionDuration": "interval 7 days"}
-        for table in ("positions", "checkpoints")
-    },
+    **dict.fromkeys(("records", "latency", "offset_map"), {"delta.appendOnly": "false", **_LOG}),
+    **dict.fromkeys(("positions", "checkpoints"), _LOG),
 }
 #: Tables whose rows are history, and are deleted by age.
 HISTORY = ("latency", "positions", "checkpoints", "changes", "incidents")

@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.reader import Frame, Reader
+from mirrorlake.lake.reader import Frame, Reader, one_of
 from mirrorlake.offsets.generations import NotedTarget, TargetDecision
 
 
@@ -83,9 +83,8 @@ def target_decisions(lake: Lake, flow: str) -> list[TargetDecision]:
 
 def mapped_targets(lake: Lake, flow: str, topics: Collection[str]) -> dict[str, list[MappedTarget]]:
     """What the map of a flow holds of the target topics of some source topics, by target topic."""
-    names = {f"topic{number}": name for number, name in enumerate(sorted(topics))}
-    one_of = ", ".join(f":{name}" for name in names)
-    runs = f"SELECT * FROM offset_map WHERE flow = :flow AND topic IN ({one_of})"
+    condition, names = one_of("topic", topics)
+    runs = f"SELECT * FROM offset_map WHERE flow = :flow AND {condition}"
     by_target: dict[str, list[MappedTarget]] = {}
     for row in lake.ask("mapped_targets", {"runs": runs}, flow=flow, **names) if names else ():
         key = (row["topic"], row["target_partition"], row["target_generation"])

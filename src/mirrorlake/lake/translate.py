@@ -12,7 +12,7 @@ from typing import Any
 
 from mirrorlake.errors import UnknownOffset
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.reader import Frame, Reader
+from mirrorlake.lake.reader import Frame, Reader, one_of
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.offsets.generations import SourceGenerations
 from mirrorlake.offsets.positions import (
@@ -84,12 +84,8 @@ def translate_all(
     if not rows:
         return {}
     column = "target_topic" if reverse else "topic"
-    topics = {
-        f"topic{number}": name
-        for number, name in enumerate(sorted({topic for topic, _, _ in rows}))
-    }
-    one_of = ", ".join(f":{name}" for name in topics)
-    where = f"WHERE flow = :flow AND {column} IN ({one_of})"
+    condition, topics = one_of(column, {topic for topic, _, _ in rows})
+    where = f"WHERE flow = :flow AND {condition}"
     frames: dict[str, Frame | str] = {
         "asked": Frame(_ASKED, rows),
         "runs": f"SELECT * FROM offset_translation {where}",
@@ -218,7 +214,7 @@ class Translator:
 
     def _near(
         self, rows: Sequence[TopicPartitionOffset], ends: Mapping[TopicAndPartition, int]
-    ) -> tuple[str, list[tuple[str, int, int]], dict[str, str]]:
+    ) -> tuple[str, list[tuple[str, int, int]], dict[str, object]]:
         """The runs that can matter: the newest run of each partition ends at or behind the end that
         was seen last.
 
@@ -231,13 +227,12 @@ class Translator:
         lowest: dict[str, int] = {}
         for (topic, _), bound in bounds.items():
             lowest[topic] = min(lowest.get(topic, bound), bound)
-        names = {f"topic{number}": name for number, name in enumerate(sorted(lowest))}
+        condition, names = one_of("runs.topic", lowest)
         if len(lowest) > _BOUNDED_TOPICS:
-            one_of = ", ".join(f":{name}" for name in names)
-            skips = f"runs.topic IN ({one_of}) AND run_source_last >= {min(lowest.values())}"
+            skips = f"{condition} AND run_source_last >= {min(lowest.values())}"
         else:
             each = (
-                f"(runs.topic = :{key} AND run_source_last >= {lowest[name]})"
+                f"(runs.topic = :{key} AND run_source_last >= {lowest[str(name)]})"
                 for key, name in names.items()
             )
             skips = " OR ".join(each)

@@ -41,14 +41,9 @@ def read_again(deployment: Deployment, alias: str, incident: Mapping[str, Any]) 
         LeaseTaken: another process does the same.
     """
     lake, connections = deployment.lake, deployment.connections
-    key, first, last = (
-        (incident["topic"], incident["partition"]),
-        incident["first_offset"],
-        incident["last_offset"],
-    )
-    name, lease = f"{key[0]}-{key[1]}", Lease(lake, f"reading again from cluster {alias}")
-    lease.take()
-    try:
+    key = (incident["topic"], incident["partition"])
+    name, first, last = f"{key[0]}-{key[1]}", incident["first_offset"], incident["last_offset"]
+    with Lease(lake, f"reading again from cluster {alias}"):
         place = PartitionGeneration(*key, incident["generation"])
         generation = _generation(deployment, alias, place, first, last)
         log = connections.admin(alias).log_ends([key]).get(key)
@@ -75,8 +70,6 @@ def read_again(deployment: Deployment, alias: str, incident: Mapping[str, Any]) 
             "offsets %d to %d of %s were read from cluster %s again", start, end - 1, name, alias
         )
         return int(start)
-    finally:
-        lease.release()
 
 
 def _first_staged(

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from mirrorlake.errors import FilesUnreadable
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.small_batches import SmallBatches
 from mirrorlake.lake.stage_index import readable_by_files
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.ports import BatchWay
@@ -18,19 +19,14 @@ from mirrorlake.spark.tasks import Done, run_by_spark, run_here, run_rows_by_spa
 if TYPE_CHECKING:  # small batches of a lake in a folder need no session
     from mirrorlake.produce.stage_rows import Selection
 
-#: What a small batch may hold of rows that Spark hands over, and what a record is taken for before
-#: there were some, B.
-SMALL_BYTES = 16 << 20
-UNKNOWN_RECORD_BYTES = 2_000
-
 
 class SparkWorkers:
     """Workers of the session that a lake is open in. `source_cluster` is the flow's. With a
     `selection` only some of the rows that Spark reads are written.
 
-    Batches of up to `small_batch_records` records, and of SMALL_BYTES by the size of the records
-    before them, are written by this process itself: tasks cost more than they do. In a catalog,
-    whose files this process may not be able to open, Spark reads them for it.
+    Small batches (`lake/small_batches.py`) are written by this process itself: tasks cost more than
+    they do. In a catalog, whose files this process may not be able to open, Spark reads them for
+    it.
     """
 
     def __init__(
@@ -42,10 +38,9 @@ class SparkWorkers:
     ) -> None:
         self._lake = lake
         self._source_cluster = source_cluster
-        self._small = small_batch_records
+        self._small = SmallBatches(small_batch_records)
         self._selection = selection
         self._opens_files = lake.opens_files
-        self._record_bytes = UNKNOWN_RECORD_BYTES
         self._written_here: set[str] = set()
 
     def can_read_files(self) -> bool:
@@ -54,7 +49,7 @@ class SparkWorkers:
 
     def files(self, jobs: Sequence[ShardJob]) -> tuple[BatchWay, Done]:
         """Run jobs that read the stage's files themselves; none where workers must not try."""
-        if self._opens_files and sum(job.plan.record_count for job in jobs) <= self._small:
+        if self._opens_files and sum(job.plan.record_count for job in jobs) <= self._small.records:
             self._note(jobs)
             return "short", run_here(produce_shards, jobs, RESULT, len(jobs))
         paths = sorted({path for job in jobs for path in job.plan.files})
@@ -75,17 +70,15 @@ class SparkWorkers:
 
         frame = sorted_rows(self._lake, self._source_cluster, plans, produce_tasks, self._selection)
         by_shard = {job.plan.shard: job for job in jobs}
-        few = min(self._small, SMALL_BYTES // self._record_bytes)
         way: BatchWay = "long"
-        if sum(job.plan.record_count for job in jobs) <= few:
+        if sum(job.plan.record_count for job in jobs) <= self._small.max_records:
             self._note(jobs)
             way, rows = "short", frame.toArrow().to_batches()
             done = run_rows_here(produce_shards, by_shard, RESULT, rows, "shard")
         else:
             done = run_rows_by_spark(frame, produce_shards, by_shard, RESULT, "shard")
-        if records := pc.sum(done.rows["record_count"]).as_py():
-            size = pc.sum(done.rows["byte_count"]).as_py()
-            self._record_bytes = max(100, size // records)
+        records, size = (pc.sum(done.rows[name]).as_py() for name in ("record_count", "byte_count"))
+        self._small.learn(records or 0, size or 0)
         return way, done
 
     def _note(self, jobs: Sequence[ShardJob]) -> None:

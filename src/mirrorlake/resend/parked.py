@@ -92,9 +92,7 @@ class ParkedReplay:
         """Send what the target takes now; what it refuses again stays parked. Goes on where the
         same replay was ended by a kill. Raises InputError, LeaseTaken, ReplicationError."""
         flow = self._asked.flow
-        lease = Lease(self._lake, f"replay of what flow {flow.name} has parked")
-        lease.take()
-        try:
+        with Lease(self._lake, f"replay of what flow {flow.name} has parked"):
             planned = self.plan()
             resend = planned.resend
             if not resend.records:
@@ -111,8 +109,6 @@ class ParkedReplay:
                 provenance=provenance_of(flow, self._steps.deployment),
             )
             return self._steps.carry_out(planned, sending, stop, self._note_sent)
-        finally:
-            lease.release()
 
     def _note_sent(self, resend: Resend) -> ExtrasDone:
         """Say in `parked` which ones were sent; twice changes nothing."""

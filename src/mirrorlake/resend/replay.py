@@ -135,9 +135,7 @@ class Replay:
         """Send; goes on where the same replay was ended by a kill. Raises InputError, LeaseTaken,
         ReplicationError."""
         asked = self._asked
-        lease = Lease(self._lake, f"replay of {asked.topic} to {asked.to} on {asked.target}")
-        lease.take()
-        try:
+        with Lease(self._lake, f"replay of {asked.topic} to {asked.to} on {asked.target}"):
             planned = self.plan()
             number = planned.resend.id
             if not planned.resend.records:
@@ -155,5 +153,3 @@ class Replay:
                 {resend.id for resend in read_notes(self._lake.ask("resends", kind="replay"))}
             )
             return planned, outcome
-        finally:
-            lease.release()

@@ -339,9 +339,7 @@ class Restore:
     ) -> tuple[Planned, Outcome]:
         """Send; goes on where the same restore was ended by a kill. Raises InputError, LeaseTaken,
         ReplicationError."""
-        lease = Lease(self._lake, f"restore to {self._asked.target}")
-        lease.take()
-        try:
+        with Lease(self._lake, f"restore to {self._asked.target}"):
             planned = self.plan(cut)
             if not (self._asked.compacted and planned.resend.ranges):
                 return self._steps.carry_out(
@@ -354,8 +352,6 @@ class Restore:
                 return self._steps.carry_out(planned, sending, stop, self._carry_out_extras)
             finally:
                 compaction.forget()
-        finally:
-            lease.release()
 
 
 def _unproven(topic: str) -> str:
