@@ -17,7 +17,12 @@ from mirrorlake.landing.source_comparison import (
     Decision,
     TopicGeneration,
 )
-from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import (
+    PartitionGeneration,
+    TopicAndPartition,
+    by_topic,
+    from_topics,
+)
 from mirrorlake.offsets.ranges import NO_END
 
 #: Single records that are asked for: their offsets, each in a generation or a newer one.
@@ -173,21 +178,13 @@ class LakeLandingStore:
         """The leader epochs up to which logs were found to be what is staged of them; none where
         the file is lost."""
         try:
-            known = json.loads(self._epochs_file.read_text(encoding="utf-8"))
+            return from_topics(json.loads(self._epochs_file.read_text(encoding="utf-8")))
         except (FileNotFoundError, ValueError):
             return {}
-        return {
-            (topic, int(number)): epoch
-            for topic, parts in known.items()
-            for number, epoch in parts.items()
-        }
 
     def note_epochs(self, epochs: Mapping[TopicAndPartition, int]) -> None:
         """Replace them."""
-        topics: dict[str, dict[int, int]] = {}
-        for (topic, partition), epoch in sorted(epochs.items()):
-            topics.setdefault(topic, {})[partition] = epoch
         self._epochs_file.parent.mkdir(parents=True, exist_ok=True)
         fresh = self._epochs_file.with_suffix(".new")
-        fresh.write_text(json.dumps(topics), encoding="utf-8")
+        fresh.write_text(json.dumps(by_topic(epochs)), encoding="utf-8")
         fresh.replace(self._epochs_file)

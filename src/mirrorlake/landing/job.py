@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mirrorlake.landing.pace import in_small_answers
 from mirrorlake.landing.ranges import OffsetRange, shared_out
-from mirrorlake.offsets.positions import Ranges, TopicAndPartition, by_topic
+from mirrorlake.offsets.positions import Ranges, TopicAndPartition, by_topic, from_topics
 
 if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest, or none
     import pyarrow as pa
@@ -19,16 +19,19 @@ if TYPE_CHECKING:  # three processes import this, and each needs a part of the r
 
 
 @dataclass(frozen=True)
-class Batch:
-    """What all rows of a landed batch have in common. `landed_at` in ms; `generations` are those
-    other than 0; `ends` are up to where it covers each partition, exclusive, and `open_ends` what
-    it notes of logs that go on behind (`offsets/as_of.py`)."""
+class Part:
+    """What one task reads of a batch, and what all of its rows have in common. `landed_at` in ms;
+    `generations` are those other than 0; `ends` are up to where the batch covers each partition,
+    exclusive, and `open_ends` what it notes of logs that go on behind (`offsets/as_of.py`).
+    `small_answers`: see `kafka.log.open_log`."""
 
     source_cluster: str
     landed_at: int
     generations: Mapping[TopicAndPartition, int]
     ends: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     open_ends: str | None = None
+    ranges: Ranges = field(default_factory=dict)
+    small_answers: bool = False
 
     def columns(self, key: TopicAndPartition) -> dict[str, object]:
         """The columns that all rows of a partition have in common."""
@@ -41,15 +44,6 @@ class Batch:
             "batch_end": self.ends.get(key),
             "open_ends": self.open_ends,
         }
-
-
-@dataclass(frozen=True)
-class Part:
-    """What one task reads of a batch. `small_answers`: see `kafka.log.open_log`."""
-
-    ranges: Ranges
-    batch: Batch
-    small_answers: bool
 
 
 @dataclass(frozen=True)
@@ -95,13 +89,22 @@ class LandJob:
         logs."""
         pace, now = self.pace(), time.time_ns() // 1_000_000
         all_ranges = [OffsetRange(*key, *bounds) for key, bounds in sorted(ranges.items())]
-        parts = []
+        small_answers, parts = in_small_answers(pace.limit), []
         for shared in shared_out(all_ranges, tasks, pace.record_bytes):
             own = {(each.topic, each.partition): (each.first, each.end) for each in shared}
             generations = {key: self.generations[key] for key in own if key in self.generations}
             ends = {key: ranges[key][1] for key in own}
-            batch = Batch(self.alias, now, generations, ends, noted)
-            parts.append(Part(own, batch, in_small_answers(pace.limit)))
+            parts.append(
+                Part(
+                    self.alias,
+                    now,
+                    generations,
+                    ends,
+                    noted,
+                    ranges=own,
+                    small_answers=small_answers,
+                )
+            )
         return parts
 
     def pace(self) -> Pace:
@@ -140,9 +143,4 @@ def read_document(
     document: Mapping[str, Any],
 ) -> tuple[dict[TopicAndPartition, int], str | None]:
     """The ends of `offsets_document`, and what is noted."""
-    ends = {
-        (topic, int(partition)): end
-        for topic, partitions in document["ends"].items()
-        for partition, end in partitions.items()
-    }
-    return ends, document["noted"]
+    return from_topics(document["ends"]), document["noted"]

@@ -158,14 +158,13 @@ def _sink_of(
         return None
     if checkpoint is not None:
         application = application_of(checkpoint)
-    fenced = partial(is_fenced, lake, application)
     return PathSink(
         lake.tables,
         job,
         application=application,
         checkpoint=checkpoint,
         small_batch_records=landing.small_batch_records,
-        fenced=fenced,
+        fenced=partial(is_fenced, lake, application),
     )
 
 
@@ -197,10 +196,12 @@ def _stream(
     sink = None if over_connect() else _sink_of(lake, job, landing, checkpoint)
     if sink is None:
         job = replace(job, directory=None)
-    writer = _frame_of(lake, job, "land", spark.readStream).writeStream
-    writer = writer.queryName(f"land {job.alias} {lake.lake_id} {checkpoint.name}")
-    writer = writer.option("checkpointLocation", str(checkpoint))
-    writer = writer.trigger(processingTime=f"{landing.trigger_ms} milliseconds")
+    writer = (
+        _frame_of(lake, job, "land", spark.readStream)
+        .writeStream.queryName(f"land {job.alias} {lake.lake_id} {checkpoint.name}")
+        .option("checkpointLocation", str(checkpoint))
+        .trigger(processingTime=f"{landing.trigger_ms} milliseconds")
+    )
     if sink is not None:
         query = writer.foreachBatch(sink).start()
         close, no_more = lambda _within_batch: sink.close(), sink.stop_after_batch

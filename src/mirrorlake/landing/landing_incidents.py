@@ -136,22 +136,25 @@ def lost(alias: str, flow: str, loss: Loss) -> SourceDataLost:
             f"cluster {alias} before they were landed"
         )
         waits, choice = "the partition", "continue"
-    return SourceDataLost(
+    return _error(
         f"{loss_text}; {waits} waits until you decide: mirrorlake resolve --flow '{flow}' --topic "
         f"'{loss.topic}' --choice {choice} (or stop)",
-        topic=loss.topic,
-        partition=loss.partition,
-        first_offset=loss.first,
-        last_offset=loss.last,
-        generation=loss.generation,
+        loss,
     )
 
 
 def given_up(alias: str, loss: Loss) -> SourceDataLost:
     """What was lost since an operator chose to go on at what is there."""
-    return SourceDataLost(
+    return _error(
         f"offsets {loss.first} to {loss.last} of {loss.topic}-{loss.partition} were gone at "
         f"cluster {alias} too when landing went on behind the loss that was accepted",
+        loss,
+    )
+
+
+def _error(text: str, loss: Loss) -> SourceDataLost:
+    return SourceDataLost(
+        text,
         topic=loss.topic,
         partition=loss.partition,
         first_offset=loss.first,

@@ -88,10 +88,11 @@ class PathSink:
         with self._paced(), self._reading:
             began = time.monotonic()
             tasks = 1 + offset_count(ranges) // self._job.max_records  # each file has a bound
-            files: list[dict[str, Any]] = []
-            for part in self._job.parts(ranges, noted, tasks):
-                added = write_file(self._job, part, self._read(part.ranges), "driver")
-                files += [] if added is None else added.to_pylist()
+            written = (
+                write_file(self._job, part, self._read(part.ranges), "driver")
+                for part in self._job.parts(ranges, noted, tasks)
+            )
+            files = [file for rows in written if rows is not None for file in rows.to_pylist()]
             self._commit(files, batch, time.monotonic() - began)
 
     def stop_after_batch(self) -> None:
@@ -160,14 +161,7 @@ class PathSink:
         failpoints.reached("taken")
         now = time.time_ns() // 1_000_000
         adds = [
-            AddAction(
-                file["path"],
-                file["size"],
-                {},
-                modification_time=now,
-                data_change=True,
-                stats=file["stats"],
-            )
+            AddAction(file["path"], file["size"], {}, now, data_change=True, stats=file["stats"])
             for file in files
         ]
         if adds:

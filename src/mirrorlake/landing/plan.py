@@ -174,17 +174,17 @@ class LandingPlanner:
         reported = {key: why for key, why in refused.items() if topics[key[0]].readable}
         waiting, still_open = _waiting(decisions, losses), _named(decisions, ids)
         return Planned(
-            *(
-                plan,
-                topics,
-                log,
-                losses,
-                _in_generations(result.given_up, current),
-                reported,
-                unanswered,
-                current,
-            ),
-            *(still_open, waiting, covered),
+            plan,
+            topics,
+            log,
+            losses,
+            given_up=_in_generations(result.given_up, current),
+            refused=reported,
+            unanswered=unanswered,
+            current_generations=current,
+            open=still_open,
+            waiting=waiting,
+            covered=covered,
             passed_over=tuple(
                 Removal(self.alias, *key, current.generation(key), log[key].start, start)
                 for key, start in result.starts.items()

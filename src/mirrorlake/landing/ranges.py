@@ -2,7 +2,7 @@
 Pure."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mirrorlake.landing.pace import first_limit, in_small_answers
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -110,10 +110,8 @@ def shared_out(
         while len(parts) < tasks and left.count * each > room and offset_range.count > UNDIVIDED:
             taken = min(left.count, int(room / each))
             if taken:
-                parts[-1].append(
-                    OffsetRange(left.topic, left.partition, left.first, left.first + taken)
-                )
-                left = OffsetRange(left.topic, left.partition, left.first + taken, left.end)
+                parts[-1].append(replace(left, end=left.first + taken))
+                left = replace(left, first=left.first + taken)
             parts.append([])
             room = share
         if left.count:

@@ -46,11 +46,9 @@ class ClusterSource:
     def rows(self, offsets: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, Row]:
         """The first committed record of each partition at or behind an offset; missing where there
         is none. Raises ClusterUnreachable."""
-        return (
-            first_rows(self.alias, self._connections().client(self.alias, "consumer"), offsets)
-            if offsets
-            else {}
-        )
+        if not offsets:
+            return {}
+        return first_rows(self.alias, self._connections().client(self.alias, "consumer"), offsets)
 
     def _admin(self) -> ClusterAdmin:
         return self._connections().admin(self.alias)

@@ -45,12 +45,8 @@ class CurrentGenerations:
 
     def generation(self, key: TopicAndPartition) -> int:
         """The generation in which a partition's records are staged now."""
-        branch = self.branches.get(key)
-        return (
-            branch.generation
-            if branch is not None
-            else self.topics.get(key[0], TopicGeneration(0, "")).generation
-        )
+        newest = self.branches.get(key) or self.topics.get(key[0])
+        return 0 if newest is None else newest.generation
 
     def place(self, key: TopicAndPartition) -> PartitionGeneration:
         """The same, with the partition."""

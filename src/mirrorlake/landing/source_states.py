@@ -39,19 +39,12 @@ def note_fresh_topics(
         return
     configs = describe_topic_configs(source, fresh).configs if with_configs else {}
     there = source.topics()
-    states.note(
-        source.alias,
-        {
-            topic: TopicState(
-                there[topic].partitions,
-                there[topic].factor,
-                own_configs(configs.get(topic, {})),
-                ids[topic],
-            )
-            for topic in fresh
-            if topic in there
-        },
-    )
+    noted = {
+        topic: _state(there[topic], configs.get(topic, {}), ids[topic])
+        for topic in fresh
+        if topic in there
+    }
+    states.note(source.alias, noted)
 
 
 def note_configs(
@@ -62,19 +55,16 @@ def note_configs(
 ) -> None:
     """Note the configs that a source told of some of its `topics`."""
     known = states.newest(cluster)
-    states.note(
-        cluster,
-        {
-            topic: TopicState(
-                topics[topic].partitions,
-                topics[topic].factor,
-                own_configs(configs),
-                known[topic].topic_id if topic in known else None,
-            )
-            for topic, configs in configs_by_topic.items()
-            if topic in topics
-        },
-    )
+    noted = {
+        topic: _state(topics[topic], configs, known[topic].topic_id if topic in known else None)
+        for topic, configs in configs_by_topic.items()
+        if topic in topics
+    }
+    states.note(cluster, noted)
+
+
+def _state(info: TopicInfo, configs: TopicConfigs, topic_id: str | None) -> TopicState:
+    return TopicState(info.partitions, info.factor, own_configs(configs), topic_id)
 
 
 class SourceNotes:
@@ -106,12 +96,8 @@ class SourceNotes:
             if rights is None or "DESCRIBE_CONFIGS" in rights
         }
         if not self._flow.settings.sync_topic_configs_enabled:
-            note_configs(
-                self._states,
-                self._source.alias,
-                may,
-                describe_topic_configs(self._source, may).configs,
-            )
+            configs = describe_topic_configs(self._source, may).configs
+            note_configs(self._states, self._source.alias, may, configs)
         if may and not (self._flow.settings.sync_topic_acls_enabled or self._acls_refused):
             acls = describe_topic_acls(self._source)
             if isinstance(acls, NoAcls):

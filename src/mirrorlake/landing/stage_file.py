@@ -7,7 +7,7 @@ only those row groups that hold what it wants (`produce/stage_files.py`).
 
 import json
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mirrorlake.lake.parquet import KEYS, RARE, REPEATED
-from mirrorlake.landing.job import Batch, LandJob, Part
+from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.landing.stage_rows import Read, columns_of_records, wanted_of
 from mirrorlake.offsets.positions import TopicAndPartition
 
@@ -38,14 +38,14 @@ ADDED = pa.schema(
 
 
 class StageFile:
-    """Gathers rows and writes them. `directory` and `schema` are the table's; the file's name
-    begins with `writer`."""
+    """Gathers rows of a part and writes them. `directory` and `schema` are the table's; the file's
+    name begins with `writer`."""
 
     def __init__(
-        self, directory: Path, schema: pa.Schema, batch: Batch, writer: Literal["driver", "task"]
+        self, directory: Path, schema: pa.Schema, part: Part, writer: Literal["driver", "task"]
     ) -> None:
         self._schema = schema
-        self._batch = batch
+        self._part = part
         self._path = directory / f"{writer}-{uuid.uuid4()}.snappy.parquet"
         self._writer: pq.ParquetWriter | None = None
         self._waiting: dict[TopicAndPartition, list[pa.RecordBatch]] = {}
@@ -75,18 +75,12 @@ class StageFile:
             return None
         self._writer.close()
         sizes = {topic: total / count for topic, (total, count) in self._topic_bytes.items()}
-        size, records = (
-            sum(counted[place] for counted in self._topic_bytes.values()) for place in (0, 1)
-        )
-        row = [
-            self._path.name,
-            self._path.stat().st_size,
-            self._stats(),
-            records,
-            size,
-            json.dumps(sizes),
-        ]
-        return pa.RecordBatch.from_pylist([dict(zip(ADDED.names, row, strict=True))], schema=ADDED)
+        size, records = map(sum, zip(*self._topic_bytes.values(), strict=True))
+        row = {
+            **{"path": self._path.name, "size": self._path.stat().st_size, "stats": self._stats()},
+            **{"records": records, "bytes": size, "topic_bytes": json.dumps(sizes)},
+        }
+        return pa.RecordBatch.from_pylist([row], schema=ADDED)
 
     def _write(self) -> None:
         """Write what waits: a partition with much in row groups of its own, the others together."""
@@ -94,7 +88,7 @@ class StageFile:
         size = 0
         for key in sorted(self._waiting):
             read = self._waiting[key]
-            rows = columns_of_records(self._schema, self._batch, key, read, _coded)
+            rows = columns_of_records(self._schema, self._part, key, read, _coded)
             if group and (size >= OWN_GROUP_BYTES or rows.nbytes >= OWN_GROUP_BYTES):
                 self._write_group(group)
                 group, size = [], 0
@@ -123,21 +117,19 @@ class StageFile:
     def _stats(self) -> str:
         """Delta's statistics of the file, and beside them the offset ranges of its partitions: who
         follows the log does not have to open it (lake/stage_index.py)."""
-        generation = self._batch.generations
-        ranges = [
-            [self._batch.source_cluster, *key, generation.get(key, 0), *bounds]
+        part = self._part
+        ranges: list[list[Any]] = [
+            [part.source_cluster, *key, part.generations.get(key, 0), *bounds]
             for key, bounds in sorted(self._ranges.items())
         ]
-        columns: dict[str, list[Any]] = {
-            "source_cluster": [self._batch.source_cluster],
-            "topic": [values[1] for values in ranges],
-            "partition": [values[2] for values in ranges],
-            "offset": [offset for values in ranges for offset in values[4:6]],
-            "batch_id": [self._batch.landed_at],
-            "generation": [values[3] for values in ranges],
+        clusters, topics, partitions, generations, *offsets, counts = zip(*ranges, strict=True)
+        columns: dict[str, Sequence[Any]] = {
+            **{"source_cluster": clusters, "topic": topics, "partition": partitions},
+            "offset": [*offsets[0], *offsets[1]],
+            **{"batch_id": [part.landed_at], "generation": generations},
         }
         stats: dict[str, object] = {
-            "numRecords": sum(bounds[2] for bounds in self._ranges.values()),
+            "numRecords": sum(counts),
             "minValues": {name: min(values) for name, values in columns.items()},
             "maxValues": {name: max(values) for name, values in columns.items()},
             "nullCount": dict.fromkeys(columns, 0),
@@ -152,7 +144,7 @@ def write_file(
 ) -> pa.RecordBatch | None:
     """Write a file of what was read for a part of a job. Returns a row of ADDED; None when there
     were no rows, and so no file. Raises StagingError."""
-    file = StageFile(Path(job.directory or ""), job.schema, part.batch, writer)
+    file = StageFile(Path(job.directory or ""), job.schema, part, writer)
     for key, rows in wanted_of(job, read):
         file.add(key, rows)
     return file.close()

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake.errors import StagingError
-from mirrorlake.landing.job import Batch, LandJob, Part
+from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.native.exact import split_times
 from mirrorlake.offsets.positions import TopicAndPartition
 
@@ -16,11 +16,10 @@ HANDED_BYTES = 2 << 20
 ADDED_BY_SPARK = ("source_cluster", "landed_at")
 #: Columns that each staged record has, of those that it is read with.
 NEVER_NULL = frozenset(
-    (
-        *("topic", "partition", "offset", "timestamp_type"),
-        *("batch_id", "generation", "batch_end"),
-    )
+    "topic partition offset timestamp_type batch_id generation batch_end".split()
 )
+#: What is raised for values that a column does not take.
+_UNSTAGEABLE = (pa.ArrowException, ArithmeticError, ValueError)
 
 Read = Iterable[tuple[TopicAndPartition, pa.RecordBatch]]
 #: One value as often as there are rows.
@@ -59,35 +58,33 @@ def _for_spark(
     job: LandJob, part: Part, waiting: Mapping[TopicAndPartition, list[pa.RecordBatch]]
 ) -> list[pa.RecordBatch]:
     staged = [
-        columns_of_records(job.schema, part.batch, key, waiting[key], _plainly)
-        for key in sorted(waiting)
+        columns_of_records(job.schema, part, key, waiting[key], _plainly) for key in sorted(waiting)
     ]
-    rows = pa.concat_tables(staged)
-    batches: list[pa.RecordBatch] = (
-        rows if len(staged) == 1 else rows.combine_chunks()
-    ).to_batches()
+    rows = staged[0] if len(staged) == 1 else pa.concat_tables(staged).combine_chunks()
+    batches: list[pa.RecordBatch] = rows.to_batches()
     return batches
 
 
 def columns_of_records(
     schema: pa.Schema,
-    batch: Batch,
+    part: Part,
     key: TopicAndPartition,
     read: list[pa.RecordBatch],
     repeat: Repeat,
 ) -> pa.Table:
     """Columns of `records`, those of a schema, for rows of one partition of which some may have a
     column that others lack. Raises StagingError, which names it and the record."""
-    rows = pa.concat_tables(map(_as_table, read), promote_options="default")
+    tables = (pa.Table.from_batches([batch]) for batch in read)
+    rows, same = pa.concat_tables(tables, promote_options="default"), part.columns(key)
     try:
-        return _columns(schema, batch, key, rows, repeat)
-    except (pa.ArrowException, ArithmeticError, ValueError) as error:
+        return _columns(schema, same, rows, repeat)
+    except _UNSTAGEABLE as error:
         while rows.num_rows > 1:  # the first record of which none can be made, where there is one
             middle = rows.num_rows // 2
             try:
-                _columns(schema, batch, key, rows.slice(0, middle), repeat)
+                _columns(schema, same, rows.slice(0, middle), repeat)
                 rows = rows.slice(middle)
-            except (pa.ArrowException, ArithmeticError, ValueError):
+            except _UNSTAGEABLE:
                 rows = rows.slice(0, middle)
         offset = int(rows["offset"][0].as_py())
         raise StagingError(
@@ -101,20 +98,18 @@ def columns_of_records(
 
 
 def _columns(
-    schema: pa.Schema, batch: Batch, key: TopicAndPartition, rows: pa.Table, repeat: Repeat
+    schema: pa.Schema, same: Mapping[str, object], rows: pa.Table, repeat: Repeat
 ) -> pa.Table:
+    """Columns of rows, and those that are the `same` for all."""
     _check_names(rows["headers"])
-    count, same = rows.num_rows, batch.columns(key)
     times, exact = split_times(rows["timestamp"])
     read = dict(zip(rows.column_names, rows.columns, strict=True))
     read |= {"timestamp": times, "timestamp_ms": exact}
     columns = []
     for field in schema:
         column = read.get(field.name)
-        if field.name in same:
-            columns.append(repeat(same[field.name], field.type, count))
-        elif column is None:
-            columns.append(pa.nulls(count, field.type))
+        if column is None or field.name in same:
+            columns.append(repeat(same.get(field.name), field.type, rows.num_rows))
         else:
             columns.append(column if column.type == field.type else column.cast(field.type))
     return pa.table(columns, schema.names)
@@ -129,10 +124,6 @@ def _check_names(headers: pa.ChunkedArray) -> None:
         raise ValueError(
             "a name of its headers is no UTF-8, which only the compiled part of mirrorlake reads"
         )
-
-
-def _as_table(batch: pa.RecordBatch) -> pa.Table:
-    return pa.Table.from_batches([batch])
 
 
 def _plainly(value: object, kind: pa.DataType, count: int) -> pa.Array:

@@ -27,7 +27,7 @@ from mirrorlake.landing.job import LandJob, Pace, Part, offsets_document, read_d
 from mirrorlake.landing.pace import next_limit
 from mirrorlake.landing.ranges import UNKNOWN_RECORD_BYTES, next_ends
 from mirrorlake.offsets.as_of import noted_ends
-from mirrorlake.offsets.positions import TopicAndPartition, offset_count
+from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count
 
 if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest, or none
     import pyarrow as pa
@@ -50,61 +50,52 @@ def source_of(job: LandJob, name: str, row_types: str) -> type[DataSource]:
     """A source for Spark to register under a name; `row_types` are those of `job.schema`, in
     Spark's words. The job goes with the class, and so not into the query's options, which Spark
     shows."""
-    given = {
-        "job": job,
-        "known_as": name,
-        "row_types": row_types if job.directory is None else _FILES,
-    }
-    return type("LandingSource", (_Source,), given)
+
+    class LandingSource(DataSource):
+        @classmethod
+        def name(cls) -> str:
+            return name
+
+        def schema(self) -> str:
+            return row_types if job.directory is None else _FILES
+
+        def streamReader(self, schema: "StructType") -> DataSourceStreamReader:
+            return _Stream(job)
+
+        def reader(self, schema: "StructType") -> DataSourceReader:
+            return _Once(job)
+
+    return LandingSource
 
 
-class _Source(DataSource):
-    job: LandJob
-    known_as: str
-    row_types: str
-
-    @classmethod
-    def name(cls) -> str:
-        return cls.known_as
-
-    def schema(self) -> str:
-        return self.row_types
-
-    def streamReader(self, schema: "StructType") -> DataSourceStreamReader:
-        return _Stream(self.job)
-
-    def reader(self, schema: "StructType") -> DataSourceReader:
-        return _Reader(self.job)
-
-
-class _Task(InputPartition):
-    def __init__(self, part: Part) -> None:
-        super().__init__(None)
-        self.part = part
-
-
-class _Reader(DataSourceReader):
-    """Reads a job with an end at once."""
+class _Tasks:
+    """The tasks that read a batch of a job."""
 
     def __init__(self, job: LandJob) -> None:
         self._job = job
+
+    def tasks(self, ranges: Ranges, noted: str | None) -> list[InputPartition]:
+        return [InputPartition(part) for part in self._job.parts(ranges, noted, self._job.tasks)]
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        return _read(self._job, partition.value)
+
+
+class _Once(_Tasks, DataSourceReader):
+    """Reads a job with an end at once."""
 
     def partitions(self) -> list[InputPartition]:
         job = self._job
         assert job.final is not None
         ranges = {key: (job.starts[key], end) for key, end in job.final.items()}
-        return [_Task(part) for part in job.parts(ranges, job.final_noted, job.tasks)]
-
-    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        assert isinstance(partition, _Task)
-        return _read(self._job, partition.part)
+        return self.tasks(ranges, job.final_noted)
 
 
-class _Stream(DataSourceStreamReader):
+class _Stream(_Tasks, DataSourceStreamReader):
     """Plans batches, and reads a task's part of one."""
 
     def __init__(self, job: LandJob) -> None:
-        self._job = job
+        super().__init__(job)
         self._reached = dict(job.starts)
         self._document = offsets_document(job.starts)
         self._admin: ClusterAdmin | None = None
@@ -196,11 +187,7 @@ class _Stream(DataSourceStreamReader):
         (before, _), (behind, noted) = read_document(start), read_document(end)
         ranges = {key: (before[key], behind[key]) for key in behind if before[key] < behind[key]}
         self._handed = offset_count(ranges), time.monotonic()
-        return [_Task(part) for part in self._job.parts(ranges, noted, self._job.tasks)]
-
-    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        assert isinstance(partition, _Task)
-        return _read(self._job, partition.part)
+        return self.tasks(ranges, noted)
 
 
 def _read(job: LandJob, part: Part) -> "Iterator[pa.RecordBatch]":
@@ -224,6 +211,4 @@ def _read(job: LandJob, part: Part) -> "Iterator[pa.RecordBatch]":
         raise unusable(job.alias, job.client, error.args[0]) from error
     failpoints.reached("file-written")
     if added is not None:
-        seconds = pa.array([time.monotonic() - began])
-        names = [*added.schema.names, "seconds"]
-        yield pa.RecordBatch.from_arrays([*added.columns, seconds], names)
+        yield added.append_column("seconds", pa.array([time.monotonic() - began]))

@@ -27,6 +27,15 @@ def by_topic(offsets: Mapping[TopicAndPartition, int]) -> dict[str, dict[str, in
     return topics
 
 
+def from_topics(topics: Mapping[str, Mapping[str, int]]) -> dict[TopicAndPartition, int]:
+    """The offsets that `by_topic` gave."""
+    return {
+        (topic, int(partition)): offset
+        for topic, partitions in topics.items()
+        for partition, offset in partitions.items()
+    }
+
+
 class PartitionGeneration(NamedTuple):
     """A partition in one generation of its topic at the source: what source offsets are of. The
     first generation is 0; where a table says null, an earlier version wrote it, and means 0."""

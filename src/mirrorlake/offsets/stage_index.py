@@ -66,7 +66,8 @@ class PartitionRanges:
 
     def __getitem__(self, at: int) -> FileRange:
         generation, first, last, count, file = (column[at] for column in self.columns())
-        return FileRange(file, generation, first, last, count, at not in self._estimates)
+        exact = at not in self._estimates
+        return FileRange(file, generation, first, last, count, exact=exact)
 
     def __iter__(self) -> Iterator[FileRange]:
         return map(self.__getitem__, range(len(self)))

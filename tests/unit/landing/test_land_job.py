@@ -48,18 +48,18 @@ def test_parts_are_a_batch_whatever_their_number(tmp_path: Path, tasks: int) -> 
     job = job_in(tmp_path, generations={("a", 0): 3, ("gone", 0): 1})
     ranges = {("a", 0): (10, 90_010), ("a", 1): (0, 5), ("b", 0): (7, 40_007)}
     parts = job.parts(ranges, "[]", tasks)
-    assert 1 <= len(parts) <= tasks and len({part.batch.landed_at for part in parts}) == 1
+    assert 1 <= len(parts) <= tasks and len({part.landed_at for part in parts}) == 1
     for key, (first, end) in ranges.items():
         shares = sorted(part.ranges[key] for part in parts if key in part.ranges)
         assert shares[0][0] == first and shares[-1][1] == end
         assert all(one[1] == other[0] for one, other in zip(shares, shares[1:], strict=False))
         for part in parts:
             if key in part.ranges:
-                assert part.batch.columns(key) == {
+                assert part.columns(key) == {
                     "source_cluster": "east",
                     "topic": key[0],
-                    "landed_at": part.batch.landed_at * 1_000,
-                    "batch_id": part.batch.landed_at,
+                    "landed_at": part.landed_at * 1_000,
+                    "batch_id": part.landed_at,
                     "generation": 3 if key == ("a", 0) else 0,
                     "batch_end": end,
                     "open_ends": "[]",

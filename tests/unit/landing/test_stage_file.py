@@ -12,14 +12,14 @@ from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.parquet import RARE
 from mirrorlake.lake.stage_index import _ranges_from_commit
 from mirrorlake.landing import stage_file, stage_rows
-from mirrorlake.landing.job import Batch
+from mirrorlake.landing.job import Part
 from mirrorlake.landing.stage_file import StageFile
 from mirrorlake.native.columns import SCHEMA
 from mirrorlake.offsets.stage_index import StagedRange
 from mirrorlake.produce.stage_files import COLUMNS, columns_of
 
 RECORDS = definition("records").rows
-BATCH = Batch("east", 1_700_000_000_123, {("b", 1): 2})
+PART = Part("east", 1_700_000_000_123, {("b", 1): 2})
 
 
 def rows(partition: int, offsets: list[int], size: int = 3) -> pa.RecordBatch:
@@ -41,7 +41,7 @@ def rows(partition: int, offsets: list[int], size: int = 3) -> pa.RecordBatch:
 
 
 def written(folder: Path, *parts: tuple[tuple[str, int], pa.RecordBatch]) -> tuple[Path, dict]:
-    file = StageFile(folder, RECORDS, BATCH, "task")
+    file = StageFile(folder, RECORDS, PART, "task")
     for key, batch in parts:
         file.add(key, batch)
     added = file.close()
@@ -64,13 +64,13 @@ def test_the_file_has_the_columns_of_the_table_and_every_row_once(tmp_path: Path
     assert [
         tuple(item[name] for name in columns) for item in found.select(columns).to_pylist()
     ] == [
-        *(("east", "a", 0, offset, 0, BATCH.landed_at) for offset in (1, 2, 5)),
-        *(("east", "b", 1, offset, 2, BATCH.landed_at) for offset in (7, 9, 10)),
+        *(("east", "a", 0, offset, 0, PART.landed_at) for offset in (1, 2, 5)),
+        *(("east", "b", 1, offset, 2, PART.landed_at) for offset in (7, 9, 10)),
     ]
     first = found.slice(0, 1).to_pylist()[0]
     assert (
         first["timestamp"].timestamp() == 1.234
-        and first["landed_at"].timestamp() == BATCH.landed_at / 1_000
+        and first["landed_at"].timestamp() == PART.landed_at / 1_000
     )
     assert (first["key"], first["value"], first["headers"]) == (None, bytes(3), None)
 
@@ -78,7 +78,7 @@ def test_the_file_has_the_columns_of_the_table_and_every_row_once(tmp_path: Path
 def test_what_a_batch_notes_of_ends_costs_next_to_nothing(tmp_path: Path) -> None:
     """Constant columns, whatever is said: a run of one code each."""
     sizes, noted = [], json.dumps([["t" * 200, number, 1, 2] for number in range(100)])
-    for batch in (BATCH, Batch("east", 1, {}, {("a", 0): 50_000, ("b", 1): 9}, noted)):
+    for batch in (PART, Part("east", 1, {}, {("a", 0): 50_000, ("b", 1): 9}, noted)):
         file = StageFile(tmp_path, RECORDS, batch, "task")
         for key, count in (("a", 0), 50_000), (("b", 1), 3):
             file.add(key, rows(key[1], list(range(count))))
@@ -102,11 +102,11 @@ def test_the_commit_tells_the_ranges_and_delta_its_statistics(tmp_path: Path) ->
     stats = json.loads(row["stats"])
     assert stats["numRecords"] == pq.read_metadata(path).num_rows == 5
     assert stats["minValues"] == {
-        **{"source_cluster": "east", "batch_id": BATCH.landed_at},
+        **{"source_cluster": "east", "batch_id": PART.landed_at},
         **{"topic": "a", "partition": 0, "offset": 1, "generation": 0},
     }
     assert stats["maxValues"] == {
-        **{"source_cluster": "east", "batch_id": BATCH.landed_at},
+        **{"source_cluster": "east", "batch_id": PART.landed_at},
         **{"topic": "b", "partition": 1, "offset": 9, "generation": 2},
     }
 
@@ -163,7 +163,7 @@ def test_a_record_that_cannot_be_staged_is_named(
     odd = rows(3, list(range(10, 19)))
     at = SCHEMA.get_field_index("timestamp")
     times = pa.array([5] * 6 + [2**62] * 3, pa.int64()).cast(SCHEMA.field("timestamp").type)
-    file = StageFile(tmp_path, RECORDS, BATCH, "task")
+    file = StageFile(tmp_path, RECORDS, PART, "task")
     file.add(("a", 0), rows(0, [1]))
     file.add(("odd", 3), odd.set_column(at, SCHEMA.field(at), times))
     with pytest.raises(StagingError, match="odd-3 cannot be staged from offset 16") as raised:
@@ -172,7 +172,7 @@ def test_a_record_that_cannot_be_staged_is_named(
 
 
 def test_no_rows_no_file(tmp_path: Path) -> None:
-    assert StageFile(tmp_path, RECORDS, BATCH, "driver").close() is None
+    assert StageFile(tmp_path, RECORDS, PART, "driver").close() is None
     assert list(tmp_path.iterdir()) == []
 
 

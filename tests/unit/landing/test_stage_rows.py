@@ -8,7 +8,7 @@ import pytest
 from mirrorlake.errors import StagingError
 from mirrorlake.lake.definitions import definition
 from mirrorlake.landing import stage_rows
-from mirrorlake.landing.job import Batch, Part
+from mirrorlake.landing.job import Part
 from mirrorlake.landing.stage_rows import ADDED_BY_SPARK, NEVER_NULL, row_batches
 from mirrorlake.native.columns import HEADERS
 from mirrorlake.offsets.ranges import OffsetRanges
@@ -18,7 +18,7 @@ from tests.unit.landing.test_stage_file import rows
 SCHEMA = pa.schema(
     [field for field in definition("records").rows if field.name not in ADDED_BY_SPARK]
 )
-PART = Part({}, Batch("east", 1_700_000_000_123, {("b", 1): 2}, {("a", 0): 9, ("b", 1): 30}), False)
+PART = Part("east", 1_700_000_000_123, {("b", 1): 2}, {("a", 0): 9, ("b", 1): 30})
 
 
 def test_rows_have_the_columns_of_the_table_but_those_that_spark_adds(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def covered(stream: Any, start: dict[str, Any], end: dict[str, Any]) -> set[tupl
     return {
         (*key, offset)
         for task in stream.partitions(start, end)
-        for key, bounds in task.part.ranges.items()
+        for key, bounds in task.value.ranges.items()
         for offset in range(*bounds)
     }
 
