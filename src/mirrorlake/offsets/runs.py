@@ -148,6 +148,18 @@ class Written:
     record_count: int
 
 
+def add_written(written: Sequence[Written], segments: Iterable[Segment]) -> list[Written]:
+    """Add segments to what has been written, joining where target offsets go on."""
+    items = list(written)
+    for segment in segments:
+        last = items[-1] if items else None
+        if last is not None and last.target_first + last.record_count == segment.target_first:
+            items[-1] = replace(last, record_count=last.record_count + segment.record_count)
+        else:
+            items.append(Written(segment.source_first, segment.target_first, segment.record_count))
+    return items
+
+
 @dataclass(frozen=True)
 class CommittedMetadata:
     """What the metadata of a committed position says: everything produced since the map was last

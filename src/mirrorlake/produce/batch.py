@@ -52,6 +52,16 @@ class PartitionPlan:
         return self.floor.generation
 
     @property
+    def key(self) -> TopicAndPartition:
+        """The source partition."""
+        return self.topic, self.partition
+
+    @property
+    def target_key(self) -> TopicAndPartition:
+        """The target partition."""
+        return self.target_topic, self.partition
+
+    @property
     def place(self) -> PartitionGeneration:
         """What the offsets belong to."""
         return PartitionGeneration(self.topic, self.partition, self.floor.generation)
@@ -151,10 +161,8 @@ def plan_batch(
     shards, ordered = [], True
     for shard in sorted(members):
         held = [take.held() for take in members[shard]]
-        chains = [_chain(items) for items in held]
-        files = (
-            None if None in chains else _in_order([chain for chain in chains if chain is not None])
-        )
+        chains = [chain for chain in map(_chain, held) if chain is not None]
+        files = _in_order(chains) if len(chains) == len(held) else None
         ordered = ordered and files is not None
         shards.append(
             ShardPlan(
@@ -228,7 +236,6 @@ class _PartitionTake:
         return self._ranges.within(self.floor.generation, self.first, self.last)
 
     def plan(self, held: Sequence[FileRange]) -> PartitionPlan:
-        spans = spans_of(held, self.first, self.last)
         return PartitionPlan(
             self.topic,
             self.partition,
@@ -236,7 +243,7 @@ class _PartitionTake:
             floor=self.floor,
             first=self.first,
             last=self.last,
-            spans=spans,
+            spans=spans_of(held, self.first, self.last),
             restores_only=self._restores_only,
         )
 

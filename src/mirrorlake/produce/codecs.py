@@ -35,9 +35,8 @@ class Codecs:
 
     def codec_of(self, shard: int) -> str:
         """The codec of a shard."""
-        return (
-            DENSEST if shard in self._denser else self._given or str(PRODUCER_SETTINGS[COMPRESSION])
-        )
+        usual = self._given or str(PRODUCER_SETTINGS[COMPRESSION])
+        return DENSEST if shard in self._denser else usual
 
     def final(self, refused: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
         """The refusals of a batch that no other codec helps, of all (rows of `report.RESULT`);

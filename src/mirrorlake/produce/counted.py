@@ -16,14 +16,12 @@ def counted(rows: PlannedRows, plans: Sequence[PartitionPlan], skipped: Skipped)
     CountDiffers where there are more or fewer of a partition than the plan says; what is `skipped`
     may be there or not."""
     tallies = {
-        (plan.topic, plan.partition): Tally(
-            plan.spans, skipped.get((plan.topic, plan.partition), ())
-        )
+        plan.key: Tally(plan.spans, skipped.get(plan.key, ()))
         for plan in plans
         if plan.spans is not None
     }
     for plan, chunk in rows:
-        tally = tallies.get((plan.topic, plan.partition))
+        tally = tallies.get(plan.key)
         if tally is not None:
             with _as_count_differs(plan):
                 tally.take(chunk.column("offset").to_numpy(zero_copy_only=False))
@@ -31,7 +29,7 @@ def counted(rows: PlannedRows, plans: Sequence[PartitionPlan], skipped: Skipped)
     for plan in plans:
         if plan.spans is not None:
             with _as_count_differs(plan):
-                tallies[plan.topic, plan.partition].end()
+                tallies[plan.key].end()
 
 
 def check_unread(plans: Sequence[PartitionPlan], skipped: Skipped) -> None:

@@ -70,7 +70,7 @@ def topic_denied(error: KafkaException, right: str) -> TopicDenied | None:
 
 
 def refused_again(error: Exception) -> bool:
-    """Whether the producer has a hole where rows were refused: see `ShardWriter._write`."""
+    """Whether the producer has a hole where rows were refused: see `ShardWriter.write`."""
     return isinstance(error, TargetRefused | TopicDenied) or (
         isinstance(error, OffsetsUnknown) and error.refused
     )

@@ -126,10 +126,7 @@ class Delivery:
         codes = self._codes()
         if codes is None:
             return None
-        rows = np.flatnonzero(codes)
-        order = [
-            int(code) for code in codes[rows[np.sort(np.unique(codes[rows], return_index=True)[1])]]
-        ]
+        order = list(dict.fromkeys(codes[codes != 0].tolist()))  # as they came
         kinds = {code: class_of(self._error(code)) for code in order}
         code = next(
             (code for kind in NAMED_CLASSES for code in order if kinds[code] is kind), order[0]
@@ -143,9 +140,8 @@ class Delivery:
             return None
         codes = self._shipment.refused()
         if self._not_taken is not None:
-            codes = (
-                np.zeros(len(self.chunk.offsets), dtype=np.int64) if codes is None else codes.copy()
-            )
+            none = np.zeros(len(self.chunk.offsets), dtype=np.int64)
+            codes = none if codes is None else codes.copy()
             codes[self._shipment.taken] = self._not_taken.code()
         return codes
 
@@ -187,9 +183,8 @@ class Delivery:
 def check_rising(chunk: Chunk, previous: int | None) -> None:
     """Raise LayoutError unless a chunk's offsets rise and lie above `previous`."""
     offsets = chunk.offsets
-    if (previous is not None and int(offsets[0]) <= previous) or bool(
-        np.any(np.diff(offsets) <= 0)
-    ):
+    before = -1 if previous is None else previous
+    if bool(np.any(np.diff(offsets, prepend=before) <= 0)):
         raise disordered(chunk.plan, int(offsets[0]))
 
 

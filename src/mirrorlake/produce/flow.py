@@ -85,9 +85,8 @@ class FlowProducer:
         self._owners: dict[int, str] = {}
         self._files_work = spec.reader != "rows" and workers.can_read_files()
         self._disordered: set[str] = set()  # files that were found to hold offsets out of order
-        self._produced_version: int | None = (
-            None  # the version of the stage above which nothing was left
-        )
+        #: The version of the stage above which nothing was left.
+        self._produced_version: int | None = None
         self._store = store
         # Before the map is asked for its ends: they are those of the last append before. The clock
         # only makes numbers easier to read: they rise from what the table knows.
@@ -117,9 +116,8 @@ class FlowProducer:
         if before in (None, count):
             token = newest_token(self._target(0), self.spec.targets)
         else:
-            token = fence_all(
-                [self._target(shard) for shard in range(max(before, count))], self.spec.targets
-            )
+            shards = [self._target(shard) for shard in range(max(before, count))]
+            token = fence_all(shards, self.spec.targets)
         if before != count:
             store.note_produce_tasks(count)
         return token
@@ -219,7 +217,7 @@ class FlowProducer:
         return report
 
     def _begins_generation(self, plan: PartitionPlan) -> bool:
-        known = self._floors.get((plan.topic, plan.partition), NOTHING_MAPPED)
+        known = self._floors.get(plan.key, NOTHING_MAPPED)
         return plan.generation > known.generation
 
     def set_back(self, places: Mapping[TopicAndPartition, int]) -> None:
@@ -291,24 +289,22 @@ class FlowProducer:
     def _with_unmapped(self, shard: ShardPlan) -> ShardPlan:
         """Tell the tasks what is not in the map yet, so that the target keeps it in its metadata;
         and how many records they will read, where that is known."""
-        return replace(
-            shard,
-            partitions=tuple(
-                replace(
-                    plan,
-                    unmapped=self._map_writer.unmapped(plan.topic, plan.partition),
-                    spans=plan.spans if self.spec.counted else None,
-                )
-                for plan in shard.partitions
-            ),
+        partitions = tuple(
+            replace(
+                plan,
+                unmapped=self._map_writer.unmapped(plan.key),
+                spans=plan.spans if self.spec.counted else None,
+            )
+            for plan in shard.partitions
         )
+        return replace(shard, partitions=partitions)
 
     def _foreign_from(self, shard: ShardPlan) -> dict[TopicAndPartition, int]:
         """From which target offset on records may be the flow's own without being mapped, where
         that is known."""
         starts: dict[TopicAndPartition, int] = {}
         for plan in shard.partitions:
-            key = (plan.topic, plan.partition)
+            key = plan.key
             began = self.spec.targets.get(plan.target_topic, FIRST).began
             if plan.first <= self.spec.known_foreign.get(plan.place, -1):
                 continue
@@ -333,16 +329,8 @@ class FlowProducer:
         )
 
     def _advance(self, result: pa.Table) -> None:
-        columns = [
-            "shard",
-            "worker",
-            "topic",
-            "partition",
-            "generation",
-            "target_generation",
-            "reached",
-        ]
-        for row in result.select(columns).to_pylist():
+        reported = result.select([*_PLACE, "shard", "worker", "target_generation", "reached"])
+        for row in reported.to_pylist():
             self._owners[row["shard"]] = row["worker"]
             key = (row["topic"], row["partition"])
             known = self._floors.get(key, NOTHING_MAPPED).of_generation(row["generation"])
@@ -373,18 +361,12 @@ class FlowProducer:
         """Skip the ranges of shards that reported nothing: Spark runs no task where it finds no
         row, and there is none (`_checked_for_unread`)."""
         reported = set(result["shard"].to_pylist())
-        for partition in (
-            partition
-            for shard in plan.shards
-            if shard.shard not in reported
-            for partition in shard.partitions
-        ):
-            floor = self._floors.get(
-                (partition.topic, partition.partition), partition.floor
-            ).of_generation(partition.generation)
-            self._floors[partition.topic, partition.partition] = replace(
-                floor, reached=max(floor.reached, partition.last + 1)
-            )
+        shards = [shard for shard in plan.shards if shard.shard not in reported]
+        for partition in (partition for shard in shards for partition in shard.partitions):
+            known = self._floors.get(partition.key, partition.floor)
+            floor = known.of_generation(partition.generation)
+            reached = max(floor.reached, partition.last + 1)
+            self._floors[partition.key] = replace(floor, reached=reached)
 
 
 def _checked_for_unread(jobs: Sequence[ShardJob], done: Done) -> Done:

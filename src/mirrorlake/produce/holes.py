@@ -50,24 +50,19 @@ def lacking(
     """
     by_partition: dict[TopicAndPartition, list[Removal]] = {}
     for removal in removals:
-        key = (removal.topic, removal.partition)
-        name = remote_topic(removal.topic)
-        if (
-            name is None
-            or removal.place in stopped
-            or (key not in floors and targets.get(name, FIRST).number > 0)
-        ):
+        key, name = removal.place.topic_partition, remote_topic(removal.topic)
+        if name is None or removal.place in stopped:
+            continue
+        if key not in floors and targets.get(name, FIRST).number > 0:
             continue
         floor = floors.get(key, NOTHING_MAPPED)
-        if (
-            removal.generation >= floor.generation
-            and removal.below > floor.of_generation(removal.generation).next
-        ):
+        if removal.generation < floor.generation:
+            continue
+        if removal.below > floor.of_generation(removal.generation).next:
             by_partition.setdefault(key, []).append(removal)
-    return {
-        key: sorted(items, key=lambda removal: removal.generation)
-        for key, items in by_partition.items()
-    }
+    for lacked in by_partition.values():
+        lacked.sort(key=lambda removal: removal.generation)
+    return by_partition
 
 
 def find_holes(

@@ -18,10 +18,9 @@ import pyarrow.compute as pc
 
 from mirrorlake import failpoints
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.runs import Segment, Written
+from mirrorlake.offsets.runs import Segment, Written, add_written
 from mirrorlake.produce.ports import BatchWay, MapStore
-from mirrorlake.produce.report import LATENCY
-from mirrorlake.produce.writer import add_written
+from mirrorlake.produce.report import LATENCY, RUN
 
 
 @dataclass(frozen=True)
@@ -47,9 +46,8 @@ class MapWriter:
         self._running: Future[None] | None = None
         #: Whether rows of a batch have come into the map.
         self.has_mapped = False
-        self._active = (
-            False  # guarded by the lock: whether the running append will check the queue again
-        )
+        #: Guarded by the lock: whether the running append will check the queue again.
+        self._active = False
 
     def add(self, result: pa.Table, batch_id: int, stage_version: int, way: BatchWay) -> None:
         """Take over what the tasks of a batch reported, and where they ran. Raises what the last
@@ -70,30 +68,26 @@ class MapWriter:
                 self._active = True
                 self._running = self._thread.submit(self._append_all)
 
-    def unmapped(self, topic: str, partition: int) -> tuple[Written, ...]:
+    def unmapped(self, key: TopicAndPartition) -> tuple[Written, ...]:
         """What was produced of a partition and is not in the map yet."""
         with self._lock:
-            items = self._unmapped.get((topic, partition), [])
-            joined: list[Written] = []
-            for _, written in items:
-                joined = add_written(
-                    joined,
-                    [Segment(written.source_first, 1, written.target_first, written.record_count)],
-                )
-            return tuple(joined)
+            items = self._unmapped.get(key, [])
+            parts = [
+                Segment(each.source_first, 1, each.target_first, each.record_count)
+                for _, each in items
+            ]
+            return tuple(add_written([], parts))
 
     def check(self) -> None:
         """Raise what the last append raised: where no further batch comes, nothing else would say
         that its rows are not in the map."""
-        running = self._running
-        if running is not None and running.done():
-            running.result()
+        if self._running is not None and self._running.done():
+            self._running.result()
 
     def drain(self) -> None:
         """Wait until the queue is empty. Raises what an append raised."""
-        running = self._running
-        if running is not None:
-            running.result()
+        if self._running is not None:
+            self._running.result()
 
     def close(self) -> None:
         """Drain and end the threads."""
@@ -134,19 +128,11 @@ def map_rows(result: pa.Table) -> pa.Table:
     all."""
     runs = pc.list_flatten(result["runs"])
     parents = pc.list_parent_indices(result["runs"])
-    of_run = (
-        "source_first",
-        "source_last",
-        "target_first",
-        "target_last",
-        "record_count",
-        "segments",
-    )
     of_parent = {
         name: pc.take(result[name], parents)
         for name in ("topic", "partition", "generation", "target_topic", "target_generation")
     }
-    fields = {name: pc.struct_field(runs, name) for name in of_run}
+    fields = {field.name: pc.struct_field(runs, field.name) for field in RUN}
     return pa.table({**of_parent, "target_partition": of_parent["partition"], **fields})
 
 
@@ -159,10 +145,6 @@ def latency_rows(result: pa.Table) -> pa.Table:
 
 def _with(table: pa.Table, constants: Mapping[str, object]) -> pa.Table:
     for name, value in constants.items():
-        scalar = (
-            pa.scalar(value, pa.timestamp("us", tz="UTC"))
-            if isinstance(value, datetime)
-            else pa.scalar(value)
-        )
-        table = table.append_column(name, pa.repeat(scalar, table.num_rows))
+        kind = pa.timestamp("us", tz="UTC") if isinstance(value, datetime) else None
+        table = table.append_column(name, pa.repeat(pa.scalar(value, kind), table.num_rows))
     return table

@@ -25,11 +25,8 @@ class Pace:
         One that was short for its size says nothing about how much a target takes: only a long one,
         or one that used most of the limit, changes it.
         """
-        within_aim = (
-            LARGEST
-            if seconds * LARGEST <= size * AIM_SECONDS
-            else int(size * AIM_SECONDS / seconds)
-        )
+        is_fast = seconds * LARGEST <= size * AIM_SECONDS
+        within_aim = LARGEST if is_fast else int(size * AIM_SECONDS / seconds)
         if seconds > AIM_SECONDS:
             self._set(min(self.limit, within_aim))
         elif 2 * size >= self.limit:

@@ -61,12 +61,9 @@ class Search:
             return cls(reason, _compressed, int(_compressed(record)[0]))
         if reason == "INVALID_TIMESTAMP":
             now = time.time_ns() // 1_000_000
-            sign = -1 if _times(record)[0] < now else 1
-            return cls(
-                reason,
-                lambda rows: sign * (_times(rows) - now),
-                int(sign * (_times(record)[0] - now)),
-            )
+            late = int(_times(record)[0]) - now
+            sign = -1 if late < 0 else 1
+            return cls(reason, lambda rows: sign * (_times(rows) - now), sign * late)
         return cls(reason, _without_key, int(_without_key(record)[0]) or 2)
 
     def suspects(self, rows: pa.RecordBatch) -> Iterator[int]:

@@ -57,9 +57,5 @@ class Patience:
     def check(self, left: int) -> None:
         """Raise KafkaException when there was no acknowledgement for too long."""
         if self.over(left):
-            raise KafkaException(
-                KafkaError(
-                    KafkaError._TIMED_OUT,
-                    f"{left} records are not acknowledged, and none was for {CALL_SECONDS:.0f} s",
-                )
-            )
+            text = f"{left} records are not acknowledged, and none was for {CALL_SECONDS:.0f} s"
+            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, text))

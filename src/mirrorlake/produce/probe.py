@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING
 from urllib.parse import urlparse
@@ -51,7 +52,8 @@ def files_readable(spark: "SparkSession", uri: str) -> bool:
     place = f"{parsed.scheme}://{parsed.netloc}"
     with _lock:
         if place not in _known:
-            answer = spark.range(0, 1, 1, 1).mapInArrow(_Probe(uri), "reason string").toArrow()
+            rows = spark.range(0, 1, 1, 1).mapInArrow(partial(_reasons, uri), "reason string")
+            answer = rows.toArrow()
             reason = answer["reason"][0].as_py()
             _known[place] = reason is None
             if reason is not None:
@@ -63,16 +65,11 @@ def files_readable(spark: "SparkSession", uri: str) -> bool:
         return _known[place]
 
 
-class _Probe:
-    """mapInArrow: one row, with the reason why this worker cannot open a file, or null."""
-
-    def __init__(self, uri: str) -> None:
-        self._uri = uri
-
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            reasons = [why_unreadable(self._uri)] * batch.num_rows
-            yield pa.record_batch({"reason": pa.array(reasons, pa.string())})
+def _reasons(uri: str, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """For each row the reason why this worker cannot open a file, or null."""
+    for batch in batches:
+        reasons = [why_unreadable(uri)] * batch.num_rows
+        yield pa.record_batch({"reason": pa.array(reasons, pa.string())})
 
 
 def why_unreadable(uri: str, seconds: float = PROBE_SECONDS) -> str | None:

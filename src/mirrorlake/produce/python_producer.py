@@ -127,9 +127,8 @@ class PythonShipment:
             _objects(rows.column("key")),
             repeat(partition),
             self._callbacks(self._count),
-            repeat(
-                None
-            ),  # on_delivery by position: the argument before, its deprecated name, is what counts
+            # on_delivery by position: the argument before, its deprecated name, is what counts
+            repeat(None),
             times_to_send(rows).to_pylist(),
             _headers(headers_of(rows), added, removed),
         ]

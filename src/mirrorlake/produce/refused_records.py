@@ -6,7 +6,6 @@ once more, or noted.
 
 import logging
 from collections.abc import Iterable, Mapping
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -15,11 +14,7 @@ import pyarrow.compute as pc
 from mirrorlake import failpoints
 from mirrorlake.errors import PositionLost, TargetLost, TargetRefused, TopicRefused
 from mirrorlake.offsets.parked import Parked, ParkedOffsets
-from mirrorlake.offsets.positions import (
-    MirroredPartition,
-    PartitionGeneration,
-    TopicAndPartition,
-)
+from mirrorlake.offsets.positions import MirroredPartition, PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.codecs import Codecs, of_size
@@ -48,20 +43,14 @@ class RefusedRecords:
         skipped = {}
         for plan in plans:
             place = MirroredPartition(*plan.place, plan.target_topic, plan.floor.target_generation)
-            given_up, forgotten = (
-                spec.skipped.get(plan.place, _NONE),
-                spec.forgotten.get(plan.place, _NONE),
+            bounds = plan.first, plan.last
+            ranges = (
+                *spec.skipped.get(plan.place, _NONE).within(*bounds),
+                *self._parked.within(place, *bounds),
+                *spec.forgotten.get(plan.place, _NONE).within(*bounds),
             )
-            if ranges := tuple(
-                extent
-                for known in (
-                    given_up.within,
-                    partial(self._parked.within, place),
-                    forgotten.within,
-                )
-                for extent in known(plan.first, plan.last)
-            ):
-                skipped[plan.place.topic_partition] = ranges
+            if ranges:
+                skipped[plan.key] = ranges
         return skipped
 
     def take(self, result: pa.Table, spec: FlowSpec) -> frozenset[TopicAndPartition]:
@@ -97,17 +86,10 @@ class RefusedRecords:
         self._parked.add(parked)
         for row in rows:
             records = row["refused_records"]
-            where = (
-                f"{row['topic']}-{row['partition']}, offsets {records[0]['offset']} to "
-                f"{records[-1]['offset']}"
-            )
-            logger.warning(
-                "flow %s parks %d records of %s: %s",
-                spec.name,
-                len(records),
-                where,
-                records[0]["reason"],
-            )
+            first, last = records[0], records[-1]["offset"]
+            where = f"{row['topic']}-{row['partition']}, offsets {first['offset']} to {last}"
+            text = "flow %s parks %d records of %s: %s"
+            logger.warning(text, spec.name, len(records), where, first["reason"])
         if spec.on_parked is not None:
             spec.on_parked([PartitionGeneration.from_row(row) for row in rows])
 

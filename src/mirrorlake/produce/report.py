@@ -13,21 +13,15 @@ from mirrorlake.offsets.runs import Segment, Written, rebuild, runs_of
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.parking import RefusedRecord, Search
 
-SEGMENT = pa.struct(
-    [
-        ("source_first", pa.int64()),
-        ("stride", pa.int64()),
-        ("target_first", pa.int64()),
-        ("record_count", pa.int64()),
-    ]
-)
+
+def _fields(kind: pa.DataType, names: str) -> list[tuple[str, pa.DataType]]:
+    return [(name, kind) for name in names.split()]
+
+
+SEGMENT = pa.struct(_fields(pa.int64(), "source_first stride target_first record_count"))
 RUN = pa.struct(
     [
-        ("source_first", pa.int64()),
-        ("source_last", pa.int64()),
-        ("target_first", pa.int64()),
-        ("target_last", pa.int64()),
-        ("record_count", pa.int64()),
+        *_fields(pa.int64(), "source_first source_last target_first target_last record_count"),
         ("segments", pa.list_(SEGMENT)),
     ]
 )
@@ -38,29 +32,17 @@ REFUSED_RECORD = pa.struct(
 LATENCY = ("min", "avg", "p50", "p95", "p99", "max")
 RESULT = pa.schema(
     [
-        ("shard", pa.int32()),
-        ("worker", pa.string()),
-        ("complete", pa.bool_()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("generation", pa.int32()),
-        ("target_generation", pa.int32()),
-        ("reached", pa.int64()),
-        ("recovering", pa.bool_()),
-        ("target_topic", pa.string()),
-        ("record_count", pa.int64()),
-        ("byte_count", pa.int64()),
+        *_fields(pa.string(), "worker topic target_topic refused_reason refused_kind"),
+        *_fields(pa.int32(), "shard partition generation target_generation"),
+        *_fields(pa.bool_(), "complete recovering"),
+        *_fields(pa.int64(), "reached record_count byte_count"),
+        *_fields(pa.int64(), "refused_first refused_last refused_target"),
         ("runs", pa.list_(RUN)),
         *(
             (f"{kind}_{name}_ms", pa.float64() if name == "avg" else pa.int64())
             for kind in ("landing", "replication")
             for name in LATENCY
         ),
-        ("refused_first", pa.int64()),
-        ("refused_last", pa.int64()),
-        ("refused_reason", pa.string()),
-        ("refused_kind", pa.string()),
-        ("refused_target", pa.int64()),
         ("refused_records", pa.list_(REFUSED_RECORD)),
     ]
 )
@@ -80,13 +62,7 @@ class Refused:
 
     def columns(self) -> dict[str, object]:
         """As columns of RESULT."""
-        return {
-            "refused_first": self.first,
-            "refused_last": self.last,
-            "refused_reason": self.reason,
-            "refused_kind": self.kind,
-            "refused_target": self.target,
-        }
+        return {f"refused_{name}": value for name, value in vars(self).items()}
 
 
 @dataclass
@@ -152,7 +128,6 @@ def result_of(
 def _partition_row(state: Progress, complete: bool) -> dict[str, object]:
     rebuilt, left = _rebuilt_segments(state, complete)
     segments = rebuilt + state.segments
-    runs = runs_of(segments)
     return {
         "topic": state.plan.topic,
         "partition": state.plan.partition,
@@ -165,14 +140,10 @@ def _partition_row(state: Progress, complete: bool) -> dict[str, object]:
         "byte_count": state.byte_count,
         "runs": [
             {
-                "source_first": run.source_first,
-                "source_last": run.source_last,
-                "target_first": run.target_first,
-                "target_last": run.target_last,
-                "record_count": run.record_count,
+                **{field.name: getattr(run, field.name) for field in RUN},
                 "segments": [vars(segment) for segment in run.segments],
             }
-            for run in runs
+            for run in runs_of(segments)
         ],
         **_percentiles("landing", state.landing),
         **_percentiles("replication", state.replication),

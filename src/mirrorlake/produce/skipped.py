@@ -19,7 +19,7 @@ def without_skipped(rows: PlannedRows, skipped: Skipped) -> PlannedRows:
     """Leave out what is skipped. It stays in the stage and gets no row in the map."""
     wanted_not = {key: merged(ranges) for key, ranges in skipped.items() if ranges}
     for plan, chunk in rows:
-        if ranges := wanted_not.get((plan.topic, plan.partition)):
+        if ranges := wanted_not.get(plan.key):
             offsets = chunk.column("offset").to_numpy(zero_copy_only=False)
             chunk = chunk.filter(pa.array(~are_in(ranges, offsets)))
         if chunk.num_rows:

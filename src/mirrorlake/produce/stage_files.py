@@ -21,16 +21,9 @@ from mirrorlake.produce.counted import counted
 from mirrorlake.produce.skipped import PlannedRows, Skipped
 
 COORDINATES = ["source_cluster", "topic", "partition", "generation", "offset"]
-COLUMNS = [
-    *COORDINATES,
-    "timestamp",
-    "key",
-    "value",
-    "headers",
-    "landed_at",
-    "timestamp_ms",
-    "header_names",
-]
+#: What a record is made of, and what is measured of it.
+CONTENT = ("timestamp", "key", "value", "headers", "landed_at", "timestamp_ms", "header_names")
+COLUMNS = [*COORDINATES, *CONTENT]
 #: Texts that are the same in many rows.
 _CODED = ("source_cluster", "topic")
 #: Rows that are decoded at a time, at most, and about how many bytes; a bound on memory, not on
@@ -63,7 +56,7 @@ def _rising(rows: PlannedRows) -> PlannedRows:
     reached: dict[TopicAndPartition, int] = {}
     for plan, chunk in rows:
         offsets = chunk.column("offset")
-        key = (plan.topic, plan.partition)
+        key = plan.key
         if offsets[0].as_py() <= reached.get(key, -1):
             raise disordered(plan, offsets[0].as_py())
         reached[key] = offsets[-1].as_py()
@@ -81,7 +74,7 @@ def disordered(plan: PartitionPlan, offset: int) -> LayoutError:
 
 
 def _chunks(shard: ShardPlan, columns: list[str]) -> PlannedRows:
-    plans = {(plan.topic, plan.partition): plan for plan in shard.partitions}
+    plans = {plan.key: plan for plan in shard.partitions}
     for uri in shard.files:
         with open_file(uri) as file:
             groups = [index for index in range(file.num_row_groups) if may_hold(file, index, plans)]
@@ -122,10 +115,8 @@ def _is_null(group: pq.RowGroupMetaData, path: str) -> bool:
 def batch_rows(file: pq.ParquetFile, groups: Sequence[int]) -> int:
     """How many whole rows of some row groups are decoded at a time."""
     row_groups = [file.metadata.row_group(index) for index in groups]
-    size, rows = (
-        sum(group.total_byte_size for group in row_groups),
-        sum(group.num_rows for group in row_groups),
-    )
+    size = sum(group.total_byte_size for group in row_groups)
+    rows = sum(group.num_rows for group in row_groups)
     return int(min(_BATCH_ROWS, max(1, _BATCH_BYTES * rows // max(1, size))))
 
 

@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.lake import Lake
 from mirrorlake.produce.batch import PartitionPlan, shard_of
+from mirrorlake.produce.stage_files import CONTENT
 
 #: Takes rows of `records` and gives those of them that are wanted, with the same columns.
 Selection = Callable[[DataFrame], DataFrame]
@@ -47,14 +48,7 @@ def sorted_rows(
         raise LakeError("no offsets were asked for")
     ranges = lake.spark.createDataFrame(
         [
-            (
-                plan.topic,
-                plan.partition,
-                plan.generation,
-                plan.first,
-                plan.last,
-                shard_of(plan.topic, plan.partition, produce_tasks),
-            )
+            (*plan.place, plan.first, plan.last, shard_of(*plan.key, produce_tasks))
             for plan in wanted
         ],
         "range_topic string, range_partition int, range_generation int, range_first bigint, "
@@ -79,13 +73,7 @@ def sorted_rows(
             "partition",
             generation().alias("generation"),
             "offset",
-            "timestamp",
-            "key",
-            "value",
-            "headers",
-            "landed_at",
-            "timestamp_ms",
-            "header_names",
+            *CONTENT,
         )
         .repartition(produce_tasks, "shard")
         .sortWithinPartitions("shard", "topic", "partition", "offset")

@@ -21,7 +21,7 @@ from mirrorlake.errors import MapError, PositionLost, TargetLost, TargetRefused,
 from mirrorlake.kafka.client_pool import IDLE_SECONDS, ClientPool
 from mirrorlake.kafka.refusals import principal_of
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.runs import CommittedMetadata, decode_written, trim_written
+from mirrorlake.offsets.runs import CommittedMetadata, add_written, decode_written, trim_written
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 from mirrorlake.produce.counted import counted
 from mirrorlake.produce.culprit import TopicDenied
@@ -33,7 +33,7 @@ from mirrorlake.produce.provenance import without_echoes
 from mirrorlake.produce.report import Progress, Refused, measure, result_of
 from mirrorlake.produce.skipped import PlannedRows, Skipped, without_skipped
 from mirrorlake.produce.stage_files import read_shard, split_by_partition
-from mirrorlake.produce.writer import MetadataFull, ShardWriter, Target, TooSlow, add_written
+from mirrorlake.produce.writer import MetadataFull, ShardWriter, Target, TooSlow
 from mirrorlake.spark.tasks import Work
 
 #: A transaction ends when it holds this many records, or the bytes (Arrow's size of the rows) that
@@ -81,7 +81,7 @@ def produce_shards(work: Work[ShardJob]) -> Iterator[pa.RecordBatch]:
 
 
 def _planned(job: ShardJob, batches: Iterable[pa.RecordBatch]) -> PlannedRows:
-    plans = {(plan.topic, plan.partition): plan for plan in job.plan.partitions}
+    plans = {plan.key: plan for plan in job.plan.partitions}
     for batch in batches:
         yield from split_by_partition(batch, plans)
 
@@ -131,7 +131,7 @@ def _progress(job: ShardJob, writer: ShardWriter) -> dict[TopicAndPartition, Pro
     """Where each partition stands. A producer asks once for each, when it first has it in a batch,
     which need not be its first batch: no other process writes while it lives."""
     committed: Mapping[TopicAndPartition, tuple[int, str]] = {}
-    keys = [(plan.target_topic, plan.partition) for plan in job.plan.partitions]
+    keys = [plan.target_key for plan in job.plan.partitions]
     unasked = [key for key in keys if key not in writer.asked] if job.target.transactional else []
     if unasked:
         check_token(job.target, {topic for topic, _ in unasked})
@@ -139,12 +139,12 @@ def _progress(job: ShardJob, writer: ShardWriter) -> dict[TopicAndPartition, Pro
     states = {}
     for plan in job.plan.partitions:
         state = Progress(plan, plan.first, list(plan.unmapped), [], parks=job.parks)
-        position, metadata = committed.get((plan.target_topic, plan.partition), (-1, ""))
+        position, metadata = committed.get(plan.target_key, (-1, ""))
         if position >= 0:
             _go_on_from(state, position, _decoded(plan, metadata))
-        elif (plan.target_topic, plan.partition) in unasked:
+        elif plan.target_key in unasked:
             _refuse_unknown(job, writer, state)
-        states[plan.topic, plan.partition] = state
+        states[plan.key] = state
     return states
 
 
@@ -167,10 +167,8 @@ def _refuse_unknown(job: ShardJob, writer: ShardWriter, state: Progress) -> None
     """Stop a partition of which the target forgot the position while it holds records that may be
     the flow's own."""
     plan = state.plan
-    start = job.foreign_from.get((plan.topic, plan.partition))
-    foreign = (
-        None if start is None else writer.first_record(plan.target_topic, plan.partition, start)
-    )
+    start = job.foreign_from.get(plan.key)
+    foreign = None if start is None else writer.first_record(plan.target_key, start)
     if foreign is not None:
         lost = PositionLost(
             f"the target knows no position of the flow in {plan.target_topic}-{plan.partition} any "
@@ -208,7 +206,7 @@ def _write_all(
     pending: list[Chunk] = []
     records = size = 0
     for plan, batch in rows:
-        state = progress[plan.topic, plan.partition]
+        state = progress[plan.key]
         for chunk in _new_rows(state, batch):
             pending.append(chunk)
             records += len(chunk.offsets)
@@ -261,7 +259,7 @@ def _commit(
     """
     open_chunks = []
     for chunk in chunks:
-        state = progress[chunk.plan.topic, chunk.plan.partition]
+        state = progress[chunk.plan.key]
         if state.refused is None:
             open_chunks.append(chunk)
         elif state.search is not None:
@@ -290,7 +288,7 @@ def _commit(
         return _write_without_topic(writer, progress, open_chunks, denied)
     now = time.time_ns() // 1_000_000
     for chunk, segments in done:
-        state = progress[chunk.plan.topic, chunk.plan.partition]
+        state = progress[chunk.plan.key]
         state.written = add_written(state.written, segments)
         state.segments.extend(segments)
         measure(state, chunk.rows, now)
@@ -306,8 +304,8 @@ def _write_around(
     """Write what the target does take: the other partitions, and of this one all in front of the
     refused record."""
     key = refusal.topic_partition
-    mine = [chunk for chunk in chunks if (chunk.plan.topic, chunk.plan.partition) == key]
-    others = [chunk for chunk in chunks if (chunk.plan.topic, chunk.plan.partition) != key]
+    mine = [chunk for chunk in chunks if chunk.plan.key == key]
+    others = [chunk for chunk in chunks if chunk.plan.key != key]
     state, first, last = progress[key], refusal.first_offset, refusal.last_offset
     if refusal.reason not in RECORD_REFUSALS or first is None or last is None:
         complete = not others or _commit(writer, progress, others)

@@ -24,7 +24,7 @@ from mirrorlake.kafka.committed import committed_positions
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
 from mirrorlake.kafka.log import Log, open_log
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
-from mirrorlake.offsets.runs import Segment, Written, encode_written
+from mirrorlake.offsets.runs import Segment, Written, add_written, encode_written
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.culprit import (
     TopicDenied,
@@ -148,19 +148,17 @@ class ShardWriter:
         self.asked.update(keys)
         return committed
 
-    def first_record(self, topic: str, partition: int, start: int) -> int | None:
+    def first_record(self, key: TopicAndPartition, start: int) -> int | None:
         """The offset of the first committed record at or behind `start` that may be this flow's;
         None where there is none. With provenance headers, or a mark, a record without the flow's
         own is another's."""
         log = open_log({**self.target.client, "group.id": self.target.group_id})
         try:
             while True:
-                bounds = self._group.get_watermark_offsets(
-                    TopicPartition(topic, partition), CALL_SECONDS
-                )
+                bounds = self._group.get_watermark_offsets(TopicPartition(*key), CALL_SECONDS)
                 first, end = map(answered_offset, bounds)
                 try:
-                    return self._first_of_flow(log, (topic, partition), max(first, start), end)
+                    return self._first_of_flow(log, key, max(first, start), end)
                 except KafkaException as error:
                     if error.args[0].code() != KafkaError._AUTO_OFFSET_RESET:
                         raise  # else retention was quicker
@@ -185,7 +183,7 @@ class ShardWriter:
         Raises MetadataFull, TopicDenied (nothing was committed), KafkaException.
         """
         offsets = {
-            (plan.target_topic, plan.partition): (position, self._metadata(plan, written))
+            plan.target_key: (position, self._metadata(plan, written))
             for plan, position, written in ends
         }
         self._producer.begin_transaction()
@@ -218,17 +216,6 @@ class ShardWriter:
             raise MetadataFull
         return text
 
-    def write(
-        self, chunks: Sequence[Chunk], written: Mapping[TopicAndPartition, Sequence[Written]]
-    ) -> list[tuple[Chunk, list[Segment]]]:
-        """Write chunks in one transaction; `written` is what each (source topic, partition) has in
-        its metadata.
-
-        Returns each chunk with its segments. Raises MetadataFull or TooSlow (nothing was written,
-        fewer records may be), TargetRefused, TopicDenied, KafkaException.
-        """
-        return self._write(chunks, written)
-
     def refusal_of(self, chunk: Chunk) -> TargetRefused | None:
         """Why the target refuses a chunk, None where it would take it: tried in a transaction that
         is aborted.
@@ -237,17 +224,22 @@ class ShardWriter:
         transactions.
         """
         try:
-            self._write([chunk], None)
+            self.write([chunk], None)
         except TargetRefused as refusal:
             return refusal
         except TooSlow:
             pass
         return None
 
-    def _write(
+    def write(
         self, chunks: Sequence[Chunk], written: Mapping[TopicAndPartition, Sequence[Written]] | None
     ) -> list[tuple[Chunk, list[Segment]]]:
-        """Write and commit; without `written` try, and abort."""
+        """Write chunks in one transaction; `written` is what each (source topic, partition) has in
+        its metadata. Without that it is tried, and aborted.
+
+        Returns each chunk with its segments. Raises MetadataFull or TooSlow (nothing was written,
+        fewer records may be), TargetRefused, TopicDenied, KafkaException.
+        """
         while True:
             try:
                 done = self._transaction(chunks, written)
@@ -296,7 +288,7 @@ class ShardWriter:
             self._abort()
             return done
         for chunk, segments in done:
-            key = (chunk.plan.topic, chunk.plan.partition)
+            key = chunk.plan.key
             check_target_rises(chunk, segments, written.get(key, ()))
         if self.target.transactional:
             self._send_offsets(self._offsets(done, written))
@@ -377,27 +369,13 @@ class ShardWriter:
         have yet."""
         ends: dict[TopicAndPartition, tuple[Chunk, list[Written]]] = {}
         for chunk, segments in done:
-            key = (chunk.plan.topic, chunk.plan.partition)
+            key = chunk.plan.key
             known = ends[key][1] if key in ends else list(written.get(key, ()))
             ends[key] = (chunk, add_written(known, segments))
         return {
-            (chunk.plan.target_topic, chunk.plan.partition): (
+            chunk.plan.target_key: (
                 int(chunk.offsets[-1]) + 1,
-                self._metadata(chunk.plan, items),
+                self._metadata(chunk.plan, written_now),
             )
-            for chunk, items in ends.values()
+            for chunk, written_now in ends.values()
         }
-
-
-def add_written(written: list[Written], segments: Sequence[Segment]) -> list[Written]:
-    """Add segments to what has been written, joining where target offsets go on."""
-    items = list(written)
-    for segment in segments:
-        last = items[-1] if items else None
-        if last is not None and last.target_first + last.record_count == segment.target_first:
-            items[-1] = Written(
-                last.source_first, last.target_first, last.record_count + segment.record_count
-            )
-        else:
-            items.append(Written(segment.source_first, segment.target_first, segment.record_count))
-    return items

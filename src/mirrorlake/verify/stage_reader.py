@@ -19,7 +19,7 @@ _COORDINATES = ["source_cluster", "topic", "partition", "generation", "offset"]
 def read_stage(shard: ShardPlan, plan: PartitionPlan) -> Iterator[pa.RecordBatch]:
     """The staged records of a range, as RECORDS. Raises FilesUnreadable; FileNotFoundError for a
     file that is gone."""
-    plans = {(plan.topic, plan.partition): plan}
+    plans = {plan.key: plan}
     for uri in shard.files:
         with open_file(uri) as file:
             groups = [index for index in range(file.num_row_groups) if may_hold(file, index, plans)]

@@ -11,6 +11,7 @@ from mirrorlake.offsets.runs import (
     Run,
     Segment,
     Written,
+    add_written,
     decode_written,
     encode_written,
     rebuild,
@@ -18,7 +19,6 @@ from mirrorlake.offsets.runs import (
     segments_of,
     trim_written,
 )
-from mirrorlake.produce.writer import add_written
 
 #: Steps between source offsets: ranges of equal ones, as markers make them, and any others.
 STEPS = st.lists(
