@@ -92,24 +92,13 @@ class Auditor:
             partitions = scope.partitions(index)
             chosen = choose(scope, partitions, choice)
             held, free = find_not_compared(scope, partitions, index, choice.bounds)
-        outcome.topics |= {
-            name for partition in partitions for name in (partition.topic, partition.target_topic)
-        }
-        outcome.topics |= {
-            name for topic in scope.selected for name in (topic, flow.target_topic(topic))
-        }
+        for partition in partitions:
+            outcome.topics |= {partition.topic, partition.target_topic}
+        outcome.topics |= {*scope.selected, *map(flow.target_topic, scope.selected)}
         outcome.proven_before += _proven_before(partitions, chosen)
+        decided = {"reason": STOPPED, "detail": "decided of target_recreated"}
         held += [
-            NotCompared(
-                topic,
-                0,
-                0,
-                first=0,
-                last=None,
-                reason=STOPPED,
-                detail="decided of target_recreated",
-            )
-            for topic in targets.stopped
+            NotCompared(topic, 0, 0, first=0, last=None, **decided) for topic in targets.stopped
         ]
         outcome.held_up[flow.name], outcome.on_the_way[flow.name] = held, free
         left = self._compare_all(scope, chosen, self._clusters(flow, bytes_per_s), outcome)
@@ -124,24 +113,15 @@ class Auditor:
         self, scope: FlowScope, chosen: Sequence[Chosen], clusters: Clusters, outcome: Outcome
     ) -> list[tuple[PartitionScope, list[Extent]]]:
         """Compare wave after wave; returns what was left when it was stopped."""
-        workers = self._workers(
-            sum(
-                last - first + 1
-                for chosen_partition in chosen
-                for first, last in chosen_partition.extents
-            )
-        )
+        extents = [extent for one in chosen for extent in one.extents]
+        workers = self._workers(sum(last - first + 1 for first, last in extents))
         rest = waves(chosen, max(WAVE_RANGES, 4 * workers.tasks))
         for wave in rest:
             self._compare(scope, wave, clusters, workers, outcome)
             self._report(outcome)
             if self._stop.is_set():
                 break
-        return [
-            (chosen_partition.scope, chosen_partition.extents)
-            for wave in rest
-            for chosen_partition in wave
-        ]
+        return [(one.scope, one.extents) for wave in rest for one in wave]
 
     def look_whether_on_the_way(self, outcome: Outcome) -> None:
         """Find out of what nothing holds up whether it is on its way now: whether some process runs
@@ -181,12 +161,8 @@ class Auditor:
         for attempt in range(_ATTEMPTS):
             with self._stage.reading() as index:
                 ranges = ranges_of(scope, index, wave)
-            known = {(compared.topic, compared.partition, compared.first) for compared, _ in done}
-            left = [
-                compared
-                for compared in ranges
-                if (compared.topic, compared.partition, compared.first) not in known
-            ]
+            known = {(range_.place, range_.first) for range_, _ in done}
+            left = [range_ for range_ in ranges if (range_.place, range_.first) not in known]
             pairs = self._compared(scope, wave, left, clusters, workers)
             done += [pair for pair in pairs if not pair[1].stale]
             if len(done) == len(ranges):
@@ -245,23 +221,11 @@ class Auditor:
                     message, **place._asdict(), **at, target_generation=row["target_generation"]
                 )
                 errors.setdefault(place, error)
-        names = (
-            "topic",
-            "partition",
-            "generation",
-            "target_generation",
-            "first_offset",
-            "last_offset",
-        )
-        known = {
-            tuple(row[name] for name in names)
-            for row in self._lake.ask("acknowledged_differences", flow=flow)
-        }
-        news = [
-            error
-            for error in errors.values()
-            if tuple(getattr(error, name) for name in names) not in known
-        ]
+        names = (*PartitionGeneration._fields, "target_generation", "first_offset", "last_offset")
+        rows = self._lake.ask("acknowledged_differences", flow=flow)
+        known = {tuple(row[name] for name in names) for row in rows}
+        about = {tuple(getattr(error, name) for name in names): error for error in errors.values()}
+        news = [error for facts, error in about.items() if facts not in known]
         if news:
             Incidents(self._lake).open_all(flow, ContentDiffers.incident_kind, news)
 
@@ -269,15 +233,12 @@ class Auditor:
         """Close the incidents of partitions that have no difference any more, in their living
         generations. Those of `closed` topics were not compared."""
         rows = self._lake.ask("proven_ranges", flow=flow)
-        living: dict[tuple[str, int], int] = {}
-        for row in rows:
-            place = (row["topic"], row["partition"])
-            living[place] = max(living.get(place, 0), row["generation"])
+        places = [PartitionGeneration.from_row(row) for row in rows]
+        living = {place.topic_partition: place for place in sorted(places)}
         differing = {
-            (*place, row["generation"])
-            for row in rows
-            for place in [(row["topic"], row["partition"])]
-            if not row["proven"] and living[place] == row["generation"]
+            place
+            for row, place in zip(rows, places, strict=True)
+            if not row["proven"] and living[place.topic_partition] == place
         }
         Incidents(self._lake).close(
             lambda key: (

@@ -40,18 +40,11 @@ def find_not_compared(
     """
     lake = scope.deployment.lake
     aside = known_heartbeats(lake, scope.flow.name)
-    facts = list(
-        _facts(
-            scope,
-            {partition.key: partition for partition in compared},
-            index.topics(scope.flow.source),
-            aside,
-        )
-    )
+    by_key = {partition.key: partition for partition in compared}
+    facts = list(_facts(scope, by_key, index.topics(scope.flow.source), aside))
     stretches = [stretch for one in facts for stretch in not_mapped(one)]
-    stretches += _not_staged(
-        scope, [stretch for one in facts if (stretch := maybe_not_staged(one))]
-    )
+    maybe = [stretch for one in facts if (stretch := maybe_not_staged(one))]
+    stretches += _not_staged(scope, maybe)
     flow = scope.flow
     incidents = lake.ask("verify_waits", flow=flow.name, prefix=f"{flow.source}->")
     held: list[NotCompared] = []

@@ -176,11 +176,7 @@ def _lengths(column: pa.Array) -> np.ndarray:
 
 
 def _numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    numbers: np.ndarray = (
-        column.to_numpy()
-        if isinstance(column, pa.ChunkedArray)
-        else column.to_numpy(zero_copy_only=False)
-    )
+    numbers: np.ndarray = column.to_numpy(zero_copy_only=False)
     return numbers
 
 

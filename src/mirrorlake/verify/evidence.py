@@ -14,18 +14,9 @@ _RANGE = (
     *("target_topic", "target_first_offset", "target_last_offset"),
     *("source_count", "stage_count", "target_count", "verdict", "digest", "audited_at"),
 )
-_DIFFERENCE = (
-    "flow",
-    "topic",
-    "partition",
-    "first_offset",
-    "last_offset",
-    "record_count",
-    "kind",
-    "target_offset",
-    "detail",
-)
-_NOT_COMPARED = ("flow", "topic", "partition", "first_offset", "last_offset", "reason", "detail")
+_PLACE = ("flow", "topic", "partition", "first_offset", "last_offset")
+_DIFFERENCE = (*_PLACE, "record_count", "kind", "target_offset", "detail")
+_NOT_COMPARED = (*_PLACE, "reason", "detail")
 _SUMMARY = ("began", "ended", "ranges", "records", "proven", "proven_before", "bytes_read")
 
 
@@ -42,11 +33,8 @@ def evidence(document: Mapping[str, Any], page: bool) -> str:
     count = len(document["differences"])
     differences = f"{count:,} differences" if count else "no difference"
     left = [row for row in document["not_compared"] if row["reason"] != IN_FLIGHT]
-    differences += (
-        f", {len(document['not_compared']):,} stretches not compared"
-        if document["not_compared"]
-        else ""
-    )
+    if document["not_compared"]:
+        differences += f", {len(document['not_compared']):,} stretches not compared"
     template = files("mirrorlake.verify").joinpath("evidence.html").read_text(encoding="utf-8")
     parts = {
         "verdict": (
@@ -62,10 +50,7 @@ def evidence(document: Mapping[str, Any], page: bool) -> str:
         ),
         "excused": _table(
             ("reason", "records"),
-            [
-                {"reason": name, "records": count_excused}
-                for name, count_excused in document["excused"].items()
-            ],
+            [{"reason": why, "records": some} for why, some in document["excused"].items()],
         ),
         "differences": _table(_DIFFERENCE, document["differences"]),
         "not_compared": _table(_NOT_COMPARED, document["not_compared"]),

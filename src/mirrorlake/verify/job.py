@@ -5,7 +5,6 @@ import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -104,9 +103,7 @@ class RangeReader:
     def compare(self, range_: Range, staged: Iterator[pa.RecordBatch] | None = None) -> Compared:
         """Compare a range. Raises ClusterUnusable, FilesUnreadable.
 
-        Args:
-            item: the range.
-            staged: what the stage holds of it, as RECORDS; None: the range's files are read.
+        `staged` is what the stage holds of it, as RECORDS; None: the range's files are read.
         """
         counted, twins = _Counted(), Twins(self._clusters.hops)
         try:
@@ -123,17 +120,13 @@ class RangeReader:
         verdict = compare(
             source, stage, target, mapped(range_), first=range_.first, allowed=allowed
         )
-        untold = len(verdict.differences[MAX_LISTED:])
-        verdict = replace(
-            verdict,
-            differences=tuple(
-                self._with_detail(range_, one) for one in verdict.differences[:MAX_LISTED]
-            ),
-        )
+        listed, untold = verdict.differences[:MAX_LISTED], verdict.differences[MAX_LISTED:]
+        detailed = tuple(self._with_detail(range_, one) for one in listed)
+        verdict = replace(verdict, differences=detailed)
         sides = (source, stage, target)
         counts = tuple(None if side is None else len(side.digests) for side in sides)
         digests = tuple(None if side is None else range_digest(side.digests) for side in sides)
-        return Compared(counts, digests, verdict, counted.size, untold=untold)  # type: ignore[arg-type]
+        return Compared(counts, digests, verdict, counted.size, untold=len(untold))  # type: ignore[arg-type]
 
     def close(self) -> None:
         """Leave the clusters."""
@@ -162,18 +155,13 @@ class RangeReader:
         if difference.detail or difference.kind != kinds.CONTENT:
             return difference
         at, place = difference.first, difference.target_offset or 0
-        wanted = (
-            _first(self._source.read((range_.topic, range_.partition), at, at + 1))
-            if range_.asks_source
-            else None
-        )
+        source = self._source.read((range_.topic, range_.partition), at, at + 1)
+        wanted = _first(source) if range_.asks_source else None
         wanted = wanted or _first(self._staged(range_, at, at))
         there = _first(self._target.read((range_.target_topic, range_.partition), place, place + 1))
-        return (
-            difference
-            if wanted is None or there is None
-            else replace(difference, detail=describe(wanted, there))
-        )
+        if wanted is None or there is None:
+            return difference
+        return replace(difference, detail=describe(wanted, there))
 
 
 def mapped(range_: Range) -> Mapped:
@@ -188,16 +176,6 @@ def mapped(range_: Range) -> Mapped:
     joined = np.concatenate(sources), np.concatenate(targets)
     order = np.argsort(joined[0], kind="stable")
     return joined[0][order], joined[1][order]
-
-
-@contextmanager
-def reading(clusters: Clusters) -> Iterator[RangeReader]:
-    """A reader for the time of the block."""
-    reader = RangeReader(clusters)
-    try:
-        yield reader
-    finally:
-        reader.close()
 
 
 class _Counted:

@@ -9,7 +9,7 @@ it has to name, for each record, the offset at which the record is.
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -41,14 +41,9 @@ class Side:
             return self
         at = np.argsort(self.offsets, kind="stable")
         echo, own = (marks[at] if len(marks) else marks for marks in (self.echo, self.own))
-        return Side(
-            self.offsets[at],
-            self.timestamps[at],
-            [self.digests[k] for k in at.tolist()],
-            echo=echo,
-            own=own,
-            sent=self.sent,
-        )
+        digests = [self.digests[k] for k in at.tolist()]
+        offsets, timestamps = self.offsets[at], self.timestamps[at]
+        return Side(offsets, timestamps, digests, echo=echo, own=own, sent=self.sent)
 
 
 @dataclass
@@ -130,17 +125,9 @@ class _Comparison:
         self._take_as_sent()
         gone = self._only_mapped()
         self._compare_target(list(self._expected()), list(self._got(gone)))
-        self._found.sort(
-            key=lambda difference: (
-                difference.first,
-                difference.kind,
-                difference.target_offset or 0,
-            )
-        )
-        return Verdict(
-            tuple(_joined(self._found, ranks)),
-            {why: count for why, count in self._excused.items() if count},
-        )
+        self._found.sort(key=lambda one: (one.first, one.kind, one.target_offset or 0))
+        excused = {why: count for why, count in self._excused.items() if count}
+        return Verdict(tuple(_joined(self._found, ranks)), excused)
 
     def _tell(self, kind: str, at: int, detail: str = "", target_offset: int | None = None) -> None:
         self._found.append(
@@ -183,9 +170,9 @@ class _Comparison:
     def _leave_out_echoes(self) -> None:
         """They are not sent; one that the map has was."""
         for side in (self._stage, self._source):
-            for at in (
-                side.offsets[side.echo].tolist() if side is not None and len(side.echo) else ()
-            ):
+            if side is None or not len(side.echo):
+                continue
+            for at in side.offsets[side.echo].tolist():
                 if at in self._records and not self._records[at].targets:
                     del self._records[at]
                     self._excused[kinds.ECHO] += 1
@@ -193,11 +180,9 @@ class _Comparison:
     def _take_as_sent(self) -> None:
         """What could not be sent as it is, and is there as it was sent instead."""
         sent = {**self._stage.sent, **(self._source.sent if self._source is not None else {})}
-        there = (
-            dict(zip(self._target.offsets.tolist(), self._target.digests, strict=True))
-            if sent
-            else {}
-        )
+        if not sent:
+            return
+        there = dict(zip(self._target.offsets.tolist(), self._target.digests, strict=True))
         for record in self._records.values():
             instead = sent.get(record.digest)
             if instead is not None and any(there.get(at) == instead for at in record.targets):
@@ -253,11 +238,8 @@ class _Comparison:
 
     def _got(self, gone: set[int]) -> Iterator[tuple[int, bytes]]:
         """What the target has of this flow."""
-        target, allowed = self._target, self._allowed
-        known, others = (
-            {at for places in self._targets.values() for at in places},
-            merged(allowed.others),
-        )
+        target, allowed, others = self._target, self._allowed, merged(self._allowed.others)
+        known = {at for places in self._targets.values() for at in places}
         for number, (at, digest) in enumerate(
             zip(target.offsets.tolist(), target.digests, strict=True)
         ):
@@ -304,33 +286,17 @@ class _Comparison:
     def _tell_order(self, both: list[Expected], there: list[tuple[int, bytes]]) -> None:
         """Both have the same records."""
         pairs = list(zip(both, there, strict=True))
-        moved = [
-            number for number, (record, arrived) in enumerate(pairs) if record.digest != arrived[1]
-        ]
+        moved = [(record, at) for record, (at, digest) in pairs if record.digest != digest]
         if moved:
-            one, last = both[moved[0]].offset, both[moved[-1]].offset
-            detail = "the same records in another order"
-            self._found.append(
-                Difference(
-                    kinds.ORDER,
-                    one,
-                    last,
-                    count=len(moved),
-                    target_offset=there[moved[0]][0],
-                    detail=detail,
-                )
-            )
-        skipped = set(moved)
-        for number, (record, (at, _)) in enumerate(pairs):
+            (first, at), (last, _) = moved[0], moved[-1]
+            self._tell(kinds.ORDER, first.offset, "the same records in another order", at)
+            self._found[-1] = replace(self._found[-1], last=last.offset, count=len(moved))
+        for record, (at, digest) in pairs:
             if not record.targets:
                 self._tell(kinds.NOT_MAPPED, record.offset, "it is at the target", at)
-            elif number not in skipped and at not in record.targets:
-                self._tell(
-                    kinds.NOT_MAPPED,
-                    record.offset,
-                    "it is not at the target offset that the map says",
-                    at,
-                )
+            elif record.digest == digest and at not in record.targets:
+                detail = "it is not at the target offset that the map says"
+                self._tell(kinds.NOT_MAPPED, record.offset, detail, at)
 
 
 def _extra(expected: Iterable[Expected], got: list[tuple[int, bytes]]) -> dict[int, bytes]:
@@ -383,15 +349,7 @@ def _joined(differences: Iterable[Difference], ranks: Mapping[int, int]) -> Iter
                 or ranks.get(difference.first, -1) == ranks.get(last.last, -3) + 1
             )
             if near:
-                count = last.count + difference.count
-                last = Difference(
-                    last.kind,
-                    last.first,
-                    difference.last,
-                    count=count,
-                    target_offset=last.target_offset,
-                    detail=last.detail,
-                )
+                last = replace(last, last=difference.last, count=last.count + difference.count)
                 continue
         if last is not None:
             yield last

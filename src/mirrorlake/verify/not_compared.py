@@ -11,13 +11,8 @@ from mirrorlake.verify.ranges import Extent, without
 
 #: Why records were not compared (docs/trust.md says what each means).
 NOT_STAGED, NOT_MAPPED, IN_FLIGHT = "not_staged", "not_mapped", "in_flight"
-PAUSED, REFUSED, STOPPED, NO_ANSWER, INTERRUPTED = (
-    "paused",
-    "refused",
-    "stopped",
-    "no_answer",
-    "interrupted",
-)
+PAUSED, REFUSED, STOPPED = "paused", "refused", "stopped"
+NO_ANSWER, INTERRUPTED = "no_answer", "interrupted"
 #: Incidents that hold no record up.
 _HARMLESS = frozenset({"content_differs", "acls_left", "upkeep_failed", "topology_edit"})
 
@@ -38,18 +33,14 @@ class NotCompared:
     def row(self, flow: str) -> dict[str, Any]:
         """It as an answer has it."""
         return {
-            **{
-                "flow": flow,
-                "topic": self.topic,
-                "partition": self.partition,
-                "generation": self.generation,
-            },
-            **{
-                "first_offset": self.first,
-                "last_offset": self.last,
-                "reason": self.reason,
-                "detail": self.detail,
-            },
+            "flow": flow,
+            "topic": self.topic,
+            "partition": self.partition,
+            "generation": self.generation,
+            "first_offset": self.first,
+            "last_offset": self.last,
+            "reason": self.reason,
+            "detail": self.detail,
         }
 
 
@@ -104,14 +95,8 @@ def maybe_not_staged(known: PartitionFacts) -> NotCompared | None:
     looked up: it may hold transaction markers alone."""
     generation, landed = known.landed
     if known.source is None:
-        return NotCompared(
-            *known.key,
-            generation,
-            landed,
-            None,
-            NO_ANSWER,
-            detail="its leader does not say what it has",
-        )
+        detail = "its leader does not say what it has"
+        return NotCompared(*known.key, generation, landed, None, NO_ANSWER, detail)
     start, end = known.source
     first = max(start, landed) if known.same else start
     return NotCompared(*known.key, generation, first, end - 1, NOT_STAGED) if first < end else None

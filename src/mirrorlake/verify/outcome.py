@@ -61,9 +61,8 @@ class Outcome:
         """Take over a range, by its row of `audits`."""
         self.ranges += 1
         self.records += row["stage_count"]
-        self.proven += (
-            row["stage_count"] - excused.get(SUPERSEDED, 0) if row["verdict"] in WHOLE else 0
-        )
+        if row["verdict"] in WHOLE:
+            self.proven += row["stage_count"] - excused.get(SUPERSEDED, 0)
         self.bytes_read += row["byte_count"]
         self.excused.update(excused)
         place = {name: row[name] for name in ("flow", "topic", "partition")}

@@ -59,11 +59,8 @@ def choose(scope: FlowScope, partitions: Iterable[PartitionScope], choice: Choic
         reached = since.get(partition.place, 0 if not choice.since else NO_END)
         first = max(partition.first, choice.bounds[0], reached)
         last = min(partition.end - 1, choice.bounds[1])
-        done = (
-            []
-            if choice.again
-            else [one.extent for one in partition.audited if one.proven or not choice.differing]
-        )
+        settled = [one for one in partition.audited if one.proven or not choice.differing]
+        done = [] if choice.again else [one.extent for one in settled]
         extents = cut(without((first, last), done))
         if not extents and not choice.again and first <= last:
             extents = _grown_tail(partition, first, last)
@@ -86,14 +83,9 @@ def _grown_tail(partition: PartitionScope, first: int, last: int) -> list[Extent
     """The last stretch once more, where all is proven and the target's log has grown behind it all
     the same."""
     newest = max(partition.audited, key=lambda one: one.extent[1], default=None)
-    if (
-        newest is None
-        or newest.extent[1] != last
-        or newest.extent[0] < first
-        or newest.target_last >= partition.target_end - 1
-    ):
+    if newest is None or newest.extent[1] != last or newest.extent[0] < first:
         return []
-    return [newest.extent]
+    return [newest.extent] if newest.target_last < partition.target_end - 1 else []
 
 
 def ranges_of(scope: FlowScope, index: StageIndex, wave: Sequence[Chosen]) -> list[Range]:
@@ -149,15 +141,8 @@ def _maps(
     """Of each partition the segments between its first and its last offset in a wave, in order, and
     the target offset behind what is mapped before them."""
     asked = [
-        (
-            *partition.key,
-            partition.generation,
-            partition.target_topic,
-            chosen.extents[0][0],
-            chosen.extents[-1][1],
-        )
-        for chosen in wave
-        for partition in [chosen.scope]
+        (*one.scope.place, one.scope.target_topic, one.extents[0][0], one.extents[-1][1])
+        for one in wave
     ]
     maps: dict[TopicAndPartition, tuple[list[Segment], int | None]] = {
         row[:2]: ([], None) for row in asked
@@ -170,15 +155,11 @@ def _maps(
         if row["target_before"] is not None:
             maps[key] = segments, row["target_before"]
         else:
-            segments.append(
-                Segment(
-                    row["source_first"], row["stride"], row["target_first"], row["record_count"]
-                )
-            )
-    return {
-        key: (sorted(maps[key][0], key=lambda segment: segment.source_first), maps[key][1])
-        for key in maps
-    }
+            names = ("source_first", "stride", "target_first", "record_count")
+            segments.append(Segment(*(row[name] for name in names)))
+    for segments, _ in maps.values():
+        segments.sort(key=lambda segment: segment.source_first)
+    return maps
 
 
 def _reached(segments: Sequence[Segment], offset: int, before: int) -> int:
@@ -208,14 +189,11 @@ def _with_others(scope: FlowScope, ranges: Sequence[Range]) -> Iterator[Range]:
             others[row["target_topic"], row["target_partition"]].append((row["first"], row["last"]))
     for range_ in ranges:
         wrote = others.get((range_.target_topic, range_.partition), ())
-        mine = tuple(
+        mine = [
             one for one in wrote if one[1] >= range_.target_first and one[0] < range_.target_end
-        )
-        yield (
-            replace(range_, allowed=replace(range_.allowed, others=(*range_.allowed.others, *mine)))
-            if mine
-            else range_
-        )
+        ]
+        others_of_range = (*range_.allowed.others, *mine)
+        yield replace(range_, allowed=replace(range_.allowed, others=others_of_range))
 
 
 def waves(chosen: Iterable[Chosen], max_ranges: int) -> Iterator[list[Chosen]]:

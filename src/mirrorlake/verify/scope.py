@@ -138,10 +138,8 @@ class FlowScope:
         self.selected = there.keys() | {
             name for name in self._generations.topics if self._selects(name, wanted)
         }
-        starts, ends = (
-            source.start_offsets(self.source_partitions, skip_silent=True),
-            source.end_offsets(self.source_partitions, skip_silent=True),
-        )
+        starts = source.start_offsets(self.source_partitions, skip_silent=True)
+        ends = source.end_offsets(self.source_partitions, skip_silent=True)
         self.source_bounds = {key: (starts[key], ends[key]) for key in starts.keys() & ends.keys()}
 
     def _selects(self, topic: str, wanted: Callable[[Row], bool]) -> bool:
@@ -225,31 +223,24 @@ class FlowScope:
         floor = self.floors.get(key, (-1, 0))
         first = _first_staged(staged, position.generation)
         known = floor[0] if row is None else max(floor[0], row["generation"])
-        if (
-            first is None
-            or known > position.generation
-            or (row is not None and known == position.generation)
-        ):
+        is_mapped = row is not None and known == position.generation
+        if first is None or known > position.generation or is_mapped:
             return None
         began = noted[-1].began if noted else ()
-        target_end = (
-            (began[key[1]] if key[1] < len(began) else 0) if row is None else row["target_end"]
-        )
+        start = began[key[1]] if key[1] < len(began) else 0
+        target_end = start if row is None else row["target_end"]
         first = max(first, floor[1]) if floor[0] == position.generation else first
         return {
-            **{
-                "topic": key[0],
-                "partition": key[1],
-                "generation": position.generation,
-                "passed": True,
-            },
-            **{"target_topic": target_topic, "target_generation": number},
-            **{
-                "source_first": first,
-                "source_end": first,
-                "target_first": target_end,
-                "target_end": target_end,
-            },
+            "topic": key[0],
+            "partition": key[1],
+            "generation": position.generation,
+            "passed": True,
+            "target_topic": target_topic,
+            "target_generation": number,
+            "source_first": first,
+            "source_end": first,
+            "target_first": target_end,
+            "target_end": target_end,
         }
 
     def _standing(self, row: Row, staged: PartitionRanges | None) -> PartitionScope | None:
@@ -261,24 +252,15 @@ class FlowScope:
         if first is None:
             return None
         first = max(first, self._starts.get(PartitionGeneration.from_row(row), 0))
-        noted = next(
-            (
-                noted
-                for noted in self._noted.get(target_topic, ())
-                if noted.number == row["target_generation"]
-            ),
-            None,
-        )
+        generations = {noted.number: noted for noted in self._noted.get(target_topic, ())}
+        noted = generations.get(row["target_generation"])
         if "passed" in row or (noted is not None and noted.begins == "end"):
             first = max(first, row["source_first"])
         began = row["target_first"]
         if noted is not None and partition < len(noted.began):
             began = min(began, noted.began[partition])
-        position, end, target_end = (
-            self._positions.get((target_topic, partition)),
-            row["source_end"],
-            row["target_end"],
-        )
+        end, target_end = row["source_end"], row["target_end"]
+        position = self._positions.get((target_topic, partition))
         if position is not None:
             target_end = max(target_end, self._ends.get((target_topic, partition), 0))
             here = (position.generation, position.target_generation) == (

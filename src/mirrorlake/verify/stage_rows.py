@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mirrorlake.lake.lake import Lake
+from mirrorlake.produce.stage_files import CONTENT
 from mirrorlake.verify.job import Range
 
 _RANGES = (
@@ -42,16 +43,7 @@ def rows_of_ranges(
         )
         .where(F.col("topic").isin(sorted({range_.topic for range_ in ranges})))
         .join(F.broadcast(wanted), inside)
-        .select(
-            "number",
-            "offset",
-            "timestamp",
-            "key",
-            "value",
-            "headers",
-            "timestamp_ms",
-            "header_names",
-        )
+        .select("number", "offset", *CONTENT)
         .repartition(tasks, "number")
         .sortWithinPartitions("number", "offset")
     )

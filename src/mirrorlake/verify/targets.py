@@ -49,19 +49,15 @@ def compared_targets(
     }
     try:
         comparison = generations.comparison(mirrored)
-        _, missing = target.identities(
-            sorted(names[topic] for topic in names.keys() - mirrored.keys())
-        )
+        others = {names[topic] for topic in names.keys() - mirrored.keys()}
+        _, missing = target.identities(sorted(others))
     except KafkaException as error:
         message = f"cluster {flow.target} does not say which topics it has: {error.args[0].str()}"
         raise ClusterUnusable(message, alias=flow.target) from error
     lost = {topic: mirrored[topic] for topic in comparison.waiting | comparison.decided}
     left = {topic for topic in names.keys() - mirrored.keys() if names[topic] in missing}
-    return Targets(
-        _gone(flow.name, lake, lost),
-        comparison.stopped,
-        frozenset(lost) | comparison.stopped | left,
-    )
+    closed = frozenset(lost) | comparison.stopped | left
+    return Targets(_gone(flow.name, lake, lost), comparison.stopped, closed)
 
 
 def _gone(flow: str, lake: Lake, lost: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -69,17 +65,13 @@ def _gone(flow: str, lake: Lake, lost: Mapping[str, str]) -> list[dict[str, Any]
     is gone."""
     return [
         {
-            **{
-                "flow": flow,
-                "topic": mapped.topic,
-                "partition": mapped.partition,
-                "kind": TARGET_GONE,
-            },
-            **{
-                "first_offset": mapped.first,
-                "last_offset": mapped.last,
-                "record_count": mapped.record_count,
-            },
+            "flow": flow,
+            "topic": mapped.topic,
+            "partition": mapped.partition,
+            "kind": TARGET_GONE,
+            "first_offset": mapped.first,
+            "last_offset": mapped.last,
+            "record_count": mapped.record_count,
             "target_offset": None,
             "detail": f"{name} is not there any more, or is not the topic that the flow wrote to",
         }

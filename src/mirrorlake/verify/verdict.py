@@ -11,19 +11,9 @@ MISSING, TWICE, CONTENT, ORDER = "missing_at_target", "twice_at_target", "conten
 FOREIGN, NOT_MAPPED, STAGE = "foreign_at_target", "not_mapped", "stage_differs"
 TARGET_GONE = "target_gone"
 #: What is no difference (docs/trust.md says what each means).
-TRIMMED, GIVEN_UP, PARKED, FORGOTTEN, ECHO = (
-    "source_trimmed",
-    "given_up",
-    "parked",
-    "forgotten",
-    "echo",
-)
-TARGET_TRIMMED, SUPERSEDED, OTHERS, STAGE_TRIMMED = (
-    "target_trimmed",
-    "superseded",
-    "others",
-    "stage_trimmed",
-)
+TRIMMED, TARGET_TRIMMED, STAGE_TRIMMED = "source_trimmed", "target_trimmed", "stage_trimmed"
+GIVEN_UP, PARKED, FORGOTTEN, ECHO = "given_up", "parked", "forgotten", "echo"
+SUPERSEDED, OTHERS = "superseded", "others"
 ALTERED_TIMESTAMP = "altered_timestamp"
 #: The verdict of a range without differences, and of which nothing was left to other reasons.
 PROVEN = "proven"

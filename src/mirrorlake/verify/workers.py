@@ -4,7 +4,7 @@ both."""
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from mirrorlake.errors import ReplicationError
 from mirrorlake.native.exact import headers_of, times_of
 from mirrorlake.spark.tasks import Done, Task, Work, run_by_spark, run_here, run_rows_by_spark
 from mirrorlake.verify.digest import as_records
-from mirrorlake.verify.job import Clusters, Compared, Range, reading
+from mirrorlake.verify.job import Clusters, Compared, Range, RangeReader
 from mirrorlake.verify.verdict import Difference, Verdict
 
 if TYPE_CHECKING:  # tasks import this, and need no lake
@@ -23,29 +23,21 @@ if TYPE_CHECKING:  # tasks import this, and need no lake
 
     from mirrorlake.lake.lake import Lake
 
+_DIFFERENCE = pa.struct(
+    [
+        *((name, pa.int64()) for name in ("first", "last", "count", "target_offset")),
+        *((name, pa.string()) for name in ("kind", "detail")),
+    ]
+)
 #: What a task gives back of each range.
 RESULT = pa.schema(
     [
-        ("number", pa.int64()),
+        *((name, pa.int64()) for name in ("number", "bytes_read", "untold")),
+        ("stale", pa.bool_()),
         ("counts", pa.list_(pa.int64())),
         ("digests", pa.list_(pa.string())),
-        ("excused", pa.list_(pa.struct([("reason", pa.string()), ("count", pa.int64())]))),
-        (
-            "differences",
-            pa.list_(
-                pa.struct(
-                    [("kind", pa.string()), ("first", pa.int64()), ("last", pa.int64())]
-                    + [
-                        ("count", pa.int64()),
-                        ("target_offset", pa.int64()),
-                        ("detail", pa.string()),
-                    ]
-                )
-            ),
-        ),
-        ("bytes_read", pa.int64()),
-        ("stale", pa.bool_()),
-        ("untold", pa.int64()),
+        ("excused", pa.map_(pa.string(), pa.int64())),
+        ("differences", pa.list_(_DIFFERENCE)),
     ]
 )
 
@@ -151,7 +143,7 @@ def share(clusters: Clusters, tasks: int) -> Clusters:
 def _compare(clusters: Clusters, work: Work[Numbered]) -> Iterator[pa.RecordBatch]:
     """The task: rows of RESULT. What the stage holds it reads itself where it is given no rows; it
     reads a cluster on where a range begins that follows the one before."""
-    with reading(clusters) as reader:
+    with closing(RangeReader(clusters)) as reader:
         for (number, range_), batches in work:
             staged = None if batches is None else map(_as_records, batches)
             yield pa.RecordBatch.from_pylist([_row(number, reader.compare(range_, staged))], RESULT)
@@ -159,40 +151,23 @@ def _compare(clusters: Clusters, work: Work[Numbered]) -> Iterator[pa.RecordBatc
 
 def _as_records(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Rows that Spark hands over: it names what is within lists in its own way."""
-    return as_records(
-        rows.column("offset"),
-        times_of(rows),
-        rows.column("key"),
-        rows.column("value"),
-        headers_of(rows),
-    )
+    key, value = rows.column("key"), rows.column("value")
+    return as_records(rows.column("offset"), times_of(rows), key, value, headers_of(rows))
 
 
 def _row(number: int, compared: Compared) -> dict[str, Any]:
     return {
-        "number": number,
-        "counts": list(compared.counts),
-        "digests": list(compared.digests),
-        "excused": [
-            {"reason": reason, "count": count} for reason, count in compared.verdict.excused.items()
-        ],
+        **{"number": number, **vars(compared)},
+        "excused": list(compared.verdict.excused.items()),
         "differences": [vars(difference) for difference in compared.verdict.differences],
-        "bytes_read": compared.bytes_read,
-        "stale": compared.stale,
-        "untold": compared.untold,
     }
 
 
 def _compared(row: dict[str, Any]) -> Compared:
-    excused = {reason_count["reason"]: reason_count["count"] for reason_count in row["excused"]}
     differences = tuple(Difference(**difference) for difference in row["differences"])
-    counts, digests = tuple(row["counts"]), tuple(row["digests"])
-    verdict = Verdict(differences, excused)
     return Compared(
-        counts,
-        digests,
-        verdict,
-        bytes_read=row["bytes_read"],
-        stale=row["stale"],
-        untold=row["untold"],
+        tuple(row["counts"]),
+        tuple(row["digests"]),
+        Verdict(differences, dict(row["excused"])),
+        **{name: row[name] for name in ("bytes_read", "stale", "untold")},
     )
