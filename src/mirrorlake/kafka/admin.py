@@ -49,15 +49,10 @@ class ClusterAdmin:
         """Brokers that are up, or have replicas: one that is being restarted is away for a moment
         only."""
         metadata = self._connection.metadata()
-        partitions = (
-            partition
-            for topic in metadata.topics.values()
-            for partition in topic.partitions.values()
-        )
-        return len(
-            metadata.brokers.keys()
-            | {broker for partition in partitions for broker in partition.replicas}
-        )
+        known = set(metadata.brokers)
+        for topic in metadata.topics.values():
+            known.update(*(partition.replicas for partition in topic.partitions.values()))
+        return len(known)
 
     def registered_brokers(self, name: str, asked: int) -> int:
         """How many brokers a new topic can count on, up to `asked`, those included that are down

@@ -98,9 +98,7 @@ def _send(
     for chunk in chunks(acls, ACLS_PER_REQUEST):
         asked = {kind(ResourceType.TOPIC, *_arguments(acl)): acl for acl in chunk}
         futures = call(list(asked), request_timeout=ANSWER_SECONDS)
-        answers.update(
-            {asked[key]: _refusal_text(admin, future) for key, future in futures.items()}
-        )
+        answers |= {asked[key]: _refusal_text(admin, future) for key, future in futures.items()}
     return answers
 
 

@@ -40,15 +40,10 @@ def librdkafka_config(
     config["client.id"] = f"mirrorlake-{alias}-{role}"
     # As much as one answer may hold: a record larger than 100 MB comes in one.
     config["receive.message.max.bytes"] = 2_000_000_000
-    config["log_level"] = (
-        2  # it would log each retry, forever; what fails for good arrives as an error
-    )
+    config["log_level"] = 2  # it would log each retry; what fails for good arrives as an error
     if cluster.security is not None:
-        config.update(
-            _librdkafka_security(
-                cluster.security, resolve, partial(_pem, alias, resolve, read_file)
-            )
-        )
+        pem = partial(_pem, alias, resolve, read_file)
+        config.update(_librdkafka_security(cluster.security, resolve, pem))
     overrides = _overrides(getattr(cluster, role), resolve)
     names = {name: name for name in overrides} if role != "consumer" else _OF_JAVA
     config.update({names[name]: value for name, value in overrides.items() if name in names})
@@ -56,13 +51,8 @@ def librdkafka_config(
 
 
 _SAME_NAME = (JAVA_CONSUMER & LIBRDKAFKA) - {"ssl.cipher.suites"} | {
-    "check.crcs",
-    "fetch.max.bytes",
-    "fetch.min.bytes",
-    "heartbeat.interval.ms",
-    "max.partition.fetch.bytes",
-    "max.poll.interval.ms",
-    "session.timeout.ms",
+    *("check.crcs", "fetch.max.bytes", "fetch.min.bytes", "max.partition.fetch.bytes"),
+    *("heartbeat.interval.ms", "max.poll.interval.ms", "session.timeout.ms"),
 }
 #: What the `consumer` block may hold and a librdkafka consumer knows as well, with the same
 #: meaning: its name there.

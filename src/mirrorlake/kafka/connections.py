@@ -55,11 +55,9 @@ class Connections:
     ) -> dict[TopicAndPartition, OpenTransaction]:
         """The oldest open transaction of each of some partitions of a cluster, as far as its
         brokers can be asked. Raises ClusterUnreachable."""
-        return (
-            open_transactions(self.admin(alias), self.client(alias, "admin"), wanted)
-            if wanted
-            else {}
-        )
+        if not wanted:
+            return {}
+        return open_transactions(self.admin(alias), self.client(alias, "admin"), wanted)
 
     def resolve(self, text: str) -> str:
         """A text with the values of its references; never to be logged. Raises TopologyError."""

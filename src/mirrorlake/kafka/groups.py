@@ -95,9 +95,8 @@ class GroupAdmin:
         # says who refused us, or that no broker is there, better and sooner than a listing
         topics = self._admin.topics()
         try:
-            listed = self._admin.client.list_consumer_groups(
-                request_timeout=ANSWER_SECONDS
-            ).result()
+            asked = self._admin.client.list_consumer_groups(request_timeout=ANSWER_SECONDS)
+            listed = asked.result()
         except KafkaException as error:
             raise self._silent(reason_of(error.args[0])) from error
         states = {group.group_id: group.state.name for group in listed.valid or ()}

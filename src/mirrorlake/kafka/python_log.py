@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from mirrorlake.kafka.refusals import Complaints, is_about_group
 from mirrorlake.native import PATIENCE_SECONDS
 from mirrorlake.native.columns import HEADERS, SCHEMA
-from mirrorlake.native.reader import KEPT, ClusterSilent, consumer_settings
+from mirrorlake.native.reader import KEPT, ClusterSilent, consumer_settings, no_record
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition
 
 logger = logging.getLogger(__name__)
@@ -170,13 +170,7 @@ class PythonLog:
         except KafkaException as error:
             return ClusterSilent(self._complaints.last or error.args[0])
         waiting = [f"{t}-{p}" for t, p in self._next if not self._is_over((t, p), ends[t, p])]
-        text = (
-            f"{', '.join(waiting[:3])} gave no record for {self._patience:.0f} s, of "
-            f"{len(waiting)} that are read"
-        )
-        if self._complaints.last is not None:
-            text = f"{text}; the client says: {self._complaints.last.str()}"
-        return KafkaException(KafkaError(KafkaError._TIMED_OUT, text))
+        return no_record(waiting, self._patience, self._complaints.last)
 
 
 def _place(message: Message) -> TopicAndPartition:

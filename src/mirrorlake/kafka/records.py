@@ -49,21 +49,16 @@ def _reading(alias: str, settings: Settings) -> Iterator[PythonLog]:
     log = PythonLog(settings, patience_seconds=READ_SECONDS, small_answers=True)
     try:
         yield log
-    except ClusterSilent as error:
-        if is_refusal(error.args[0]):
-            raise unusable(alias, settings, error.args[0]) from error
-        raise _unreachable(alias) from error
     except KafkaException as error:
-        if error.args[0].code() != KafkaError._TIMED_OUT:
+        silent, reason = isinstance(error, ClusterSilent), error.args[0]
+        if silent and is_refusal(reason):
+            raise unusable(alias, settings, reason) from error
+        if not silent and reason.code() != KafkaError._TIMED_OUT:
             raise
-        raise _unreachable(alias) from error
+        raise ClusterUnreachable(
+            f"cluster {alias} did not give single records within {READ_SECONDS:.0f} s; they are "
+            "asked for again",
+            alias=alias,
+        ) from error
     finally:
         log.close()
-
-
-def _unreachable(alias: str) -> ClusterUnreachable:
-    return ClusterUnreachable(
-        f"cluster {alias} did not give single records within {READ_SECONDS:.0f} s; they are asked "
-        "for again",
-        alias=alias,
-    )

@@ -30,11 +30,8 @@ def principal_of(client: Mapping[str, str | int | bool]) -> str:
     name = client.get("sasl.username") or client.get("sasl.oauthbearer.client.id")
     if name:
         return f"principal {name}"
-    return (
-        "the principal of certificate_file"
-        if "ssl.certificate.pem" in client
-        else "an anonymous client"
-    )
+    by_certificate = "ssl.certificate.pem" in client
+    return "the principal of certificate_file" if by_certificate else "an anonymous client"
 
 
 def is_refusal(error: KafkaError) -> bool:

@@ -25,7 +25,8 @@ def keep_views(lake: Lake) -> None:
     for view in VIEWS:
         query = view_query(view)
         there = _query_of(lake, view)
-        if there is not None and _words(there) == _words(query):
+        # A catalog may change blanks and the ends of lines in keeping a query.
+        if there is not None and there.split() == query.split():
             continue
         verb = f"CREATE VIEW IF NOT EXISTS {view}" if there is None else f"ALTER VIEW {view}"
         try:
@@ -51,8 +52,3 @@ def _query_of(lake: Lake, view: str) -> str | None:
             return None
         raise
     return next((str(row["data_type"]) for row in rows if row["col_name"] == "View Text"), "")
-
-
-def _words(query: str) -> list[str]:
-    """A query without what a catalog may change in keeping it: blanks and the ends of lines."""
-    return query.split()

@@ -104,11 +104,8 @@ class DeltaLog:
     def _newest_log_checkpoint(self) -> int:
         """The version of the newest checkpoint of the log; -1 without one."""
         try:
-            return int(
-                json.loads((self.folder / "_last_checkpoint").read_text(encoding="utf-8"))[
-                    "version"
-                ]
-            )
+            text = (self.folder / "_last_checkpoint").read_text(encoding="utf-8")
+            return int(json.loads(text)["version"])
         except FileNotFoundError:
             return -1
 

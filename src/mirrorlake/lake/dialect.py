@@ -50,12 +50,8 @@ PREPARED = (
 WITH_FILES = " and files"
 #: The table of the rows that a statement goes by.
 SOURCE = "source of a change"
-_INTEGERS = {
-    exp.DataType.Type.TINYINT,
-    exp.DataType.Type.SMALLINT,
-    exp.DataType.Type.INT,
-    exp.DataType.Type.BIGINT,
-}
+_TYPE = exp.DataType.Type
+_INTEGERS = {_TYPE.TINYINT, _TYPE.SMALLINT, _TYPE.INT, _TYPE.BIGINT}
 
 
 class DuckQuery(NamedTuple):
@@ -222,13 +218,10 @@ def _named(tree: exp.Expr) -> exp.Expr:
     """What has no name of its own is named as Spark names it, such as `count(1)`."""
     if isinstance(tree, exp.Select):
         for selected in tree.selects:
-            if (
-                not isinstance(selected, (exp.Alias, exp.Column, exp.Star, exp.Dot))
-                and not selected.is_star
-            ):
-                name = selected.sql(dialect="databricks", normalize_functions="lower").replace(
-                    "count(*)", "count(1)"
-                )
+            named = isinstance(selected, (exp.Alias, exp.Column, exp.Star, exp.Dot))
+            if not named and not selected.is_star:
+                text = selected.sql(dialect="databricks", normalize_functions="lower")
+                name = text.replace("count(*)", "count(1)")
                 selected.replace(exp.alias_(selected.copy(), name, quoted=True))
     return tree
 
@@ -262,10 +255,8 @@ def _ruled(node: exp.Expr) -> exp.Expr | None:
             raise UnsupportedError("percentile with a frequency is not known there")
         return exp.Anonymous(this="quantile_cont", expressions=node.expressions)
     if isinstance(node, exp.TimeToStr):
-        node.set(
-            "format",
-            exp.Literal.string(node.args["format"].name.replace("SSS", "%g").replace("XXX", "Z")),
-        )
+        text = node.args["format"].name.replace("SSS", "%g").replace("XXX", "Z")
+        node.set("format", exp.Literal.string(text))
         return node
     return _cast(node) if type(node) is exp.Cast else node
 

@@ -183,19 +183,12 @@ class Incidents:
         lost: dict[TopicAndPartition, Lost] = {}
         for row in self._lake.ask("refusals", flow=flow):
             place = PartitionGeneration.from_row(row)
-            offsets, living = (
-                [(row["first_offset"], row["last_offset"])],
-                target_generation(row["topic"]),
-            )
-            if (
-                None not in (row["target_generation"], living)
-                and row["target_generation"] != living
-            ):
+            offsets = [(row["first_offset"], row["last_offset"])]
+            noted, living = row["target_generation"], target_generation(row["topic"])
+            if None not in (noted, living) and noted != living:
                 continue
             if row["kind"] == "target_lost" and row["open"]:
-                lost[place.topic_partition] = Lost(
-                    row["target_generation"] or 0, row["target_offset"]
-                )
+                lost[place.topic_partition] = Lost(noted or 0, row["target_offset"])
             elif row["resolution"] == "stop":
                 stopped.add(place)
             elif row["resolution"] in ("skip", ACCEPT):

@@ -26,10 +26,8 @@ _EVERY_FILES = 1_000
 _PATHS = pa.schema([("number", pa.int64()), ("path", pa.string())])
 _PARTS = pa.schema(
     [
-        ("source_cluster", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int64()),
-        ("ranges", pa.int64()),
+        *((name, pa.string()) for name in ("source_cluster", "topic")),
+        *((name, pa.int64()) for name in ("partition", "ranges")),
     ]
 )
 _RANGES = pa.schema(
@@ -51,9 +49,8 @@ class IndexCopy:
                 paths, parts, ranges = (
                     _read(source, schema) for schema in (_PATHS, _PARTS, _RANGES)
                 )
-                numbers = dict(
-                    zip(paths["path"].to_pylist(), paths["number"].to_pylist(), strict=True)
-                )
+                names, numbered = (paths[name].to_pylist() for name in ("path", "number"))
+                numbers = dict(zip(names, numbered, strict=True))
                 index.restore(numbers, list(_partitions(parts, ranges)))
         except (OSError, ValueError, pa.ArrowException) as error:
             if not isinstance(error, FileNotFoundError):
@@ -112,15 +109,10 @@ def _partitions(
     if sum(counts) != ranges.num_rows:
         raise ValueError("it holds another number of ranges than it says")
     places = zip(*(parts[name].to_pylist() for name in _PARTS.names[:3]), strict=True)
-    for (cluster, topic, partition), count, end in zip(
-        places, counts, accumulate(counts), strict=True
-    ):
-        yield (
-            cluster,
-            topic,
-            partition,
-            PartitionRanges.from_columns([column[end - count : end] for column in columns]),
-        )
+    ends = accumulate(counts)
+    for (cluster, topic, partition), count, end in zip(places, counts, ends, strict=True):
+        own = PartitionRanges.from_columns([column[end - count : end] for column in columns])
+        yield cluster, topic, partition, own
 
 
 def _numbers(column: pa.ChunkedArray) -> "np.ndarray":

@@ -77,19 +77,13 @@ class NewFile:
     @property
     def statistics(self) -> str:
         """What a commit says of its rows."""
-        sides = [
+        least, most = (
             {name: known[at] for name, known in self._keys.items() if known[at] is not None}
             for at in (0, 1)
-        ]
-        nulls = {name: known[2] for name, known in self._keys.items()}
-        return json.dumps(
-            {
-                "numRecords": self.rows,
-                "minValues": sides[0],
-                "maxValues": sides[1],
-                "nullCount": nulls,
-            }
         )
+        nulls = {name: known[2] for name, known in self._keys.items()}
+        statistics = {"numRecords": self.rows, "minValues": least, "maxValues": most}
+        return json.dumps({**statistics, "nullCount": nulls})
 
 
 def layout_of(table: DeltaTable) -> pa.Schema:
@@ -129,13 +123,8 @@ def replace_files(
     """
     now = time.time_ns() // 1_000_000
     changed = {"dataChange": operation != "OPTIMIZE"}
-    info = {
-        "timestamp": now,
-        "operation": operation,
-        "operationParameters": {},
-        "isBlindAppend": False,
-        "engineInfo": "mirrorlake",
-    }
+    info = {"timestamp": now, "operation": operation, "operationParameters": {}}
+    info |= {"isBlindAppend": False, "engineInfo": "mirrorlake"}
     actions: list[dict[str, Any]] = [{"commitInfo": info}]
     for file in added:
         add = {"modificationTime": now, **changed, "stats": file.statistics}

@@ -98,16 +98,12 @@ class _LocalStage:
         by_statistics = _ranges_from_statistics(files.take(int64s(fresh)))
         left = [number for at, number in enumerate(fresh) if at not in by_statistics]
         constants = _constants(files.take(int64s(left)))
-        counts = (
-            files["num_records"].take(int64s(left)).to_pylist()
-            if "num_records" in files.column_names
-            else []
-        )
+        counts: list[int | None] = [None] * len(left)
+        if "num_records" in files.column_names:
+            counts = files["num_records"].take(int64s(left)).to_pylist()
         del files  # of every file more than the index keeps
         pa.default_memory_pool().release_unused()
-        unread = _ranges(
-            [paths[number] for number in left], counts or [None] * len(left), constants
-        )
+        unread = _ranges([paths[number] for number in left], counts, constants)
         for start in range(0, len(fresh), _AT_ONCE):
             picked = range(start, min(start + _AT_ONCE, len(fresh)))
             index.apply(
@@ -140,17 +136,14 @@ class _LocalStage:
         unread = [
             path for path, ranges in zip(commit.added, by_statistics, strict=True) if ranges is None
         ]
-        read = _ranges(
-            [str(self._log.table / path) for path in unread],
-            [_count(commit.added[path]) for path in unread],
-        )
+        names = [str(self._log.table / path) for path in unread]
+        read = _ranges(names, [_count(commit.added[path]) for path in unread])
         added = [
             (path, next(read) if ranges is None else ranges)
             for path, ranges in zip(paths, by_statistics, strict=True)
         ]
-        index.apply(
-            added, [str(self._log.table / path) for path in commit.removed], index.version + 1
-        )
+        removed = [str(self._log.table / path) for path in commit.removed]
+        index.apply(added, removed, index.version + 1)
         self._copy.note(index, len(added))
 
 
@@ -231,11 +224,8 @@ def _ranges_from_commit(stats: str) -> list[StagedRange] | None:
         low.get(name) is None or low[name] != high.get(name) or nulls.get(name) for name in _PLACE
     ):
         return None
-    if (
-        len(low["topic"]) > _EXACT_TEXT
-        or len(low["source_cluster"]) > _EXACT_TEXT
-        or "offset" not in low
-    ):
+    longest = max(len(low["topic"]), len(low["source_cluster"]))
+    if longest > _EXACT_TEXT or "offset" not in low:
         return None
     key = (low["source_cluster"], low["topic"], low["partition"], low["generation"])
     return [StagedRange(*key, low["offset"], high["offset"], statistics["numRecords"])]

@@ -97,12 +97,11 @@ def note_removals(lake: Lake, removals: Sequence[Removal]) -> None:
         for cluster in clusters
         for removal in removals_from(lake, cluster)
     }
-    fresh = [
-        removal
-        for removal in removals
-        if (noted := known.get((removal.source_cluster, removal.place))) is None
-        or not noted.covers(removal)
-    ]
+    fresh = []
+    for removal in removals:
+        noted = known.get((removal.source_cluster, removal.place))
+        if noted is None or not noted.covers(removal):
+            fresh.append(removal)
     if fresh:
         lake.change("note_removals", {"removals": Frame.of(_REMOVALS, fresh)})
 

@@ -94,13 +94,10 @@ _BY_RECORD = (
 )
 
 #: A partition that is being read: `range` in records.c.
-RANGE = np.dtype(
-    [(name, np.int64) for name in ("topic", "rkt", "partition", "next", "end", "log_end", "error")]
-    + [
-        (name, np.int64)
-        for name in ("count", "key_bytes", "value_bytes", "headers", "name_bytes", "header_bytes")
-    ]
-)
+_OF_RANGE = ("topic", "rkt", "partition", "next", "end", "log_end", "error")
+#: What `survey` counts of each.
+COUNTED = ("count", "key_bytes", "value_bytes", "headers", "name_bytes", "header_bytes")
+RANGE = np.dtype([(name, np.int64) for name in (*_OF_RANGE, *COUNTED)])
 #: Bytes of `cursor` in records.c, one for each range.
 CURSOR_BYTES = 6 * 8
 

@@ -64,19 +64,14 @@ class Producer:
     ) -> None:
         """Commit positions of a group, (offset, metadata) of each (topic, partition), with the
         transaction."""
-        places, metadata = (
-            self._lib.annotated(dict(offsets)),
-            self._lib.consumer_group_metadata_new(group.encode()),
-        )
+        lib, places = self._lib, self._lib.annotated(dict(offsets))
+        metadata = lib.consumer_group_metadata_new(group.encode())
         try:
-            self._lib.check(
-                self._lib.send_offsets_to_transaction(
-                    self._client.rk, places, metadata, _ms(seconds)
-                )
-            )
+            given = (self._client.rk, places, metadata, _ms(seconds))
+            lib.check(lib.send_offsets_to_transaction(*given))
         finally:
-            self._lib.consumer_group_metadata_destroy(metadata)
-            self._lib.topic_partition_list_destroy(places)
+            lib.consumer_group_metadata_destroy(metadata)
+            lib.topic_partition_list_destroy(places)
 
     def commit_transaction(self, seconds: float) -> None:
         """Commit."""
@@ -286,12 +281,8 @@ def _throttled(tell: Callable[[ThrottleEvent], None]) -> Callable[..., None]:
 
 def _logged(logger: logging.Logger) -> Callable[..., None]:
     def logged(_rk: int, level: int, facility: bytes, text: bytes) -> None:
-        logger.log(
-            _LEVELS[level],
-            "%s %s",
-            facility.decode(errors="replace"),
-            text.decode(errors="replace"),
-        )
+        named, line = (part.decode(errors="replace") for part in (facility, text))
+        logger.log(_LEVELS[level], "%s %s", named, line)
 
     return logged
 

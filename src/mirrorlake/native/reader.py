@@ -10,7 +10,7 @@ compaction left.
 import ctypes as C
 import logging
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.native import PATIENCE_SECONDS
 from mirrorlake.native.columns import ColumnBuffers
-from mirrorlake.native.library import CONSUMER, CURSOR_BYTES, RANGE, library
+from mirrorlake.native.library import CONSUMER, COUNTED, CURSOR_BYTES, RANGE, library
 
 logger = logging.getLogger(__name__)
 
@@ -85,6 +85,19 @@ def consumer_settings(
     waiting = {} if keep else _RANGES_ONLY
     answers = _SMALL_ANSWERS if small_answers else {}
     return {**_TUNED, **waiting, **answers, **settings, **_REQUIRED}
+
+
+def no_record(
+    places: Sequence[str], patience_seconds: float, complaint: KafkaError | None
+) -> KafkaException:
+    """The error for partitions, by name, that gave nothing for so long although brokers answer."""
+    text = (
+        f"{', '.join(places[:3])} gave no record for {patience_seconds:.0f} s, of {len(places)} "
+        "that are read"
+    )
+    if complaint is not None:
+        text = f"{text}; the client says: {complaint.str()}"
+    return KafkaException(KafkaError(KafkaError._TIMED_OUT, text))
 
 
 class ClusterSilent(KafkaException):  # type: ignore[misc]
@@ -234,10 +247,9 @@ class NativeReader:
     def _reach_log_ends(self) -> None:
         """End ranges that hold nothing but what the end of a log, reported before, has already
         covered."""
-        at_end = (self._ranges["log_end"] >= self._ranges["end"]) & (
-            self._ranges["next"] < self._ranges["end"]
-        )
-        self._ranges["next"][at_end] = self._ranges["end"][at_end]
+        ends, next_ = self._ranges["end"], self._ranges["next"]
+        at_end = (self._ranges["log_end"] >= ends) & (next_ < ends)
+        next_[at_end] = ends[at_end]
 
     def _forget(self, keys: list[Partition]) -> None:
         """Read some partitions no more, and drop what is kept of them."""
@@ -295,14 +307,7 @@ class NativeReader:
         hold."""
         lib, before = self._library, self._ranges.copy()
         while True:
-            for name in (
-                "count",
-                "key_bytes",
-                "value_bytes",
-                "headers",
-                "name_bytes",
-                "header_bytes",
-            ):
+            for name in COUNTED:
                 self._ranges[name] = 0
             places, ranges = np.empty(count, np.int32), self._ranges
             error = lib.survey(
@@ -369,10 +374,4 @@ class NativeReader:
         # others answer.
         if code := self._library.look_up(self._handle, None, _ANYBODY_MS):
             return ClusterSilent(self._said or KafkaError(code))
-        text = (
-            f"{', '.join(open_[:3])} gave no record for {self._patience:.0f} s, of {len(open_)} "
-            "that are read"
-        )
-        if self._said is not None:
-            text = f"{text}; the client says: {self._said.str()}"
-        return KafkaException(KafkaError(KafkaError._TIMED_OUT, text))
+        return no_record(open_, self._patience, self._said)

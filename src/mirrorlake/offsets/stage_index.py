@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 
 
 class StagedRange(NamedTuple):
@@ -27,6 +27,11 @@ class StagedRange(NamedTuple):
     first: int
     last: int
     record_count: int
+
+    @property
+    def place(self) -> PartitionGeneration:
+        """What the offsets are of."""
+        return PartitionGeneration(self.topic, self.partition, self.generation)
 
 
 @dataclass(frozen=True)

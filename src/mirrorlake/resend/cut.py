@@ -45,14 +45,10 @@ def ends_of(
         for partition, ranges in partitions.items()
         for generation, end in ranges.ends().items()
     }
-    for beginning in begun:  # one that has nothing staged yet has ended the one before all the same
-        if beginning.partition is not None and beginning.partition in staged.get(
-            beginning.topic, {}
-        ):
-            ends.setdefault(
-                PartitionGeneration(beginning.topic, beginning.partition, beginning.generation),
-                beginning.first_offset or 0,
-            )
+    for one in begun:  # one that has nothing staged yet has ended the one before all the same
+        if one.partition is not None and one.partition in staged.get(one.topic, {}):
+            place = PartitionGeneration(one.topic, one.partition, one.generation)
+            ends.setdefault(place, one.first_offset or 0)
     return {key: min(end, limits.get(key.topic_partition, end)) for key, end in ends.items()}
 
 
@@ -66,9 +62,8 @@ def ends_as_of(staged: Staged, held: Mapping[TopicAndPartition, tuple[int, int]]
             generation, below = held.get((topic, partition), (-1, 0))
             for number, end in ranges.ends().items():
                 if number <= generation:
-                    ends[PartitionGeneration(topic, partition, number)] = (
-                        end if number < generation else min(end, below)
-                    )
+                    place = PartitionGeneration(topic, partition, number)
+                    ends[place] = end if number < generation else min(end, below)
     return ends
 
 
@@ -152,20 +147,11 @@ def _of_partition(
 ) -> list[tuple[int, int, int, int]]:
     """(generation, first, last, record count) of what a partition has since a generation, below its
     ends."""
-    inside = ranges.bounded(
-        {
-            generation: (0, end - 1)
-            for generation, end in ends.items()
-            if generation >= base and end > 0
-        }
-    )
+    wanted = {number: (0, end - 1) for number, end in ends.items() if number >= base and end > 0}
+    inside = ranges.bounded(wanted)
     by_generation: dict[int, tuple[int, int, int, int]] = {}
     for one in inside:
         _, first, last, count = by_generation.get(one.generation, (0, one.first, -1, 0))
-        by_generation[one.generation] = (
-            one.generation,
-            min(first, one.first),
-            max(last, one.last),
-            count + one.record_count,
-        )
+        extent = min(first, one.first), max(last, one.last)
+        by_generation[one.generation] = (one.generation, *extent, count + one.record_count)
     return list(by_generation.values())

@@ -145,9 +145,8 @@ class Extras:
         """Of a topic that is not there yet, by what it will be made with."""
         there, states = self._admin.topics(), self._states(resend)
         made = {key: ConfigValue(value, "topic") for key, value in KEPT.items()}
-        configs = describe_topic_configs(
-            self._admin, there.keys() & set(resend.names.values())
-        ).configs
+        present = there.keys() & set(resend.names.values())
+        configs = describe_topic_configs(self._admin, present).configs
         topics = {
             topic: Restored(
                 name,
@@ -170,12 +169,7 @@ class Extras:
         return [change.row(refused.get(change, errors.get(change))) for change in planned.changes]
 
     def _acls(self, resend: Resend) -> AclsPlanned:
-        return plan_acls(
-            self._states(resend),
-            resend.names,
-            self._naming,
-            self._admin,
-        )
+        return plan_acls(self._states(resend), resend.names, self._naming, self._admin)
 
     def _positions(
         self, resend: Resend, begun: Collection[Begun]
@@ -202,10 +196,7 @@ class Extras:
     def _move(
         self, resend: Resend, positions: Mapping[GroupPartition, Committed]
     ) -> list[dict[str, Any]]:
-        asked = {
-            (topic, partition, position.offset)
-            for (_, topic, partition), position in positions.items()
-        }
+        asked = {(*key[1:], position.offset) for key, position in positions.items()}
         translated = translate_all(self._lake.now, resend.name, asked)
         there = self._admin.topics()
         places = [

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Literal
 
 from mirrorlake.errors import LakeError
@@ -84,32 +85,25 @@ class Resend:
         """The target topics by source topic."""
         return {part.topic: part.target_topic for part in self.parts}
 
+    def answers(self, source: str, target: str, request: Mapping[str, Any]) -> bool:
+        """Whether it was asked for in these words, between these clusters."""
+        return (self.source, self.target, dict(self.request)) == (source, target, dict(request))
+
     def began(self) -> list[Change]:
         """Rows of `changes` that say all of it, one a part."""
-        common = {
-            "request": dict(self.request),
-            "target_id": self.target_id,
-            "time_zone": self.time_zone,
-        }
+        common = {"request": dict(self.request), "target_id": self.target_id}
+        common["time_zone"] = self.time_zone
+        notes = [json.dumps({**common, **_part_document(part)}) for part in self.parts]
         return [
-            Change(
-                self.kind,
-                part.target_topic,
-                after=json.dumps({**common, **_part_document(part)}),
-                outcome="begun",
-            )
-            for part in self.parts
+            Change(self.kind, part.target_topic, after=note, outcome="begun")
+            for part, note in zip(self.parts, notes, strict=True)
         ]
 
     def ended(self, records: Mapping[str, int]) -> list[Change]:
         """Rows of `changes` that say that it is over; `records` are those at the target, by target
         topic."""
-        return [
-            Change(
-                self.kind, part.target_topic, after=f"records={records.get(part.target_topic, 0)}"
-            )
-            for part in self.parts
-        ]
+        names = [part.target_topic for part in self.parts]
+        return [Change(self.kind, name, after=f"records={records.get(name, 0)}") for name in names]
 
     def given_up(self) -> list[Change]:
         """Rows of `changes` that say that no process goes on with it."""
@@ -127,16 +121,7 @@ def is_resend(flow: str) -> bool:
 
 
 def _part_document(part: Part) -> dict[str, Any]:
-    ranges = [
-        [
-            staged_range.partition,
-            staged_range.generation,
-            staged_range.first,
-            staged_range.last,
-            staged_range.record_count,
-        ]
-        for staged_range in part.ranges
-    ]
+    ranges = [list(staged_range[2:]) for staged_range in part.ranges]  # from `partition` on
     picked = {"picked": [list(place) for place in part.picked]} if part.picked else {}
     return {"topic": part.topic, "ranges": ranges, "began": list(part.began), **picked}
 
@@ -185,30 +170,12 @@ def first_of(
     """
     kept: list[StagedRange] = []
     left = max_records
-    for staged_range in sorted(
-        ranges, key=lambda staged_range: (staged_range.partition, staged_range.generation)
-    ):
+    for staged_range in sorted(ranges, key=attrgetter("partition", "generation")):
         if staged_range.record_count > left:
             return kept, staged_range._replace(record_count=left) if left else None
         kept.append(staged_range)
         left -= staged_range.record_count
     return kept, None
-
-
-def same_request(
-    resends: Iterable[Resend], source: str, target: str, request: Mapping[str, Any]
-) -> Resend | None:
-    """The one of some that was asked for in the same words, between the same clusters; None where
-    there is none."""
-    wanted = (source, target, dict(request))
-    return next(
-        (
-            resend
-            for resend in resends
-            if (resend.source, resend.target, dict(resend.request)) == wanted
-        ),
-        None,
-    )
 
 
 def with_began(resend: Resend, ends: Mapping[str, tuple[int, ...]]) -> Resend:

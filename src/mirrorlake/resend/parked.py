@@ -6,7 +6,6 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import Any
 
 from mirrorlake.config.topology import ResolvedFlow
@@ -20,7 +19,7 @@ from mirrorlake.offsets.stage_index import StagedRange
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.resend.extras import ExtrasDone
 from mirrorlake.resend.matches import REPLAY_HEADER, of_picked
-from mirrorlake.resend.note import Part, Picked, Resend, new_id
+from mirrorlake.resend.note import Part, Picked, Resend
 from mirrorlake.resend.sender import Outcome, Sending
 from mirrorlake.resend.steps import Planned, Steps
 from mirrorlake.run.flow_spec import provenance_of
@@ -74,16 +73,7 @@ class ParkedReplay:
                     f"topic {part.target_topic} of cluster {flow.target} is not there; let the "
                     "flow make it"
                 )
-        number, target_id = new_id(datetime.now(timezone.utc)), steps.admin.cluster_id()
-        resend = Resend(
-            "replay",
-            number,
-            source=flow.source,
-            target=flow.target,
-            target_id=target_id,
-            request=self._asked.request,
-            parts=parts,
-        )
+        resend = steps.new("replay", flow.source, self._asked.request, parts)
         return Planned(resend, (), False, known)
 
     def run(
@@ -152,11 +142,8 @@ def sent_of(
     target topic."""
     mapped: dict[PartitionGeneration, set[int]] = defaultdict(set)
     for row in segments:
-        offsets = range(
-            row["source_first"],
-            row["source_first"] + row["record_count"] * row["stride"],
-            row["stride"],
-        )
+        first, stride = row["source_first"], row["stride"]
+        offsets = range(first, first + row["record_count"] * stride, stride)
         mapped[PartitionGeneration.from_row(row)].update(offsets)
     return [
         (part.topic, partition, generation, offset, part.target_topic)

@@ -24,6 +24,8 @@ CHANGING = frozenset(
     java_method reflect try_reflect is_account_group_member is_member secret try_secret
     """.split()
 )
+#: What a SELECT with a condition has, as sqlglot names it.
+_PARTS = frozenset({"expressions", "from_", "from", "where", "kind"})
 #: Functions that are about now only where they have no argument.
 _OF_NOW = frozenset({"unix_timestamp"})
 #: Words that are times of now in literals such as DATE 'today'.
@@ -44,11 +46,8 @@ def check_predicate(where: str, is_known: Callable[[str], bool]) -> None:
             f"the predicate: {changing} does not give the same answer each time; name the value "
             "instead"
         )
-    for kind, what in (
-        (exp.Query, "a query"),
-        (exp.AggFunc, "an aggregate"),
-        (exp.Window, "a window"),
-    ):
+    kinds = {exp.Query: "a query", exp.AggFunc: "an aggregate", exp.Window: "a window"}
+    for kind, what in kinds.items():
         if (node := tree.find(kind)) is not None:
             raise InputError(
                 f"the predicate: {_text(node)} is {what}; it may only look at the columns of one "
@@ -69,13 +68,7 @@ def _parsed(where: str) -> exp.Expr:
         raise InputError(f"the predicate cannot be read: {first_line(error)}") from error
     tree = statements[0] if len(statements) == 1 else None
     others = [] if tree is None else [key for key, value in tree.args.items() if value]
-    if not isinstance(tree, exp.Select) or set(others) - {
-        "expressions",
-        "from_",
-        "from",
-        "where",
-        "kind",
-    }:
+    if not isinstance(tree, exp.Select) or set(others) - _PARTS:
         raise InputError(
             "the predicate: give a condition as it stands behind WHERE, and nothing more"
         )
@@ -90,10 +83,7 @@ def _changing(where: str) -> Iterator[str]:
         token for token in Databricks().tokenize(where) if token.token_type is not TokenType.BREAK
     ]
     for at, token in enumerate(tokens):
-        word, following = (
-            token.text.lower(),
-            [follower.text for follower in tokens[at + 1 : at + 3]],
-        )
+        word, following = token.text.lower(), [other.text for other in tokens[at + 1 : at + 3]]
         if token.token_type is TokenType.STRING:
             before = tokens[at - 1].text.lower() if at else ""
             if before in _LITERALS and word.strip() in _WORDS_OF_NOW:

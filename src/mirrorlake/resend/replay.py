@@ -4,7 +4,6 @@ to the same."""
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import Any
 
 from mirrorlake.errors import InputError
@@ -15,7 +14,7 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.resend import topics
 from mirrorlake.resend.matches import REPLAY_HEADER, Matches, builtin_functions, of_replay
-from mirrorlake.resend.note import Part, Resend, new_id, read_notes
+from mirrorlake.resend.note import Part, Resend, read_notes
 from mirrorlake.resend.predicate import check_predicate
 from mirrorlake.resend.private_words import PrivateWords
 from mirrorlake.resend.sender import Outcome, Sending
@@ -66,33 +65,19 @@ class Replay:
         asked, steps = self._asked, self._steps
         topics.check_name(asked.to)
         check_predicate(asked.where, builtin_functions(self._lake.spark))
-        target_id = steps.admin.cluster_id()
         makes = self._target()
         zone = self._lake.spark.conf.get("spark.sql.session.timeZone") or "UTC"
         matches = Matches(self._lake, asked.source, asked.topic, asked.where)
         known = self._known()
         if known is not None and not asked.start_over:
             steps.check_can_go_on(known, zone)
-            return Planned(
-                known, makes, True, examples=matches.examples(examples) if examples else []
-            )
+            shown = matches.examples(examples) if examples else []
+            return Planned(known, makes, True, examples=shown)
         ranges = matches.ranges()
         if asked.max_records is not None:
             ranges = matches.first(ranges, asked.max_records)
-        number, parts = (
-            new_id(datetime.now(timezone.utc)),
-            (Part(asked.topic, asked.to, tuple(ranges)),),
-        )
-        resend = Resend(
-            "replay",
-            number,
-            source=asked.source,
-            target=asked.target,
-            target_id=target_id,
-            request=asked.request,
-            parts=parts,
-            time_zone=zone,
-        )
+        parts = (Part(asked.topic, asked.to, tuple(ranges)),)
+        resend = steps.new("replay", asked.source, asked.request, parts, zone)
         shown = min(examples, resend.records)
         return Planned(resend, makes, False, known, matches.examples(shown) if shown else [])
 

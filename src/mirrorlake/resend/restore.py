@@ -4,7 +4,6 @@ in them."""
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
 from functools import cached_property
 from typing import Any
 
@@ -29,7 +28,7 @@ from mirrorlake.resend import topics
 from mirrorlake.resend.compaction import Compaction
 from mirrorlake.resend.cut import Ends, ends_as_of, ends_of, ranges_below
 from mirrorlake.resend.extras import Extras, ExtrasDone
-from mirrorlake.resend.note import Part, Resend, new_id
+from mirrorlake.resend.note import Part, Resend
 from mirrorlake.resend.sender import Outcome, Sending
 from mirrorlake.resend.steps import Planned, Steps
 
@@ -132,20 +131,11 @@ class Restore:
             staged = index.topics(asked.source)
             ranges = ranges_below(asked.source, staged, self.begun, moment.ends)
             heartbeats = self._heartbeats({*staged, *moment.states}, staged)
-        ranges = {
-            topic: items for topic, items in ranges.items() if items or topic in moment.states
-        }
-        ranges = self._counted(
-            {topic: items for topic, items in ranges.items() if self._wants(topic, heartbeats)}
-        )
-        empty = [
-            topic
-            for topic in moment.states
-            if self._wants(topic, heartbeats) and topic not in ranges
-        ]
+        there = moment.states.keys() | {topic for topic, items in ranges.items() if items}
+        wanted = sorted(topic for topic in there if self._wants(topic, heartbeats))
+        ranges = self._counted({topic: ranges.get(topic, []) for topic in wanted})
         parts = tuple(
-            Part(topic, self._naming.target_topic(topic), tuple(ranges.get(topic, ())))
-            for topic in sorted([*ranges, *empty])
+            Part(topic, self._naming.target_topic(topic), tuple(ranges[topic])) for topic in wanted
         )
         if not parts:
             raise InputError(
@@ -153,16 +143,7 @@ class Restore:
                 "matches"
             )
         makes = self._check(parts, moment.states)
-        number, target_id = new_id(datetime.now(timezone.utc)), steps.admin.cluster_id()
-        resend = Resend(
-            "restore",
-            number,
-            source=asked.source,
-            target=asked.target,
-            target_id=target_id,
-            request=asked.request,
-            parts=parts,
-        )
+        resend = steps.new("restore", asked.source, asked.request, parts)
         unproven = sorted(topic for topic in moment.unproven if topic in resend.names)
         return Planned(resend, makes, False, known, warnings=tuple(map(_unproven, unproven)))
 
@@ -205,20 +186,13 @@ class Restore:
                 for row in self._staged(asked)
             }
         return {
-            topic: [
-                staged_range._replace(
-                    record_count=counts.get(PartitionGeneration(*staged_range[1:4]), 0)
-                )
-                for staged_range in items
-            ]
+            topic: [each._replace(record_count=counts.get(each.place, 0)) for each in items]
             for topic, items in ranges.items()
         }
 
     def _staged(self, ranges: Sequence[StagedRange]) -> Sequence[Mapping[str, Any]]:
         """What the stage holds within ranges."""
-        asked = [
-            (*staged_range[1:4], staged_range.first, staged_range.last) for staged_range in ranges
-        ]
+        asked = [(*each.place, each.first, each.last) for each in ranges]
         return self._lake.ask(
             "staged_within", {"ranges": Frame(_RANGES, asked)}, cluster=self._asked.source
         )
@@ -228,22 +202,15 @@ class Restore:
         and between which times its records lie, ms."""
         rows = self._staged(resend.ranges) if resend.ranges else ()
         by_partition: dict[TopicAndPartition, dict[str, Any]] = {}
-        for row in sorted(
-            rows, key=lambda row: (row["topic"], row["partition"], row["generation"])
-        ):
+        for row in sorted(rows, key=PartitionGeneration.from_row):
             key = row["topic"], row["partition"]
-            oldest = min(
-                row["oldest_ms"],
-                by_partition[key]["oldest_ms"] if key in by_partition else row["oldest_ms"],
-            )
+            before = by_partition.get(key, row)
             by_partition[key] = {
-                **dict(zip(("topic", "partition"), key, strict=True)),
+                "topic": row["topic"],
+                "partition": row["partition"],
                 "end": row["last_offset"] + 1,
-                "oldest_ms": oldest,
-                "newest_ms": max(
-                    row["newest_ms"],
-                    by_partition[key]["newest_ms"] if key in by_partition else row["newest_ms"],
-                ),
+                "oldest_ms": min(row["oldest_ms"], before["oldest_ms"]),
+                "newest_ms": max(row["newest_ms"], before["newest_ms"]),
             }
         return list(by_partition.values())
 
@@ -252,11 +219,9 @@ class Restore:
         return self._extras.plan(resend, self.begun, self._oldest(resend))
 
     def _carry_out_extras(self, resend: Resend) -> ExtrasDone:
-        return (
-            self._extras.carry_out(resend, self.begun, self._oldest(resend))
-            if self._asked.extras
-            else ExtrasDone()
-        )
+        if not self._asked.extras:
+            return ExtrasDone()
+        return self._extras.carry_out(resend, self.begun, self._oldest(resend))
 
     @property
     def _extras(self) -> Extras:
@@ -270,10 +235,8 @@ class Restore:
         )
 
     def _oldest(self, resend: Resend) -> dict[str, int]:
-        oldest: dict[str, int] = {}
-        for row in self.reached(resend):
-            oldest[row["topic"]] = min(row["oldest_ms"], oldest.get(row["topic"], row["oldest_ms"]))
-        return oldest
+        newest_first = sorted(self.reached(resend), key=lambda row: row["oldest_ms"], reverse=True)
+        return {row["topic"]: row["oldest_ms"] for row in newest_first}
 
     def _compaction(self, ranges: Sequence[StagedRange]) -> Compaction:
         folder = self._lake.checkpoints / "restore" / f"{self._asked.source}-{self._asked.target}"
@@ -320,10 +283,8 @@ class Restore:
         places = [
             (name, partition) for name, count in present.items() for partition in range(count)
         ]
-        starts, ends = (
-            self._steps.admin.start_offsets(places),
-            self._steps.admin.end_offsets(places, committed=False),
-        )
+        starts = self._steps.admin.start_offsets(places)
+        ends = self._steps.admin.end_offsets(places, committed=False)
         for name, partition in places:
             if ends[name, partition] > starts[name, partition]:
                 raise InputError(

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
 from typing import Any
 
 from mirrorlake import failpoints
@@ -12,7 +13,7 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.resend import topics
 from mirrorlake.resend.extras import ExtrasDone
-from mirrorlake.resend.note import Kind, Resend, read_notes, same_request, with_began
+from mirrorlake.resend.note import Kind, Part, Resend, new_id, read_notes, with_began
 from mirrorlake.resend.sender import Outcome, Sender, Sending
 
 
@@ -45,9 +46,27 @@ class Steps:
     def find_all(self, kind: Kind, source: str, request: Mapping[str, Any]) -> list[Resend]:
         """All of these, oldest first."""
         begun = read_notes(self.deployment.lake.ask("resends", kind=kind))
-        return [
-            resend for resend in begun if same_request([resend], source, self.admin.alias, request)
-        ]
+        return [resend for resend in begun if resend.answers(source, self.admin.alias, request)]
+
+    def new(
+        self,
+        kind: Kind,
+        source: str,
+        request: Mapping[str, Any],
+        parts: tuple[Part, ...],
+        time_zone: str = "UTC",
+    ) -> Resend:
+        """One that has not begun. Raises ClusterUnreachable."""
+        return Resend(
+            kind,
+            new_id(datetime.now(timezone.utc)),
+            source,
+            self.admin.alias,
+            target_id=self.admin.cluster_id(),
+            request=request,
+            parts=parts,
+            time_zone=time_zone,
+        )
 
     def check_can_go_on(self, known: Resend, time_zone: str | None = None) -> None:
         """Raise InputError where a resend began under conditions that have changed since."""

@@ -85,13 +85,7 @@ def make_topics(
 def _row(topic: TopicInfo, error: Exception | None) -> Change:
     made = f"partitions={topic.partitions}, factor={topic.factor}"
     reason = None if error is None else str(error)
-    return Change(
-        "topic",
-        topic.name,
-        after=made,
-        outcome="done" if error is None else "refused",
-        error=reason,
-    )
+    return Change("topic", topic.name, None, made, "refused" if reason else "done", error=reason)
 
 
 def log_ends(admin: ClusterAdmin, topics: Mapping[str, int]) -> dict[str, tuple[int, ...]]:

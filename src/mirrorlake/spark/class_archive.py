@@ -51,12 +51,8 @@ def _session_jars() -> list[Path]:
 
 
 SESSIONS = Archive("classes", "mirrorlake.lake.warmup", "MIRRORLAKE_JAVA_OPTIONS", _session_jars)
-BROKERS = Archive(
-    "brokers",
-    "mirrorlake.devtools.local.warmup",
-    "MIRRORLAKE_BROKER_JAVA_OPTIONS",
-    lambda: kafka_jars(),
-)
+_WARMUP, _OPTIONS = "mirrorlake.devtools.local.warmup", "MIRRORLAKE_BROKER_JAVA_OPTIONS"
+BROKERS = Archive("brokers", _WARMUP, _OPTIONS, lambda: kafka_jars())
 
 
 def archive_flags(archive: Archive, java: Path) -> list[str]:

@@ -29,9 +29,8 @@ DELTA_VERSION = "4.4.0"
 SPARK_MINOR = "4.0"
 SPARK_KAFKA_VERSION = "4.0.0"
 KAFKA_VERSION = "4.1.1"
-LOG4J_VERSION = (
-    "2.24.3"  # the version that Kafka's own jars bring; the binding makes brokers write logs at all
-)
+#: The version that Kafka's own jars bring; the binding makes brokers write logs at all.
+LOG4J_VERSION = "2.24.3"
 
 Progress = Callable[[str], None]
 
@@ -97,10 +96,8 @@ def jars_of(jar_set: JarSet, progress: Progress | None = None) -> list[Path]:
 def cache_folder() -> Path:
     """Return the folder of all jar sets: `$MIRRORLAKE_CACHE/jars`, or
     `~/.cache/mirrorlake/jars`."""
-    chosen = os.environ.get("MIRRORLAKE_CACHE")
-    return (
-        Path(chosen).expanduser() if chosen else Path.home() / ".cache" / "mirrorlake"
-    ).absolute() / "jars"
+    chosen = os.environ.get("MIRRORLAKE_CACHE") or "~/.cache/mirrorlake"
+    return Path(chosen).expanduser().absolute() / "jars"
 
 
 def pyspark_jars() -> Path:
@@ -199,32 +196,21 @@ def locked(folder: Path, wait: bool = True) -> Iterator[bool]:
 def _folder_name(jar_set: JarSet) -> str:
     carried: list[str] = []
     if jar_set.beside is not None:
-        carried = [
-            *sorted(jar.name for jar in jar_set.beside.glob("*.jar")),
-            *sorted(_CARRIED_RENAMED),
-        ]
+        carried = sorted(jar.name for jar in jar_set.beside.glob("*.jar"))
+        carried += sorted(_CARRIED_RENAMED)
     facts = "\n".join([*jar_set.coordinates, *carried])
     return f"{jar_set.name}-{hashlib.sha256(facts.encode()).hexdigest()[:12]}"
 
 
 def _ivy_module(coordinates: Sequence[str]) -> str:
-    lines = []
-    for coordinate in coordinates:
-        group, artifact, version = coordinate.split(":")
-        lines.append(
-            f'    <dependency org="{group}" name="{artifact}" rev="{version}" '
-            'conf="default->default"/>'
-        )
-    return "\n".join(
-        [
-            '<ivy-module version="2.0">',
-            '  <info organisation="mirrorlake" module="jars"/>',
-            '  <configurations><conf name="default"/></configurations>',
-            "  <dependencies>",
-            *lines,
-            "  </dependencies>",
-            "</ivy-module>\n",
-        ]
+    needed = "".join(
+        '<dependency org="{}" name="{}" rev="{}" conf="default->default"/>'.format(*each.split(":"))
+        for each in coordinates
+    )
+    return (
+        '<ivy-module version="2.0"><info organisation="mirrorlake" module="jars"/>'
+        '<configurations><conf name="default"/></configurations>'
+        f"<dependencies>{needed}</dependencies></ivy-module>\n"
     )
 
 

@@ -20,6 +20,11 @@ class Place(NamedTuple):
     partition: int
     offset: int
 
+    @property
+    def of_partition(self) -> dict[str, Any]:
+        """Its flow and its partition, as parameters of a query."""
+        return {"flow": self.flow, "topic": self.topic, "partition": self.partition}
+
 
 @dataclass(frozen=True)
 class FlowState:

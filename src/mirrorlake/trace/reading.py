@@ -105,8 +105,7 @@ def flow_state_of(lake: Reader, flow: str, topic: str) -> FlowState:
 def _batches(lake: Reader, facts: Facts) -> dict[str, Any]:
     """The sizes of its landing batch, and of the batch that brought it to the target."""
     batches: dict[str, Any] = {}
-    flow, topic, partition, _ = facts.place
-    keys: dict[str, Any] = {"flow": flow, "topic": topic, "partition": partition}
+    keys = facts.place.of_partition
     if facts.record is not None and facts.record["batch_id"] is not None:
         batches["batch"] = _first(
             lake.query_rows("trace_batch", batch_id=facts.record["batch_id"], **keys)
@@ -169,27 +168,16 @@ def _sample(
 ) -> Row | None:
     if until is None:
         return None
-    flow, topic, partition, _ = place
-    since_ms, until_ms = _ms(until - back), _ms(until)
-    return _first(
-        lake.query_rows(
-            "trace_sample",
-            flow=flow,
-            topic=topic,
-            partition=partition,
-            generation=generation,
-            since_ms=since_ms,
-            until_ms=until_ms,
-        )
-    )
+    keys = {**place.of_partition, "generation": generation}
+    keys |= {"since_ms": _ms(until - back), "until_ms": _ms(until)}
+    return _first(lake.query_rows("trace_sample", **keys))
 
 
 def _backlog(lake: Reader, facts: Facts) -> int | None:
     if facts.landed_at is None or facts.record is None or facts.is_merged:
         return None
-    flow, topic, partition, offset = facts.place
-    keys: dict[str, Any] = {"flow": flow, "topic": topic, "partition": partition}
-    keys["generation"] = facts.record["generation"]
+    offset = facts.place.offset
+    keys = {**facts.place.of_partition, "generation": facts.record["generation"]}
     (done,) = lake.query_rows("trace_done", offset=offset, until_ms=_ms(facts.landed_at), **keys)
     (row,) = lake.query_rows(
         "trace_backlog", first=done["source_last"] + 1, last=offset - 1, **keys
@@ -200,19 +188,13 @@ def _backlog(lake: Reader, facts: Facts) -> int | None:
 def _readers(lake: Reader, facts: Facts) -> list[Row]:
     source, _, target = facts.place.flow.partition("->")
     mapped = facts.mapped if facts.mapped is not None and facts.mapped["lives"] else None
-    where: dict[str, Any] = {
-        "target_topic": None,
-        "target_offset": _GREATEST,
-        "target_generation": 0,
-    }
+    where: dict[str, Any] = {"target_topic": None, "target_offset": _GREATEST}
+    where["target_generation"] = 0
     if mapped is not None:
         where = {name: mapped[name] for name in where}
     where["generation"] = 0 if facts.record is None else facts.record["generation"]
-    return [
-        *lake.query_rows(
-            "trace_readers", back=f"{target}->{source}", **where, **facts.place._asdict()
-        )
-    ]
+    keys = {**where, **facts.place._asdict()}
+    return [*lake.query_rows("trace_readers", back=f"{target}->{source}", **keys)]
 
 
 def _is_empty(around: Row | None) -> bool:

@@ -8,28 +8,15 @@ from mirrorlake.trace.facts import Facts, Row
 
 #: Incidents that hold records up. All others (of control, of comparisons) are about something else.
 LANDING_KINDS = frozenset(
-    {
-        "source_truncated",
-        "source_rewound",
-        "source_refused",
-        "source_data_lost",
-        "topic_recreated",
-        "landing_failed",
-    }
+    """
+    source_truncated source_rewound source_refused source_data_lost topic_recreated landing_failed
+    """.split()
 )
 PRODUCING_KINDS = frozenset(
-    {
-        "target_refused",
-        "target_recreated",
-        "target_lost",
-        "position_lost",
-        "stage_trimmed",
-        "topic_refused",
-        "map_contradiction",
-        "cluster_unreachable",
-        "flow_waits",
-        "flow_stopped",
-    }
+    """
+    target_refused target_recreated target_lost position_lost stage_trimmed topic_refused
+    map_contradiction cluster_unreachable flow_waits flow_stopped
+    """.split()
 )
 HOLDING_KINDS = LANDING_KINDS | PRODUCING_KINDS
 #: Those that stop a partition at an offset, and nothing in front of it.
@@ -38,14 +25,8 @@ _IN_ORDER = frozenset(
 )
 #: What is said of a record that an operator gave up, by the kind of the incident and the choice.
 _GIVEN_UP = {
-    (
-        "target_refused",
-        "skip",
-    ): "the target refused it, and it was given up (`resolve --choice skip`)",
-    (
-        "target_lost",
-        "accept",
-    ): "it was at the target, which lost it, and it was given up (`resolve --choice accept`)",
+    ("target_refused", "skip"): "the target refused it",
+    ("target_lost", "accept"): "it was at the target, which lost it",
 }
 
 
@@ -87,11 +68,7 @@ def _mapped(facts: Facts, mapped: Row) -> State:
         return State(
             "at_target", False, f"it is at the target: {where}, offset {mapped['target_offset']}"
         )
-    waiting = [
-        incident
-        for incident in facts.incidents
-        if incident["kind"] == "target_recreated" and incident["resolved_at"] is None
-    ]
+    waiting = _open(facts, "target_recreated")
     detail = (
         f"it was brought to {where}, which was deleted or made again since: its offset there "
         "means nothing any more"
@@ -111,9 +88,11 @@ def _staged(facts: Facts) -> State:
         return _parked(facts.parked)
     offset = facts.place.offset
     for incident in facts.incidents:
-        detail = _GIVEN_UP.get((incident["kind"], incident["resolution"]))
+        choice = incident["resolution"]
+        detail = _GIVEN_UP.get((incident["kind"], choice))
         if detail is not None and covers(incident, offset):
-            return State("given_up", False, f"{detail}: it stays in `records`")
+            how = f"and it was given up (`resolve --choice {choice}`): it stays in `records`"
+            return State("given_up", False, f"{detail}, {how}")
     return _waiting(facts, HOLDING_KINDS - LANDING_KINDS, "it is staged and not yet produced")
 
 
@@ -163,25 +142,19 @@ def _waiting(facts: Facts, kinds: frozenset[str], reached: str) -> State:
 def _of_flow(facts: Facts, reached: str) -> State:
     state = facts.flow_state
     if state.setting is not None:
-        what = (
-            "its topic or flow is paused" if state.setting == "paused" else "its flow is disabled"
-        )
-        return State(
-            state.setting, True, f"{reached}: {what}, and it goes on where it was when that ends"
-        )
+        paused = state.setting == "paused"
+        what = "its topic or flow is paused" if paused else "its flow is disabled"
+        detail = f"{reached}: {what}, and it goes on where it was when that ends"
+        return State(state.setting, True, detail)
     if not _runs(facts):
         at = state.sampled_at or (facts.newest or {}).get("sampled_at")
         last = "" if at is None else f" (its newest sample is of {at:%Y-%m-%d %H:%M:%S})"
-        scheduled = state.mode == "once"
-        what = (
-            "the flow is run by `run --once`, and the next run brings it"
-            if scheduled
-            else "no process runs the flow"
-        )
+        scheduled, what = state.mode == "once", "no process runs the flow"
+        if scheduled:
+            what = "the flow is run by `run --once`, and the next run brings it"
         return State("not_running", not scheduled, f"{reached}: {what}{last}")
-    return State(
-        "waiting", False, f"{reached}: the flow is running, and nothing is known to hold it up"
-    )
+    detail = f"{reached}: the flow is running, and nothing is known to hold it up"
+    return State("waiting", False, detail)
 
 
 def _runs(facts: Facts) -> bool:
@@ -217,11 +190,8 @@ def _not_staged(facts: Facts) -> State:
         return _waiting(facts, HOLDING_KINDS, "it is at the source and not yet landed")
     if around.get("before") is None and newest is not None and offset < newest["source_start"]:
         start = newest["source_start"]
-        return State(
-            "before_start",
-            False,
-            f"the source's log begins at {start}: it was gone before the flow began",
-        )
+        detail = f"the source's log begins at {start}: it was gone before the flow began"
+        return State("before_start", False, detail)
     return State("no_record", False, _no_record(around))
 
 

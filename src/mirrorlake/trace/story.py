@@ -73,37 +73,29 @@ def _stage(name: str, at: datetime | None, before: datetime | None, text: str) -
 
 
 def _written_text(record: Row) -> str:
-    by = (
-        "appended to the source's log (LogAppendTime)"
-        if record["timestamp_type"] == 1
-        else "written (CreateTime)"
-    )
-    key = (
-        "no key"
-        if record["key_bytes"] is None
-        else f"a key of {_count(record['key_bytes'], 'byte')}"
-    )
-    value = (
-        "no value"
-        if record["value_bytes"] is None
-        else f"a value of {_count(record['value_bytes'], 'byte')}"
-    )
-    odd = (
-        ""
-        if record.get("timestamp_ms") is None
-        else f" with a time of {record['timestamp_ms']} ms, which is no date"
-    )
-    return f"{by}{odd}, {key}, {value}"
+    by = "written (CreateTime)"
+    if record["timestamp_type"] == 1:
+        by = "appended to the source's log (LogAppendTime)"
+    if record.get("timestamp_ms") is not None:
+        by += f" with a time of {record['timestamp_ms']} ms, which is no date"
+    sizes = {name: record[f"{name}_bytes"] for name in ("key", "value")}
+    parts = [
+        f"no {name}" if size is None else f"a {name} of {_count(size, 'byte')}"
+        for name, size in sizes.items()
+    ]
+    return ", ".join([by, *parts])
 
 
 def _landed_text(facts: Facts, record: Row) -> str:
-    size = facts.batch
-    of = (
-        f" of {_count(size['record_count'], 'record')}, {size['of_partition']:,} of its partition"
-        if size
-        else ""
-    )
-    return f"landed in the stage, in batch {record['batch_id']}{of}"
+    return f"landed in the stage, in batch {record['batch_id']}{_size_text(facts.batch)}"
+
+
+def _size_text(batch: Row | None) -> str:
+    """How large a batch was, where that is known."""
+    if batch is None or batch.get("record_count") is None:
+        return ""
+    records = _count(batch["record_count"], "record")
+    return f" of {records}, {batch['of_partition']:,} of its partition"
 
 
 def _produced_text(facts: Facts, mapped: Row) -> str:
@@ -118,13 +110,7 @@ def _produced_text(facts: Facts, mapped: Row) -> str:
         )
     if facts.written_at == _ZERO:
         where += ", with a time of 1 ms for its 0, which librdkafka cannot send"
-    size = facts.produced or {}
-    known = size.get("record_count") is not None
-    of = (
-        f" of {_count(size['record_count'], 'record')}, {size['of_partition']:,} of its partition"
-        if known
-        else ""
-    )
+    size, of = facts.produced or {}, _size_text(facts.produced)
     way = f", the {size['way']} way" if size.get("way") else ""
     return f"acknowledged by the target: {where}, in batch {mapped['batch_id']}{of}{way}"
 
@@ -187,11 +173,8 @@ def _meets(facts: Facts, row: Row) -> bool:
 
 def _edits(facts: Facts) -> Iterator[dict[str, Any]]:
     for row in facts.changes:
-        what = (
-            "the topology file was edited"
-            if row["kind"] == "topology"
-            else f"{row['kind']} of {row['resource']}"
-        )
+        edited = row["kind"] == "topology"
+        what = "the topology file was edited" if edited else f"{row['kind']} of {row['resource']}"
         shape = f" ({row['before'] or 'none'} to {row['after']})" if row["after"] else ""
         text = f"{what}{shape}: {row['outcome']}" + (f", {row['error']}" if row["error"] else "")
         yield _item("change", row["at"], row["at"], text)
@@ -239,11 +222,9 @@ def _before_producing(facts: Facts) -> Iterator[dict[str, Any]]:
 
 
 def _ms(before: datetime | None, after: datetime | None) -> int | None:
-    return (
-        None
-        if before is None or after is None
-        else round((after - before) / timedelta(milliseconds=1))
-    )
+    if before is None or after is None:
+        return None
+    return round((after - before) / timedelta(milliseconds=1))
 
 
 def _count(number: int, what: str) -> str:

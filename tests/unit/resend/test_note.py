@@ -15,7 +15,6 @@ from mirrorlake.resend.note import (
     is_resend,
     new_id,
     read_notes,
-    same_request,
     with_began,
 )
 
@@ -73,9 +72,9 @@ def test_its_name_is_that_of_no_flow_and_leads_to_its_target() -> None:
 
 def test_the_same_request_is_found() -> None:
     found = [resend("1"), resend("2")]
-    assert same_request(found, "east", "west", REQUEST) == found[0]
-    assert same_request(found, "west", "east", REQUEST) is None
-    assert same_request(found, "east", "west", {**REQUEST, "max_records": 5}) is None
+    assert found[0].answers("east", "west", REQUEST)
+    assert not any(each.answers("west", "east", REQUEST) for each in found)
+    assert not any(each.answers("east", "west", {**REQUEST, "max_records": 5}) for each in found)
 
 
 def test_what_cannot_be_read_is_said() -> None:
