@@ -37,12 +37,7 @@ def open_transactions(
     wanted: Collection[TopicAndPartition],
 ) -> dict[TopicAndPartition, OpenTransaction]:
     """The oldest open transaction of each of some partitions. Those that have none, or whose leader
-    cannot be asked this way, are missing. Raises ClusterUnreachable.
-
-    Args:
-        admin: of the cluster.
-        settings: of librdkafka, for the cluster.
-        wanted: the partitions.
+    cannot be asked this way, are missing. `settings` are of librdkafka. Raises ClusterUnreachable.
     """
     transactions: dict[TopicAndPartition, OpenTransaction] = {}
     for (host, port), keys in admin.leaders(wanted).items():
@@ -51,13 +46,8 @@ def open_transactions(
                 answer = broker.ask(_DESCRIBE_PRODUCERS, 0, request(keys), flexible=True)
             transactions.update(oldest(answer))
         except (OSError, WireUnsupported, struct.error, IndexError, UnicodeDecodeError) as error:
-            logger.info(
-                "cluster %s: broker %s:%d does not tell its open transactions: %s",
-                admin.alias,
-                host,
-                port,
-                error,
-            )
+            what = "cluster %s: broker %s:%d does not tell its open transactions: %s"
+            logger.info(what, admin.alias, host, port, error)
     return transactions
 
 

@@ -26,13 +26,8 @@ class WireUnsupported(Exception):
 
 
 class BrokerConnection(AbstractContextManager["BrokerConnection"]):
-    """A connection to one broker, for one thread. Raises OSError, and WireUnsupported.
-
-    Args:
-        host, port: of the broker.
-        settings: of librdkafka.
-        seconds: how long each answer may take.
-    """
+    """A connection to one broker, for one thread, by settings of librdkafka; each answer may take
+    so many seconds. Raises OSError, and WireUnsupported."""
 
     def __init__(
         self, host: str, port: int, settings: Mapping[str, str | int | bool], seconds: float

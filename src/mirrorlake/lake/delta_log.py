@@ -63,6 +63,12 @@ def files_of(table: DeltaTable) -> list[str]:
     return paths
 
 
+def layout_of(table: DeltaTable) -> pa.Schema:
+    """The columns of a table as it is, which may all be null: a newer version may have added
+    some."""
+    return pa.schema([(field.name, field.type) for field in pa.schema(table.schema().to_arrow())])
+
+
 class DeltaLog:
     """The log of one table."""
 

@@ -18,10 +18,10 @@ from deltalake import DeltaTable
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.arrow_values import table_of
 from mirrorlake.lake.definitions import sql_text
-from mirrorlake.lake.delta_log import DeltaLog
+from mirrorlake.lake.delta_log import DeltaLog, layout_of
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.duck_changes import DuckRemoval
-from mirrorlake.lake.own_commits import NewFile, keys_of, layout_of, replace_files
+from mirrorlake.lake.own_commits import NewFile, keys_of, replace_files
 from mirrorlake.lake.parquet import plain_bytes
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.path_tables import in_layout

@@ -314,18 +314,11 @@ class Lake(ABC):
     def append(
         self, table: str, rows: pa.Table, application: str | None = None, version: int = 0
     ) -> None:
-        """Append rows; columns that are missing become null.
+        """Append rows; columns that are missing become null. An `application` makes it idempotent
+        (Delta's txnAppId): an append of its `version` that is there does nothing (txnVersion), and
+        versions rise. Without one, threads that append to a table share commits.
 
-        Args:
-            table: the table.
-            rows: what to append.
-            application: makes it idempotent (Delta's txnAppId); without, threads that append to a
-                table share commits.
-            version: an append of the same application and version does nothing (txnVersion).
-                Versions rise.
-
-        Raises:
-            Fenced: the application has come further than `version`: another process took it over.
+        Raises Fenced where the application has come further: another process took it over.
         """
         if rows.num_rows == 0:
             return

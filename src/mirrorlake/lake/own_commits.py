@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from mirrorlake.lake.delta_log import DeltaLog
+from mirrorlake.lake.delta_log import DeltaLog, layout_of
 from mirrorlake.lake.parquet import REPEATED
 
 _ROW_GROUP = 100_000
@@ -84,12 +84,6 @@ class NewFile:
         nulls = {name: known[2] for name, known in self._keys.items()}
         statistics = {"numRecords": self.rows, "minValues": least, "maxValues": most}
         return json.dumps({**statistics, "nullCount": nulls})
-
-
-def layout_of(table: DeltaTable) -> pa.Schema:
-    """The columns of a table as it is, which may all be null: a newer version may have added
-    some."""
-    return pa.schema([(field.name, field.type) for field in pa.schema(table.schema().to_arrow())])
 
 
 def keys_of(table: DeltaTable) -> list[str]:

@@ -17,8 +17,7 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction
 
 from mirrorlake.lake.definitions import definition
-from mirrorlake.lake.delta_log import features_of, files_of
-from mirrorlake.lake.own_commits import layout_of
+from mirrorlake.lake.delta_log import features_of, files_of, layout_of
 from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
 
 logger = logging.getLogger(__name__)
@@ -100,26 +99,11 @@ class PathTables:
     def append(
         self, table: str, rows: pa.Table, application: str | None = None, version: int = 0
     ) -> None:
-        """Append rows; columns that are missing become null.
-
-        Args:
-            table: the table.
-            rows: what to append; none at all still notes down the application's version.
-            application: makes the append idempotent: one of a `version` that is there does nothing
-                (Delta's application transactions). Versions rise.
-            version: see `application`.
-
-        Raises:
-            Fenced: the application has come further than `version`: another process took it over.
-        """
+        """See `Lake.append`; no rows at all still note down the application's version."""
 
         def commit(delta: DeltaTable, properties: CommitProperties | None) -> None:
-            write_deltalake(
-                delta,
-                in_layout(rows, layout_of(delta)),
-                mode="append",
-                commit_properties=properties,
-            )
+            fitting = in_layout(rows, layout_of(delta))
+            write_deltalake(delta, fitting, mode="append", commit_properties=properties)
 
         self._committed(table, commit, application, version)
 

@@ -48,16 +48,8 @@ def translate(
 
     A position inside a gap goes to the next record; reading from the translated position never
     skips a record, and repeats none. While a target topic is gone, or was made again and no
-    operator has decided how to go on, that is its start.
-
-    Args:
-        lake, flow: whose map.
-        topic: named as on the side that the position is from.
-        partition, offset: the position there.
-        reverse: from the target to the source.
-
-    Raises:
-        UnknownOffset: what was never seen.
+    operator has decided how to go on, that is its start. The `topic` is named as on the side that
+    the position is from. Raises UnknownOffset for what was never seen.
     """
     asked = (topic, partition, offset)
     translated = translate_all(lake, flow, [asked], reverse).get(asked)
@@ -207,9 +199,8 @@ class Translator:
             self._ends = {}
             for row in self._lake.ask("mapped_ends", flow=self._flow):
                 key = (row["topic"], row["partition"])
-                self._ends[key] = min(
-                    row["source_position"], self._ends.get(key, row["source_position"])
-                )
+                end = row["source_position"]
+                self._ends[key] = min(end, self._ends.get(key, end))
         return self._ends
 
     def _near(
@@ -247,20 +238,8 @@ class Translator:
 def _samples(reached: Mapping[TopicAndPartition, Reached], topics: Collection[str]) -> Frame:
     """How far a flow is now, as samples."""
     now = datetime.now(timezone.utc)
-    rows = [
-        (
-            *key,
-            now,
-            sample.produced_end,
-            sample.mapped_end,
-            sample.target_topic,
-            sample.target_generation,
-            sample.generation,
-        )
-        for key, sample in reached.items()
-        if key[0] in topics
-    ]
-    return Frame(_SAMPLES, rows)
+    mine = ((key, sample) for key, sample in reached.items() if key[0] in topics)
+    return Frame(_SAMPLES, [(*key, now, *vars(sample).values()) for key, sample in mine])
 
 
 def _translations(

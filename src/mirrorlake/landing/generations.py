@@ -129,8 +129,7 @@ class LakeLandingStore:
         return ends
 
     def seen(self, places: Collection[PartitionGeneration]) -> Mapping[PartitionGeneration, int]:
-        """How far landing was seen to have come, by samples, which know of transaction markers and
-        of partitions without a record too. Those never seen are missing."""
+        """See `LandingStore.seen`: by samples."""
         rows = self._lake.ask("covered_ends", prefix=f"{self._alias}->")
         covered = {
             PartitionGeneration.from_row(row): row["covered"]
@@ -153,8 +152,7 @@ class LakeLandingStore:
     def staged_rows(
         self, offsets: Mapping[TopicAndPartition, int], since: Mapping[TopicAndPartition, int]
     ) -> Mapping[TopicAndPartition, Row]:
-        """The staged records of these offsets, one a partition, of the newest generation since one
-        that has it; missing where none has."""
+        """See `StagedRows.staged_rows`."""
         asked = [(*key, offset, since[key]) for key, offset in offsets.items()]
         rows = self._lake.ask(
             "staged_rows", {"offsets": Frame(_OFFSETS, asked)}, source_cluster=self._alias
@@ -175,8 +173,7 @@ class LakeLandingStore:
         return by_key
 
     def epochs(self) -> Mapping[TopicAndPartition, int]:
-        """The leader epochs up to which logs were found to be what is staged of them; none where
-        the file is lost."""
+        """See `StagedRows.epochs`: none where the file is lost."""
         try:
             return from_topics(json.loads(self._epochs_file.read_text(encoding="utf-8")))
         except (FileNotFoundError, ValueError):

@@ -60,19 +60,12 @@ def start_landing(
     once: bool,
     is_heartbeats: Callable[[str], bool] = lambda _topic: False,
 ) -> LandingQuery:
-    """Start landing what a plan says, at least one partition.
+    """Start landing what a plan says, at least one partition: until it is stopped, or `once` up to
+    the end offsets seen at the start. `client` are settings of librdkafka. Topics that
+    `is_heartbeats` says wait for one another, HEARTBEAT_SECONDS at most: a flow that is idle except
+    for its heartbeats would else never rest.
 
-    Args:
-        lake: the lake.
-        plan: the partitions, and where each begins.
-        landing: the cluster's settings.
-        client: settings of librdkafka.
-        once: end at the end offsets seen at the start; else when it is stopped.
-        is_heartbeats: the topics that wait for one another, HEARTBEAT_SECONDS at most: a flow that
-            is idle except for its heartbeats would else never rest.
-
-    Raises:
-        ClusterUnreachable: `once`, and the source does not report its ends.
+    Raises ClusterUnreachable where the source does not report the ends that it takes for `once`.
     """
     checkpoint = new_checkpoint(lake, plan.alias)
     job = _job(lake, plan, landing, client)
@@ -103,19 +96,10 @@ def land_again(
     ends: Mapping[TopicAndPartition, int],
     occasion: str,
 ) -> None:
-    """Land offsets in one commit: the stage had them and has lost them. What was deleted by
-    predicate stays deleted: the source may have it still.
-
-    Args:
-        lake: the lake.
-        plan: the partitions; its `starts` are the first offsets, inclusive.
-        landing: the cluster's settings.
-        client: settings of librdkafka.
-        ends: the last offsets of the partitions, exclusive.
-        occasion: names what it is landed again for. Twice for the same one, even at the same time,
-            lands them once.
-
-    Raises KafkaException, or what Spark does.
+    """Land offsets in one commit, from the `starts` of a plan, inclusive, to `ends`, exclusive: the
+    stage had them and has lost them. What was deleted by predicate stays deleted: the source may
+    have it still. `occasion` names what it is landed again for: twice for the same one, even at the
+    same time, lands them once. Raises KafkaException, or what Spark does.
     """
     forgotten = {
         (topic, partition): ranges

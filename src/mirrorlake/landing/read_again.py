@@ -20,20 +20,11 @@ logger = logging.getLogger(__name__)
 
 
 def read_again(deployment: Deployment, alias: str, incident: Mapping[str, Any]) -> int:
-    """Land what an incident names, as far as the source still has it.
+    """Land what an incident names, as far as the source still has it; returns the first offset that
+    was read: above the incident's where the source has trimmed its log too.
 
     What the source has compacted away since is not there any more, and is not reported. Who dies
     meanwhile may ask again: it is landed once.
-
-    Args:
-        deployment: where to, and from where.
-        alias: the source cluster.
-        incident: its `topic`, `partition`, `generation`, `first_offset`, `last_offset` and `at` are
-            read.
-
-    Returns:
-        The first offset that was read: above `first_offset` where the source has trimmed its log
-            too.
 
     Raises:
         InputError: the source has nothing of it.

@@ -17,17 +17,9 @@ from mirrorlake.lake.topic_states import TopicState, own_configs
 def note_fresh_topics(
     states: States, source: ClusterAdmin, ids: Mapping[str, str], with_configs: bool
 ) -> None:
-    """Note topics that the lake does not know yet, or that were made again.
-
-    Args:
-        states: where.
-        source: the cluster that has them.
-        ids: Kafka's ids of the topics, by name.
-        with_configs: ask for their configs too, which takes the right to DESCRIBE_CONFIGS; a flow
-            needs it that keeps configs alike.
-
-    Raises:
-        ClusterUnreachable: no broker of the source answers.
+    """Note topics that the lake does not know yet, or that were made again, by Kafka's `ids`. To
+    ask for their configs too takes the right to DESCRIBE_CONFIGS, which a flow needs that keeps
+    configs alike. Raises ClusterUnreachable.
     """
     known = states.newest(source.alias)
     fresh = [

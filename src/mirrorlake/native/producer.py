@@ -84,8 +84,7 @@ class Producer:
         self._release()
 
     def failure(self) -> KafkaError | None:
-        """The first error after which the open transaction can only be aborted; None where there
-        was none."""
+        """See `failure_of`."""
         return failure_of(self)
 
     def look_closer(self) -> None:
@@ -182,11 +181,7 @@ class Shipment:
         return self._start
 
     def send(self) -> None:
-        """Hand over the rows that were not taken yet.
-
-        Raises BufferError where the producer's queue is full, else KafkaException for the row that
-        it does not take; another call goes on with it.
-        """
+        """See `produce.record_producer.Shipment`."""
         self._start, refused = self._producer.send(*self._place, self._outgoing, self._start)
         if refused is not None and refused.args[0].code() == KafkaError._QUEUE_FULL:
             raise BufferError(str(refused.args[0])) from refused
@@ -194,8 +189,7 @@ class Shipment:
             raise refused
 
     def refused(self) -> np.ndarray | None:
-        """The code of the error of each row that was refused, 0 for the others; None where none
-        was."""
+        """See `produce.record_producer.Shipment`."""
         slots = self._outgoing.slots
         # One that is acknowledged without an offset, as a repeated one may be, is not refused, and
         # has none.

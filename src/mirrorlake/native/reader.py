@@ -106,12 +106,8 @@ class ClusterSilent(KafkaException):  # type: ignore[misc]
 
 
 class NativeReader:
-    """A consumer of no group. For one thread; to be closed.
-
-    `keep`: a caller that reads on, range after range, finds the next records fetched ahead:
-    partitions stay assigned. Else nothing is fetched once a range is over. `small_answers`: records
-    come piece by piece, and little is fetched for in vain: over a slow link.
-    """
+    """A `kafka.log.Log`: a consumer of no group, with what `open_log` says of one. To `keep`
+    partitions is to leave them assigned."""
 
     def __init__(
         self,
@@ -143,17 +139,7 @@ class NativeReader:
     def read(
         self, ranges: Mapping[Partition, tuple[int, int]]
     ) -> Iterator[tuple[Partition, pa.RecordBatch]]:
-        """Read the records of partitions from a first offset, inclusive, to an end, exclusive.
-
-        Yields batches of columns.SCHEMA, of one partition each, their offsets rising; those of
-        several partitions come in turn.
-
-        Raises:
-            KafkaException: a partition cannot be read (its text names it), as `_AUTO_OFFSET_RESET`
-                where the log begins behind the first offset; or gives nothing for so long
-                (`_TIMED_OUT`).
-            ClusterSilent: none of the brokers answers.
-        """
+        """See `kafka.log.Log`."""
         self._begin({key: bounds for key, bounds in ranges.items() if bounds[0] < bounds[1]})
         if self._kept:
             yield from self._columns(self._kept)
@@ -170,7 +156,7 @@ class NativeReader:
             self._finish()
 
     def keep_prefetched(self, keys: Collection[Partition]) -> None:
-        """Fetch nothing ahead of any partition but these, and drop what was."""
+        """See `kafka.log.Log`."""
         if others := [known for known in self._numbers if known not in keys]:
             self._forget(others)
 

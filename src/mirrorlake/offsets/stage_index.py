@@ -272,10 +272,10 @@ class StageIndex:
         bounded_index = StageIndex()
         bounded_index.version = self.version
         bounded_index._numbers, bounded_index._paths = self._numbers, self._paths
-        for (cluster, *key), wanted in extents.items():
-            inside = self.partition(cluster, (key[0], key[1])).bounded(wanted)
+        for (cluster, topic, partition), wanted in extents.items():
+            inside = self.partition(cluster, (topic, partition)).bounded(wanted)
             if len(inside):
-                bounded_index._put(cluster, key[0], key[1], inside)
+                bounded_index._put(cluster, topic, partition, inside)
         return bounded_index
 
     def _put(self, cluster: str, topic: str, partition: int, ranges: PartitionRanges) -> None:

@@ -123,8 +123,7 @@ def plan_batch(
     A batch never holds two generations of a partition: the oldest goes first.
 
     Args:
-        index: the stage.
-        source_cluster: the flow's.
+        index, source_cluster: the stage, and whose topics are produced.
         floors: where the flow goes on, by source partition.
         remote_topic: names of targets; None leaves a topic out: not selected, paused, or refused,
             which is reported elsewhere.

@@ -155,8 +155,7 @@ class PythonShipment:
         self._values, self._columns = [], []
 
     def refused(self) -> np.ndarray | None:
-        """The code of the error of each row that is known to be refused, 0 for the others; None
-        where none is."""
+        """See `record_producer.Shipment`: of rows that are known to be refused."""
         return self._codes
 
     def offsets(self) -> np.ndarray:

@@ -32,13 +32,8 @@ def plan_acls(
     """What is to be made; asks the target, and changes nothing. Raises ClusterUnreachable.
 
     An ACL on a prefix stays one where nothing but restored topics lies below it at the target, and
-    is written out for each of them elsewhere; so is one on all topics.
-
-    Args:
-        states: how the restored topics were at the source.
-        names: what they are called at the target.
-        naming: by which they are called so, and the cluster that they are from.
-        admin: the target.
+    is written out for each of them elsewhere; so is one on all topics. `states` are of the restored
+    topics at the source, and `names` what they are called at the target, by `naming`.
     """
     left = [
         f"ACLs of topic {topic} are not restored: cluster {naming.source} did not tell them"

@@ -71,8 +71,8 @@ class Replay:
         known = self._known()
         if known is not None and not asked.start_over:
             steps.check_can_go_on(known, zone)
-            shown = matches.examples(examples) if examples else []
-            return Planned(known, makes, True, examples=shown)
+            firsts = matches.examples(examples) if examples else []
+            return Planned(known, makes, True, examples=firsts)
         ranges = matches.ranges()
         if asked.max_records is not None:
             ranges = matches.first(ranges, asked.max_records)

@@ -65,17 +65,11 @@ class Auditor:
         bytes_per_s: float | None,
         outcome: Outcome,
     ) -> None:
-        """Compare a flow, as far as it is chosen and not proven yet, and note it.
+        """Compare a flow, as far as it is chosen and not proven yet, note it, and add it to an
+        outcome. `topics` are the source's or the target's; all of them for none. `bytes_per_s` may
+        be read of each cluster.
 
-        Args:
-            flow: the flow.
-            topics: source or target topics; all of them for none.
-            choice: which offsets.
-            bytes_per_s: how much may be read of each cluster.
-            outcome: gets what is found.
-
-        Raises:
-            ClusterUnusable: a cluster cannot be read; what was compared before is noted.
+        Raises ClusterUnusable for a cluster that cannot be read; what was compared before is noted.
         """
 
         def wanted(row: Mapping[str, Any]) -> bool:

@@ -29,14 +29,9 @@ def find_not_compared(
     bounds: Extent,
 ) -> tuple[list[NotCompared], list[NotCompared]]:
     """What was not compared and waits for an operator, and what may be on its way: nothing is known
-    to be in its way.
-
-    Args:
-        scope, compared: the flow, and its partitions that are compared up to their ends.
-        index: the stage, as these were made by it.
-        bounds: the source offsets that were asked for, inclusive.
-
-    Heartbeats are left aside: they go on coming. Raises ClusterUnusable.
+    to be in its way. `compared` are the partitions that are compared up to their ends, by this
+    `index`; `bounds` are the source offsets that were asked for, inclusive. Heartbeats are left
+    aside: they go on coming. Raises ClusterUnusable.
     """
     lake = scope.deployment.lake
     aside = known_heartbeats(lake, scope.flow.name)

@@ -64,21 +64,12 @@ Mapped = tuple[np.ndarray, np.ndarray]
 def compare(
     source: Side | None, stage: Side, target: Side, mapped: Mapped, first: int, allowed: Allowances
 ) -> Verdict:
-    """Compare three sides of a range.
-
-    Args:
-        source: None where the source has nothing of the range any more.
-        stage: what is staged.
-        target: what the stretch of the target's log holds that belongs to the range.
-        mapped: the map.
-        first: the range's first source offset.
-        allowed: what may differ.
-    """
+    """Compare three sides of a range that begins with the source offset `first`: the source (None
+    where that has nothing of it any more), the stage, and the stretch of the target's log that
+    belongs to it; `allowed` is what may differ."""
     if _same(source, stage, target, mapped) and not allowed.left_out:
-        unasked = (
-            {kinds.TRIMMED: len(stage.offsets)} if source is None and len(stage.offsets) else {}
-        )
-        return Verdict((), unasked)
+        trimmed = 0 if source is not None else len(stage.offsets)
+        return Verdict((), {kinds.TRIMMED: trimmed} if trimmed else {})
     return _Comparison(source, stage, target, mapped, first=first, allowed=allowed).verdict()
 
 

@@ -96,7 +96,7 @@ def maybe_not_staged(known: PartitionFacts) -> NotCompared | None:
     generation, landed = known.landed
     if known.source is None:
         detail = "its leader does not say what it has"
-        return NotCompared(*known.key, generation, landed, None, NO_ANSWER, detail)
+        return NotCompared(*known.key, generation, landed, None, NO_ANSWER, detail=detail)
     start, end = known.source
     first = max(start, landed) if known.same else start
     return NotCompared(*known.key, generation, first, end - 1, NOT_STAGED) if first < end else None
@@ -106,13 +106,8 @@ def reason(
     stretch: NotCompared, incidents: Sequence[Mapping[str, Any]], paused: bool
 ) -> tuple[str, str] | None:
     """Why records were not brought, and what is known of that; None where nothing is in their way.
-
-    Args:
-        found: the records.
-        incidents: of the flow, those that are open or were resolved with `stop`: `kind`, `topic`,
-            `partition`, `generation`, `open`.
-        paused: the flow leaves the topic alone.
-    """
+    `incidents` are those of the flow that are open or were resolved with `stop`: `kind`, `topic`,
+    `partition`, `generation`, `open`. `paused`: the flow leaves the topic alone."""
     about = [row for row in incidents if _is_about(row, stretch)]
     if stops := [row["kind"] for row in about if not row["open"]]:
         return STOPPED, f"decided of {stops[0]}"

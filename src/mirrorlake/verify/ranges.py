@@ -44,14 +44,8 @@ def is_in(extents: Sequence[Extent], offset: int) -> bool:
 
 
 def sampled(ranges: Iterable[Extent], name: str, share: float) -> list[Extent]:
-    """About `share` of the ranges of a partition, at least one of them, and the same ones each
-    time.
-
-    Args:
-        ranges: of one partition.
-        name: what makes the choice one of this partition.
-        share: from 0 to 1.
-    """
+    """About `share` (from 0 to 1) of the ranges of a partition, by its name: at least one of them,
+    and the same ones each time."""
     weighed = sorted(
         (zlib.crc32(f"{name}:{first // RANGE_OFFSETS}".encode()), (first, last))
         for first, last in ranges

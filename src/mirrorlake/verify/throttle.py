@@ -4,14 +4,8 @@ from collections.abc import Callable
 
 
 class Throttle:
-    """Lets so many bytes a second through; of what was not used in time at most a second's worth is
-    kept.
-
-    Args:
-        bytes_per_s: the limit; None: none.
-        clock: seconds, rising.
-        wait: waits for some seconds.
-    """
+    """Lets so many bytes a second through (None: any); of what was not used in time at most a
+    second's worth is kept. `clock` gives seconds, and `wait` waits for some."""
 
     def __init__(
         self, bytes_per_s: float | None, clock: Callable[[], float], wait: Callable[[float], object]
