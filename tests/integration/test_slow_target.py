@@ -15,7 +15,7 @@ from confluent_kafka import KafkaException
 from pyspark.sql import SparkSession
 
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
-from mirrorlake.produce import patience, task
+from mirrorlake.produce import patience, shard_writing
 from mirrorlake.produce.task import produce_shard
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, read_topic, write
@@ -35,7 +35,9 @@ def test_it_is_waited_for_as_long_as_it_takes_records(
     than 3 s, and the target ends transactions after 12 s: what is too much for one is begun again
     with less."""
     monkeypatch.setattr(patience, "CALL_SECONDS", 3.0)
-    monkeypatch.setattr(task, "TASK_SECONDS", 300.0)  # on a busy machine too it is one task's work
+    monkeypatch.setattr(
+        shard_writing, "TASK_SECONDS", 300.0
+    )  # on a busy machine too it is one task's work
     rows, size = 18 * 64, 16 << 10
     create_topic(clusters.west, topic_name)
     job = job_for(clusters.west, topic_name, rows, transaction_timeout_ms=12_000)

@@ -50,6 +50,11 @@ def size_of(chunks: Iterable[Chunk]) -> int:
     return sum(int(chunk.rows.nbytes) for chunk in chunks)
 
 
+def record_count(chunks: Iterable[Chunk]) -> int:
+    """How many rows chunks have."""
+    return sum(len(chunk.offsets) for chunk in chunks)
+
+
 def halves_of(chunks: list[Chunk]) -> tuple[list[Chunk], list[Chunk]]:
     """Cut what one transaction could not bring into two."""
     if len(chunks) > 1:

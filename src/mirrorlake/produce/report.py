@@ -88,6 +88,10 @@ class Progress:
     refused_records: list[RefusedRecord] = field(default_factory=list)
     search: Search | None = None
 
+    def written_end(self, default: int) -> int:
+        """The source offset behind what is written now; `default` where nothing is."""
+        return self.segments[-1].source_last + 1 if self.segments else default
+
 
 def measure(state: Progress, rows: pa.RecordBatch, acknowledged_ms: int) -> None:
     """Count rows that the target acknowledged, and how late they were landed and acknowledged."""

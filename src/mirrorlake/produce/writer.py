@@ -34,7 +34,7 @@ from mirrorlake.produce.culprit import (
     topic_denied,
 )
 from mirrorlake.produce.deadline import within
-from mirrorlake.produce.delivery import Chunk, Delivery, check_target_rises, size_of
+from mirrorlake.produce.delivery import Chunk, Delivery, check_target_rises, record_count, size_of
 from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
 from mirrorlake.produce.producers import new_producer
@@ -339,7 +339,7 @@ class ShardWriter:
         more come in: librdkafka sends nothing more in a transaction that failed. Raises
         KafkaException when none come in, TooSlow when too few do."""
         chunks = [result.chunk for result in results]
-        count, look, before = sum(len(chunk.offsets) for chunk in chunks), LOOK_SECONDS, 0
+        count, look, before = record_count(chunks), LOOK_SECONDS, 0
         while left := self._producer.flush(look):
             known = is_reason_known(results) if self.target.transactional else None
             if known or (known is False and left == before):

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from mirrorlake.produce import pace, patience, task, writer
+from mirrorlake.produce import pace, patience, shard_writing, task, writer
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan, ShardPlan
 from mirrorlake.produce.task import ShardJob, produce_shard
 from mirrorlake.produce.writer import Target
@@ -61,7 +61,7 @@ def test_what_takes_too_long_is_left_to_the_next_batch(
     job: ShardJob, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pace, "FIRST", 100_000)
-    monkeypatch.setattr(task, "TASK_SECONDS", 1.0)
+    monkeypatch.setattr(shard_writing, "TASK_SECONDS", 1.0)
     result = produce_shard(job, chunks(PLAN, ROWS, SIZE, AT_A_TIME))
     count = result.column("record_count")[0].as_py()
     assert 0 < count < ROWS and result.column("complete").to_pylist() == [False]
