@@ -49,8 +49,8 @@ from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.python_producer import PythonProducer
 from mirrorlake.produce.report import RESULT
 from mirrorlake.produce.spec import FlowSpec
+from mirrorlake.produce.target import Target
 from mirrorlake.produce.task import ShardJob, produce_shards
-from mirrorlake.produce.writer import Target
 from mirrorlake.run import target_losses
 from mirrorlake.run.target_losses import log_ends_below, loss_errors, take_out
 from mirrorlake.spark.tasks import Done, Work, Worker, done_of, run_parts, run_rows_here

@@ -20,7 +20,7 @@ from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import decode_written
 from mirrorlake.produce.fencing import fence_all
 from mirrorlake.produce.spec import name_at_target
-from mirrorlake.produce.writer import Target
+from mirrorlake.produce.target import Target
 from mirrorlake.run.other_process import run_by_other_process
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mirrorlake.produce.parking import SIZE_REFUSALS
-from mirrorlake.produce.writer import PRODUCER_SETTINGS
+from mirrorlake.produce.target import PRODUCER_SETTINGS
 
 #: The codec of which records come out smallest, mostly.
 DENSEST = "zstd"

@@ -26,7 +26,8 @@ from mirrorlake.errors import PlanOutdated
 from mirrorlake.kafka.values import COORDINATOR_MOVES
 from mirrorlake.offsets.runs import encode_written
 from mirrorlake.produce.patience import CALL_SECONDS
-from mirrorlake.produce.writer import ShardWriter, Target
+from mirrorlake.produce.target import Target
+from mirrorlake.produce.writer import ShardWriter
 
 logger = logging.getLogger(__name__)
 

@@ -30,8 +30,8 @@ from mirrorlake.produce.map_writer import MapWriter, map_rows
 from mirrorlake.produce.ports import BatchWay, MapStore, Stage, Workers
 from mirrorlake.produce.refused_records import RefusedRecords
 from mirrorlake.produce.spec import FlowSpec
+from mirrorlake.produce.target import Target
 from mirrorlake.produce.task import ShardJob
-from mirrorlake.produce.writer import Target
 from mirrorlake.spark.tasks import Done
 
 logger = logging.getLogger(__name__)

@@ -1,4 +1,4 @@
-"""Writing the rows of one shard, in transactions of bounded size, around what the target refuses."""
+"""Writing a shard's rows, in transactions of bounded size, around what the target refuses."""
 
 import time
 from collections.abc import Collection, Iterator, Mapping

@@ -26,7 +26,8 @@ from mirrorlake.produce.report import Progress, Refused, result_of
 from mirrorlake.produce.shard_writing import ShardWriting
 from mirrorlake.produce.skipped import PlannedRows, Skipped, without_skipped
 from mirrorlake.produce.stage_files import read_shard, split_by_partition
-from mirrorlake.produce.writer import ShardWriter, Target
+from mirrorlake.produce.target import Target
+from mirrorlake.produce.writer import ShardWriter
 from mirrorlake.spark.tasks import Work
 
 #: This worker process, so that the driver knows in which one a shard's producer lives.

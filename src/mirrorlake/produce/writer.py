@@ -10,7 +10,6 @@ both or neither.
 import logging
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -38,8 +37,9 @@ from mirrorlake.produce.delivery import Chunk, Delivery, check_target_rises, rec
 from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
 from mirrorlake.produce.producers import new_producer
-from mirrorlake.produce.provenance import Provenance, may_be_of
+from mirrorlake.produce.provenance import may_be_of
 from mirrorlake.produce.record_producer import OffsetsUnknown
+from mirrorlake.produce.target import PRODUCER_SETTINGS, Target
 
 logger = logging.getLogger(__name__)
 
@@ -54,42 +54,8 @@ ABORT_SECONDS = 2.0
 ANSWER_SECONDS = 5.0
 #: Kafka's default for `offset.metadata.max.bytes`, less some room.
 METADATA_BYTES = 4_000
-#: Ours where librdkafka's defaults are made for small producers; a cluster's `producer` block
-#: overrides them.
-PRODUCER_SETTINGS: Mapping[str, str | int | bool] = {
-    "acks": "all",
-    "enable.idempotence": True,
-    "compression.type": "lz4",
-    "linger.ms": 20,
-    "batch.size": 1_000_000,
-    "batch.num.messages": 100_000,
-    "queue.buffering.max.messages": 1_000_000,
-    "queue.buffering.max.kbytes": 1_048_576,
-    # the most that librdkafka takes: the broker decides what is too large
-    "message.max.bytes": 1_000_000_000,
-    "transaction.timeout.ms": 60_000,
-}
-
-
 #: Positions at the target by (topic, partition): the next source offset, and its metadata.
 Positions = Mapping[TopicAndPartition, tuple[int, str]]
-
-
-@dataclass(frozen=True)
-class Target:
-    """How a shard reaches its target: rendered librdkafka settings and the names it goes by there.
-    `mark` is a header that each of the flow's records has, `fencing_token` the newest one when the
-    task was planned."""
-
-    client: Mapping[str, str | int | bool]
-    producer: Mapping[str, str | int | bool]
-    group_id: str
-    transactional_id: str
-    produce_tasks: int
-    transactional: bool
-    provenance: Provenance | None = None
-    mark: tuple[str, bytes] | None = None
-    fencing_token: int = 0
 
 
 class MetadataFull(Exception):

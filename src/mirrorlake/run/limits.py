@@ -12,7 +12,7 @@ from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_configs import broker_config, describe_topic_configs
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.produce.codecs import named_codec
-from mirrorlake.produce.writer import PRODUCER_SETTINGS
+from mirrorlake.produce.target import PRODUCER_SETTINGS
 from mirrorlake.run.flow_spec import producer_settings
 
 #: Bytes of a record from which on the brokers' limit of a request, 100 MiB by default, may matter.

@@ -7,8 +7,8 @@ import pytest
 
 from mirrorlake.produce import pace, patience, shard_writing, task, writer
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan, ShardPlan
+from mirrorlake.produce.target import Target
 from mirrorlake.produce.task import ShardJob, produce_shard
-from mirrorlake.produce.writer import Target
 from tests.support.shards import chunks
 
 ROWS, SIZE, AT_A_TIME = 450, 1_000, 50

@@ -92,7 +92,7 @@ NOT_NEEDED = by_name(
 )
 _INTERCEPTORS = "interceptors are Java classes; mirrorlake copies records as they are"
 _LARGEST = 1_000_000_000
-"""`message.max.bytes` of `produce/writer.py`."""
+"""`message.max.bytes` of `produce/target.py`."""
 
 
 def translate(entry: Entry, role: str, name: str) -> SettingOutcome | None:

@@ -1,0 +1,39 @@
+"""How the producers of a flow reach its target."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mirrorlake.produce.provenance import Provenance
+
+#: Ours where librdkafka's defaults are made for small producers; a cluster's `producer` block
+#: overrides them.
+PRODUCER_SETTINGS: Mapping[str, str | int | bool] = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "compression.type": "lz4",
+    "linger.ms": 20,
+    "batch.size": 1_000_000,
+    "batch.num.messages": 100_000,
+    "queue.buffering.max.messages": 1_000_000,
+    "queue.buffering.max.kbytes": 1_048_576,
+    # the most that librdkafka takes: the broker decides what is too large
+    "message.max.bytes": 1_000_000_000,
+    "transaction.timeout.ms": 60_000,
+}
+
+
+@dataclass(frozen=True)
+class Target:
+    """How a shard reaches its target: rendered librdkafka settings and the names it goes by there.
+    `mark` is a header that each of the flow's records has, `fencing_token` the newest one when the
+    task was planned."""
+
+    client: Mapping[str, str | int | bool]
+    producer: Mapping[str, str | int | bool]
+    group_id: str
+    transactional_id: str
+    produce_tasks: int
+    transactional: bool
+    provenance: Provenance | None = None
+    mark: tuple[str, bytes] | None = None
+    fencing_token: int = 0
