@@ -90,12 +90,7 @@ class _Request:
     """What is asked for."""
 
     def __init__(
-        self,
-        deployment: Deployment,
-        alias: str,
-        topics: tuple[str, ...],
-        where: str,
-        dry_run: bool,
+        self, deployment: Deployment, alias: str, topics: tuple[str, ...], where: str, dry_run: bool
     ) -> None:
         self.lake, self.alias, self.topics, self.dry_run = deployment.lake, alias, topics, dry_run
         self.flows = Flows(deployment, alias, topics)

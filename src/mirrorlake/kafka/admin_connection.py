@@ -110,8 +110,7 @@ class AdminConnection:
         if current.refusal is not None:
             why = refusal_text(current.refusal, current.settings)
             return AuthenticationFailed(
-                f"cluster {self.alias} at {self.address} cannot be used: {why}",
-                alias=self.alias,
+                f"cluster {self.alias} at {self.address} cannot be used: {why}", alias=self.alias
             )
         return ClusterUnreachable(
             f"cluster {self.alias} does not answer at {self.address} within {waited:.0f} s "

@@ -16,7 +16,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from mirrorlake.kafka.refusals import Complaints, is_about_group
 from mirrorlake.native import PATIENCE_SECONDS
 from mirrorlake.native.columns import HEADERS, SCHEMA
-from mirrorlake.native.reader import KEPT, ClusterSilent, consumer_settings, no_record
+from mirrorlake.native.consumer_settings import consumer_settings
+from mirrorlake.native.reader import KEPT, ClusterSilent, no_record
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition
 
 logger = logging.getLogger(__name__)

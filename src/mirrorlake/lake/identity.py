@@ -33,7 +33,7 @@ def store_identity(lake: Lake) -> str:
     except PySparkException as error:
         raise LakeError(
             f"the identity of the lake at {lake.place} cannot be stored as a property of its table "
-            f"records ({first_line(error)}); give this process the right to change the table",
+            f"records ({first_line(error)}); give this process the right to change the table"
         ) from error
     # what another process stored just before is the lake's
     lake.stored_id = lake.properties("records").get(PROPERTY)

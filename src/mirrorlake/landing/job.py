@@ -139,8 +139,6 @@ def offsets_document(
     return {"ends": by_topic(ends), "noted": noted}
 
 
-def read_document(
-    document: Mapping[str, Any],
-) -> tuple[dict[TopicAndPartition, int], str | None]:
+def read_document(document: Mapping[str, Any]) -> tuple[dict[TopicAndPartition, int], str | None]:
     """The ends of `offsets_document`, and what is noted."""
     return from_topics(document["ends"]), document["noted"]

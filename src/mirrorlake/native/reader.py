@@ -19,47 +19,12 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.native import PATIENCE_SECONDS
 from mirrorlake.native.columns import ColumnBuffers
+from mirrorlake.native.consumer_settings import consumer_settings
 from mirrorlake.native.library import CONSUMER, COUNTED, CURSOR_BYTES, RANGE, library
 
 logger = logging.getLogger(__name__)
 
 Partition = tuple[str, int]
-#: What the rule above asks of a consumer.
-_REQUIRED: Mapping[str, str | int | bool] = {
-    # with one librdkafka looks for its coordinator, which takes a right on the group
-    "group.id": "",
-    "isolation.level": "read_committed",
-    "enable.auto.commit": False,
-    "enable.partition.eof": True,
-    "auto.offset.reset": "error",
-    # is for producers, but librdkafka lets no `fetch.max.bytes` be less
-    "message.max.bytes": 1_000_000,
-    # a single record may be larger than what is asked for
-    "receive.message.max.bytes": 2_000_000_000,
-}
-#: Where librdkafka's defaults are made for small consumers; who makes a reader may say otherwise.
-#: Memory has a bound: what was fetched ahead, 16 MB and what comes with one answer of each broker.
-_TUNED: Mapping[str, str | int | bool] = {
-    "check.crcs": True,
-    "fetch.message.max.bytes": 4 << 20,
-    "fetch.max.bytes": 32 << 20,
-    "fetch.error.backoff.ms": 50,
-    # librdkafka waits a second where as much as it may have is fetched already
-    "fetch.queue.backoff.ms": 10,
-    "queued.max.messages.kbytes": 16 << 10,
-    "queued.min.messages": 1_000_000,  # the bytes are the bound
-}
-#: Of a reader over a link of which an answer of the size above may take as long as a dead one is
-#: waited for.
-_SMALL_ANSWERS: Mapping[str, str | int | bool] = {
-    "fetch.message.max.bytes": 64 << 10,
-    "fetch.max.bytes": 1 << 20,
-    "queued.max.messages.kbytes": 512,
-}
-#: Of a reader that goes from range to range: the answer that is under way, of nothing or of what is
-#: read no more, is waited for. One that stays at the end of logs would ask the brokers twenty times
-#: a second.
-_RANGES_ONLY: Mapping[str, str | int | bool] = {"fetch.wait.max.ms": 50}
 #: librdkafka's error callback: client, code, text, opaque.
 _ON_ERROR = C.CFUNCTYPE(None, C.c_void_p, C.c_int, C.c_char_p, C.c_void_p)
 #: Messages that are taken at a time, at most, and how long they are waited for, ms.
@@ -75,16 +40,6 @@ _LOOK_UP_MS, _ANYBODY_MS = 1_000, 5_000
 KEPT = 20_000
 #: No partition has it: a place that is not read any more.
 _NOWHERE = -1
-
-
-def consumer_settings(
-    settings: Mapping[str, Any], keep: bool, small_answers: bool
-) -> dict[str, Any]:
-    """The settings of a client that reads ranges (see `NativeReader`), those of its user among
-    them."""
-    waiting = {} if keep else _RANGES_ONLY
-    answers = _SMALL_ANSWERS if small_answers else {}
-    return {**_TUNED, **waiting, **answers, **settings, **_REQUIRED}
 
 
 def no_record(

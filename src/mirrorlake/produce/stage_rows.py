@@ -67,14 +67,7 @@ def sorted_rows(
     return (
         (rows if selection is None else selection(rows))
         .join(F.broadcast(ranges), inside_range())
-        .select(
-            "shard",
-            "topic",
-            "partition",
-            generation().alias("generation"),
-            "offset",
-            *CONTENT,
-        )
+        .select("shard", "topic", "partition", generation().alias("generation"), "offset", *CONTENT)
         .repartition(produce_tasks, "shard")
         .sortWithinPartitions("shard", "topic", "partition", "offset")
     )

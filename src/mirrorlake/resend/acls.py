@@ -24,10 +24,7 @@ class AclsPlanned:
 
 
 def plan_acls(
-    states: Mapping[str, TopicState],
-    names: Mapping[str, str],
-    naming: Naming,
-    admin: ClusterAdmin,
+    states: Mapping[str, TopicState], names: Mapping[str, str], naming: Naming, admin: ClusterAdmin
 ) -> AclsPlanned:
     """What is to be made; asks the target, and changes nothing. Raises ClusterUnreachable.
 

@@ -23,10 +23,7 @@ from mirrorlake.verify.scope import FlowScope, PartitionScope
 
 
 def find_not_compared(
-    scope: FlowScope,
-    compared: Iterable[PartitionScope],
-    index: StageIndex,
-    bounds: Extent,
+    scope: FlowScope, compared: Iterable[PartitionScope], index: StageIndex, bounds: Extent
 ) -> tuple[list[NotCompared], list[NotCompared]]:
     """What was not compared and waits for an operator, and what may be on its way: nothing is known
     to be in its way. `compared` are the partitions that are compared up to their ends, by this

@@ -94,10 +94,7 @@ class FlowScope:
     """
 
     def __init__(
-        self,
-        flow: ResolvedFlow,
-        deployment: Deployment,
-        wanted: Callable[[Row], bool],
+        self, flow: ResolvedFlow, deployment: Deployment, wanted: Callable[[Row], bool]
     ) -> None:
         """Ask. Raises ClusterUnusable."""
         self.flow, self.deployment = flow, deployment
