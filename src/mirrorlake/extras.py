@@ -34,6 +34,7 @@ EXTRAS: Mapping[str, Extra] = {
         "a dashboard, or a chart of a notebook,",
         {"altair": "altair", "vl_convert": "vl-convert-python"},
     ),
+    "stores": Extra("a lake in an object store", {"obstore": "obstore", "fsspec": "fsspec"}),
     "tracking": Extra(
         "the recording of runs",
         {

@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from mirrorlake import failpoints
 from mirrorlake.lake.delta_log import DeltaLog
+from mirrorlake.lake.place import place_of
 from mirrorlake.native import SWITCH
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import (
@@ -289,7 +290,7 @@ class Feeder(Thread):
 def test_stage_first(spark: SparkSession, scene: Scene) -> None:
     """DESIGN.md, "Stage first": what a read_committed consumer sees at the target was in `records`
     by then."""
-    stage = DeltaLog(scene.folder / "lake" / "records")
+    stage = DeltaLog(place_of(scene.folder / "lake" / "records"))
     version, seen, enough = 0, [], scene.written + 3_000
     with (
         replicating(spark, scene.topology),

@@ -20,6 +20,7 @@ from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.maintain import maintain
+from mirrorlake.lake.place import place_of
 from mirrorlake.lake.stage_index import StageFiles, _SparkStage, readable_by_files
 from mirrorlake.lake.targets import note_targets
 from mirrorlake.lake.translate import translate
@@ -248,7 +249,7 @@ def test_the_index_that_follows_commits_is_the_one_built_from_the_snapshot(
 
 def test_a_forgotten_commit_is_not_taken_for_one_to_come(tmp_path: Path) -> None:
     lake, _ = opened(no_session, write_file(tmp_path))
-    log = DeltaLog(tmp_path / "lake" / "records")
+    log = DeltaLog(place_of(tmp_path / "lake" / "records"))
     assert log.commit(1) is None
     append(lake, "records", staged(range(3)))
     (tmp_path / "lake" / "records" / "_delta_log" / "_last_checkpoint").write_text(

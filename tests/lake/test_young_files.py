@@ -16,6 +16,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.lake.place import place_of
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.young_files import YOUNG, Limits, YoungFiles
 from mirrorlake.produce.batch import plan_batch
@@ -69,7 +70,7 @@ def test_order_within_partitions_statistics_and_the_index(lake: Lake) -> None:
     assert young.compact(least=31) == []
     assert len(young.compact(least=10)) == 30
     assert now_of(lake).rows(ordered) == before
-    (path,) = DeltaLog(directory / "records").snapshot()[1]["path"].to_pylist()
+    (path,) = DeltaLog(place_of(directory / "records")).snapshot()[1]["path"].to_pylist()
     rows = pq.read_table(
         directory / "records" / path, columns=["topic", "partition", "offset"]
     ).to_pylist()
@@ -95,7 +96,7 @@ def test_few_bytes_in_files_that_are_many_in_memory(lake: Lake) -> None:
         _land(
             tables, batch, value=f"{batch:02}".encode() * (200_000 if batch in (0, 1) else 10_000)
         )
-    sizes = DeltaLog(directory / "records").snapshot()[1]["size_bytes"].to_pylist()
+    sizes = DeltaLog(place_of(directory / "records")).snapshot()[1]["size_bytes"].to_pylist()
     assert max(sizes) < 8 * 400_000 // 15, "a batch of 8 records of 400 kB"
     before = now_of(lake).rows("SELECT * FROM records ORDER BY topic, partition, offset")
     assert [len(young.compact()) for _ in range(3)] == [4, 3, 0]
@@ -123,14 +124,14 @@ def test_commits_that_come_meanwhile(lake: Lake) -> None:
     for batch in range(5):
         _land(tables, batch)
     young, other = YoungFiles(directory, StageFiles(lake)), YoungFiles(directory, StageFiles(lake))
-    log = DeltaLog(directory / "records")
+    log = DeltaLog(place_of(directory / "records"))
     table, (_, files) = log.opened(), log.snapshot()
     paths, sizes = files["path"].to_pylist(), files["size_bytes"].to_pylist()
     _land(tables, 5)  # an append beside it
     assert young._replace(table, paths, sizes)
     assert not other._replace(table, paths, sizes), "its files are gone"
     assert now_of(lake).rows("SELECT count(*) AS n FROM records") == [{"n": 6 * 8}]
-    now = DeltaLog(directory / "records").snapshot()[1]["path"].to_pylist()
+    now = DeltaLog(place_of(directory / "records")).snapshot()[1]["path"].to_pylist()
     assert len(now) == 2
     known = {*now, *paths}
     assert {path.name for path in (directory / "records").glob("*.parquet")} == known, (

@@ -113,6 +113,8 @@ class MemoryStage:
     forgotten. In a `catalog`, as there, files that commits take away stay in the index until
     somebody finds them gone."""
 
+    storage = None
+
     def __init__(self, world: World, catalog: bool) -> None:
         self._world = world
         self._catalog = catalog
@@ -454,7 +456,7 @@ def install(world: World, stack: ExitStack) -> None:
         (
             stage_files,
             "open_parquet",
-            lambda uri, _coded: ParquetView(world.stage.batch(uri), world.steps),
+            lambda uri, _coded, _storage: ParquetView(world.stage.batch(uri), world.steps),
         ),
         *stand_ins(),
         (produce_flow, "logger", quiet),

@@ -60,6 +60,8 @@ ROOMS = {
     "vl_convert": {"dashboard"},
     "mlflow": {"tracking"},
     "javaproperties": {"mm2.importer"},
+    "obstore": {"lake"},
+    "fsspec": {"lake"},
     "databricks": {"kafka", "lake"},
     "psutil": {"processes", "devtools.local", "devtools.bench"},
 }

@@ -88,11 +88,12 @@ class Lake(Model):
     """Where the tables live: a folder, or catalog and schema of Unity Catalog, which a SQL
     warehouse may read.
 
-    `path` is no URL: object storage is mounted, or is a catalog's. `checkpoints` is a folder too; a
-    catalog needs one.
+    `path` may be the URL of an object store, which `storage` says how to reach, in the words of
+    delta-rs. `checkpoints` is a folder; a catalog needs one.
     """
 
     path: str | None = None
+    storage: dict[str, str] = {}
     catalog: str | None = None
     schema_name: str | None = Field(default=None, alias="schema")
     checkpoints: str | None = None
@@ -105,6 +106,8 @@ class Lake(Model):
         named = (bool(self.catalog), bool(self.schema_name))
         if named not in ((True, True), (False, False)) or bool(self.path) == all(named):
             raise ValueError("needs either path, or catalog and schema")
+        if self.storage and not self.path:
+            raise ValueError("storage is about a path")
         if self.warehouse is not None and self.path:
             raise ValueError("a warehouse reads a catalog and schema, and no path")
         return self

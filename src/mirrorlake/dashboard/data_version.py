@@ -6,17 +6,16 @@ their names in its text, and in that of the views that it names: a word too many
 read.
 """
 
-import os
 import re
-from pathlib import Path
 
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
+from mirrorlake.lake.place import Place
 
 #: The newest commits of a query's tables; None where that cannot be known.
 DataVersion = tuple[tuple[str, str], ...] | None
 
 
-def data_version(directory: Path | None, query: str) -> DataVersion:
+def data_version(directory: Place | None, query: str) -> DataVersion:
     """The mark of a query over the lake in `directory` (None in a catalog), as of now."""
     words = _words(query)
     if directory is None or "current_timestamp" in words:
@@ -37,12 +36,6 @@ def _words(text: str) -> set[str]:
     return words
 
 
-def _newest_commit(log: Path) -> str:
+def _newest_commit(log: Place) -> str:
     """Empty for a table that is not there yet."""
-    try:
-        with os.scandir(log) as entries:
-            return max(
-                (entry.name for entry in entries if entry.name.endswith(".json")), default=""
-            )
-    except FileNotFoundError:
-        return ""
+    return max((name for name in log.names() if name.endswith(".json")), default="")

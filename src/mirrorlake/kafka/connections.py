@@ -1,16 +1,14 @@
 """The clusters of a topology, connected: admin clients, identities, rendered client settings.
 Secrets end here."""
 
-import os
 from collections.abc import Collection, Iterable, Mapping
 
-from mirrorlake.config.references import env_provider, resolve
 from mirrorlake.config.topology import Topology
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.config import librdkafka_config
 from mirrorlake.kafka.groups import GroupAdmin
 from mirrorlake.kafka.renewal import LiveSettings
-from mirrorlake.kafka.secrets import secret_provider, secret_stores
+from mirrorlake.kafka.secrets import resolved
 from mirrorlake.kafka.transactions import OpenTransaction, open_transactions
 from mirrorlake.offsets.positions import TopicAndPartition
 
@@ -61,8 +59,7 @@ class Connections:
 
     def resolve(self, text: str) -> str:
         """A text with the values of its references; never to be logged. Raises TopologyError."""
-        stores = secret_stores(os.environ)
-        return resolve(text, {"env": env_provider(os.environ), "secret": secret_provider(stores)})
+        return resolved(text)
 
     def identify(self, aliases: Iterable[str]) -> dict[str, str]:
         """Ids of the clusters named and of those asked before, by alias.

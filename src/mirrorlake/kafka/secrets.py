@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Protocol
 
-from mirrorlake.config.references import Provider, Unresolved
+from mirrorlake.config.references import Provider, Unresolved, env_provider, resolve
 
 #: Names the folder of secrets: `$MIRRORLAKE_SECRETS/<scope>/<key>` is a file that holds one value.
 FOLDER_VARIABLE = "MIRRORLAKE_SECRETS"
@@ -107,6 +107,13 @@ def secret_stores(environment: Mapping[str, str]) -> list[SecretStore]:
     if find_spec("keyring") is not None:
         stores.append(KeyringSecrets())
     return stores
+
+
+def resolved(text: str) -> str:
+    """A text of a topology file with the values of its references, as of now; never to be logged.
+    Raises TopologyError."""
+    provide = secret_provider(secret_stores(os.environ))
+    return resolve(text, {"env": env_provider(os.environ), "secret": provide})
 
 
 def secret_provider(stores: Sequence[SecretStore]) -> Provider:

@@ -12,6 +12,7 @@ from mirrorlake.errors import Fenced
 from mirrorlake.lake.definitions import definition, sql_text
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
+from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.upkeep import TableUpkeep
 
@@ -47,9 +48,9 @@ class CatalogLake(Lake):
         return self.schema
 
     @property
-    def leases(self) -> Path:
+    def leases(self) -> Place:
         """See `Lake.leases`: beside the checkpoints."""
-        return self.checkpoints / "leases"
+        return place_of(self.checkpoints / "leases")
 
     @cached_property
     def reader(self) -> Reader:

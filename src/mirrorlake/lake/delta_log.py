@@ -1,15 +1,15 @@
-"""Following a Delta table in a local directory without Spark: its commits as JSON, its snapshot by
+"""Following a Delta table without Spark: its commits as JSON, its snapshot by
 delta-rs.
 
-A poll of an idle table costs one failed `open`. Only what the Delta protocol says is used: commit N
-is `_delta_log/<N, 20 digits>.json`, one action a line; an `add` names a file of the table, a
-`remove` one that is not any more (https://github.com/delta-io/delta/blob/master/PROTOCOL.md).
+A poll of an idle table costs one failed opening of a file. Only what the Delta protocol says is
+used: commit N is `_delta_log/<N, 20 digits>.json`, one action a line; an `add` names a file of the
+table, a `remove` one that is not any more
+(https://github.com/delta-io/delta/blob/master/PROTOCOL.md).
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from deltalake import DeltaTable
 from deltalake.table import ProtocolVersions
 
 from mirrorlake.lake.arrow_values import table_of
+from mirrorlake.lake.place import Place
 
 #: Table features without which the files of a snapshot are the table.
 BARRED_FEATURES = frozenset({"deletionVectors", "columnMapping"})
@@ -57,10 +58,11 @@ class Commit:
     changes_table: bool = False
 
 
-def files_of(table: DeltaTable) -> list[str]:
-    """The paths of a snapshot's files, below the table's folder, as they are there."""
-    paths: list[str] = table_of(table.get_add_actions())["path"].to_pylist()
-    return paths
+def files_of(table: DeltaTable) -> dict[str, int]:
+    """A snapshot's files: how many bytes each has, by its path below the table's folder, as it is
+    there."""
+    files = table_of(table.get_add_actions())
+    return dict(zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), strict=True))
 
 
 def layout_of(table: DeltaTable) -> pa.Schema:
@@ -72,15 +74,19 @@ def layout_of(table: DeltaTable) -> pa.Schema:
 class DeltaLog:
     """The log of one table."""
 
-    def __init__(self, table: Path) -> None:
+    def __init__(self, table: Place) -> None:
         self.table = table
-        self.folder = table / "_delta_log"
+        self._folder = table / "_delta_log"
+
+    def place_of(self, version: int) -> Place:
+        """Where a commit lies."""
+        return self._folder / f"{version:020d}.json"
 
     def commit(self, version: int) -> Commit | None:
         """A commit; None while there is none of this version. Raises FileNotFoundError when it is
         gone again, since the log is kept for some days only."""
         try:
-            text = self._file(version).read_text(encoding="utf-8")
+            text = self.place_of(version).read().decode()
         except FileNotFoundError:
             if self._newest_log_checkpoint() > version:
                 raise
@@ -95,23 +101,17 @@ class DeltaLog:
             changes = changes or "metaData" in action or "protocol" in action
         return Commit(added, tuple(removed), changes)
 
-    def newest_mark(self, version: int) -> tuple[int, int] | None:
+    def newest_mark(self, version: int) -> Hashable | None:
         """What tells the commit of a version from that of a table made anew in this place; None
         where this version is not the newest one, or its commit is not kept any more."""
-        try:
-            found = self._file(version).stat()
-        except FileNotFoundError:
-            return None
-        return None if self._file(version + 1).exists() else (found.st_ino, found.st_mtime_ns)
-
-    def _file(self, version: int) -> Path:
-        return self.folder / f"{version:020d}.json"
+        mark = self.place_of(version).mark()
+        is_newest = mark is not None and self.place_of(version + 1).mark() is None
+        return mark if is_newest else None
 
     def _newest_log_checkpoint(self) -> int:
         """The version of the newest checkpoint of the log; -1 without one."""
         try:
-            text = (self.folder / "_last_checkpoint").read_text(encoding="utf-8")
-            return int(json.loads(text)["version"])
+            return int(json.loads((self._folder / "_last_checkpoint").read())["version"])
         except FileNotFoundError:
             return -1
 
@@ -123,4 +123,4 @@ class DeltaLog:
 
     def opened(self) -> DeltaTable:
         """The table as of its newest version."""
-        return DeltaTable(str(self.table))
+        return self.table.delta()

@@ -1,5 +1,5 @@
-"""A lake in a folder, read by DuckDB over the snapshots of delta-rs: the second adapter of the port
-`lake.reader`.
+"""A lake at a path or URL, read by DuckDB over the snapshots of delta-rs: the second adapter of the
+port `lake.reader`.
 
 No Java, and neither Spark nor pandas is imported. Tables are opened when a text names them, each
 once until `refresh`. DuckDB reads the Parquet files of a snapshot itself: it streams, in many
@@ -11,7 +11,7 @@ import glob
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -24,12 +24,15 @@ from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.delta_log import BARRED_FEATURES, DeltaLog, files_of
 from mirrorlake.lake.dialect import PREPARED, WITH_FILES, DuckQuery, columns_of, to_duckdb
 from mirrorlake.lake.duck_changes import give
-from mirrorlake.lake.folder import has_table
+from mirrorlake.lake.folder import has_table, own_folder
+from mirrorlake.lake.place import Place, StorePlace, place_of
 from mirrorlake.lake.properties import check_version
 from mirrorlake.lake.reader import Frame, Frames, QueryRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from mirrorlake.lake.store_files import StoreFiles
 
 _ZONED, _HUGE = "TIMESTAMP WITH TIME ZONE", re.compile(r"\bHUGEINT\b")
 
@@ -40,16 +43,21 @@ class DuckLake:
     engine: ClassVar[str] = "DuckDB"
 
     def __init__(
-        self, directory: Path, checkpoints: Path | None = None, memory: str | None = None
+        self, place: Place | Path, checkpoints: Path | None = None, memory: str | None = None
     ) -> None:
         """`memory`, such as 2GB, is more than which DuckDB puts on disk; None for its own rule."""
-        self.directory: Path | None = directory
-        self.checkpoints = checkpoints or directory / "_checkpoints"
-        self._root = directory
+        self._root = place_of(place)
+        self.directory: Place | None = self._root
+        self.checkpoints = checkpoints or own_folder(self._root)
         self._memory = {} if memory is None else {"memory_limit": memory}
         self._snapshots: dict[str, DeltaTable] = {}
-        self._marks: dict[str, tuple[int, int] | None] = {}
+        self._marks: dict[str, Hashable | None] = {}
         self._known: set[str] = set()
+        self._stored: StoreFiles | None = None
+        if isinstance(self._root, StorePlace):
+            from mirrorlake.lake import store_files  # obstore and fsspec are an extra
+
+            self._stored = store_files.StoreFiles(self._root)
         self._use = threading.RLock()
 
     @cached_property
@@ -60,8 +68,10 @@ class DuckLake:
         connection = duckdb.connect(config={"temp_directory": spilled, **self._memory})
         for statement in PREPARED:
             connection.execute(statement)
+        if self._stored is not None:
+            connection.register_filesystem(self._stored)
         if has_table(self._root, "records"):
-            table = DeltaTable(str(self._root / "records"), without_files=True)
+            table = (self._root / "records").delta(without_files=True)
             check_version(table.metadata().configuration, str(self._root))
         return connection
 
@@ -177,7 +187,7 @@ class DuckLake:
         """A table as this reader has it; None where the lake has none of that name yet. Raises
         LakeError for one of which files are not the rows."""
         if table not in self._snapshots and has_table(self._root, table):
-            delta = DeltaTable(str(self._root / table))
+            delta = (self._root / table).delta()
             barred = BARRED_FEATURES & set(delta.protocol().reader_features or ())
             if barred:
                 raise LakeError(
@@ -188,6 +198,10 @@ class DuckLake:
             self._marks[table] = DeltaLog(self._root / table).newest_mark(delta.version())
         return self._snapshots.get(table)
 
+    def folder(self, table: str) -> str:
+        """What the names of a table's files begin with, as DuckDB has them."""
+        return f"{self._root / table}/" if self._stored is None else f"lake://{table}/"
+
     def _open(self, table: str, view: str) -> None:
         """Make a table known as of now; one that an earlier version did not have is empty, and so
         is a column."""
@@ -197,8 +211,13 @@ class DuckLake:
         delta = self.snapshot(table)
         # Of the folder as it is: in URIs of delta-rs a space is %20. DuckDB takes some characters
         # for patterns.
-        paths = [] if delta is None else files_of(delta)
-        files = [glob.escape(f"{self._root / table}/{path}") for path in paths]
+        sizes = {} if delta is None else files_of(delta)
+        folder = self.folder(table)
+        if self._stored is not None:
+            self._stored.sizes.update({f"{folder}{path}": size for path, size in sizes.items()})
+            files = [f"{folder}{path}" for path in sizes]
+        else:
+            files = [glob.escape(f"{folder}{path}") for path in sizes]
         if not files:
             empty = ", ".join(
                 f'CAST(NULL AS {kind}) AS "{column}"' for column, kind in wanted.items()

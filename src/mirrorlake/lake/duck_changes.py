@@ -6,7 +6,6 @@ One text for both engines; where the lake is a catalog Spark runs it.
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -101,8 +100,7 @@ class DuckRemoval:
 
     @property
     def _folder(self) -> str:
-        assert self._lake.directory is not None
-        return f"{Path(self._lake.directory) / self._rewrite.table}/"
+        return self._lake.folder(self._rewrite.table)
 
     def _run(self, query: DuckQuery, before: str = "", behind: str = "") -> duckdb.DuckDBPyRelation:
         """Values stand in the text: DuckDB would have the whole answer to a query with parameters

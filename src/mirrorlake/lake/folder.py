@@ -1,27 +1,40 @@
-"""A lake's folder: which one a topology file names, and which tables lie in it."""
+"""Where a lake is that is not in a catalog: which place a topology file names, and which tables lie
+there."""
 
 import hashlib
 import os
 import re
 from pathlib import Path
 
+from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import LakeError
+from mirrorlake.kafka.secrets import resolved
+from mirrorlake.lake.place import FolderPlace, Place, is_url, place_of
+
+#: Stores that commit as Delta asks for: a put fails where the object is there already.
+_STORES = ("s3", "s3a", "abfs", "abfss", "az", "azure", "gs")
 
 
-def folder_of(path: str, directory: Path) -> Path:
-    """The folder that `lake.path` names, of a topology file in `directory`.
+def lake_place(location: Location, directory: Path) -> Place:
+    """The place that `lake.path` names, of a topology file in `directory`, with the options of
+    `lake.storage`, whose references are resolved here.
 
-    Raises LakeError for a URL, which would become a folder of that name here.
+    Raises LakeError for a URL of something else than a store, TopologyError for a reference without
+    a value.
     """
-    if re.match(r"[A-Za-z][\w+.-]*:", path):
+    path = location.path or ""
+    scheme, colon, _ = path.partition(":")
+    if not colon or not re.fullmatch(r"[A-Za-z][\w+.-]*", scheme):
+        return place_of((directory / path).resolve())
+    if scheme not in _STORES or not is_url(path):
         raise LakeError(
-            f"the lake cannot be at {path}: a path is a folder, which a mount of object storage "
-            "may be; mount it, or use catalog and schema"
+            f"the lake cannot be at {path}: a path is a folder, or a URL of "
+            f"{', '.join(f'{one}://' for one in _STORES)}; mount it, or use catalog and schema"
         )
-    return (directory / path).resolve()
+    return place_of(path, {name: resolved(value) for name, value in location.storage.items()})
 
 
-def check_characters(root: Path) -> None:
+def check_characters(root: Place) -> None:
     """Raise LakeError for a folder that delta-rs cannot open, whatever is in it."""
     if refused := re.search(r"[\[\]]|%[0-9A-Fa-f]{2}", str(root)):
         raise LakeError(
@@ -30,24 +43,33 @@ def check_characters(root: Path) -> None:
         )
 
 
-def has_table(root: Path, table: str) -> bool:
-    """Whether a lake's folder holds a table, with a commit: to name a place without one makes an
+def has_table(root: Place, table: str) -> bool:
+    """Whether a table lies in a lake's place, with a commit: to name a place without one makes an
     empty table."""
-    return any((root / table / "_delta_log").glob("*.json"))
+    return any(name.endswith(".json") for name in (root / table / "_delta_log").names())
 
 
-def schema_of(root: Path) -> str:
-    """The schema by which Spark sessions know the lake in a folder."""
-    return f"lake_{hashlib.sha256(os.fsencode(root)).hexdigest()[:12]}"
+def own_folder(root: Place) -> Path:
+    """Where a process keeps what is its own of a lake, such as checkpoints: in the lake's folder;
+    of one at a URL in a folder of the user's, since nothing goes on from it."""
+    if isinstance(root, FolderPlace):
+        return root / "_checkpoints"
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache) / "mirrorlake" / schema_of(root)
 
 
-def quoted(path: Path) -> str:
+def schema_of(root: Place) -> str:
+    """The schema by which Spark sessions know the lake at a place."""
+    return f"lake_{hashlib.sha256(os.fsencode(str(root))).hexdigest()[:12]}"
+
+
+def quoted(path: Place) -> str:
     """A path as it stands between single quotes in SQL."""
     return str(path).replace("\\", "\\\\").replace("'", "\\'")
 
 
-def no_lake(root: Path) -> LakeError:
-    """The error for a folder that holds no lake."""
+def no_lake(root: Place) -> LakeError:
+    """The error for a place that holds no lake."""
     return LakeError(
         f"there is no lake in {root}; `mirrorlake demo` makes one in ./mirrorlake-demo/lake"
     )

@@ -174,13 +174,14 @@ class _Files:
     def row_count(self, path: str) -> int:
         """How many rows a file has."""
         if self._counts[path] is None:  # its commit has no statistics
-            self._counts[path] = pq.read_metadata(self.log.table / path).num_rows
+            with (self.log.table / path).open_parquet() as file:
+                self._counts[path] = file.metadata.num_rows
         return int(self._counts[path])
 
     def split(self, path: str, numbers: np.ndarray, names_gone: bool = False) -> list[NewFile]:
         """A file without some rows, by their rising numbers; and, where it is asked for, one of
         those rows as the change feed has them."""
-        source = pq.ParquetFile(self.log.table / path)
+        source = (self.log.table / path).open_parquet()
         files = [NewFile(self.log.table, self._layout, self._keys)]
         if names_gone:
             files.append(NewFile(self.log.table / _FEED, self._layout.append(_CHANGE)))

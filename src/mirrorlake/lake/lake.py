@@ -17,6 +17,7 @@ import pyarrow as pa
 from mirrorlake.errors import InputError, LakeError, ReplicationError, first_line
 from mirrorlake.lake.definitions import TABLES, VIEWS, definition, sql_text
 from mirrorlake.lake.group_commit import GroupCommit
+from mirrorlake.lake.place import Place
 from mirrorlake.lake.reader import Frame, Frames, QueryRows, Reader
 from mirrorlake.lake.spark_rows import frames_in, rows_from_arrow
 from mirrorlake.lake.upkeep import TableUpkeep
@@ -40,7 +41,7 @@ class Lake(ABC):
 
     Attributes:
         schema: under which the session knows the tables.
-        directory: the lake's folder; None in a catalog.
+        directory: the lake's place; None in a catalog.
         stored_id: its identity, as its table `records` has it (`lake.identity`).
     """
 
@@ -54,7 +55,7 @@ class Lake(ABC):
         self,
         opening: "Callable[[], SparkSession]",
         schema: str,
-        directory: Path | None,
+        directory: Place | None,
         checkpoints: Path | None,
     ) -> None:
         self._opening = opening
@@ -120,9 +121,9 @@ class Lake(ABC):
 
     @property
     @abstractmethod
-    def leases(self) -> Path:
-        """Where leases live, for all who open the lake. Raises LakeError when it was opened to be
-        read."""
+    def leases(self) -> Place:
+        """Where processes that open the lake tell one another what they do. Raises LakeError when
+        it was opened to be read."""
 
     @property
     def lake_id(self) -> str:

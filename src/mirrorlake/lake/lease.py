@@ -15,10 +15,13 @@ import re
 import socket
 import uuid
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import NamedTuple
 
 from mirrorlake.errors import LakeError, LeaseTaken
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.place import StorePlace
+from mirrorlake.lake.store_lock import StoreLock
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +43,10 @@ class Lease:
 
     def __init__(self, lake: Lake, what: str) -> None:
         self.what = what
-        self._file = lake.leases / f"{re.sub(r'[^A-Za-z0-9._-]+', '-', what)}.lock"
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", what)
+        place = lake.leases
+        self._store = StoreLock(place / name) if isinstance(place, StorePlace) else None
+        self._file = Path(str(place)) / f"{name}.lock"
         self._handle: int | None = None
 
     def __enter__(self) -> None:
@@ -56,6 +62,9 @@ class Lease:
         it is taken all the same, with a warning; `sure` raises LakeError there instead: it is not
         known whether that process still works.
         """
+        if self._store is not None:
+            self._take_in_store(self._store)
+            return
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             self._handle, before = self._locked()
@@ -86,6 +95,19 @@ class Lease:
             )
         logger.warning("%s was not given back by %s; be sure that it is gone", self.what, before)
 
+    def _take_in_store(self, lock: StoreLock) -> None:
+        try:
+            held = lock.take(_now())
+        except OSError as error:
+            raise LakeError(f"{self.what} cannot be taken in the lake's store: {error}") from error
+        if held is not None:
+            raise self._taken(Holder(held.host, held.pid, held.since))
+
+    def _taken(self, holder: Holder | str) -> LeaseTaken:
+        return LeaseTaken(
+            f"{self.what} is held by {holder}; stop that process, or let it do the work"
+        )
+
     def _locked(self) -> tuple[int, Holder | None]:
         """A handle of the file with the lock, in which the holder's name is noted, and who of
         another host has not given it back. Raises OSError, LeaseTaken."""
@@ -93,14 +115,11 @@ class Lease:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             before = _holder(handle)
-            now = datetime.now(timezone.utc).isoformat(timespec="seconds")
-            _note(handle, Holder(socket.gethostname(), os.getpid(), now))
+            _note(handle, Holder(socket.gethostname(), os.getpid(), _now()))
         except BlockingIOError:
             holder = _holder(handle) or "another process"
             os.close(handle)
-            raise LeaseTaken(
-                f"{self.what} is held by {holder}; stop that process, or let it do the work"
-            ) from None
+            raise self._taken(holder) from None
         except OSError:
             os.close(handle)
             raise
@@ -109,6 +128,8 @@ class Lease:
     def release(self, holder: Holder | None = None) -> None:
         """Give it back, or leave it to who is noted as its `holder`; does nothing if it was not
         taken."""
+        if self._store is not None:
+            self._store.release()
         if self._handle is not None:
             try:
                 _note(self._handle, holder)
@@ -119,7 +140,9 @@ class Lease:
 
 def locks_work(lake: Lake) -> bool:
     """Whether files can be locked where the leases of a lake are."""
-    probe = lake.leases / f"probe-{uuid.uuid4().hex}"
+    if isinstance(lake.leases, StorePlace):
+        return True
+    probe = Path(str(lake.leases)) / f"probe-{uuid.uuid4().hex}"
     try:
         probe.parent.mkdir(parents=True, exist_ok=True)
         with probe.open("w") as file:
@@ -129,6 +152,10 @@ def locks_work(lake: Lake) -> bool:
     finally:
         probe.unlink(missing_ok=True)
     return True
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="seconds")
 
 
 def _note(handle: int, holder: Holder | None) -> None:

@@ -13,9 +13,10 @@ from mirrorlake.errors import LakeError
 from mirrorlake.lake.catalog_lake import CatalogLake
 from mirrorlake.lake.catalog_views import keep_views
 from mirrorlake.lake.definitions import TABLES, VIEWS
-from mirrorlake.lake.folder import check_characters, folder_of, has_table, no_lake
+from mirrorlake.lake.folder import check_characters, has_table, lake_place, no_lake, own_folder
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
+from mirrorlake.lake.place import Place
 from mirrorlake.lake.properties import PROPERTY, check_version, properties_at_birth
 
 if TYPE_CHECKING:  # answers without Spark (lake/duck.py) come by this module too
@@ -71,14 +72,14 @@ def reading_lake(
             )
         _read_properties(lake)
         return lake
-    root = folder_of(location.path, directory)
+    root = lake_place(location, directory)
     if not has_table(root, "records"):
         raise no_lake(root)
     return _open_folder(root, None, partial(_opened, session))
 
 
 def _open_folder(
-    root: Path, checkpoints: Path | None, session: "Callable[[], SparkSession]"
+    root: Place, checkpoints: Path | None, session: "Callable[[], SparkSession]"
 ) -> Lake:
     lake = PathLake(session, root, checkpoints)
     _create_tables(lake, [table for table in TABLES if not has_table(root, table)])
@@ -93,24 +94,24 @@ def _opened(session: "SparkSession | Callable[[], SparkSession]") -> "SparkSessi
 def lake_exists(location: Location, directory: Path) -> bool:
     """Whether a lake is there already, as far as can be known without a session: in a catalog one
     may be."""
-    return location.path is None or has_table(folder_of(location.path, directory), "clusters")
+    return location.path is None or has_table(lake_place(location, directory), "clusters")
 
 
-def check_location(location: Location, directory: Path) -> tuple[Path | None, Path]:
-    """The lake's directory (None in a catalog) and that of its checkpoints, proven writable. Raises
+def check_location(location: Location, directory: Path) -> tuple[Place | None, Path]:
+    """The lake's place (None in a catalog) and that of its checkpoints, proven writable. Raises
     LakeError."""
-    root = None if location.path is None else folder_of(location.path, directory)
+    root = None if location.path is None else lake_place(location, directory)
     if root is not None:
         check_characters(root)
     return root, _checkpoint_root(location, root)
 
 
-def _checkpoint_root(location: Location, root: Path | None) -> Path:
+def _checkpoint_root(location: Location, root: Place | None) -> Path:
     """Where streaming checkpoints live; made if missing, and proven to be writable before anything
     else is done."""
     place = Path(location.checkpoints) if location.checkpoints else None
     if place is None and root is not None:
-        place = root / "_checkpoints"
+        place = own_folder(root)
     if place is None:
         raise LakeError(
             "lake.checkpoints is missing: a lake in a catalog needs a directory for streaming "

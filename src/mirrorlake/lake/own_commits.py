@@ -9,11 +9,9 @@ until `maintain` deletes it.
 """
 
 import json
-import os
 import time
 import uuid
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +21,7 @@ from deltalake import DeltaTable
 
 from mirrorlake.lake.delta_log import DeltaLog, layout_of
 from mirrorlake.lake.parquet import REPEATED
+from mirrorlake.lake.place import Place
 
 _ROW_GROUP = 100_000
 
@@ -31,21 +30,22 @@ class NewFile:
     """A Parquet file that is being written into a folder: rows as they are to be read.
 
     Attributes:
-        path: where it lies.
+        place: where it lies.
         rows: how many it has.
+        size: how many bytes, once it is closed.
     """
 
-    def __init__(self, folder: Path, layout: pa.Schema, keys: Collection[str] = ()) -> None:
+    def __init__(self, folder: Place, layout: pa.Schema, keys: Collection[str] = ()) -> None:
         """`keys` are the columns that the commit has statistics of."""
-        folder.mkdir(exist_ok=True)
-        self.path = folder / f"part-00000-{uuid.uuid4()}-c000.zstd.parquet"
-        self.rows = 0
+        self.place = folder / f"part-00000-{uuid.uuid4()}-c000.zstd.parquet"
+        self.rows = self.size = 0
         self._layout = layout
         self._keys = {name: [None, None, 0] for name in keys}
         # As what is landed: a dictionary of values would hide how much they are in memory.
         repeated = [name for name in REPEATED if name in layout.names]
+        self._file = self.place.writer()
         self._writer = pq.ParquetWriter(
-            self.path,
+            self._file.sink,
             layout,
             compression="zstd",
             compression_level=1,
@@ -68,11 +68,12 @@ class NewFile:
     def close(self) -> None:
         """Nothing more comes."""
         self._writer.close()
+        self.size = self._file.close()
 
     def discard(self) -> None:
         """Delete it: no commit names it."""
         self._writer.close()
-        self.path.unlink(missing_ok=True)
+        self._file.discard()
 
     @property
     def statistics(self) -> str:
@@ -136,23 +137,16 @@ def replace_files(
 
 
 def _placed(log: DeltaLog, file: NewFile) -> dict[str, Any]:
-    path = file.path.relative_to(log.table).as_posix()
-    return {"path": path, "partitionValues": {}, "size": file.path.stat().st_size}
+    return {"path": log.table.below(str(file.place)), "partitionValues": {}, "size": file.size}
 
 
 def _commit(log: DeltaLog, version: int, removed: Collection[str], text: str) -> int | None:
-    draft = log.folder / f".{uuid.uuid4()}.tmp"
-    draft.write_text(text, encoding="utf-8")
-    try:
-        while True:
-            version += 1
-            try:
-                # fails where there is one: commits are exclusive
-                os.link(draft, log.folder / f"{version:020d}.json")
-                return version
-            except FileExistsError:
-                came = log.commit(version)
-                if came is None or not set(removed).isdisjoint(came.removed) or came.changes_table:
-                    return None
-    finally:
-        draft.unlink()
+    while True:
+        version += 1
+        try:
+            log.place_of(version).create(text.encode())
+            return version
+        except FileExistsError:
+            came = log.commit(version)
+            if came is None or not set(removed).isdisjoint(came.removed) or came.changes_table:
+                return None

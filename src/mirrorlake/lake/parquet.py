@@ -2,7 +2,7 @@
 hold."""
 
 import mmap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import unquote, urlparse
 
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
 from mirrorlake.lake.arrow_values import fill_null, int64
+from mirrorlake.lake.place import FolderPlace, Place, place_of
 from mirrorlake.offsets.stage_index import StagedRange
 
 _PLACE = ("source_cluster", "topic", "partition", "generation")
@@ -37,14 +38,18 @@ def plain_bytes(metadata: pq.FileMetaData) -> int:
     return sum(int(group.total_byte_size) for group in groups)
 
 
-def open_parquet(uri: str, coded: Sequence[str] = ()) -> pq.ParquetFile:
+def open_parquet(
+    uri: str, coded: Sequence[str] = (), storage: Mapping[str, str] | None = None
+) -> pq.ParquetFile:
     """Open a file as Spark names it: `file:/…` and bare paths locally, any other scheme through
-    Arrow's filesystems.
+    Arrow's filesystems; one of a lake at a URL by its options (`Place.options`).
 
     Columns of text that are `coded` come as Arrow's dictionaries, as files mostly have them. Raises
     OSError (FileNotFoundError included) when this worker cannot open it.
     """
     parsed, names = urlparse(uri), list(coded)
+    if storage is not None:
+        return place_of(uri, storage).open_parquet(read_dictionary=names)
     if parsed.scheme in ("", "file"):
         return pq.ParquetFile(_local(uri), memory_map=True, read_dictionary=names)
     if parsed.scheme == "dbfs" and parsed.path.startswith("/Volumes/"):
@@ -54,17 +59,17 @@ def open_parquet(uri: str, coded: Sequence[str] = ()) -> pq.ParquetFile:
 
 
 def ranges_of_files(
-    paths: Sequence[str], source_cluster: str | None = None, generation: int | None = None
+    files: Sequence[Place], source_cluster: str | None = None, generation: int | None = None
 ) -> list[list[StagedRange]]:
-    """What local files of the stage hold, file by file: a range for each partition and generation.
+    """What files of the stage hold, file by file: a range for each partition and generation.
 
     Reads coordinates, never the payload; and neither the source cluster nor the generation where it
     is said that all rows of all files have these. Raises OSError.
     """
     constants = {"source_cluster": source_cluster, "generation": generation}
     wanted = pa.schema([field for field in _COORDINATES if constants.get(field.name) is None])
-    parts = [_read(_local(path), wanted.names) for path in paths]
-    files = np.repeat(np.arange(len(parts)), [part.num_rows for part in parts])
+    parts = [_read(file, wanted.names) for file in files]
+    numbers = np.repeat(np.arange(len(parts)), [part.num_rows for part in parts])
     # The empty one: files written before there were generations lack the column.
     rows = pa.concat_tables([wanted.empty_table(), *parts], promote_options="default")
     if generation is None:
@@ -72,7 +77,7 @@ def ranges_of_files(
         rows = rows.set_column(rows.schema.get_field_index("generation"), "generation", generations)
     keys = ["file", *(name for name in wanted.names if name != "offset")]
     grouped = rows.append_column(
-        "file", pa.Array.from_buffers(pa.int64(), len(files), [None, pa.py_buffer(files)])
+        "file", pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
     ).group_by(keys, use_threads=False)
     columns = grouped.aggregate([("offset", how) for how in ("min", "max", "count")]).to_pydict()
     columns |= {
@@ -80,7 +85,7 @@ def ranges_of_files(
         for name, value in constants.items()
         if value is not None
     }
-    by_file: list[list[StagedRange]] = [[] for _ in paths]
+    by_file: list[list[StagedRange]] = [[] for _ in files]
     ranges = map(
         StagedRange,
         *(columns[name] for name in (*_PLACE, "offset_min", "offset_max", "offset_count")),
@@ -90,10 +95,12 @@ def ranges_of_files(
     return by_file
 
 
-def _read(path: str, columns: Sequence[str]) -> pa.Table:
+def _read(file: Place, columns: Sequence[str]) -> pa.Table:
+    if not isinstance(file, FolderPlace):
+        return file.open_parquet().read(columns=columns, use_threads=False)
     # Python's mmap instead of Arrow's: for small reads of many files it takes half the CPU time. It
     # is closed with the last buffer that refers to it.
-    with open(path, "rb") as opened:
+    with file.open("rb") as opened:
         mapped = pa.py_buffer(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
     return pq.ParquetFile(pa.BufferReader(mapped)).read(columns=columns, use_threads=False)
 

@@ -1,5 +1,5 @@
-"""A lake in a folder: committed to by delta-rs, answered by DuckDB, known to a Spark session when
-one is needed."""
+"""A lake at a path or a URL: committed to by delta-rs, answered by DuckDB, known to a Spark session
+when one is needed."""
 
 import logging
 import re
@@ -17,6 +17,7 @@ from mirrorlake.lake.delta_log import files_of, why_not_by_hand
 from mirrorlake.lake.folder import has_table, quoted, schema_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_tables import LOG_RETENTION, PathTables
+from mirrorlake.lake.place import FolderPlace, Place
 from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.upkeep import TableUpkeep
 from mirrorlake.spark.home import NO_DELTA_SETTING
@@ -28,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class PathLake(Lake):
-    """The tables of a lake in a folder, one Delta table a folder of its own. It is asked, appended
+    """The tables of a lake at a place, one Delta table a folder of its own. It is asked, appended
     to and changed without a session, and gets one when it is first needed.
 
     Attributes:
@@ -39,7 +40,7 @@ class PathLake(Lake):
     log_properties: ClassVar[Mapping[str, str]] = LOG_RETENTION
 
     def __init__(
-        self, opening: "Callable[[], SparkSession]", root: Path, checkpoints: Path | None
+        self, opening: "Callable[[], SparkSession]", root: Place, checkpoints: Path | None
     ) -> None:
         super().__init__(opening, schema_of(root), root, checkpoints)
         self.root = root
@@ -51,8 +52,8 @@ class PathLake(Lake):
         return str(self.root)
 
     @property
-    def leases(self) -> Path:
-        """See `Lake.leases`: in the folder itself, whatever a topology file says of checkpoints."""
+    def leases(self) -> Place:
+        """See `Lake.leases`: in the lake itself, whatever a topology file says of checkpoints."""
         self.check_for_writing()
         return self.root / "_checkpoints" / "leases"
 
@@ -124,6 +125,9 @@ class PathLake(Lake):
 
     def _open_session(self) -> "SparkSession":
         spark = super()._open_session()
+        if not isinstance(self.root, FolderPlace):  # Spark reads none of its tables
+            spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.schema}")
+            return spark
         spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.schema} LOCATION '{quoted(self.root)}'")
         return spark
 
@@ -150,6 +154,11 @@ class PathLake(Lake):
             raise LakeError(
                 f"table {table} of the lake at {self.root} is to be read by Spark, whose session "
                 "has no Delta: ask with --engine spark, or in a process of its own"
+            )
+        if not isinstance(self.root, FolderPlace):
+            raise LakeError(
+                f"table {table} of the lake at {self.root} is not read by Spark, but by DuckDB: "
+                "ask without --engine spark"
             )
         if has_table(self.root, table):
             place = quoted(self.root / table)

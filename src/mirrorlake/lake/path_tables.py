@@ -1,5 +1,5 @@
-"""The tables of a lake that is a directory, made and written by delta-rs: a commit costs some 12 ms
-and no Spark.
+"""The tables of a lake at a path or URL, made and written by delta-rs: a commit to a folder costs
+some 12 ms and no Spark.
 
 Commits of two processes are Delta's like any others: the second of two tries again on top of the
 first. Those that replace files of a table of any size are made in `lake/folder_upkeep.py`.
@@ -18,7 +18,9 @@ from deltalake.transaction import AddAction
 
 from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.delta_log import features_of, files_of, layout_of
+from mirrorlake.lake.folder import has_table
 from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
+from mirrorlake.lake.place import Place, place_of
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -38,11 +40,11 @@ LOG_RETENTION: Mapping[str, str] = {
 
 
 class PathTables:
-    """Tables by name, in one `directory`. For all threads of a process: commits to one table come
+    """Tables by name, in one `place`. For all threads of a process: commits to one table come
     one after another."""
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
+    def __init__(self, place: Place | Path) -> None:
+        self.place = place_of(place)
         self._open: dict[str, DeltaTable] = {}
         self._locks: dict[str, threading.RLock] = {}
         self._use = threading.Lock()
@@ -63,16 +65,17 @@ class PathTables:
         ]
         try:
             DeltaTable.create(
-                self._path(table),
+                str(self.place / table),
                 schema=Schema.from_arrow(pa.schema(fields)),
                 mode="ignore",
                 name=table,
                 description=layout.comment,
                 configuration={**layout.properties, **LOG_RETENTION, **(properties or {})},
                 raise_if_key_not_exists=False,  # properties of our own
+                storage_options=None if self.place.options is None else dict(self.place.options),
             )
         except DeltaError:
-            if not DeltaTable.is_deltatable(self._path(table)):
+            if not has_table(self.place, table):
                 # else another process has made it just now
                 raise
 
@@ -164,14 +167,14 @@ class PathTables:
             ),
         )
 
-    def compact(self, table: str) -> list[Path]:
+    def compact(self, table: str) -> list[Place]:
         """Make one file of many small ones, the newest rows first; returns those that were
         replaced, which are no part of the table any more and still there."""
 
-        def compacted(delta: DeltaTable) -> list[Path]:
+        def compacted(delta: DeltaTable) -> list[Place]:
             before = set(files_of(delta))
             delta.optimize.compact()
-            return [self.directory / table / path for path in sorted(before - set(files_of(delta)))]
+            return [self.place / table / path for path in sorted(before - set(files_of(delta)))]
 
         return self._commit_with_retries(table, compacted)
 
@@ -244,12 +247,9 @@ class PathTables:
         if known is not None:
             known.update_incremental()
             return known
-        _add_missing_columns(DeltaTable(self._path(table)), table)
-        self._open[table] = DeltaTable(self._path(table))
+        _add_missing_columns((self.place / table).delta(), table)
+        self._open[table] = (self.place / table).delta()
         return self._open[table]
-
-    def _path(self, table: str) -> str:
-        return str(self.directory / table)
 
 
 def in_layout(rows: pa.Table, layout: pa.Schema) -> pa.Table:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from mirrorlake.lake.place import Place
+
 
 class QueryRows(list[dict[str, Any]]):
     """Rows, each a mapping of column to value, and the names of the columns, which are there
@@ -60,8 +62,8 @@ class Reader(Protocol):
     engine: ClassVar[str]
 
     @property
-    def directory(self) -> Path | None:
-        """The lake's folder; None in a catalog."""
+    def directory(self) -> "Place | None":
+        """Where its files are; None in a catalog."""
 
     @property
     def checkpoints(self) -> Path:

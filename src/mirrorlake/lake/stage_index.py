@@ -1,7 +1,7 @@
 """The index of the stage, built from the table and kept up by its commits; one for all threads of a
 process.
 
-Where the lake is a local directory the driver reads the log and the coordinates of new files
+Where the lake is at a path or URL the driver reads the log and the coordinates of new files
 itself; else Spark says what new commits brought. Either way it can be built again from the table's
 newest snapshot at any time, to the same answer: nothing that is only in the index is needed for
 anything.
@@ -23,6 +23,7 @@ from mirrorlake.lake.delta_log import BARRED_FEATURES, Commit, DeltaLog
 from mirrorlake.lake.index_copy import IndexCopy
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.parquet import ranges_of_files
+from mirrorlake.lake.place import Place
 from mirrorlake.lake.reader import Reader
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.stage_index import StagedRange, StageIndex
@@ -43,6 +44,8 @@ class StageFiles:
     """The stage of one lake, as `produce.ports.Stage`."""
 
     def __init__(self, lake: Reader) -> None:
+        #: How its files are opened, see `Place.options`.
+        self.storage = None if lake.directory is None else lake.directory.options
         self._use = threading.RLock()
         self._index: StageIndex | None = None
         self._source: _LocalStage | _SparkStage | _CatalogStage
@@ -79,9 +82,9 @@ class StageFiles:
 
 
 class _LocalStage:
-    """The stage in a directory that this process can read."""
+    """The stage at a place that this process can read."""
 
-    def __init__(self, directory: Path, checkpoints: Path) -> None:
+    def __init__(self, directory: Place, checkpoints: Path) -> None:
         self._log = DeltaLog(directory / "records")
         self._copy = IndexCopy(checkpoints / "stage_index.arrow")
 
@@ -103,7 +106,8 @@ class _LocalStage:
             counts = files["num_records"].take(int64s(left)).to_pylist()
         del files  # of every file more than the index keeps
         pa.default_memory_pool().release_unused()
-        unread = _ranges([paths[number] for number in left], counts, constants)
+        names = [self._log.table.below(paths[number]) for number in left]
+        unread = _ranges([self._log.table / name for name in names], counts, constants)
         for start in range(0, len(fresh), _AT_ONCE):
             picked = range(start, min(start + _AT_ONCE, len(fresh)))
             index.apply(
@@ -136,8 +140,10 @@ class _LocalStage:
         unread = [
             path for path, ranges in zip(commit.added, by_statistics, strict=True) if ranges is None
         ]
-        names = [str(self._log.table / path) for path in unread]
-        read = _ranges(names, [_count(commit.added[path]) for path in unread])
+        read = _ranges(
+            [self._log.table / path for path in unread],
+            [_count(commit.added[path]) for path in unread],
+        )
         added = [
             (path, next(read) if ranges is None else ranges)
             for path, ranges in zip(paths, by_statistics, strict=True)
@@ -148,16 +154,16 @@ class _LocalStage:
 
 
 def _ranges(
-    paths: Sequence[str],
+    files: Sequence[Place],
     counts: Sequence[int | None],
     constants: tuple[str | None, int | None] = (None, None),
 ) -> Iterator[list[StagedRange]]:
     """What files hold, one after another, of so many records each by the log, that have a source
     cluster and a generation in common where it is said: while one part is taken over, a thread
     reads the next one."""
-    read = _read(paths, constants)
-    for path, count in zip(paths, counts, strict=True):
-        yield _as_landed(path, next(read), count)
+    read = _read(files, constants)
+    for file, count in zip(files, counts, strict=True):
+        yield _as_landed(str(file), next(read), count)
 
 
 def _as_landed(path: str, ranges: list[StagedRange], count: int | None) -> list[StagedRange]:
@@ -175,11 +181,11 @@ def _as_landed(path: str, ranges: list[StagedRange], count: int | None) -> list[
 
 
 def _read(
-    paths: Sequence[str], constants: tuple[str | None, int | None]
+    files: Sequence[Place], constants: tuple[str | None, int | None]
 ) -> Iterator[list[StagedRange]]:
     """What files hold, one after another: while one part is taken over, a thread reads the next
     one."""
-    parts = [paths[start : start + _AT_A_TIME] for start in range(0, len(paths), _AT_A_TIME)]
+    parts = [files[start : start + _AT_A_TIME] for start in range(0, len(files), _AT_A_TIME)]
     with ThreadPoolExecutor(1) as reader:  # a second one would only wait for the interpreter's lock
         ahead = [reader.submit(ranges_of_files, part, *constants) for part in parts[:1]]
         for part in [*parts[1:], ()]:

@@ -21,6 +21,7 @@ from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import InputError, LakeError, first_line
 from mirrorlake.extras import needs
 from mirrorlake.lake.definitions import sql_text
+from mirrorlake.lake.place import Place
 from mirrorlake.lake.reader import Frame, Frames, QueryRows
 from mirrorlake.lake.spark_rows import rows_from_arrow
 
@@ -58,7 +59,7 @@ class WarehouseLake:
     def __init__(
         self, connect: Callable[[], Connection], errors: tuple[type[Exception], ...]
     ) -> None:
-        self.directory: Path | None = None
+        self.directory: Place | None = None
         self._connect = connect
         self._errors = errors
 

@@ -10,11 +10,9 @@ files that it replaces stay, for those who are reading them, until they are dele
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from mirrorlake.lake.arrow_values import table_of
@@ -22,6 +20,7 @@ from mirrorlake.lake.delta_log import DeltaLog, layout_of, why_not_by_hand
 from mirrorlake.lake.own_commits import NewFile, keys_of, replace_files
 from mirrorlake.lake.parquet import plain_bytes
 from mirrorlake.lake.path_tables import in_layout
+from mirrorlake.lake.place import Place
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.merging import mergeable
 
@@ -53,15 +52,15 @@ _ORDER = [
 class YoungFiles:
     """Compacts the table `records` of one lake, as far as some limits go. For one thread."""
 
-    def __init__(self, directory: Path, stage: StageFiles, limits: Limits = YOUNG) -> None:
+    def __init__(self, place: Place, stage: StageFiles, limits: Limits = YOUNG) -> None:
         self._stage = stage
         self._limits = limits
-        self._table = directory / "records"
+        self._table = place / "records"
         self._log = DeltaLog(self._table)
         self._row_bytes: dict[str, int] = {}  # of small files, by their paths
         self._barred: str | None = None  # as logged
 
-    def compact(self, least: int = 2) -> list[Path]:
+    def compact(self, least: int = 2) -> list[Place]:
         """Make one file of the small ones where there are at least so many; returns those that were
         replaced, which are no part of the table any more and still there."""
         table = self._log.opened()
@@ -96,13 +95,13 @@ class YoungFiles:
         }
         with self._stage.reading() as index:
             return [
-                str(Path(path).relative_to(self._table))
-                for path in mergeable(index, fitting, self._limits.at_once)
+                self._table.below(path) for path in mergeable(index, fitting, self._limits.at_once)
             ]
 
     def _in_memory(self, path: str) -> int:
         """About how many bytes a file's rows are in memory."""
-        metadata = pq.read_metadata(self._table / path)
+        with (self._table / path).open_parquet() as file:
+            metadata = file.metadata
         return plain_bytes(metadata) + _ROW_BYTES * int(metadata.num_rows)
 
     def _replace(self, table: DeltaTable, paths: Sequence[str], sizes: Sequence[int]) -> bool:
@@ -111,7 +110,7 @@ class YoungFiles:
         # Files that an earlier version wrote lack columns, and those of a newer one have more than
         # are known here.
         layout = layout_of(table)
-        read = (pq.read_table(self._table / path, partitioning=None) for path in paths)
+        read = ((self._table / path).open_parquet().read() for path in paths)
         rows = pa.concat_tables(in_layout(part, layout) for part in read).sort_by(_ORDER)
         file = NewFile(self._table, layout, keys_of(table))
         file.write(rows)

@@ -1,5 +1,8 @@
 """The checkpoints of landing queries, and the names by which their commits to `records` are known.
 
+Each is marked in the lake (`Lake.leases`) before it begins: a checkpoint may be a folder of another
+host's, and who fences what still runs has to know its name.
+
 No query goes on from the checkpoint of another: a batch is committed whole, so the offset after the
 newest one in the table is where a partition goes on, and a process that died between Delta's commit
 and Spark's has left nothing that could contradict it.
@@ -11,6 +14,7 @@ import uuid
 from pathlib import Path
 
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.place import Place
 
 #: More than any batch's number: no batch of a query that has come so far is committed.
 _NO_MORE = 2**62
@@ -23,12 +27,14 @@ def end_queries(lake: Lake, alias: str) -> None:
     To be called before the table is asked where to go on: a process that was killed may leave a
     query that still runs.
     """
-    root = _root(lake, alias)
-    for checkpoint in root.iterdir() if root.is_dir() else ():
-        for application in (application_of(checkpoint), _query_id(checkpoint)):
+    root, marks = _root(lake, alias), _marks(lake, alias)
+    there = {path.name for path in root.iterdir()} if root.is_dir() else set()
+    for name in sorted(there.union(marks.names())):
+        for application in (application_of(root / name), _query_id(root / name)):
             if application is not None:
                 lake.fence("records", application, _NO_MORE)
-        shutil.rmtree(checkpoint)
+        shutil.rmtree(root / name, ignore_errors=name not in there)
+        (marks / name).delete()
 
 
 def is_fenced(lake: Lake, application: str) -> bool:
@@ -44,13 +50,18 @@ def is_fenced_by_delta(lake: Lake, query_id: str, checkpoint: Path) -> bool:
 
 
 def forget_query(lake: Lake, alias: str) -> None:
-    """Remove the checkpoint of a query that has ended."""
+    """Remove the checkpoint of a query that has ended, and its mark."""
     shutil.rmtree(_root(lake, alias), ignore_errors=True)
+    marks = _marks(lake, alias)
+    for name in marks.names():
+        (marks / name).delete()
 
 
 def new_checkpoint(lake: Lake, alias: str) -> Path:
-    """Where a query that starts now keeps its offsets; nothing is made."""
-    return _root(lake, alias) / uuid.uuid4().hex[:12]
+    """Where a query that starts now keeps its offsets; only its mark is made."""
+    name = uuid.uuid4().hex[:12]
+    (_marks(lake, alias) / name).create(b"")
+    return _root(lake, alias) / name
 
 
 def pace_file(lake: Lake, alias: str) -> Path:
@@ -72,6 +83,10 @@ def _query_id(checkpoint: Path) -> str | None:
         return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
     except (FileNotFoundError, NotADirectoryError, ValueError, KeyError):
         return None
+
+
+def _marks(lake: Lake, alias: str) -> Place:
+    return lake.leases / "landing" / alias
 
 
 def _root(lake: Lake, alias: str) -> Path:

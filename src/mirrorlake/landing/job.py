@@ -15,6 +15,7 @@ from mirrorlake.offsets.positions import Ranges, TopicAndPartition, by_topic, fr
 if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest, or none
     import pyarrow as pa
 
+    from mirrorlake.lake.place import Place
     from mirrorlake.offsets.ranges import OffsetRanges
 
 
@@ -73,7 +74,7 @@ class LandJob:
     starts: Mapping[TopicAndPartition, int]
     generations: Mapping[TopicAndPartition, int]
     schema: "pa.Schema"
-    directory: str | None
+    directory: "Place | None"
     pace_file: str
     max_records: int
     tasks: int

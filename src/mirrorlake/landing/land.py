@@ -80,7 +80,7 @@ def start_landing(
     sink = _sink_of(lake, job, landing, checkpoint)
     in_one_batch = offset_count(ranges) <= job.max_records
     if sink is not None and in_one_batch and sink.is_small(ranges):
-        return _landed_here(sink, ranges, noted, checkpoint)
+        return _landed_here(sink, ranges, noted)
     if not ranges:
         return LandedHere({}, None, lambda: False)
     job = replace(job, final=final, final_noted=noted)
@@ -119,14 +119,14 @@ def land_again(
 
 
 def _job(lake: Lake, plan: LandingPlan, landing: Landing, client: Client) -> LandJob:
-    folder = lake.directory
+    place = lake.directory
     return LandJob(
         alias=plan.alias,
         client=dict(client),
         starts=plan.starts,
         generations=plan.generations,
         schema=definition("records").rows,
-        directory=str(folder / "records") if folder else None,
+        directory=None if place is None else place / "records",
         pace_file=str(pace_file(lake, plan.alias)),
         max_records=landing.max_records_per_batch,
         tasks=landing.files_per_batch,
@@ -152,12 +152,8 @@ def _sink_of(
     )
 
 
-def _landed_here(
-    sink: PathSink, ranges: Ranges, noted: str | None, checkpoint: Path
-) -> LandingQuery:
+def _landed_here(sink: PathSink, ranges: Ranges, noted: str | None) -> LandingQuery:
     """Few records up to an end, landed now: a query would take seconds to begin."""
-    # Where the next landing finds the name of what may still commit (`checkpoints.end_queries`).
-    checkpoint.mkdir(parents=True, exist_ok=True)
     error: Exception | None = None
     with closing(sink):
         try:

@@ -8,7 +8,6 @@ only those row groups that hold what it wants (`produce/stage_files.py`).
 import json
 import uuid
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mirrorlake.lake.parquet import KEYS, RARE, REPEATED
+from mirrorlake.lake.place import FileWriter, Place
 from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.landing.stage_rows import Read, columns_of_records, wanted_of
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -42,11 +42,12 @@ class StageFile:
     name begins with `writer`."""
 
     def __init__(
-        self, directory: Path, schema: pa.Schema, part: Part, writer: Literal["driver", "task"]
+        self, directory: Place, schema: pa.Schema, part: Part, writer: Literal["driver", "task"]
     ) -> None:
         self._schema = schema
         self._part = part
-        self._path = directory / f"{writer}-{uuid.uuid4()}.snappy.parquet"
+        self._place = directory / f"{writer}-{uuid.uuid4()}.snappy.parquet"
+        self._file: FileWriter | None = None
         self._writer: pq.ParquetWriter | None = None
         self._waiting: dict[TopicAndPartition, list[pa.RecordBatch]] = {}
         self._size = 0
@@ -71,13 +72,14 @@ class StageFile:
         """Write what is left. Returns a row of ADDED; None when there were no rows, and so no
         file."""
         self._write()
-        if self._writer is None:
+        if self._writer is None or self._file is None:
             return None
         self._writer.close()
+        file_size = self._file.close()
         sizes = {topic: total / count for topic, (total, count) in self._topic_bytes.items()}
         size, records = map(sum, zip(*self._topic_bytes.values(), strict=True))
         row = {
-            **{"path": self._path.name, "size": self._path.stat().st_size, "stats": self._stats()},
+            **{"path": self._place.name, "size": file_size, "stats": self._stats()},
             **{"records": records, "bytes": size, "topic_bytes": json.dumps(sizes)},
         }
         return pa.RecordBatch.from_pylist([row], schema=ADDED)
@@ -101,8 +103,9 @@ class StageFile:
     def _write_group(self, tables: Iterable[pa.Table]) -> None:
         rows = pa.concat_tables(tables, promote_options="none")
         if self._writer is None:
+            self._file = self._place.writer()
             self._writer = pq.ParquetWriter(
-                self._path,
+                self._file.sink,
                 rows.schema,
                 compression="snappy",
                 use_dictionary=list(REPEATED),
@@ -144,7 +147,8 @@ def write_file(
 ) -> pa.RecordBatch | None:
     """Write a file of what was read for a part of a job. Returns a row of ADDED; None when there
     were no rows, and so no file. Raises StagingError."""
-    file = StageFile(Path(job.directory or ""), job.schema, part, writer)
+    assert job.directory is not None
+    file = StageFile(job.directory, job.schema, part, writer)
     for key, rows in wanted_of(job, read):
         file.add(key, rows)
     return file.close()

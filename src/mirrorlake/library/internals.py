@@ -12,8 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deltalake import DeltaTable
-
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import InputError, LakeError
@@ -22,7 +20,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.delta_log import why_not_by_hand
 from mirrorlake.lake.deployment import Deployment
-from mirrorlake.lake.folder import folder_of, has_table, no_lake
+from mirrorlake.lake.folder import has_table, lake_place, no_lake
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake, reading_lake
 from mirrorlake.lake.path_tables import PathTables
@@ -148,9 +146,9 @@ class Internals:
         if not self.by_files or not self._is_folder or self.engine == "spark":
             return True
         assert self.location.path is not None
-        root = folder_of(self.location.path, self.directory)
+        root = lake_place(self.location, self.directory)
         return native_problem() is not None or not all(
-            why_not_by_hand(DeltaTable(str(root / table), without_files=True)) is None
+            why_not_by_hand((root / table).delta(without_files=True)) is None
             for table in TABLES
             if has_table(root, table)
         )
@@ -172,7 +170,7 @@ class Internals:
         session; None where it has none, or is not there."""
         if self.location.path is None:
             return self.tables.stored_id
-        root = folder_of(self.location.path, self.directory)
+        root = lake_place(self.location, self.directory)
         there = has_table(root, "records")
         return PathTables(root).properties("records").get(PROPERTY) if there else None
 
@@ -186,7 +184,7 @@ class Internals:
         ):
             if self.read_only:
                 raise LakeError("the lake was opened read-only; open it by the topology file")
-            root = folder_of(self.location.path, self.directory)
+            root = lake_place(self.location, self.directory)
             if not has_table(root, "records"):
                 raise no_lake(root)
         return self.tables
@@ -217,7 +215,7 @@ class Internals:
         from mirrorlake.lake.duck import DuckLake  # who reads by Spark does without
 
         assert self.location.path is not None
-        root = folder_of(self.location.path, self.directory)
+        root = lake_place(self.location, self.directory)
         if self._topology is None and not has_table(root, "records"):
             raise no_lake(root)
         place = self.location.checkpoints

@@ -12,7 +12,7 @@ import heapq
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
 from mirrorlake.offsets.generations import FIRST, TargetGeneration
@@ -70,13 +70,14 @@ class PartitionPlan:
 @dataclass(frozen=True)
 class ShardPlan:
     """The partitions that one transactional producer writes in this batch, and the files to read,
-    in order."""
+    in order; `storage` says how these are opened (`Place.options`)."""
 
     shard: int
     partitions: tuple[PartitionPlan, ...]
     files: tuple[str, ...]
     record_count: int
     source_cluster: str = ""
+    storage: Mapping[str, str] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

@@ -297,7 +297,7 @@ class FlowProducer:
             )
             for plan in shard.partitions
         )
-        return replace(shard, partitions=partitions)
+        return replace(shard, storage=self._stage.storage, partitions=partitions)
 
     def _foreign_from(self, shard: ShardPlan) -> dict[TopicAndPartition, int]:
         """From which target offset on records may be the flow's own without being mapped, where

@@ -5,7 +5,7 @@ Spark, Delta and their files are behind these (`lake/stage_index.py`, `lake/map_
 `produce/workers.py`); the simulation in tests/simulation puts memory there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Literal, Protocol
 
@@ -23,7 +23,10 @@ BatchWay = Literal["short", "long"]
 
 
 class Stage(Protocol):
-    """The stage, as the driver plans from it."""
+    """The stage, as the driver plans from it. `storage` says how its files are opened, see
+    `lake.place.Place.options`."""
+
+    storage: Mapping[str, str] | None
 
     def reading(self) -> AbstractContextManager[StageIndex]:
         """The index as of the newest commit, for the time of the block: nothing else changes it

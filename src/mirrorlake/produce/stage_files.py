@@ -76,7 +76,7 @@ def disordered(plan: PartitionPlan, offset: int) -> LayoutError:
 def _chunks(shard: ShardPlan, columns: list[str]) -> PlannedRows:
     plans = {plan.key: plan for plan in shard.partitions}
     for uri in shard.files:
-        with open_file(uri) as file:
+        with open_file(uri, shard.storage) as file:
             groups = [index for index in range(file.num_row_groups) if may_hold(file, index, plans)]
             if not groups:
                 continue
@@ -120,11 +120,11 @@ def batch_rows(file: pq.ParquetFile, groups: Sequence[int]) -> int:
     return int(min(_BATCH_ROWS, max(1, _BATCH_BYTES * rows // max(1, size))))
 
 
-def open_file(uri: str) -> pq.ParquetFile:
+def open_file(uri: str, storage: Mapping[str, str] | None = None) -> pq.ParquetFile:
     """Open a file of the stage. Raises FilesUnreadable; FileNotFoundError when it is only this one
     that is gone."""
     try:
-        return open_parquet(uri, _CODED)
+        return open_parquet(uri, _CODED, storage)
     except FileNotFoundError:
         raise
     except (OSError, ValueError, pa.ArrowException) as error:

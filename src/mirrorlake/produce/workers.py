@@ -52,7 +52,9 @@ class SparkWorkers:
         if self._opens_files and sum(job.plan.record_count for job in jobs) <= self._small.records:
             self._note(jobs)
             return "short", run_here(produce_shards, jobs, RESULT, len(jobs))
-        paths = sorted({path for job in jobs for path in job.plan.files})
+        # Arrow's file systems may end a process; what opens a lake at a URL does not.
+        plans = [job.plan for job in jobs if job.plan.storage is None]
+        paths = sorted({path for plan in plans for path in plan.files})
         if paths and not files_readable(self._lake.spark, paths[0]):
             unreadable = FilesUnreadable(f"workers cannot open files as {paths[0]}")
             return "long", Done(RESULT.empty_table(), unreadable)

@@ -13,6 +13,7 @@ class BoundedStage:
     def __init__(self, stage: Stage, bounds: Sequence[StagedRange]) -> None:
         self._stage = stage
         self._bounds = bounds
+        self.storage = stage.storage
         self._seen: StageIndex | None = None
 
     @contextmanager

@@ -8,13 +8,13 @@ each. What `maintain` does (retention, history, the map) is left to it.
 import logging
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from mirrorlake.errors import ReplicationError
 from mirrorlake.heaps import give_back
 from mirrorlake.lake.changes import WHOLE_LAKE
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.path_lake import PathLake
+from mirrorlake.lake.place import Place
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.young_files import YoungFiles
 from mirrorlake.spark.causes import as_mirrorlake_error
@@ -39,7 +39,7 @@ class Upkeep:
         self._incidents = Incidents(lake)
         self._reported = True  # by an earlier process, as far as is known
         self._young = YoungFiles(lake.root, stage)
-        self._replaced: list[tuple[float, Sequence[Path]]] = []
+        self._replaced: list[tuple[float, Sequence[Place]]] = []
         self.thread = Worker(
             "upkeep of the lake",
             self._turn,
@@ -78,7 +78,7 @@ class Upkeep:
         due = [paths for at, paths in self._replaced if time.monotonic() - at >= kept_seconds]
         self._replaced = self._replaced[len(due) :]
         for path in (path for paths in due for path in paths):
-            path.unlink(missing_ok=True)
+            path.delete()
 
     def _turn(self) -> float:
         self.look_over()

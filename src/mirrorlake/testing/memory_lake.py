@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 import pyarrow as pa
@@ -10,6 +9,7 @@ import pyarrow as pa
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
+from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.reader import Frame, Frames, QueryRows, Reader
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ class MemoryLake(Lake):
         return "memory"
 
     @property
-    def leases(self) -> Path:
+    def leases(self) -> Place:
         """See `Lake.leases`: there are none."""
-        return self.checkpoints
+        return place_of(self.checkpoints)
 
     @property
     def reader(self) -> Reader:

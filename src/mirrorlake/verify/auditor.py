@@ -131,7 +131,7 @@ class Auditor:
             self._deployment.connections.client(alias, "consumer")
             for alias in (flow.source, flow.target)
         )
-        hops = provenance_of(flow, self._deployment)
+        hops, place = provenance_of(flow, self._deployment), self._deployment.lake.directory
         marks = None if hops is None else Hops(hops.source_id, hops.target_id)
         return Clusters(
             flow.source,
@@ -140,6 +140,7 @@ class Auditor:
             target_settings=target,
             bytes_per_s=bytes_per_s,
             hops=marks,
+            storage=None if place is None else place.options,
         )
 
     def _compare(

@@ -62,7 +62,8 @@ class Range:
 @dataclass(frozen=True)
 class Clusters:
     """The two ends of a flow: aliases, rendered librdkafka settings (they hold secrets), and how
-    many bytes a second one task may read of each; None: as fast as it can."""
+    many bytes a second one task may read of each; None: as fast as it can. `storage` says how files
+    of the stage are opened (`lake.place.Place.options`)."""
 
     source: str
     target: str
@@ -70,6 +71,7 @@ class Clusters:
     target_settings: Mapping[str, Any] = field(repr=False)
     bytes_per_s: float | None = None
     hops: Hops | None = None
+    storage: Mapping[str, str] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -148,7 +150,16 @@ class RangeReader:
         plan = PartitionPlan(
             range_.topic, range_.partition, range_.target_topic, floor=floor, first=first, last=last
         )
-        return read_stage(ShardPlan(0, (plan,), range_.files, 0, self._clusters.source), plan)
+        known = self._clusters
+        shard = ShardPlan(
+            0,
+            (plan,),
+            range_.files,
+            record_count=0,
+            source_cluster=known.source,
+            storage=known.storage,
+        )
+        return read_stage(shard, plan)
 
     def _with_detail(self, range_: Range, difference: Difference) -> Difference:
         """A difference with what of its first record is different."""

@@ -21,7 +21,7 @@ def read_stage(shard: ShardPlan, plan: PartitionPlan) -> Iterator[pa.RecordBatch
     file that is gone."""
     plans = {plan.key: plan}
     for uri in shard.files:
-        with open_file(uri) as file:
+        with open_file(uri, shard.storage) as file:
             groups = [index for index in range(file.num_row_groups) if may_hold(file, index, plans)]
             columns = columns_of(file, groups, [*_COORDINATES, *RECORDS.names[1:], *RARE])
             size = batch_rows(file, groups)

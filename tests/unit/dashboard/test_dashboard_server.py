@@ -16,6 +16,7 @@ from mirrorlake.dashboard.page import render
 from mirrorlake.dashboard.server import DashboardServer
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.definitions import TABLES
+from mirrorlake.lake.place import place_of
 from tests.support.dashboard_server import served
 
 
@@ -119,7 +120,7 @@ def test_a_mark_changes_with_the_tables_of_a_query(tmp_path: Path) -> None:
 
     def marks() -> dict[str, object]:
         return {
-            dataset.name: data_version(tmp_path, dataset.query)
+            dataset.name: data_version(place_of(tmp_path), dataset.query)
             for dataset in load_dashboard().datasets
         }
 

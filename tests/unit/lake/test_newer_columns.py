@@ -16,6 +16,7 @@ from mirrorlake.lake.definitions import definition, rows_of, sql_text
 from mirrorlake.lake.duck_changes import Change
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.lake.place import place_of
 from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.young_files import YoungFiles
@@ -101,7 +102,7 @@ class Stage:
         DeltaTable(str(self.table)).alter.add_columns(Schema.from_arrow(ADDED).fields)
         for offset in range(4):
             self.land(offset)
-        self.young = YoungFiles(self.directory, StageFiles(lake))
+        self.young = YoungFiles(place_of(self.directory), StageFiles(lake))
 
     def land(self, offset: int) -> None:
         """One record, as this version writes it, or, of an odd offset, as the newer one does."""

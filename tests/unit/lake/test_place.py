@@ -1,19 +1,21 @@
-"""Where a lake may be."""
+"""Where a lake may be, and what its files are to the rest."""
 
+import pickle
 from pathlib import Path
 
 import pytest
 
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import LakeError
-from mirrorlake.lake.folder import folder_of
+from mirrorlake.lake.folder import lake_place
 from mirrorlake.lake.opening import check_location, lake_exists
+from mirrorlake.lake.place import FolderPlace, StorePlace, place_of
 
 
-@pytest.mark.parametrize(
-    "url", ["s3://bucket/lake", "abfss://container@account.dfs.core.windows.net/lake", "dbfs:/lake"]
-)
-def test_a_url_is_refused_and_makes_no_folder_of_its_name(tmp_path: Path, url: str) -> None:
+@pytest.mark.parametrize("url", ["dbfs:/lake", "ftp://host/lake", "s3:bucket/lake"])
+def test_a_url_that_is_no_store_is_refused_and_makes_no_folder_of_its_name(
+    tmp_path: Path, url: str
+) -> None:
     for ask in (check_location, lake_exists):
         with pytest.raises(LakeError, match="a path is a folder"):
             ask(Location(path=url), tmp_path)
@@ -21,5 +23,38 @@ def test_a_url_is_refused_and_makes_no_folder_of_its_name(tmp_path: Path, url: s
 
 
 def test_a_folder_is_relative_to_the_file(tmp_path: Path) -> None:
-    assert folder_of("./lake", tmp_path) == tmp_path / "lake"
-    assert folder_of("/mnt/s3/lake", tmp_path) == Path("/mnt/s3/lake")
+    assert lake_place(Location(path="./lake"), tmp_path) == tmp_path / "lake"
+    assert lake_place(Location(path="/mnt/s3/lake"), tmp_path) == Path("/mnt/s3/lake")
+
+
+def test_options_of_a_store_are_resolved_and_never_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKE_KEY", "s3cret")
+    location = Location(path="s3://bucket/lake/", storage={"aws_secret": "${env:LAKE_KEY}"})
+    place = lake_place(location, tmp_path)
+    assert place.options == {"aws_secret": "s3cret"}
+    assert "s3cret" not in repr(place) and str(place / "records") == "s3://bucket/lake/records"
+    assert (place / "records").below("s3://bucket/lake/records/a/b.parquet") == "a/b.parquet"
+
+
+def test_a_place_goes_to_tasks(tmp_path: Path) -> None:
+    for place in (place_of(tmp_path), place_of("s3://bucket/lake", {"a": "b"})):
+        there = pickle.loads(pickle.dumps(place / "records"))
+        assert there == place / "records" and type(there) is type(place)
+    assert isinstance(place, StorePlace)
+
+
+def test_a_file_is_made_once_and_as_a_whole(tmp_path: Path) -> None:
+    file = FolderPlace(tmp_path) / "folder" / "file"
+    file.create(b"one")
+    with pytest.raises(FileExistsError):
+        file.create(b"two")
+    assert file.read() == b"one" and (FolderPlace(tmp_path) / "folder").names() == ["file"]
+    file.write(b"three")
+    assert file.read() == b"three"
+    file.delete()
+    file.delete()
+    with pytest.raises(FileNotFoundError):
+        file.read()
+    assert (FolderPlace(tmp_path) / "elsewhere").names() == []

@@ -10,6 +10,7 @@ import pytest
 from mirrorlake.errors import StagingError
 from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.parquet import RARE
+from mirrorlake.lake.place import place_of
 from mirrorlake.lake.stage_index import _ranges_from_commit
 from mirrorlake.landing import stage_file, stage_rows
 from mirrorlake.landing.job import Part
@@ -41,7 +42,7 @@ def rows(partition: int, offsets: list[int], size: int = 3) -> pa.RecordBatch:
 
 
 def written(folder: Path, *parts: tuple[tuple[str, int], pa.RecordBatch]) -> tuple[Path, dict]:
-    file = StageFile(folder, RECORDS, PART, "task")
+    file = StageFile(place_of(folder), RECORDS, PART, "task")
     for key, batch in parts:
         file.add(key, batch)
     added = file.close()
@@ -79,7 +80,7 @@ def test_what_a_batch_notes_of_ends_costs_next_to_nothing(tmp_path: Path) -> Non
     """Constant columns, whatever is said: a run of one code each."""
     sizes, noted = [], json.dumps([["t" * 200, number, 1, 2] for number in range(100)])
     for batch in (PART, Part("east", 1, {}, {("a", 0): 50_000, ("b", 1): 9}, noted)):
-        file = StageFile(tmp_path, RECORDS, batch, "task")
+        file = StageFile(place_of(tmp_path), RECORDS, batch, "task")
         for key, count in (("a", 0), 50_000), (("b", 1), 3):
             file.add(key, rows(key[1], list(range(count))))
         (row,) = file.close().to_pylist()  # type: ignore[union-attr]
@@ -163,7 +164,7 @@ def test_a_record_that_cannot_be_staged_is_named(
     odd = rows(3, list(range(10, 19)))
     at = SCHEMA.get_field_index("timestamp")
     times = pa.array([5] * 6 + [2**62] * 3, pa.int64()).cast(SCHEMA.field("timestamp").type)
-    file = StageFile(tmp_path, RECORDS, PART, "task")
+    file = StageFile(place_of(tmp_path), RECORDS, PART, "task")
     file.add(("a", 0), rows(0, [1]))
     file.add(("odd", 3), odd.set_column(at, SCHEMA.field(at), times))
     with pytest.raises(StagingError, match="odd-3 cannot be staged from offset 16") as raised:
@@ -172,7 +173,7 @@ def test_a_record_that_cannot_be_staged_is_named(
 
 
 def test_no_rows_no_file(tmp_path: Path) -> None:
-    assert StageFile(tmp_path, RECORDS, PART, "driver").close() is None
+    assert StageFile(place_of(tmp_path), RECORDS, PART, "driver").close() is None
     assert list(tmp_path.iterdir()) == []
 
 

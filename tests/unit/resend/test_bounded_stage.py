@@ -14,6 +14,8 @@ from mirrorlake.resend.stage import BoundedStage
 class Memory:
     """A stage that is an index."""
 
+    storage = None
+
     def __init__(self) -> None:
         self.index = StageIndex()
         self.forgotten = 0

@@ -62,7 +62,7 @@ def make_history(lake: Lake, history: History) -> None:
         "records": iter(()),
     }
     for table, rows in parts.items():
-        _fill(lake.root / table, rows, history)
+        _fill(Path(str(lake.root / table)), rows, history)
 
 
 def _fill(folder: Path, tables: Iterable[pa.Table], history: History) -> None:

@@ -1,0 +1,65 @@
+"""The files of a lake in an object store, as DuckDB opens them: by Python instead of an extension
+of its own, which it would download.
+
+Files of a table never change: a small one is read at once, and kept for who opens it again.
+"""
+
+from datetime import datetime, timezone
+from typing import Any
+
+import pyarrow as pa
+
+from mirrorlake.extras import needs
+from mirrorlake.lake.place import StorePlace
+
+with needs("stores"):
+    from fsspec import AbstractFileSystem
+
+#: Files up to this size, bytes, are read at once, and so many bytes of them are kept.
+_SMALL, _KEPT = 1 << 20, 64 << 20
+_BEGAN = datetime(2020, 1, 1, tzinfo=timezone.utc)
+
+
+class StoreFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no types
+    """Files by their paths below the lake's place. For reading.
+
+    Attributes:
+        sizes: bytes of files, as the log of their table has them.
+    """
+
+    protocol = "lake"
+    cachable = False  # each connection has its own
+
+    def __init__(self, place: StorePlace) -> None:
+        super().__init__()
+        self._place = place
+        self._small: dict[str, bytes] = {}
+        self.sizes: dict[str, int] = {}
+
+    def glob(self, path: str, **_: Any) -> list[str]:
+        """The file of a name; DuckDB's patterns were escaped (`duck.DuckLake`)."""
+        return [path]
+
+    def open(self, path: str, *_: Any, **__: Any) -> Any:
+        """Open a file. Raises FileNotFoundError, OSError."""
+        file = self._place / self._strip_protocol(path)
+        if path not in self._small:
+            size = self.sizes[path]
+            if size > _SMALL:
+                return file.open(size)
+            while self._small and sum(map(len, self._small.values())) + size > _KEPT:
+                self._small.pop(next(iter(self._small)), None)
+            self._small[path] = file.read()
+        return pa.BufferReader(self._small[path])
+
+    def size(self, path: str) -> int:
+        """How many bytes a file has."""
+        return self.sizes[path]
+
+    def info(self, path: str, **_: Any) -> dict[str, Any]:
+        """What a file is."""
+        return {"name": path, "size": self.sizes[path], "type": "file"}
+
+    def modified(self, path: str) -> datetime:
+        """Never."""
+        return _BEGAN

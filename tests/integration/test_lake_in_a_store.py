@@ -1,0 +1,88 @@
+"""A lake in an object store: the same commands, the same answers, and nothing beside the topology
+file on a disk."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import create_topic, read_topic
+from tests.support.object_store import Store, moto_server
+from tests.support.replication import FLOW, write_topology
+from tests.support.topologies import fill
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with moto_server(tmp_path_factory.mktemp("store")) as store:
+        yield store
+
+
+def mirrorlake(topology: Path, *words: str, code: int = 0) -> Any:
+    """What a command answers as JSON."""
+    home = {"XDG_CACHE_HOME": str(topology.parent / "cache"), "MIRRORLAKE_TEST_KEY": "secret"}
+    done = subprocess.run(
+        [sys.executable, "-m", "mirrorlake", "-c", str(topology), *words, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **home},
+    )
+    assert done.returncode == code, done.stderr[-4000:]
+    assert "Traceback" not in done.stderr, done.stderr[-4000:]
+    return json.loads(done.stdout) if done.stdout.strip() else None
+
+
+def test_a_lake_in_a_store_is_one_as_any_other(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path, store: Store
+) -> None:
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    store.hold(topology, topic_name)
+    create_topic(clusters.east, topic_name, 2)
+    fill(clusters.east, topic_name, "a", 20)
+    assert mirrorlake(topology, "plan")
+    mirrorlake(topology, "run", "--once")
+    fill(clusters.east, topic_name, "b", 20)
+    mirrorlake(topology, "run", "--once")
+    assert sum(map(len, read_topic(clusters.west, f"east.{topic_name}"))) == 40
+    status = mirrorlake(topology, "status")
+    assert status["healthy"]
+    assert mirrorlake(topology, "verify")["proven"] == 40
+    place = mirrorlake(
+        topology,
+        "translate",
+        "--flow",
+        FLOW,
+        "--topic",
+        topic_name,
+        *"--partition 0 --offset 3".split(),
+    )
+    assert (place["offset"], place["exact"]) == (3, True)
+    assert mirrorlake(topology, "sql", "SELECT count(*) AS n FROM records") == [{"n": 40}]
+    mirrorlake(topology, "maintain")
+    assert mirrorlake(topology, "verify", "--again")["proven"] == 40
+    mirrorlake(topology, "run", "--once")
+    assert not (tmp_path / "lake").exists() and not (tmp_path / "s3:").exists()
+
+
+@pytest.mark.slow
+def test_tasks_write_and_read_the_store(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path, store: Store
+) -> None:
+    """More records than this process takes itself: Spark's tasks land and produce them."""
+    long_way = {"small_batch_records": 0}
+    topology = write_topology(
+        tmp_path, clusters.east, clusters.west, {"topics": [topic_name]}, long_way
+    )
+    store.hold(topology, topic_name)
+    create_topic(clusters.east, topic_name, 2)
+    fill(clusters.east, topic_name, "a", 2_000)
+    mirrorlake(topology, "run", "--once")
+    assert sum(map(len, read_topic(clusters.west, f"east.{topic_name}"))) == 2_000
+    assert mirrorlake(topology, "verify")["proven"] == 2_000
