@@ -10,7 +10,7 @@ UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 CHUNKS := 8
 EACH_CHUNK := $(addprefix chunk-,$(shell seq $(CHUNKS)))
 
-.PHONY: help env demo test test-all $(EACH_CHUNK) classes unit check fmt bench chaos screenshots tables clean
+.PHONY: help env demo test test-all $(EACH_CHUNK) classes unit check fmt bench chaos test-matrix screenshots tables clean
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -62,6 +62,9 @@ bench: env ## race against MirrorMaker 2; options in ARGS="..."
 chaos: env ## schedules without end or kills without mercy; ARGS="--schedules 20000 --seed 7", or "--kills 300"
 	@$(BIN)/python -m tests.chaos $(ARGS)
 
+test-matrix: env ## each Spark and each Python once, an hour, into docs/compatibility.md; ARGS="--spark 4.2 --python 3.11"
+	@$(BIN)/python -m tests.matrix $(ARGS)
+
 screenshots: env ## make docs/dashboard-*.png again, in a headless Chromium
 	MIRRORLAKE_SCREENSHOTS=docs $(BIN)/pytest tests/dashboard -k screenshots
 
@@ -69,7 +72,7 @@ tables: env ## write docs/tables.md from the definitions of tables and views
 	@$(BIN)/python docs/make_tables.py
 
 clean: ## remove the environment and everything that was made
-	rm -rf .venv .uv dist .mypy_cache .ruff_cache .pytest_cache .hypothesis mirrorlake-demo bench-results spark-warehouse
+	rm -rf .venv .uv .matrix dist .mypy_cache .ruff_cache .pytest_cache .hypothesis mirrorlake-demo bench-results spark-warehouse
 	rm -f src/mirrorlake/native/*.so
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -2,15 +2,19 @@
 in the code."""
 
 import re
+from importlib.metadata import metadata, requires
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 from mirrorlake.config.security import Security
-from mirrorlake.spark.jars import DELTA_VERSION, KAFKA_VERSION, SPARK_MINOR
+from mirrorlake.spark.jars import DELTA_VERSION, KAFKA_VERSION, SPARK_MINORS
 from mirrorlake.spark.java import OLDEST_JAVA
+from tests.matrix import PYTHONS, parted
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8")
@@ -18,6 +22,13 @@ PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 TRIED, EXPECTED, UNSUPPORTED = (
     PAGE.partition(f"## {title}")[2].partition("\n## ")[0]
     for title in ("Tried", "Expected to work, not tried", "Not supported")
+)
+
+#: The minor version of Spark that `make env` installs.
+(LOCKED_SPARK,) = re.findall(
+    r'^name = "pyspark"\nversion = "(\d+\.\d+)\.\d+"$',
+    (ROOT / "uv.lock").read_text(encoding="utf-8"),
+    re.MULTILINE,
 )
 
 
@@ -31,7 +42,8 @@ def pinned(package: str) -> str:
     [
         f"Apache Kafka {KAFKA_VERSION},",
         f"confluent-kafka {pinned('confluent-kafka')} ",
-        f"| {pinned('pyspark')}: local",
+        f"| Spark | {LOCKED_SPARK}, in which it is developed: ",
+        f"{' and '.join(MINOR for MINOR in SPARK_MINORS if MINOR != LOCKED_SPARK)} are allowed",
         f"delta-spark {DELTA_VERSION};",
         f"deltalake {pinned('deltalake')} ",
         f"DuckDB {pinned('duckdb')} ",
@@ -48,8 +60,30 @@ def test_the_runtime_is_the_one_of_the_bundle() -> None:
     runtime = re.match(r"\d+\.\d+", bundle["variables"]["spark_version"]["default"])
     assert (
         runtime is not None
-        and f"runtime {runtime[0]} LTS, which is Spark {SPARK_MINOR}," in EXPECTED
+        and f"runtime {runtime[0]} LTS, which is Spark {LOCKED_SPARK}," in EXPECTED
     )
+
+
+def allowed(package: str) -> SpecifierSet:
+    """The versions that the package's own metadata allow, those of the wheel."""
+    named = [Requirement(text) for text in requires("mirrorlake") or []]
+    (found,) = {each.specifier for each in named if each.name == package}  # of several extras
+    return found
+
+
+def test_the_packages_metadata_allow_what_the_page_says() -> None:
+    """What was run, and each Spark that Delta has a jar for; and no other."""
+    spark = allowed("pyspark")
+    python = SpecifierSet(metadata("mirrorlake")["Requires-Python"])
+    for row in parted(PAGE)[1]:
+        versions = [cell.strip() for cell in row.strip("|").split("|")]
+        assert versions[0] in spark and versions[2] in python, row
+        assert versions[1] == DELTA_VERSION, f"{row}: run make test-matrix again"
+    assert all(f"{minor}.{patch}" in spark for minor in SPARK_MINORS for patch in (0, 5))
+    major, minor = (int(part) for part in SPARK_MINORS[-1].split("."))
+    assert f"| Spark {major}.{minor + 1} |" in UNSUPPORTED
+    assert f"{major}.{minor + 1}.0" not in spark and "3.5.9" not in spark
+    assert all(minor in python for minor in PYTHONS) and "3.9" not in python
 
 
 def test_every_way_to_log_in_is_named_as_tried_and_no_other_one_exists() -> None:

@@ -1,11 +1,12 @@
 """The source of a landing query: a Python data source of Spark's (its version 4.0 and later).
 
 Spark plans and triggers, keeps the offsets in its checkpoint and runs the tasks. Where a batch ends
-is decided here (`latestOffset`, in a process beside the driver): Spark 4.0 sets a Python source no
-limit. A task reads its ranges. For a lake at a path it writes a file of `records` that nothing
-refers to yet, and hands over what a commit has to say of it (`landing/path_sink.py`); files of
-attempts that failed stay unreferenced, until `maintain` removes them. For others it hands over the
-rows, which the session's own sink writes.
+is decided here (`latestOffset`, in a process beside the driver): Spark 4.0 and 4.1 set a Python
+source no limit, and 4.2 the one that it asks the source for (SPARK-55304). A task reads its ranges.
+For a lake at a path it writes a file of `records` that nothing refers to yet, and hands over what a
+commit has to say of it (`landing/path_sink.py`); files of attempts that failed stay unreferenced,
+until `maintain` removes them. For others it hands over the rows, which the session's own sink
+writes.
 """
 
 import logging
@@ -31,6 +32,7 @@ from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count
 
 if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest, or none
     import pyarrow as pa
+    from pyspark.sql.streaming.datasource import ReadLimit
     from pyspark.sql.types import StructType
 
     from mirrorlake.kafka.admin import ClusterAdmin
@@ -108,15 +110,26 @@ class _Stream(_Tasks, DataSourceStreamReader):
     def initialOffset(self) -> dict[str, Any]:
         return offsets_document(self._job.starts)  # Spark asks when the first batch is planned
 
-    def latestOffset(self) -> dict[str, Any]:
+    def getDefaultReadLimit(self) -> "ReadLimit":
+        from pyspark.sql.streaming.datasource import ReadMaxRows  # of Spark 4.2, which asks for it
+
+        return ReadMaxRows(self._job.max_records)
+
+    def latestOffset(
+        self, start: dict[str, Any] | None = None, limit: "ReadLimit | None" = None
+    ) -> dict[str, Any]:
+        """Where the next batch ends. Spark 4.2 says where it starts, and hands back the limit that
+        it was told; Spark before it says neither, and asks again only behind the batch it has."""
         job = self._job
+        if start is not None:
+            (self._reached, _), self._document = read_document(start), start
         due = time.monotonic() - self._quiet_since >= job.waiting_seconds
         ends = job.final if job.final is not None else self._log_ends()
         waiting, pace = () if due else job.waiting, self._pace()
         reached = next_ends(
             self._reached,
             ends,
-            max_records=job.max_records,
+            max_records=getattr(limit, "max_rows", job.max_records),
             waiting=waiting,
             record_bytes=pace.record_bytes,
             batch_bytes=pace.limit,

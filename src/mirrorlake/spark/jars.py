@@ -14,9 +14,10 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import rmtree
@@ -25,9 +26,12 @@ from mirrorlake.errors import InputError
 from mirrorlake.extras import missing
 from mirrorlake.spark.java import find_java
 
+#: Delta has a jar of this version for each of these minor versions of Spark.
 DELTA_VERSION = "4.4.0"
-SPARK_MINOR = "4.0"
-SPARK_KAFKA_VERSION = "4.0.0"
+SPARK_MINORS = ("4.0", "4.1", "4.2")
+#: A part of Spark's Kafka connector which, unlike the connector, is the same in all of them; not
+#: every repository has its later releases.
+TOKEN_PROVIDER = "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.0.0"
 KAFKA_VERSION = "4.1.1"
 #: The version that Kafka's own jars bring; the binding makes brokers write logs at all.
 LOG4J_VERSION = "2.24.3"
@@ -44,28 +48,37 @@ _REVISION = re.compile(r"-\d[^-]*(-[A-Za-z][\w.]*)?\.jar$")
 @dataclass(frozen=True)
 class JarSet:
     """One set of jars: `title` and `seconds` are for the progress line; with `beside`, jars there
-    are left out."""
+    are left out. What the coordinates need is of the versions that `overrides` names."""
 
     name: str
     title: str
     seconds: int
     coordinates: tuple[str, ...]
     beside: Path | None = None
+    overrides: tuple[str, ...] = ()
 
 
 def spark_jars(progress: Progress | None = None) -> list[Path]:
-    """Return the jars that Spark lacks for Delta tables, for `spark.jars`."""
-    coordinates = (f"io.delta:delta-spark_{SPARK_MINOR}_2.13:{DELTA_VERSION}",)
+    """Return the jars that Spark lacks for Delta tables, for `spark.jars`. Raises InputError where
+    there are none for the installed pyspark."""
+    minor = spark_minor()
+    if minor not in SPARK_MINORS:
+        raise InputError(
+            f"Delta {DELTA_VERSION} has no jar for Spark {minor}: install a pyspark of "
+            f"{', '.join(SPARK_MINORS)}, as in pip install 'pyspark=={SPARK_MINORS[-1]}.*'"
+        )
+    coordinates = (f"io.delta:delta-spark_{minor}_2.13:{DELTA_VERSION}",)
     return jars_of(JarSet("spark", "Delta", 20, coordinates, pyspark_jars()), progress)
 
 
 def connector_jars(progress: Progress | None = None) -> list[Path]:
     """Return the jars of Spark's own Kafka source and sink, with which the plain pipelines of
     `mirrorlake bench` work."""
-    coordinates = (f"org.apache.spark:spark-sql-kafka-0-10_2.13:{SPARK_KAFKA_VERSION}",)
-    return jars_of(
-        JarSet("connector", "Spark's Kafka connector", 20, coordinates, pyspark_jars()), progress
+    coordinates = (f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark_minor()}.0",)
+    jar_set = JarSet(
+        "connector", "Spark's Kafka connector", 20, coordinates, pyspark_jars(), (TOKEN_PROVIDER,)
     )
+    return jars_of(jar_set, progress)
 
 
 def kafka_jars(progress: Progress | None = None) -> list[Path]:
@@ -108,13 +121,23 @@ def pyspark_jars() -> Path:
     return Path(spec.submodule_search_locations[0]) / "jars"
 
 
+def spark_minor() -> str:
+    """Return the minor version of the installed pyspark, such as 4.2, for which jars of connectors
+    are made."""
+    try:
+        installed = version("pyspark")
+    except PackageNotFoundError as error:
+        raise missing("spark") from error
+    return ".".join(installed.split(".")[:2])
+
+
 def artifact_of(jar: str) -> str:
     """Return the artifact name in a jar's file name: `kafka-clients` for
     `kafka-clients-3.9.0.jar`."""
     return _REVISION.sub("", jar)
 
 
-def run_ivy(coordinates: Sequence[str], target: Path, ivy_cache: Path, log: Path) -> int:
+def run_ivy(jar_set: JarSet, target: Path, ivy_cache: Path, log: Path) -> int:
     """Run Ivy in `target`, which receives the coordinates' jars and all they need; return its exit
     code."""
     ivy = sorted(pyspark_jars().glob("ivy-*.jar"))
@@ -123,7 +146,7 @@ def run_ivy(coordinates: Sequence[str], target: Path, ivy_cache: Path, log: Path
             f"the installed pyspark has no ivy-*.jar in {pyspark_jars()}: install pyspark from PyPI"
         )
     module = target / "ivy.xml"
-    module.write_text(_ivy_module(coordinates), encoding="utf-8")
+    module.write_text(_ivy_module(jar_set), encoding="utf-8")
     settings = os.environ.get("MIRRORLAKE_IVY_SETTINGS")
     command = [str(find_java()), "-cp", str(ivy[-1]), "org.apache.ivy.Main"]
     command += ["-settings", str(Path(settings).expanduser().absolute())] if settings else []
@@ -152,7 +175,7 @@ def _resolve_into(folder: Path, jar_set: JarSet) -> None:
     log = folder.parent / f"{folder.name}.log"
     work = Path(tempfile.mkdtemp(prefix=".resolving-", dir=folder.parent))
     try:
-        code = run_ivy(jar_set.coordinates, work, folder.parent / "ivy", log)
+        code = run_ivy(jar_set, work, folder.parent / "ivy", log)
         if code != 0 or not any(work.glob("*.jar")):
             raise InputError(
                 f"the {jar_set.title} jars ({', '.join(jar_set.coordinates)}) could not be "
@@ -198,14 +221,18 @@ def _folder_name(jar_set: JarSet) -> str:
     if jar_set.beside is not None:
         carried = sorted(jar.name for jar in jar_set.beside.glob("*.jar"))
         carried += sorted(_CARRIED_RENAMED)
-    facts = "\n".join([*jar_set.coordinates, *carried])
+    facts = "\n".join([*jar_set.coordinates, *jar_set.overrides, *carried])
     return f"{jar_set.name}-{hashlib.sha256(facts.encode()).hexdigest()[:12]}"
 
 
-def _ivy_module(coordinates: Sequence[str]) -> str:
+def _ivy_module(jar_set: JarSet) -> str:
     needed = "".join(
         '<dependency org="{}" name="{}" rev="{}" conf="default->default"/>'.format(*each.split(":"))
-        for each in coordinates
+        for each in jar_set.coordinates
+    )
+    needed += "".join(
+        '<override org="{}" module="{}" rev="{}"/>'.format(*each.split(":"))
+        for each in jar_set.overrides
     )
     return (
         '<ivy-module version="2.0"><info organisation="mirrorlake" module="jars"/>'

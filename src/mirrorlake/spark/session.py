@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.heaps import share_heaps_in_children
 from mirrorlake.spark.class_archive import SESSIONS, archive_flags
 from mirrorlake.spark.home import NO_DELTA_SETTING, at_spark_home, session_is_given
-from mirrorlake.spark.jars import spark_jars
+from mirrorlake.spark.jars import spark_jars, spark_minor
 from mirrorlake.spark.java import find_java
 from mirrorlake.spark.jvm_output import logged_stderr
 
@@ -56,11 +56,6 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     # Either would take rows out of the order in which they were read: see landing/land.py.
     "spark.databricks.delta.optimizeWrite.enabled": "false",
     "spark.databricks.delta.autoCompact.enabled": "false",
-    # Renames on a local disk are atomic; the default manager costs 30 ms more for every streaming
-    # log entry.
-    "spark.sql.streaming.checkpointFileManagerClass": (
-        "org.apache.spark.sql.execution.streaming.FileSystemBasedCheckpointFileManager"
-    ),
     "spark.sql.streaming.metricsEnabled": "false",
     "spark.sql.streaming.minBatchesToRetain": "10",
     # Measured: zstd costs a backlog of 120 B records a ninth of its rate, for stage files of half
@@ -77,6 +72,12 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.python.worker.reuse": "true",
     "spark.python.daemon.module": "mirrorlake.spark.worker_daemon",
     "spark.sql.legacy.createHiveTableByDefault": "false",
+}
+#: Where Spark keeps its classes for the logs of streaming queries.
+_LOGS_OF_QUERIES = {
+    "4.0": "org.apache.spark.sql.execution.streaming",
+    "4.1": "org.apache.spark.sql.execution.streaming.checkpointing",
+    "4.2": "org.apache.spark.sql.execution.streaming.checkpointing",
 }
 #: What a short session adds: it handles few rows, and generating, compiling and loading code for
 #: each plan costs twice what interpreting the plan does. What it writes is there to stay, and so
@@ -150,6 +151,7 @@ def local_session(
         "spark.master": master,
         "spark.app.name": "mirrorlake",
         **LOCAL_SETTINGS,
+        **query_log_settings(spark_minor()),
         **(DELTA_SETTINGS if delta else NO_DELTA),
         **(SHORT_SETTINGS if short else {}),
         **(settings or {}),
@@ -169,6 +171,18 @@ def local_session(
         for key, value in wanted.items():
             builder = builder.config(key, value)
         return builder.getOrCreate()
+
+
+def query_log_settings(minor: str) -> dict[str, str]:
+    """What makes the log of a streaming query cheap, by Spark's minor version: two entries a batch.
+
+    Renames on a local disk are atomic, so the plain manager does; Spark's default one starts shell
+    commands, for 30 ms an entry. It has no public name: a version that is not known keeps its
+    default.
+    """
+    place = _LOGS_OF_QUERIES.get(minor)
+    manager = f"{place}.FileSystemBasedCheckpointFileManager"
+    return {"spark.sql.streaming.checkpointFileManagerClass": manager} if place else {}
 
 
 def _start_jvm(settings: Mapping[str, str]) -> None:

@@ -1,6 +1,7 @@
 """The source of a landing query plans batches one behind the other, and hands all of each to its
 tasks."""
 
+import inspect
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,11 +9,12 @@ from typing import Any
 import pytest
 
 from mirrorlake.landing import stream_source
-from mirrorlake.landing.job import LandJob, Pace, read_document
+from mirrorlake.landing.job import LandJob, Pace, offsets_document, read_document
 from mirrorlake.landing.pace import FIRST_BYTES, LEAST_BYTES
 from mirrorlake.landing.ranges import UNKNOWN_RECORD_BYTES
 from mirrorlake.landing.stream_source import source_of
 from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.spark.jars import spark_minor
 from tests.unit.landing.test_land_job import job_in
 
 STARTS = {("a", 0): 5, ("a", 1): 0, ("b", 0): 7}
@@ -51,6 +53,27 @@ def test_batches_are_all_there_is_and_nothing_twice(tmp_path: Path, directory: s
         (*key, offset) for key, last in FINAL.items() for offset in range(STARTS[key], last)
     }
     assert len(notes) >= 4 and notes[-1] == "[]" and set(notes[:-1]) == {None}
+
+
+def test_spark_says_where_a_batch_starts_and_how_much_it_may_hold(tmp_path: Path) -> None:
+    """Since its version 4.2, which then hands the start itself back where there is nothing new."""
+    given = {"starts": STARTS, "final": FINAL, "final_noted": "[]", "directory": "/lake/records"}
+    stream = stream_of(job_in(tmp_path, **given, max_records=20_000))
+    start = stream.initialOffset()
+    few = stream.latestOffset(start, SimpleNamespace(max_rows=100))
+    assert 0 < total(read_document(few)[0]) - total(STARTS) <= 100 + len(STARTS)
+    again = stream.latestOffset(start, SimpleNamespace(max_rows=100))
+    assert again == few, "nothing was read of it"
+    end = offsets_document(FINAL, "[]")
+    assert stream.latestOffset(end, SimpleNamespace(max_rows=100)) is end
+    parameters = inspect.signature(stream.latestOffset).parameters
+    assert list(parameters) == ["start", "limit"], "by these Spark knows"
+
+
+@pytest.mark.skipif(spark_minor() < "4.2", reason="of Spark 4.2")
+def test_the_limit_that_spark_hands_back_is_that_of_the_settings(tmp_path: Path) -> None:
+    stream = stream_of(job_in(tmp_path, starts=STARTS, max_records=123))
+    assert stream.getDefaultReadLimit().max_rows == 123
 
 
 class Clock(SimpleNamespace):

@@ -2,7 +2,6 @@
 here."""
 
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,8 @@ class FakeIvy:
     ) -> None:
         self.names, self.code, self.fails, self.calls = names, code, fails, 0
 
-    def __call__(self, coordinates: Sequence[str], target: Path, ivy_cache: Path, log: Path) -> int:
+    def __call__(self, jar_set: jars.JarSet, target: Path, ivy_cache: Path, log: Path) -> int:
+        self.coordinates = jar_set.coordinates
         self.calls += 1
         for name in self.names:
             (target / name).write_bytes(b"jar")
@@ -109,6 +109,30 @@ def test_jars_that_spark_carries_are_left_out(
     )
     found = jars.jars_of(jars.JarSet("spark", "connector", 1, ("g:a:1",), carried))
     assert [jar.name for jar in found] == ["kafka-clients-3.9.0.jar"]
+
+
+@pytest.mark.parametrize("minor", jars.SPARK_MINORS)
+def test_deltas_jar_is_that_of_the_installed_spark(
+    monkeypatch: pytest.MonkeyPatch, minor: str
+) -> None:
+    monkeypatch.setattr("mirrorlake.spark.jars.version", lambda _name: f"{minor}.3")
+    ivy = use(monkeypatch, FakeIvy("delta-1.jar"))
+    jars.spark_jars()
+    assert ivy.coordinates == (f"io.delta:delta-spark_{minor}_2.13:{jars.DELTA_VERSION}",)
+
+
+def test_a_spark_that_delta_has_no_jar_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mirrorlake.spark.jars.version", lambda _name: "3.5.9")
+    with pytest.raises(InputError, match="no jar for Spark 3.5: install a pyspark of 4.0, 4.1"):
+        jars.spark_jars()
+
+
+def test_a_version_that_a_set_names_for_what_it_needs_goes_to_ivy() -> None:
+    named = jars.JarSet("a", "A", 1, ("g:a:2",), overrides=("g:b:1",))
+    module = jars._ivy_module(named)
+    assert '<dependency org="g" name="a" rev="2"' in module
+    assert '<override org="g" module="b" rev="1"/>' in module
+    assert jars._folder_name(named) != jars._folder_name(jars.JarSet("a", "A", 1, ("g:a:2",)))
 
 
 @pytest.mark.parametrize(
