@@ -25,7 +25,7 @@ from mirrorlake.lake.delta_log import BARRED_FEATURES, DeltaLog, files_of
 from mirrorlake.lake.dialect import PREPARED, WITH_FILES, DuckQuery, columns_of, to_duckdb
 from mirrorlake.lake.duck_changes import give
 from mirrorlake.lake.folder import has_table, own_folder
-from mirrorlake.lake.place import Place, StorePlace, place_of
+from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.properties import check_version
 from mirrorlake.lake.reader import Frame, Frames, QueryRows
 
@@ -54,7 +54,7 @@ class DuckLake:
         self._marks: dict[str, Hashable | None] = {}
         self._known: set[str] = set()
         self._stored: StoreFiles | None = None
-        if isinstance(self._root, StorePlace):
+        if self._root.in_store:
             from mirrorlake.lake import store_files  # obstore and fsspec are an extra
 
             self._stored = store_files.StoreFiles(self._root)

@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 from mirrorlake.errors import LakeError, LeaseTaken
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.place import StorePlace
 from mirrorlake.lake.store_lock import StoreLock
 
 logger = logging.getLogger(__name__)
@@ -45,7 +44,7 @@ class Lease:
         self.what = what
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", what)
         place = lake.leases
-        self._store = StoreLock(place / name) if isinstance(place, StorePlace) else None
+        self._store = StoreLock(place / name) if place.in_store else None
         self._file = Path(str(place)) / f"{name}.lock"
         self._handle: int | None = None
 
@@ -140,7 +139,7 @@ class Lease:
 
 def locks_work(lake: Lake) -> bool:
     """Whether files can be locked where the leases of a lake are."""
-    if isinstance(lake.leases, StorePlace):
+    if lake.leases.in_store:
         return True
     probe = Path(str(lake.leases)) / f"probe-{uuid.uuid4().hex}"
     try:

@@ -17,7 +17,7 @@ from mirrorlake.lake.delta_log import files_of, why_not_by_hand
 from mirrorlake.lake.folder import has_table, quoted, schema_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_tables import LOG_RETENTION, PathTables
-from mirrorlake.lake.place import FolderPlace, Place
+from mirrorlake.lake.place import Place
 from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.upkeep import TableUpkeep
 from mirrorlake.spark.home import NO_DELTA_SETTING
@@ -125,7 +125,7 @@ class PathLake(Lake):
 
     def _open_session(self) -> "SparkSession":
         spark = super()._open_session()
-        if not isinstance(self.root, FolderPlace):  # Spark reads none of its tables
+        if self.root.in_store:  # Spark reads none of its tables
             spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.schema}")
             return spark
         spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.schema} LOCATION '{quoted(self.root)}'")
@@ -155,7 +155,7 @@ class PathLake(Lake):
                 f"table {table} of the lake at {self.root} is to be read by Spark, whose session "
                 "has no Delta: ask with --engine spark, or in a process of its own"
             )
-        if not isinstance(self.root, FolderPlace):
+        if self.root.in_store:
             raise LakeError(
                 f"table {table} of the lake at {self.root} is not read by Spark, but by DuckDB: "
                 "ask without --engine spark"

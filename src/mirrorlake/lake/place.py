@@ -1,43 +1,19 @@
-"""Where files of a lake lie: below a folder, or below the URL of an object store. The one module
-that knows file systems; all others name files by paths below a place.
-
-A store is reached by obstore, whose options are those of delta-rs (both are Rust's `object_store`):
-what a topology's `lake.storage` says holds for commits and for files alike. Nothing is renamed or
-linked in a store: a file is there as a whole or not at all, and `create` is its put-if-absent.
+"""Where files of a lake lie: below a folder, or below the URL of an object store
+(`lake/store_place.py`). Only these two know file systems; all others name files by paths below a
+place.
 """
 
-import io
 import os
-import re
-import tempfile
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import lru_cache
+from collections.abc import Hashable, Mapping
 from pathlib import Path, PosixPath
 from typing import IO, TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
-
-from mirrorlake.extras import needs
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
-
-#: Options that obstore takes apart from the others: those of its HTTP client, as `object_store`
-#: names them (https://docs.rs/object_store, `ClientConfigKey`).
-_OF_CLIENT = {
-    *("allow_http", "allow_invalid_certificates", "connect_timeout", "http1_only", "http2_only"),
-    *("pool_idle_timeout", "pool_max_idle_per_host", "proxy_ca_certificate", "proxy_excludes"),
-    *("proxy_url", "timeout", "user_agent"),
-}
-#: Options that only delta-rs has.
-_OF_DELTA = re.compile(r"(aws_s3_|dynamo|max_retries|backoff|retry_timeout|mount_)")
-#: What of a file is in memory before it is put, bytes.
-_IN_MEMORY = 8 << 20
 
 
 class Place(ABC):
@@ -56,6 +32,11 @@ class Place(ABC):
     @abstractmethod
     def __str__(self) -> str:
         """The path or URL, as delta-rs and sentences name it."""
+
+    @property
+    def in_store(self) -> bool:
+        """Whether it is in an object store."""
+        return self.options is not None
 
     @property
     def name(self) -> str:
@@ -190,201 +171,18 @@ class _OnDisk(FileWriter):
         self._path.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True)
-class StorePlace(Place):
-    """In an object store: S3, Azure's, Google's, or one that speaks as they do."""
-
-    url: str
-    options: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-    def __truediv__(self, path: str) -> "StorePlace":
-        return StorePlace(f"{self.url.rstrip('/')}/{path}", self.options)
-
-    def __str__(self) -> str:
-        return self.url
-
-    @property
-    def _key(self) -> str:
-        return _bucket_and_key(self.url)[1]
-
-    @property
-    def _store(self) -> Any:
-        return _store(_bucket_and_key(self.url)[0], tuple(sorted(self.options.items())))
-
-    def names(self) -> list[str]:
-        """See `Place.names`."""
-        import obstore
-
-        with _as_os_errors():
-            found = obstore.list_with_delimiter(self._store, f"{self._key}/")["objects"]
-        return [each["path"].rpartition("/")[2] for each in found]
-
-    def read(self) -> bytes:
-        """See `Place.read`."""
-        import obstore
-
-        with _as_os_errors():
-            return bytes(obstore.get(self._store, self._key).bytes())
-
-    def mark(self) -> Hashable | None:
-        """See `Place.mark`."""
-        import obstore
-
-        try:
-            with _as_os_errors():
-                found = obstore.head(self._store, self._key)
-        except FileNotFoundError:
-            return None
-        return found["e_tag"], found["last_modified"]
-
-    def create(self, content: bytes) -> None:
-        """See `Place.create`."""
-        import obstore
-
-        with _as_os_errors():
-            obstore.put(self._store, self._key, content, mode="create", use_multipart=False)
-
-    def write(self, content: "bytes | IO[bytes]") -> None:
-        """See `Place.write`."""
-        import obstore
-
-        with _as_os_errors():
-            obstore.put(self._store, self._key, content)
-
-    def size(self) -> int:
-        """How many bytes the file has. Raises FileNotFoundError, OSError."""
-        import obstore
-
-        with _as_os_errors():
-            return int(obstore.head(self._store, self._key)["size"])
-
-    def delete(self) -> None:
-        """See `Place.delete`."""
-        import obstore
-
-        with _as_os_errors():
-            obstore.delete(self._store, self._key)
-
-    def open_parquet(self, **how: Any) -> pq.ParquetFile:
-        """See `Place.open_parquet`."""
-        return pq.ParquetFile(self.open(), pre_buffer=True, **how)
-
-    def open(self, size: int | None = None) -> Any:
-        """Open the file to read parts of it; one of a known small size is read at once."""
-        if size is None:
-            size = self.size()
-        return pa.BufferReader(self.read()) if size <= _IN_MEMORY else _Parts(self, size)
-
-    def read_part(self, first: int, end: int) -> bytes:
-        """The bytes between two offsets, the second exclusive. Raises OSError."""
-        import obstore
-
-        with _as_os_errors():
-            return bytes(obstore.get_range(self._store, self._key, start=first, end=end))
-
-    def writer(self) -> "FileWriter":
-        """See `Place.writer`."""
-        return _Put(self)
-
-
-class _Parts(io.RawIOBase):
-    """A file of which parts are read, each by a request."""
-
-    def __init__(self, place: StorePlace, size: int) -> None:
-        self._place = place
-        self._size = size
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        return self._at
-
-    def read(self, count: int | None = -1) -> bytes:
-        end = self._size if count is None or count < 0 else min(self._size, self._at + count)
-        part = self._place.read_part(self._at, end) if end > self._at else b""
-        self._at += len(part)
-        return part
-
-    def readinto(self, buffer: Any) -> int:
-        part = self.read(len(buffer))
-        buffer[: len(part)] = part
-        return len(part)
-
-
-class _Put(FileWriter):
-    """Gathers on this host what is put as a whole."""
-
-    def __init__(self, place: StorePlace) -> None:
-        self._place = place
-        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - `close` closes it
-        self.sink = self._file
-
-    def close(self) -> int:
-        size = self._file.tell()
-        self._file.seek(0)
-        with self._file:
-            self._place.write(self._file)
-        return size
-
-    def discard(self) -> None:
-        self._file.close()
-        self._place.delete()
-
-
 def place_of(path: str | Path | Place, options: Mapping[str, str] | None = None) -> Place:
     """The place that a path or a URL names."""
     if isinstance(path, Place):
         return path
     text = str(path)
-    return StorePlace(text.rstrip("/"), options or {}) if is_url(text) else FolderPlace(text)
+    if not is_url(text):
+        return FolderPlace(text)
+    from mirrorlake.lake.store_place import StorePlace  # obstore is an extra
+
+    return StorePlace(text.rstrip("/"), options or {})
 
 
 def is_url(path: str) -> bool:
     """Whether a text is the URL of an object store."""
     return "://" in path and not path.startswith("file:")
-
-
-@lru_cache(maxsize=64)
-def _bucket_and_key(url: str) -> tuple[str, str]:
-    scheme, _, rest = url.partition("://")
-    bucket, _, key = rest.partition("/")
-    return f"{scheme}://{bucket}", key
-
-
-@lru_cache(maxsize=16)
-def _store(bucket: str, options: Sequence[tuple[str, str]]) -> Any:
-    with needs("stores"):
-        from obstore.store import from_url
-    config: dict[str, Any] = {}
-    client: dict[str, Any] = {}
-    for name, value in options:
-        plain = name.lower()
-        short = plain.removeprefix("aws_").removeprefix("azure_").removeprefix("google_")
-        if short in _OF_CLIENT:
-            client[short] = value
-        elif not _OF_DELTA.match(plain):
-            config[plain] = value
-    open_store: Callable[..., Any] = from_url  # whose options depend on the kind of store
-    return open_store(bucket, config=config or None, client_options=client or None)
-
-
-@contextmanager
-def _as_os_errors() -> Iterator[None]:
-    """Let errors of a store be those of a disk: who writes to one knows what they mean."""
-    from obstore.exceptions import AlreadyExistsError, BaseError
-
-    try:
-        yield
-    except AlreadyExistsError as error:
-        raise FileExistsError(str(error).splitlines()[0]) from error
-    except BaseError as error:
-        raise OSError(str(error).splitlines()[0]) from error

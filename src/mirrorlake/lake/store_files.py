@@ -10,7 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from mirrorlake.extras import needs
-from mirrorlake.lake.place import StorePlace
+from mirrorlake.lake.place import Place
+from mirrorlake.lake.store_place import StorePlace
 
 with needs("stores"):
     from fsspec import AbstractFileSystem
@@ -30,8 +31,9 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no typ
     protocol = "lake"
     cachable = False  # each connection has its own
 
-    def __init__(self, place: StorePlace) -> None:
+    def __init__(self, place: Place) -> None:
         super().__init__()
+        assert isinstance(place, StorePlace)
         self._place = place
         self._small: dict[str, bytes] = {}
         self.sizes: dict[str, int] = {}

@@ -12,6 +12,7 @@ import pytest
 from mirrorlake.errors import LakeError, LeaseTaken
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease, locks_work
+from mirrorlake.lake.place import place_of
 
 WHAT = "flow a->b"
 
@@ -19,7 +20,7 @@ WHAT = "flow a->b"
 @pytest.fixture
 def lake(tmp_path: Path) -> Lake:
     """All that a lease asks of a lake."""
-    return cast(Lake, SimpleNamespace(leases=tmp_path / "leases"))
+    return cast(Lake, SimpleNamespace(leases=place_of(tmp_path / "leases")))
 
 
 def no_locks(_handle: object, _how: int) -> None:

@@ -9,7 +9,8 @@ from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.folder import lake_place
 from mirrorlake.lake.opening import check_location, lake_exists
-from mirrorlake.lake.place import FolderPlace, StorePlace, place_of
+from mirrorlake.lake.place import FolderPlace, place_of
+from mirrorlake.lake.store_place import StorePlace
 
 
 @pytest.mark.parametrize("url", ["dbfs:/lake", "ftp://host/lake", "s3:bucket/lake"])
