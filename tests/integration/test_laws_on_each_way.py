@@ -28,15 +28,13 @@ from tests.support.lake_rows import FLOW, now_of
 from tests.support.replication import (
     QUIET,
     assert_same,
-    finish,
     in_catalog,
     lake_of,
     replicate_once,
-    start_command,
-    start_run,
     write_topology,
 )
 from tests.support.topologies import incidents, map_pairs
+from tests.support.without_spark import exit_code
 
 PARTITIONS = 2
 #: Points behind which something was just written. Into a catalog Spark lands and its workers
@@ -76,7 +74,7 @@ class Scene:
         """`run --once`: its exit code; in this process 1 for whatever it raises."""
         if not self.in_catalog:
             no_java = {"PATH": "/nowhere", "JAVA_HOME": "", "HOME": str(self.topology.parent)}
-            return finish(start_run(self.topology, "--once", **no_java, **environment))
+            return exit_code(self.topology, "run", "--once", **no_java, **environment)
         try:
             replicate_once(self.spark, self.topology)
         except (MirrorlakeError, Stopped):
@@ -181,7 +179,7 @@ def test_what_the_source_lost_stops_its_partition_and_is_told(scene: Scene) -> N
         is False
     )
     if not scene.in_catalog:
-        assert finish(start_command(scene.topology, "status")) == 1
+        assert exit_code(scene.topology, "status") == 1
 
 
 @pytest.mark.law("nothing silently", "kept by generation")

@@ -14,7 +14,7 @@ from mirrorlake.devtools.local.cluster import start_clusters, stop_clusters
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import MemoryLog
-from tests.support.clusters import ClusterPair
+from tests.support.clusters import ClusterPair, own_topics
 from tests.support.control import make_sync, own_configs, set_configs
 from tests.support.kafka import NewRecord, create_topic, read_topic, topics_of, write
 from tests.support.replication import write_topology
@@ -27,17 +27,15 @@ DAY_MS = 86_400_000
 
 
 @pytest.fixture(scope="module")
-def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterPair]:
+def odd(clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterPair]:
     """Two clusters, of which west has odd defaults."""
     folder = tmp_path_factory.mktemp("odd")
-    embedded = start_clusters(["east"], folder, heap="256m")
-    try:
-        embedded |= start_clusters(["west"], folder, properties=ODD, heap="256m")
-        yield ClusterPair(
-            embedded["east"].bootstrap_servers, embedded["west"].bootstrap_servers, embedded
-        )
-    finally:
-        stop_clusters(embedded)
+    with own_topics(clusters):
+        embedded = start_clusters(["west"], folder, properties=ODD, heap="256m")
+        try:
+            yield ClusterPair(clusters.east, embedded["west"].bootstrap_servers, embedded)
+        finally:
+            stop_clusters(embedded)
 
 
 def test_a_mirror_is_made_with_all_that_its_target_takes_and_keeps_its_records(

@@ -130,6 +130,7 @@ def place(clusters: ClusterPair) -> Iterator[Place]:
             "isolation.level": "read_committed",
             "enable.partition.eof": True,
             "enable.auto.commit": False,
+            "fetch.wait.max.ms": 10,  # so long it takes to hear of an end
         }
     )
     reader.assign([TopicPartition(topic, 0, 0)])

@@ -2,6 +2,7 @@
 came later."""
 
 import time
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -16,6 +17,13 @@ from tests.support.replication import FLOW, write_topology
 from tests.support.topologies import write_flows
 from tests.support.waiting import until
 from tests.support.without_spark import mirrorlake
+
+
+@pytest.fixture(scope="module")
+def north(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a third cluster."""
+    with EmbeddedCluster("north", tmp_path_factory.mktemp("north")) as cluster:
+        yield cluster.bootstrap_servers
 
 
 def set_start(topology: Path, start: str) -> None:
@@ -87,81 +95,75 @@ def test_a_time_begins_at_the_first_record_of_that_time(
 
 
 def test_flows_with_starts_of_their_own_share_a_landing(
-    clusters: ClusterPair, tmp_path: Path, topic_name: str
+    clusters: ClusterPair, north: str, tmp_path: Path, topic_name: str
 ) -> None:
     """One begins at the end, one at a time before it: the stage has what the earlier one wants,
     each target its own."""
     create_topic(clusters.east, topic_name)
     start, records = an_hour_ago_and_now()
     write(clusters.east, topic_name, records)
-    with EmbeddedCluster("north", tmp_path / "north") as north:
-        addresses = {"east": clusters.east, "west": clusters.west, "north": north.bootstrap_servers}
-        flows = {"east->west": {"start": "latest"}, "east->north": {"start": start}}
-        topology = write_flows(
-            tmp_path,
-            addresses,
-            {name: {"topics": [topic_name], **flow} for name, flow in flows.items()},
-        )
-        targets = (clusters.west, north.bootstrap_servers)
-        for wanted in ((0, 4), (5, 9)):
-            mirrorlake(topology, "run", "--once")
-            there = [read_topic(address, f"east.{topic_name}")[0] for address in targets]
-            assert tuple(map(len, there)) == wanted
-            write(clusters.east, topic_name, numbered(5, 1, 10))
-        assert [record.value for record in there[0]] == [record.value for record in there[1][4:]], (
-            "the same five"
-        )
-        (staged,) = mirrorlake(
-            topology, "sql", "SELECT min(offset) AS first, count(*) AS n FROM records"
-        )
-        assert staged == {"first": 6, "n": 9}
+    addresses = {"east": clusters.east, "west": clusters.west, "north": north}
+    flows = {"east->west": {"start": "latest"}, "east->north": {"start": start}}
+    topology = write_flows(
+        tmp_path,
+        addresses,
+        {name: {"topics": [topic_name], **flow} for name, flow in flows.items()},
+    )
+    targets = (clusters.west, north)
+    for wanted in ((0, 4), (5, 9)):
         mirrorlake(topology, "run", "--once")
-        answer = mirrorlake(topology, "verify")
-        assert (answer["proven"], answer["differences"], answer["not_compared"]) == (
-            10 + 14,
-            [],
-            [],
-        )
-        assert mirrorlake(topology, "status")["healthy"]
+        there = [read_topic(address, f"east.{topic_name}")[0] for address in targets]
+        assert tuple(map(len, there)) == wanted
+        write(clusters.east, topic_name, numbered(5, 1, 10))
+    assert [record.value for record in there[0]] == [record.value for record in there[1][4:]], (
+        "the same five"
+    )
+    (staged,) = mirrorlake(
+        topology, "sql", "SELECT min(offset) AS first, count(*) AS n FROM records"
+    )
+    assert staged == {"first": 6, "n": 9}
+    mirrorlake(topology, "run", "--once")
+    answer = mirrorlake(topology, "verify")
+    assert (answer["proven"], answer["differences"], answer["not_compared"]) == (
+        10 + 14,
+        [],
+        [],
+    )
+    assert mirrorlake(topology, "status")["healthy"]
 
 
 @pytest.mark.parametrize(
     ("choice", "wanted"), [("read-again", 15), pytest.param("continue", 5, marks=pytest.mark.slow)]
 )
 def test_a_flow_that_comes_later_hears_of_what_landing_passed_over(
-    clusters: ClusterPair, tmp_path: Path, topic_name: str, choice: str, wanted: int
+    clusters: ClusterPair, north: str, tmp_path: Path, topic_name: str, choice: str, wanted: int
 ) -> None:
     """It mirrors all that there is, and the stage begins where another flow does: it waits for an
     operator."""
     create_topic(clusters.east, topic_name)
     write(clusters.east, topic_name, numbered(10))
-    with EmbeddedCluster("north", tmp_path / "north") as north:
-        addresses = {"east": clusters.east, "west": clusters.west, "north": north.bootstrap_servers}
-        flows: dict[str, dict[str, object]] = {
-            "east->west": {"topics": [topic_name], "start": "latest"}
-        }
-        topology = write_flows(tmp_path, addresses, flows)
-        mirrorlake(topology, "run", "--once")
-        write(clusters.east, topic_name, numbered(5, 1, 10))
-        mirrorlake(topology, "run", "--once")
-        topology = write_flows(
-            tmp_path, addresses, {**flows, "east->north": {"topics": [topic_name]}}
-        )
-        mirrorlake(topology, "run", "--once", code=1)
-        (told,) = mirrorlake(topology, "status", code=1)["incidents"]
-        place = ("flow", "kind", "topic", "first_offset", "last_offset")
-        assert tuple(told[name] for name in place) == (
-            "east->north",
-            "stage_trimmed",
-            topic_name,
-            0,
-            9,
-        )
-        mirrorlake(topology, "resolve", "--choice", choice)
-        mirrorlake(topology, "run", "--once")
-        there = read_topic(north.bootstrap_servers, f"east.{topic_name}")[0]
-        assert [record.value for record in there] == [
-            record.value for record in numbered(15)[-wanted:]
-        ]
-        assert counts(clusters, topic_name) == [5], "the other flow begins where it began"
-        assert mirrorlake(topology, "verify")["differences"] == []
+    addresses = {"east": clusters.east, "west": clusters.west, "north": north}
+    flows: dict[str, dict[str, object]] = {
+        "east->west": {"topics": [topic_name], "start": "latest"}
+    }
+    topology = write_flows(tmp_path, addresses, flows)
+    mirrorlake(topology, "run", "--once")
+    write(clusters.east, topic_name, numbered(5, 1, 10))
+    mirrorlake(topology, "run", "--once")
+    topology = write_flows(tmp_path, addresses, {**flows, "east->north": {"topics": [topic_name]}})
+    mirrorlake(topology, "run", "--once", code=1)
+    (told,) = mirrorlake(topology, "status", code=1)["incidents"]
+    place = ("flow", "kind", "topic", "first_offset", "last_offset")
+    assert tuple(told[name] for name in place) == (
+        "east->north",
+        "stage_trimmed",
+        topic_name,
+        0,
+        9,
+    )
+    mirrorlake(topology, "resolve", "--choice", choice)
+    mirrorlake(topology, "run", "--once")
+    there = read_topic(north, f"east.{topic_name}")[0]
+    assert [record.value for record in there] == [record.value for record in numbered(15)[-wanted:]]
+    assert counts(clusters, topic_name) == [5], "the other flow begins where it began"
+    assert mirrorlake(topology, "verify")["differences"] == []

@@ -29,13 +29,12 @@ from mirrorlake.verify.auditor import WAVE_RANGES
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, truncate, write
 from tests.support.replication import (
-    finish,
     land_only,
     replicate_once,
     replicating,
-    start_command,
     write_topology,
 )
+from tests.support.without_spark import exit_code
 
 COUNT = 20
 WIDE = WAVE_RANGES + 8
@@ -240,7 +239,7 @@ def wide(
 def killed(wide: Path, point: str) -> None:
     """The command, killed at a point."""
     once = {"MIRRORLAKE_CRASH": point, "MIRRORLAKE_CRASH_ONCE": str(wide.parent / point)}
-    assert finish(start_command(wide, "verify", **once)) == -9
+    assert exit_code(wide, "verify", **once) == -9
 
 
 @pytest.mark.slow

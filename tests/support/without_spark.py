@@ -64,6 +64,15 @@ def mirrorlake(topology: Path, *words: str, code: int = 0) -> Any:
     return json.loads(done.stdout) if done.stdout.strip() else None
 
 
+def exit_code(topology: Path, *words: str, **environment: str) -> int:
+    """What a command ends with, in a process that cannot import Spark; -9 where it was killed. Its
+    output goes to run.log beside the topology file, as that of `start_command`."""
+    done = _forks().run(["-c", str(topology), *words], MIRRORLAKE_CORES="2", **environment)
+    with (topology.parent / "run.log").open("a", encoding="utf-8") as log:
+        log.write(done.stdout + done.stderr)
+    return done.returncode
+
+
 def open_incidents(
     topology: Path, code: int
 ) -> list[tuple[str, str, int | None, int | None, int | None]]:
@@ -88,11 +97,13 @@ class Forks:
             start_new_session=True,
         )
 
-    def run(self, words: Sequence[str]) -> "subprocess.CompletedProcess[str]":
-        """Run a command in the environment of this process as it is now; one at a time."""
+    def run(self, words: Sequence[str], **environment: str) -> "subprocess.CompletedProcess[str]":
+        """Run a command in the environment of this process as it is now, and more of it; one at a
+        time."""
+        more = {**os.environ, **environment}
         with self._lock, TemporaryDirectory() as place:
             try:
-                code = self._ask({"words": words, "place": place, "environment": {**os.environ}})
+                code = self._ask({"words": words, "place": place, "environment": more})
             except BaseException:  # the test is over its time: the command must not outlive it
                 os.killpg(self._process.pid, signal.SIGKILL)
                 _forks.cache_clear()
