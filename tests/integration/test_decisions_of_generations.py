@@ -16,12 +16,12 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_tables import PathTables
 from tests.support.clusters import ClusterPair
+from tests.support.commands import mirrorlake, open_incidents
 from tests.support.kafka import NewRecord, create_topic, delete_topic, read_topic, topics_of, write
 from tests.support.lake_rows import now_of
 from tests.support.replication import FLOW, write_topology
 from tests.support.topologies import fill, texts, values
 from tests.support.waiting import until
-from tests.support.without_spark import mirrorlake, open_incidents
 
 #: What a target takes, bytes of a batch, and a record that is larger however it is compressed.
 LIMIT, TOO_LARGE = 5_000, 6_000

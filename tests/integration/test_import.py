@@ -2,32 +2,17 @@
 clusters."""
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 from tests.support.clusters import ClusterPair
+from tests.support.commands import forked
 from tests.support.kafka import create_topic
 
 
 def command(directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "mirrorlake.cli.main",
-            "-c",
-            str(directory / "mirrorlake.yml"),
-            *arguments,
-        ],
-        capture_output=True,
-        cwd=directory,
-        text=True,
-        timeout=90,
-        env={**os.environ, "MIRRORLAKE_CORES": "1"},
-        check=False,
-    )
+    words = ["-c", str(directory / "mirrorlake.yml"), *arguments]
+    return forked(words, directory, MIRRORLAKE_CORES="1")
 
 
 def test_an_imported_file_passes_plan(

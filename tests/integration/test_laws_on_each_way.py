@@ -22,6 +22,7 @@ from mirrorlake.lake.translate import translate
 from mirrorlake.run.resolve import Wanted, resolve
 from mirrorlake.run.status import read_status
 from tests.support.clusters import ClusterPair
+from tests.support.commands import exit_code
 from tests.support.groups import commit_all, delete_groups
 from tests.support.kafka import create_topic, delete_topic, numbered, read_topic, truncate, write
 from tests.support.lake_rows import FLOW, now_of
@@ -34,7 +35,6 @@ from tests.support.replication import (
     write_topology,
 )
 from tests.support.topologies import incidents, map_pairs
-from tests.support.without_spark import exit_code
 
 PARTITIONS = 2
 #: Points behind which something was just written. Into a catalog Spark lands and its workers

@@ -15,11 +15,11 @@ from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import MemoryLog
 from tests.support.clusters import ClusterPair, own_topics
+from tests.support.commands import mirrorlake
 from tests.support.control import make_sync, own_configs, set_configs
 from tests.support.kafka import NewRecord, create_topic, read_topic, topics_of, write
 from tests.support.replication import write_topology
 from tests.support.waiting import until
-from tests.support.without_spark import mirrorlake
 
 #: No topic with a longer `min.compaction.lag.ms` can be made where this is the default.
 ODD = {"log.message.timestamp.type": "LogAppendTime", "log.cleaner.max.compaction.lag.ms": "50000"}

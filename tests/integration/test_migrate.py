@@ -2,9 +2,7 @@
 case is there."""
 
 import json
-import os
 import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Iterable
@@ -19,6 +17,7 @@ import mirrorlake
 from mirrorlake.errors import InputError
 from mirrorlake.mm2.formats import OffsetSync, encode_offset_sync
 from tests.support.clusters import ClusterPair, own_topics
+from tests.support.commands import forked
 from tests.support.groups import commit_all
 from tests.support.kafka import NewRecord, assign, create_topic, read_topic, taken, write
 from tests.support.replication import FLOW, replicate_once, write_topology
@@ -126,24 +125,8 @@ def beside(
 
 
 def command(here: Beside, *words: str, **environment: str) -> "subprocess.CompletedProcess[str]":
-    line = [
-        sys.executable,
-        "-m",
-        "mirrorlake.cli.main",
-        "-c",
-        str(here.topology),
-        "migrate",
-        "--flow",
-        FLOW,
-    ]
-    return subprocess.run(
-        [*line, "--topics", here.topic, *words],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-        env={**os.environ, **environment},
-    )
+    line = ["-c", str(here.topology), "migrate", "--flow", FLOW, "--topics", here.topic, *words]
+    return forked(line, here.topology.parent, **environment)
 
 
 @pytest.mark.parametrize("by", ["sync", "content"])

@@ -6,9 +6,9 @@ from pathlib import Path
 import yaml
 
 from tests.support.clusters import ClusterPair, own_topics
+from tests.support.commands import mirrorlake
 from tests.support.kafka import create_topic, numbered, read_topic, topics_of, write
 from tests.support.waiting import until
-from tests.support.without_spark import mirrorlake
 
 SEPARATED = {"policy": "identity", "replication_policy_separator": "-"}
 

@@ -22,6 +22,7 @@ from mirrorlake.native.producer import Producer
 from mirrorlake.native.reader import NativeReader
 from mirrorlake.spark.java import find_java
 from tests.support.clusters import ClusterPair
+from tests.support.commands import mirrorlake as command
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
 from tests.support.lake_rows import now_of
 from tests.support.lanes import LANES
@@ -33,7 +34,6 @@ from tests.support.replication import (
     replicate_once,
     write_topology,
 )
-from tests.support.without_spark import mirrorlake as command
 
 #: What a broker before 4.0 takes by default, and one of today where the topic says so.
 ANY_TIME = {

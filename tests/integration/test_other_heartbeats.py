@@ -12,9 +12,9 @@ from pyspark.sql import SparkSession
 import mirrorlake
 from mirrorlake.mm2.heartbeat_topics import is_heartbeat
 from tests.support.clusters import ClusterPair, own_topics
+from tests.support.commands import mirrorlake as command
 from tests.support.kafka import NewRecord, create_topic, read_topic, write
 from tests.support.replication import write_topology
-from tests.support.without_spark import mirrorlake as command
 
 OWN = [NewRecord(b'{"alive": true}', b"device-7")] * 5
 

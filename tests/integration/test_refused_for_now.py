@@ -9,13 +9,13 @@ from pyspark.sql import SparkSession
 
 from mirrorlake.run import control_loop
 from tests.support.clusters import ClusterPair
+from tests.support.commands import mirrorlake
 from tests.support.control import set_configs
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
 from tests.support.lake_rows import now_of
 from tests.support.lanes import BOTH_LANES
 from tests.support.replication import FLOW, replicating, write_topology
 from tests.support.waiting import until
-from tests.support.without_spark import mirrorlake
 
 pytestmark = BOTH_LANES
 #: Half as large by zstd, which fits into a broker's default of 1 MiB, and as large as it is by lz4,

@@ -40,7 +40,9 @@ LOGS: dict[str, Callable[[Mapping[str, Any]], Log]] = {
 }
 
 
-@pytest.fixture(params=LOGS)
+@pytest.fixture(
+    params=["native", "native, kept", pytest.param("in Python", marks=pytest.mark.slow)]
+)
 def log_of(request: pytest.FixtureRequest) -> Iterator[Callable[[Mapping[str, str]], Log]]:
     """Opens a log by each of the readers; it is closed behind the test."""
     opened: list[Log] = []

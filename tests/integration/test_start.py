@@ -12,11 +12,11 @@ import yaml
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.kafka.admin import ClusterAdmin
 from tests.support.clusters import ClusterPair
+from tests.support.commands import mirrorlake
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, write
 from tests.support.replication import FLOW, write_topology
 from tests.support.topologies import write_flows
 from tests.support.waiting import until
-from tests.support.without_spark import mirrorlake
 
 
 @pytest.fixture(scope="module")

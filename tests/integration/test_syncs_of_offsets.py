@@ -8,14 +8,14 @@ import yaml
 
 from mirrorlake.mm2.formats import OffsetSync, decode_offset_sync
 from tests.support.clusters import ClusterPair, own_topics
+from tests.support.commands import mirrorlake
 from tests.support.control import own_configs
 from tests.support.kafka import create_topic, numbered, read_topic, topics_of, write
 from tests.support.mirror_client import translated_by_syncs
 from tests.support.replication import write_topology
-from tests.support.without_spark import mirrorlake
 
 
-@pytest.mark.parametrize("location", ["source", "target"])
+@pytest.mark.parametrize("location", ["source", pytest.param("target", marks=pytest.mark.slow)])
 def test_a_reader_of_offset_syncs_finds_the_pairs_of_the_map(
     clusters: ClusterPair, tmp_path: Path, topic_name: str, location: str
 ) -> None:

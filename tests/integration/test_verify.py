@@ -27,6 +27,7 @@ from mirrorlake.library import verifying
 from mirrorlake.library.answers import Verified
 from mirrorlake.verify.auditor import WAVE_RANGES
 from tests.support.clusters import ClusterPair
+from tests.support.commands import exit_code
 from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, truncate, write
 from tests.support.replication import (
     land_only,
@@ -34,7 +35,6 @@ from tests.support.replication import (
     replicating,
     write_topology,
 )
-from tests.support.without_spark import exit_code
 
 COUNT = 20
 WIDE = WAVE_RANGES + 8

@@ -15,6 +15,7 @@ from mirrorlake import open as opened
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.verify import job, outcome
 from tests.support.clusters import ClusterPair
+from tests.support.commands import mirrorlake
 from tests.support.control import set_configs
 from tests.support.kafka import (
     NewRecord,
@@ -29,7 +30,6 @@ from tests.support.kafka import (
 from tests.support.replication import write_topology
 from tests.support.topologies import fill, texts, values
 from tests.support.waiting import until
-from tests.support.without_spark import mirrorlake
 
 COUNT = 20
 

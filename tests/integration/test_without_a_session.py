@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 from tests.integration.test_source_rewound import rewind
 from tests.integration.test_trimmed_stage import trimmed
 from tests.support.clusters import ClusterPair
+from tests.support.commands import mirrorlake, open_incidents
 from tests.support.kafka import create_topic, delete_topic, read_topic, truncate
 from tests.support.replication import FLOW, write_topology
 from tests.support.topologies import fill, texts, values
 from tests.support.waiting import until
-from tests.support.without_spark import mirrorlake, open_incidents
 
 
 def test_what_is_lost_stops_alone_and_the_others_go_on(

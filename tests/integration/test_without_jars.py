@@ -13,7 +13,7 @@ from tests.support.replication import finish, start_command, write_topology
 LANDING = {"small_batch_records": 0}
 
 
-@pytest.mark.parametrize("reader", ["auto", "rows"])
+@pytest.mark.parametrize("reader", ["auto", pytest.param("rows", marks=pytest.mark.slow)])
 def test_a_run_resolves_nothing(
     clusters: ClusterPair, topic_name: str, tmp_path: Path, reader: str
 ) -> None:

@@ -2,10 +2,7 @@
 nothing half done."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,6 +13,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.devtools.local.ports import free_ports
 from mirrorlake.errors import ReplicationError
 from tests.support.clusters import ClusterPair
+from tests.support.commands import forked
 from tests.support.kafka import create_topic, numbered, read_topic, topics_of, write
 from tests.support.replication import (
     FLOW,
@@ -33,25 +31,10 @@ SLOW = pytest.mark.slow
 class Answer:
     """How a command ended."""
 
-    def __init__(self, directory: Path, *arguments: str, seconds: float = 90) -> None:
-        command = [
-            sys.executable,
-            "-m",
-            "mirrorlake.cli.main",
-            "-c",
-            str(directory / "mirrorlake.yml"),
-            *arguments,
-        ]
+    def __init__(self, directory: Path, *arguments: str) -> None:
+        words = ["-c", str(directory / "mirrorlake.yml"), *arguments]
         started = time.monotonic()
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            cwd=directory,
-            text=True,
-            timeout=seconds,
-            env={**os.environ, "MIRRORLAKE_CORES": "1"},
-            check=False,
-        )
+        done = forked(words, directory, MIRRORLAKE_CORES="1")
         self.seconds = time.monotonic() - started
         self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
 

@@ -1,9 +1,9 @@
-"""The command line in processes that have no Spark: importing pyspark fails there, and names the
-module that did it.
+"""Commands in processes of their own, as a shell starts them; most have no Spark: importing pyspark
+fails there, and names the module that did it.
 
-`mirrorlake` runs a command in a process of its own, as a shell does. A cold one over few records
-spends most of its CPU on importing and on translating SQL, so each is forked off a process that
-has what the commands before it imported, and the texts in `sql/` translated.
+A cold command over few records spends most of its CPU on importing and on translating SQL, so each
+is forked off a process that has what the commands before it imported, and the texts in `sql/`
+translated.
 """
 
 import atexit
@@ -57,7 +57,7 @@ def mirrorlake(topology: Path, *words: str, code: int = 0) -> Any:
             cwd=ROOT,
         )
     else:
-        done = _forks().run(line)
+        done = _forks().run(line, ROOT, trap=True)
     assert done.returncode == code, done.stderr[-4000:]
     assert "was reached for" not in done.stderr, done.stderr[-4000:]
     assert "Traceback" not in done.stderr, done.stderr[-4000:]
@@ -67,10 +67,18 @@ def mirrorlake(topology: Path, *words: str, code: int = 0) -> Any:
 def exit_code(topology: Path, *words: str, **environment: str) -> int:
     """What a command ends with, in a process that cannot import Spark; -9 where it was killed. Its
     output goes to run.log beside the topology file, as that of `start_command`."""
-    done = _forks().run(["-c", str(topology), *words], MIRRORLAKE_CORES="2", **environment)
+    line = ["-c", str(topology), *words]
+    done = _forks().run(line, topology.parent, trap=True, MIRRORLAKE_CORES="2", **environment)
     with (topology.parent / "run.log").open("a", encoding="utf-8") as log:
         log.write(done.stdout + done.stderr)
     return done.returncode
+
+
+def forked(
+    words: Sequence[str], folder: Path, **environment: str
+) -> "subprocess.CompletedProcess[str]":
+    """How a command ends that is run in a folder; it may import Spark."""
+    return _forks().run(words, folder, trap=False, **environment)
 
 
 def open_incidents(
@@ -89,7 +97,7 @@ class Forks:
     def __init__(self) -> None:
         self._lock = Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.without_spark"],
+            [sys.executable, "-m", "tests.support.commands"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -97,13 +105,20 @@ class Forks:
             start_new_session=True,
         )
 
-    def run(self, words: Sequence[str], **environment: str) -> "subprocess.CompletedProcess[str]":
-        """Run a command in the environment of this process as it is now, and more of it; one at a
-        time."""
-        more = {**os.environ, **environment}
+    def run(
+        self, words: Sequence[str], folder: Path, trap: bool, **environment: str
+    ) -> "subprocess.CompletedProcess[str]":
+        """Run a command in a folder, in the environment of this process as it is now, and more of
+        it; one at a time. With `trap` it cannot import Spark."""
+        request = {
+            "words": words,
+            "folder": str(folder),
+            "trap": trap,
+            "environment": {**os.environ, **environment},
+        }
         with self._lock, TemporaryDirectory() as place:
             try:
-                code = self._ask({"words": words, "place": place, "environment": more})
+                code = self._ask({**request, "place": place})
             except BaseException:  # the test is over its time: the command must not outlive it
                 os.killpg(self._process.pid, signal.SIGKILL)
                 _forks.cache_clear()
@@ -155,10 +170,13 @@ def _become(request: dict[str, Any]) -> list[str]:
     place = Path(request["place"])
     os.environ.clear()
     os.environ.update(request["environment"])
+    os.chdir(request["folder"])
     sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - open until the process ends
     for number, name in ((0, os.devnull), (1, place / "stdout"), (2, place / "stderr")):
         os.dup2(os.open(name, os.O_RDWR | os.O_CREAT, 0o600), number)
-    atexit.register(_note_imported, place / "imported")
+    if request["trap"]:
+        sys.meta_path.insert(0, Trap())
+        atexit.register(_note_imported, place / "imported")  # what has no Spark, for all
     return list(request["words"])
 
 
@@ -168,7 +186,6 @@ def _note_imported(file: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.meta_path.insert(0, Trap())
     from mirrorlake.cli.main import main
 
     main(_become(_serve()))
