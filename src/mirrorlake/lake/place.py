@@ -114,7 +114,7 @@ class FolderPlace(PosixPath, Place):
         try:
             with os.scandir(self) as entries:
                 return [entry.name for entry in entries]
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
 
     def read(self) -> bytes:

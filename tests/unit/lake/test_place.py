@@ -54,6 +54,7 @@ def test_a_file_is_made_once_and_as_a_whole(tmp_path: Path) -> None:
     assert file.read() == b"one" and (FolderPlace(tmp_path) / "folder").names() == ["file"]
     file.write(b"three")
     assert file.read() == b"three"
+    assert (file / "below").names() == []
     file.delete()
     file.delete()
     with pytest.raises(FileNotFoundError):
