@@ -76,7 +76,12 @@ def connector_jars(progress: Progress | None = None) -> list[Path]:
     `mirrorlake bench` work."""
     coordinates = (f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark_minor()}.0",)
     jar_set = JarSet(
-        "connector", "Spark's Kafka connector", 20, coordinates, pyspark_jars(), (TOKEN_PROVIDER,)
+        "connector",
+        "Spark's Kafka connector",
+        20,
+        coordinates,
+        beside=pyspark_jars(),
+        overrides=(TOKEN_PROVIDER,),
     )
     return jars_of(jar_set, progress)
 

@@ -14,6 +14,7 @@ from mirrorlake.groups.checkpoint_plan import Checkpoint
 from mirrorlake.groups.mover import move_in_steps, sole_mover
 from mirrorlake.groups.sync_plan import BEHIND, TargetGroup
 from mirrorlake.kafka.groups import GroupPositions
+from mirrorlake.lake.place import place_of
 from mirrorlake.naming.naming import Naming
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
@@ -88,7 +89,7 @@ def flow(name: str) -> ResolvedFlow:
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
-    lake: Any = SimpleNamespace(leases=tmp_path / "leases")
+    lake: Any = SimpleNamespace(leases=place_of(tmp_path / "leases"))
     with sole_mover(lake, flow("east->west")):
         with sole_mover(lake, flow("north->west")):
             pass
