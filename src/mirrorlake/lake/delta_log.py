@@ -78,7 +78,7 @@ class DeltaLog:
         self.table = table
         self._folder = table / "_delta_log"
 
-    def place_of(self, version: int) -> Place:
+    def file_of(self, version: int) -> Place:
         """Where a commit lies."""
         return self._folder / f"{version:020d}.json"
 
@@ -86,7 +86,7 @@ class DeltaLog:
         """A commit; None while there is none of this version. Raises FileNotFoundError when it is
         gone again, since the log is kept for some days only."""
         try:
-            text = self.place_of(version).read().decode()
+            text = self.file_of(version).read().decode()
         except FileNotFoundError:
             if self._newest_log_checkpoint() > version:
                 raise
@@ -104,8 +104,8 @@ class DeltaLog:
     def newest_mark(self, version: int) -> Hashable | None:
         """What tells the commit of a version from that of a table made anew in this place; None
         where this version is not the newest one, or its commit is not kept any more."""
-        mark = self.place_of(version).mark()
-        is_newest = mark is not None and self.place_of(version + 1).mark() is None
+        mark = self.file_of(version).mark()
+        is_newest = mark is not None and self.file_of(version + 1).mark() is None
         return mark if is_newest else None
 
     def _newest_log_checkpoint(self) -> int:

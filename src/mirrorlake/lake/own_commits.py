@@ -144,7 +144,7 @@ def _commit(log: DeltaLog, version: int, removed: Collection[str], text: str) ->
     while True:
         version += 1
         try:
-            log.place_of(version).create(text.encode())
+            log.file_of(version).create(text.encode())
             return version
         except FileExistsError:
             came = log.commit(version)

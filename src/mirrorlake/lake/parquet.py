@@ -1,7 +1,6 @@
 """Opening the Parquet files of a table as the table names them, and what offsets files of the stage
 hold."""
 
-import mmap
 from collections.abc import Mapping, Sequence
 from urllib.parse import unquote, urlparse
 
@@ -11,7 +10,7 @@ import pyarrow.fs as fs
 import pyarrow.parquet as pq
 
 from mirrorlake.lake.arrow_values import fill_null, int64
-from mirrorlake.lake.place import FolderPlace, Place, place_of
+from mirrorlake.lake.place import Place, place_of
 from mirrorlake.offsets.stage_index import StagedRange
 
 _PLACE = ("source_cluster", "topic", "partition", "generation")
@@ -68,7 +67,7 @@ def ranges_of_files(
     """
     constants = {"source_cluster": source_cluster, "generation": generation}
     wanted = pa.schema([field for field in _COORDINATES if constants.get(field.name) is None])
-    parts = [_read(file, wanted.names) for file in files]
+    parts = [file.open_parquet().read(columns=wanted.names, use_threads=False) for file in files]
     numbers = np.repeat(np.arange(len(parts)), [part.num_rows for part in parts])
     # The empty one: files written before there were generations lack the column.
     rows = pa.concat_tables([wanted.empty_table(), *parts], promote_options="default")
@@ -93,16 +92,6 @@ def ranges_of_files(
     for file, staged_range in zip(columns["file"], ranges, strict=True):
         by_file[file].append(staged_range)
     return by_file
-
-
-def _read(file: Place, columns: Sequence[str]) -> pa.Table:
-    if not isinstance(file, FolderPlace):
-        return file.open_parquet().read(columns=columns, use_threads=False)
-    # Python's mmap instead of Arrow's: for small reads of many files it takes half the CPU time. It
-    # is closed with the last buffer that refers to it.
-    with file.open("rb") as opened:
-        mapped = pa.py_buffer(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
-    return pq.ParquetFile(pa.BufferReader(mapped)).read(columns=columns, use_threads=False)
 
 
 def _local(uri: str) -> str:

@@ -3,6 +3,7 @@
 place.
 """
 
+import mmap
 import os
 import uuid
 from abc import ABC, abstractmethod
@@ -10,6 +11,7 @@ from collections.abc import Hashable, Mapping
 from pathlib import Path, PosixPath
 from typing import IO, TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ class Place(ABC):
 
     @abstractmethod
     def names(self) -> list[str]:
-        """The names of files here, without those of folders; empty where there is no folder."""
+        """The names of the files here, on a disk of folders too; empty where there is no folder."""
 
     @abstractmethod
     def read(self) -> bytes:
@@ -131,9 +133,7 @@ class FolderPlace(PosixPath, Place):
 
     def create(self, content: bytes) -> None:
         """See `Place.create`: by a link, which is there at once, with all that is in it."""
-        self.parent.mkdir(parents=True, exist_ok=True)
-        draft = self.with_name(f".{uuid.uuid4()}.tmp")
-        draft.write_bytes(content)
+        draft = self._drafted(content)
         try:
             os.link(draft, self)
         finally:
@@ -141,9 +141,14 @@ class FolderPlace(PosixPath, Place):
 
     def write(self, content: bytes) -> None:
         """See `Place.write`."""
+        self._drafted(content).replace(self)
+
+    def _drafted(self, content: bytes) -> Path:
+        """A file beside this one, with its content."""
+        self.parent.mkdir(parents=True, exist_ok=True)
         draft = self.with_name(f".{uuid.uuid4()}.tmp")
         draft.write_bytes(content)
-        draft.replace(self)
+        return draft
 
     def delete(self) -> None:
         """See `Place.delete`."""
@@ -151,7 +156,11 @@ class FolderPlace(PosixPath, Place):
 
     def open_parquet(self, **how: Any) -> pq.ParquetFile:
         """See `Place.open_parquet`."""
-        return pq.ParquetFile(self, memory_map=True, **how)
+        # Python's mmap instead of Arrow's: for small reads of many files it takes half the CPU
+        # time. It is closed with the last buffer that refers to it.
+        with self.open("rb") as opened:
+            mapped = pa.py_buffer(mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ))
+        return pq.ParquetFile(pa.BufferReader(mapped), **how)
 
     def writer(self) -> "FileWriter":
         """See `Place.writer`."""

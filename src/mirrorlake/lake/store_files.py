@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from mirrorlake.extras import needs
 from mirrorlake.lake.place import Place
-from mirrorlake.lake.store_place import StorePlace
+from mirrorlake.lake.store_place import IN_MEMORY, StorePlace
 
 with needs("stores"):
     from fsspec import AbstractFileSystem
 
-#: Files up to this size, bytes, are read at once, and so many bytes of them are kept.
-_SMALL, _KEPT = 1 << 20, 64 << 20
+#: So many bytes of files that are read at once are kept: DuckDB opens a file several times.
+_KEPT = 64 << 20
 _BEGAN = datetime(2020, 1, 1, tzinfo=timezone.utc)
 
 
@@ -47,7 +47,7 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no typ
         file = self._place / self._strip_protocol(path)
         if path not in self._small:
             size = self.sizes[path]
-            if size > _SMALL:
+            if size > IN_MEMORY:
                 return file.open(size)
             while self._small and sum(map(len, self._small.values())) + size > _KEPT:
                 self._small.pop(next(iter(self._small)), None)

@@ -33,8 +33,8 @@ _OF_CLIENT = {
 }
 #: Options that only delta-rs has.
 _OF_DELTA = re.compile(r"(aws_s3_|dynamo|max_retries|backoff|retry_timeout|mount_)")
-#: What of a file is in memory before it is put, bytes.
-_IN_MEMORY = 8 << 20
+#: What of a file is in memory before it is put, and up to which one is read at once, bytes.
+IN_MEMORY = 8 << 20
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ class StorePlace(Place):
         """Open the file to read parts of it; one of a known small size is read at once."""
         if size is None:
             size = self.size()
-        return pa.BufferReader(self.read()) if size <= _IN_MEMORY else _Parts(self, size)
+        return pa.BufferReader(self.read()) if size <= IN_MEMORY else _Parts(self, size)
 
     def read_part(self, first: int, end: int) -> bytes:
         """The bytes between two offsets, the second exclusive. Raises OSError."""
@@ -156,7 +156,7 @@ class _Put(FileWriter):
 
     def __init__(self, place: StorePlace) -> None:
         self._place = place
-        self._file = tempfile.SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115 - `close` closes it
+        self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115 - `close` closes it
         self.sink = self._file
 
     def close(self) -> int:

@@ -9,6 +9,7 @@ from mirrorlake.kafka.values import Row
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.forgotten import forgotten_ends, forgotten_from
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.place import FolderPlace
 from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.source_comparison import (
@@ -181,7 +182,4 @@ class LakeLandingStore:
 
     def note_epochs(self, epochs: Mapping[TopicAndPartition, int]) -> None:
         """Replace them."""
-        self._epochs_file.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._epochs_file.with_suffix(".new")
-        fresh.write_text(json.dumps(by_topic(epochs)), encoding="utf-8")
-        fresh.replace(self._epochs_file)
+        FolderPlace(self._epochs_file).write(json.dumps(by_topic(epochs)).encode())

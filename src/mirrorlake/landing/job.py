@@ -122,11 +122,10 @@ class LandJob:
 
     def keep_pace(self, pace: Pace) -> None:
         """Keep it, for the next batches and for queries to come."""
-        path = Path(self.pace_file)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_suffix(".new")
-        fresh.write_text(json.dumps([pace.limit, pace.record_bytes]), encoding="utf-8")
-        fresh.replace(path)
+        from mirrorlake.lake.place import FolderPlace  # which only who keeps it needs
+
+        text = json.dumps([pace.limit, pace.record_bytes])
+        FolderPlace(self.pace_file).write(text.encode())
 
     def __repr__(self) -> str:
         return f"LandJob({self.alias}, {len(self.starts)} partitions)"

@@ -24,6 +24,7 @@ from mirrorlake.lake.folder import has_table, lake_place, no_lake
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake, reading_lake
 from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.lake.place import Place
 from mirrorlake.lake.properties import PROPERTY
 from mirrorlake.lake.reader import Reader
 from mirrorlake.library.progress import Progress
@@ -145,8 +146,7 @@ class Internals:
         """Whether Spark reads or writes tables, and not only their files."""
         if not self.by_files or not self._is_folder or self.engine == "spark":
             return True
-        assert self.location.path is not None
-        root = lake_place(self.location, self.directory)
+        root = self._root
         return native_problem() is not None or not all(
             why_not_by_hand((root / table).delta(without_files=True)) is None
             for table in TABLES
@@ -170,7 +170,7 @@ class Internals:
         session; None where it has none, or is not there."""
         if self.location.path is None:
             return self.tables.stored_id
-        root = lake_place(self.location, self.directory)
+        root = self._root
         there = has_table(root, "records")
         return PathTables(root).properties("records").get(PROPERTY) if there else None
 
@@ -184,7 +184,7 @@ class Internals:
         ):
             if self.read_only:
                 raise LakeError("the lake was opened read-only; open it by the topology file")
-            root = lake_place(self.location, self.directory)
+            root = self._root
             if not has_table(root, "records"):
                 raise no_lake(root)
         return self.tables
@@ -206,6 +206,12 @@ class Internals:
         self._duck.refresh()
         return self._duck
 
+    @cached_property
+    def _root(self) -> Place:
+        """Where a lake at a path or URL is: references of its options are resolved once. Raises
+        LakeError, TopologyError."""
+        return lake_place(self.location, self.directory)
+
     @property
     def _is_folder(self) -> bool:
         return self.location.path is not None
@@ -214,8 +220,7 @@ class Internals:
     def _duck(self) -> Reader:
         from mirrorlake.lake.duck import DuckLake  # who reads by Spark does without
 
-        assert self.location.path is not None
-        root = lake_place(self.location, self.directory)
+        root = self._root
         if self._topology is None and not has_table(root, "records"):
             raise no_lake(root)
         place = self.location.checkpoints

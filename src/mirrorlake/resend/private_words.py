@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from mirrorlake.errors import InputError
+from mirrorlake.lake.place import FolderPlace
 from mirrorlake.resend.note import Resend
 
 
@@ -22,10 +23,7 @@ class PrivateWords:
 
     def note(self, number: str, where: str) -> None:
         """Note the predicate of a replay, by its id, before the replay is noted as begun."""
-        self._folder.mkdir(parents=True, exist_ok=True)
-        fresh = self._folder / f"{number}.new"
-        fresh.write_text(_digest(where), encoding="utf-8")
-        fresh.replace(self._folder / number)
+        FolderPlace(self._folder / number).write(_digest(where).encode())
 
     def same(self, begun: Iterable[Resend], where: str, start_over: bool) -> Resend | None:
         """The first of some private replays that has this predicate; None where none has.
