@@ -36,9 +36,11 @@ from tests.support.replication import (
 )
 
 #: What a broker before 4.0 takes by default, and one of today where the topic says so.
+#: Any time, for ever: a segment whose records are all of 1970 is older than seven days.
 ANY_TIME = {
     "message_timestamp_after_max_ms": str(2**63 - 1),
     "message_timestamp_before_max_ms": str(2**63 - 1),
+    "retention_ms": "-1",
 }
 NOW = int(time.time() * 1_000)
 #: Nanoseconds and microseconds, by mistake; both ends of 64 bits; no time; the ends of what

@@ -12,6 +12,11 @@ from confluent_kafka.admin import AdminClient
 from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
 
 
+#: Brokers look every five minutes for segments older than seven days: the records of a test that
+#: gives them old timestamps must not go while it runs.
+KEEPING = {"log.retention.check.interval.ms": "86400000"}
+
+
 @dataclass(frozen=True)
 class ClusterPair:
     """Bootstrap addresses of two clusters; `embedded` is None when they are not ours to kill."""
@@ -35,7 +40,7 @@ def cluster_pair(directory: Path) -> Iterator[ClusterPair]:
     if given is not None:
         yield given
         return
-    embedded = start_clusters(["east", "west"], directory)
+    embedded = start_clusters(["east", "west"], directory, properties=KEEPING)
     try:
         yield ClusterPair(
             embedded["east"].bootstrap_servers, embedded["west"].bootstrap_servers, embedded
