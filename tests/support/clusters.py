@@ -11,7 +11,6 @@ from confluent_kafka.admin import AdminClient
 
 from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
 
-
 #: Brokers look every five minutes for segments older than seven days: the records of a test that
 #: gives them old timestamps must not go while it runs.
 KEEPING = {"log.retention.check.interval.ms": "86400000"}
