@@ -12,7 +12,16 @@ from mirrorlake.groups.shared_topics import Route
 from mirrorlake.lake.translate import translate_all
 from mirrorlake.migrate.matching import UNKNOWN, Place, align, onto_ours, onto_theirs
 from mirrorlake.migrate.reading import Read, log_of, read_stretch
-from mirrorlake.migrate.syncs import AHEAD, LOOK_BACK, MARGIN, MOST, Sync, window_back, window_of
+from mirrorlake.migrate.syncs import (
+    AHEAD,
+    LEAD,
+    LOOK_BACK,
+    MARGIN,
+    MOST,
+    Sync,
+    window_back,
+    window_of,
+)
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.verify.digest import Hops
 from mirrorlake.verify.log_reader import Bounds, LogReader
@@ -131,7 +140,9 @@ class Locator:
                 continue
             # Where the map ends, ours may go on already.
             end = last.offset if last.exact else self._bounds[pair.own].end
-            jobs.append(_Job(pair, position, (window.first, window.end), (first.offset, end)))
+            jobs.append(
+                _Job(pair, position, (window.first, window.end), (first.offset - LEAD, end))
+            )
         return jobs
 
     def _back_jobs(self, asked: Sequence[tuple[Pair, int]]) -> list[_Job]:

@@ -18,6 +18,9 @@ MARGIN = 1_000
 AHEAD = 200
 #: How many where no sync is near.
 LOOK_BACK = 10_000
+#: How many records in front of a window are compared too, of either copy: of records that are the
+#: same, what comes in front of one tells which it is.
+LEAD = 64
 #: More records than this are not compared for one position.
 MOST = 100_000
 
@@ -54,8 +57,8 @@ def living(syncs: Iterable[Sync]) -> list[Sync]:
 def window_of(syncs: Sequence[Sync], position: int, start: int, end: int) -> Window | None:
     """What to compare to find a position of the copy in the source; None where syncs do not say.
 
-    It begins at a record that was the furthest of all until then: so what the copy repeats lies
-    within.
+    It begins LEAD in front of a record that was the furthest of all until then: so what the copy
+    repeats lies within. `source_first` is of that record.
 
     Args:
         syncs: as `living` gives them.
@@ -89,7 +92,8 @@ def window_of(syncs: Sequence[Sync], position: int, start: int, end: int) -> Win
             sync.source + (until if behind is None else min(until, behind.copy)) - sync.copy
         )
         ends.append(-1 if behind is None else behind.source)
-    return Window(max(start, syncs[first].copy), until, min(sources), max(ends) + MARGIN)
+    begin = max(start, syncs[first].copy - LEAD)
+    return Window(begin, until, min(sources), max(ends) + MARGIN)
 
 
 def window_back(syncs: Sequence[Sync], source: int, start: int, end: int) -> tuple[int, int] | None:

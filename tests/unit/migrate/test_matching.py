@@ -21,7 +21,7 @@ from mirrorlake.migrate.matching import (
     onto_ours,
     onto_theirs,
 )
-from mirrorlake.migrate.syncs import MARGIN, Sync, living, window_back, window_of
+from mirrorlake.migrate.syncs import LEAD, MARGIN, Sync, living, window_back, window_of
 
 
 def log(
@@ -254,12 +254,12 @@ def test_a_window_begins_where_the_copy_had_never_been_further() -> None:
     again = [Sync(9_000 + 100 * number, 10_050 + 100 * number) for number in range(31)]
     syncs = [*every, *again]
     plain = window_of(syncs, 5_000, 0, 20_000)
-    assert plain is not None and (plain.first, plain.source_first) == (4_000, 4_000)
+    assert plain is not None and (plain.first, plain.source_first) == (4_000 - LEAD, 4_000)
     assert plain.source_end >= 5_200 + MARGIN
     within = window_of(syncs, 10_500, 0, 20_000)
     assert within is not None and within.first <= 9_500 and within.source_first == 9_000
     behind = window_of(syncs, 12_500, 0, 20_000)
-    assert behind is not None and (behind.first, behind.source_first) == (11_450, 10_400), (
+    assert behind is not None and (behind.first, behind.source_first) == (11_450 - LEAD, 10_400), (
         "past the repetition"
     )
     assert window_of(syncs, 5_000, 4_500, 20_000) is not None
@@ -282,14 +282,25 @@ def copied_three_times() -> tuple[list[bytes], Copier]:
     return [f"{number}".encode() for number in range(27)], copier
 
 
+def cut_between_twins() -> tuple[list[bytes], Copier]:
+    """A window that begins at the second of two records that are the same, an aborted one behind
+    it."""
+    copier = Copier()
+    copier.live([*range(22), None], 1)
+    copier.live(list(range(22)), 5)
+    return [f"{number // 2}".encode() for number in range(22)], copier
+
+
 @example(copied_three_times(), 76)
+@example(cut_between_twins(), 45)
 @given(lives(), st.integers(0, 250))
 def test_the_window_is_enough(made: tuple[list[bytes], Copier], where: int) -> None:
     """Whatever the window leaves out, the answer is that of the whole copy."""
     source, copier = made
     position = min(where, len(copier.copied))
     theirs, ours = stretches(source, copier)
-    with patch.multiple("mirrorlake.migrate.syncs", MARGIN=24, AHEAD=3, LOOK_BACK=80):
+    lead = 4
+    with patch.multiple("mirrorlake.migrate.syncs", MARGIN=24, AHEAD=3, LOOK_BACK=80, LEAD=lead):
         # logs are short here
         window = window_of(living(copier.syncs), position, 0, len(copier.copied))
     if window is None:
@@ -302,6 +313,6 @@ def test_the_window_is_enough(made: tuple[list[bytes], Copier], where: int) -> N
         window.first == 0,
         window.end == len(theirs.offsets),
     )
-    near = slice(window.source_first, window.source_end)
-    seen = Stretch(ours.offsets[near], ours.digests[near], ours.end, window.source_first == 0, True)
+    near = slice(max(0, window.source_first - lead), window.source_end)
+    seen = Stretch(ours.offsets[near], ours.digests[near], ours.end, near.start == 0, True)
     assert forward(position, cut, seen) == forward(position, theirs, ours)
