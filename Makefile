@@ -2,6 +2,8 @@
 PYTHON ?= python3
 ARGS ?=
 export UV_PYTHON_DOWNLOADS := never
+# Where Python must not write what it compiles, each of the many processes that tests start compiles the package anew.
+export PYTHONDONTWRITEBYTECODE :=
 
 BIN := .venv/bin
 STAMP := .venv/.made-from-lock
@@ -84,4 +86,5 @@ $(STAMP): uv.lock pyproject.toml hatch_build.py src/mirrorlake/native/records.c
 	@test -x "$(UV)" || { $(PYTHON) -m venv .uv && .uv/bin/pip install --quiet --disable-pip-version-check uv; } || { echo \
 		"make env could not install uv into .uv/: it needs Python's venv module (python3-venv on Debian) and PyPI" >&2; exit 1; }
 	"$(UV)" sync --frozen --all-extras --compile-bytecode --reinstall-package mirrorlake --python "$$(command -v $(PYTHON))"
+	@$(BIN)/python -m compileall -q src
 	@touch $(STAMP)

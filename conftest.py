@@ -1,5 +1,6 @@
 """Fixtures that tests of every folder share."""
 
+import gc
 import os
 import uuid
 from collections.abc import Iterator
@@ -39,6 +40,22 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     of their time. Each has a session and clusters of its own, 4 GiB. On clusters that somebody
     brings only this one, since tests count and delete what is on them."""
     return 0 if given_clusters() else 3
+
+
+def pytest_collection_finish() -> None:
+    """What is there before the first test stays, so nothing that collects garbage looks at it."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """No test leaves clients of clusters behind, with their threads and the processes that ask
+    about groups: they end when they are collected, and cost CPU until then."""
+    result = yield
+    if "integration" in item.path.parts:
+        gc.collect()
+    return result
 
 
 @pytest.fixture(scope="session")

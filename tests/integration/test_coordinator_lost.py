@@ -12,7 +12,7 @@ from mirrorlake.produce import patience
 from mirrorlake.produce.task import produce_shard
 from mirrorlake.produce.writer import ShardWriter
 from tests.support.kafka import create_topic, read_topic
-from tests.support.shards import chunks, job_for
+from tests.support.shards import chunks, job_for, produced
 
 
 def test_the_end_of_a_transaction_does_not_wait_for_ever(
@@ -48,7 +48,7 @@ def test_the_end_of_a_transaction_does_not_wait_for_ever(
         assert not first.is_alive() and failed, "it waits for a coordinator that is gone"
         monkeypatch.setattr(ShardWriter, "_wait", wait)
         cluster.start_broker()
-        result = produce_shard(job, chunks(plan, rows, 100, 50))
+        result = produced(job, chunks(plan, rows, 100, 50))
         assert result.column("record_count").to_pylist() == [rows]
         assert len(read_topic(cluster.bootstrap_servers, topic)[0]) == rows
     finally:

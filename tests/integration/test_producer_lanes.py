@@ -14,11 +14,11 @@ import pytest
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.delivery import Delivery
 from mirrorlake.produce.provenance import HEADER, Provenance
-from mirrorlake.produce.task import ShardJob, produce_shard
+from mirrorlake.produce.task import ShardJob
 from mirrorlake.produce.writer import ShardWriter
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import Headers, NewRecord, create_topic, read_topic, write
-from tests.support.shards import HEADERS, job_for
+from tests.support.shards import HEADERS, job_for, produced
 
 Staged = tuple[bytes | None, bytes | None, Headers]
 VALUES: list[Staged] = [
@@ -84,7 +84,7 @@ def test_what_is_staged_arrives(
     job = replace(
         job, target=replace(job.target, provenance=provenance, transactional=transactional)
     )
-    result = produce_shard(job, staged(job.plan.partitions[0], records, 3, 1, 16))
+    result = produced(job, staged(job.plan.partitions[0], records, 3, 1, 16))
     read = read_topic(clusters.west, topic_name)[0]
     assert [(record.key, record.value) for record in read] == [
         (key, value) for key, value, _ in records
@@ -116,7 +116,7 @@ def test_somebody_else_writes_between(
 
     monkeypatch.setattr(ShardWriter, "_wait", write_between)
     values: list[Staged] = [(None, b"%d" % number + b"x" * 5_000, None) for number in range(count)]
-    result = produce_shard(job, staged(job.plan.partitions[0], values, 7, 150, 43))
+    result = produced(job, staged(job.plan.partitions[0], values, 7, 150, 43))
     read = [
         record for record in read_topic(clusters.west, topic_name)[0] if record.value != b"foreign"
     ]
@@ -133,7 +133,7 @@ def test_a_refused_record_stops_its_partition_at_its_offset(
     values: list[Staged] = [(None, b"%d" % number, None) for number in range(40)]
     values[23] = (None, os.urandom(20_000), None)
     job = shard(clusters, topic_name, len(values))
-    result = produce_shard(job, staged(job.plan.partitions[0], values, 10, 30)).to_pylist()[0]
+    result = produced(job, staged(job.plan.partitions[0], values, 10, 30)).to_pylist()[0]
     assert (result["refused_first"], result["refused_last"], result["record_count"]) == (46, 46, 23)
     assert "too large" in result["refused_reason"] and result["reached"] == 45
     assert [record.value for record in read_topic(clusters.west, topic_name)[0]] == [
@@ -149,7 +149,7 @@ def test_what_the_client_itself_refuses(clusters: ClusterPair, topic_name: str, 
         (None, b"b", None),
     ]
     job = shard(clusters, topic_name, len(values), message_max_bytes=10_000)
-    result = produce_shard(job, staged(job.plan.partitions[0], values)).to_pylist()[0]
+    result = produced(job, staged(job.plan.partitions[0], values)).to_pylist()[0]
     assert (result["refused_first"], result["refused_last"], result["record_count"]) == (2, 2, 1)
 
 
@@ -157,7 +157,7 @@ def test_a_queue_that_is_full(clusters: ClusterPair, topic_name: str, lane: str)
     create_topic(clusters.west, topic_name)
     values: list[Staged] = [(None, b"%d" % number, None) for number in range(500)]
     job = shard(clusters, topic_name, len(values), queue_buffering_max_messages=20)
-    produce_shard(job, staged(job.plan.partitions[0], values))
+    produced(job, staged(job.plan.partitions[0], values))
     assert [record.value for record in read_topic(clusters.west, topic_name)[0]] == [
         value for _, value, _ in values
     ]
@@ -170,9 +170,9 @@ def test_one_lane_goes_on_where_the_other_one_ended(
     rebuilds all."""
     create_topic(clusters.west, topic_name)
     job = shard(clusters, topic_name, len(VALUES))
-    first = produce_shard(job, staged(job.plan.partitions[0], VALUES))
+    first = produced(job, staged(job.plan.partitions[0], VALUES))
     monkeypatch.setenv("MIRRORLAKE_NATIVE", "off" if lane == "native" else "")
-    second = produce_shard(job, staged(job.plan.partitions[0], VALUES))
+    second = produced(job, staged(job.plan.partitions[0], VALUES))
     assert mapped(first) == mapped(second) and len(read_topic(clusters.west, topic_name)[0]) == len(
         VALUES
     )

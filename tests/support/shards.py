@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan, ShardPlan
+from mirrorlake.produce.skipped import PlannedRows
 from mirrorlake.produce.target import Target
-from mirrorlake.produce.task import ShardJob
+from mirrorlake.produce.task import ShardJob, forget_writers, produce_shard
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
@@ -26,6 +27,14 @@ def job_for(bootstrap: str, topic: str, rows: int, **producer: str | int) -> Sha
         client, settings, group_id=name, transactional_id=name, produce_tasks=1, transactional=True
     )
     return ShardJob(ShardPlan(0, (plan,), (), rows), target, None)
+
+
+def produced(job: ShardJob, rows: PlannedRows) -> pa.RecordBatch:
+    """What a task reports. Its producer, which a worker keeps for the next batch, ends with it."""
+    try:
+        return produce_shard(job, rows)
+    finally:
+        forget_writers([job.target.transactional_id])
 
 
 def chunks(

@@ -8,7 +8,8 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -92,10 +93,13 @@ def imported(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
-USED = {
-    package(path): imported(path) - sys.stdlib_module_names - {"mirrorlake"}
-    for path in ROOT.rglob("*.py")
-}
+@cache
+def libraries_by_module() -> Mapping[str, set[str]]:
+    """What each module imports of others' libraries."""
+    return {
+        package(path): imported(path) - sys.stdlib_module_names - {"mirrorlake"}
+        for path in ROOT.rglob("*.py")
+    }
 
 
 def test_the_extras_are_those_of_the_package() -> None:
@@ -108,10 +112,13 @@ def test_the_extras_are_those_of_the_package() -> None:
 
 
 def test_each_library_is_imported_where_it_belongs() -> None:
-    assert set().union(*USED.values()) - {*BASE, *EVERYTHING} == OF_OTHERS
-    assert set(BASE) <= set().union(*USED.values()), "no library is required that is not imported"
+    libraries = libraries_by_module()
+    used = set().union(*libraries.values())
+    assert used - {*BASE, *EVERYTHING} == OF_OTHERS
+    assert set(BASE) <= used, "no library is required that is not imported"
     for library, rooms in ROOMS.items():
-        assert {room(module) for module, used in USED.items() if library in used} == rooms, library
+        inside = {room(module) for module, names in libraries.items() if library in names}
+        assert inside == rooms, library
 
 
 def in_a_process(missing: Sequence[str], script: str) -> subprocess.CompletedProcess[str]:

@@ -291,8 +291,17 @@ def cut_between_twins() -> tuple[list[bytes], Copier]:
     return [f"{number // 2}".encode() for number in range(22)], copier
 
 
+def aborted_ahead() -> tuple[list[bytes], Copier]:
+    """Lives that copy nothing but what was aborted."""
+    copier = Copier()
+    for life in ([0, None, 1], [0, 1, 2], [None] * 4, [3]):
+        copier.live(life, 1)
+    return [f"{number}".encode() for number in range(4)], copier
+
+
 @example(copied_three_times(), 76)
 @example(cut_between_twins(), 45)
+@example(aborted_ahead(), 7)
 @given(lives(), st.integers(0, 250))
 def test_the_window_is_enough(made: tuple[list[bytes], Copier], where: int) -> None:
     """Whatever the window leaves out, the answer is that of the whole copy."""
@@ -300,8 +309,9 @@ def test_the_window_is_enough(made: tuple[list[bytes], Copier], where: int) -> N
     position = min(where, len(copier.copied))
     theirs, ours = stretches(source, copier)
     lead = 4
-    with patch.multiple("mirrorlake.migrate.syncs", MARGIN=24, AHEAD=3, LOOK_BACK=80, LEAD=lead):
-        # logs are short here
+    # Logs are short here. Ahead is one record more than can be aborted in a row.
+    of_short_logs = {"MARGIN": 24, "AHEAD": 11, "LOOK_BACK": 80, "LEAD": lead}
+    with patch.multiple("mirrorlake.migrate.syncs", **of_short_logs):
         window = window_of(living(copier.syncs), position, 0, len(copier.copied))
     if window is None:
         return
