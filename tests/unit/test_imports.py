@@ -160,8 +160,13 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def names_of(tree: ast.AST) -> Iterator[str]:
+@cache
+def names_of(tree: ast.AST) -> frozenset[str]:
     """Everything that code imports, anywhere in it, and every `a.b.c` it reads."""
+    return frozenset(_names_of(tree))
+
+
+def _names_of(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -228,20 +233,19 @@ def is_pure(name: str) -> bool:
     return path.exists() and says_pure(tree_of(path))
 
 
-def refused(text: str, prefixes: tuple[str, ...]) -> list[str]:
-    found = sorted(set(names_of(ast.parse(text))))
+def refused(tree: ast.AST, prefixes: tuple[str, ...]) -> list[str]:
     return [
         name
-        for name in found
+        for name in sorted(names_of(tree))
         if any(name == prefix or name.startswith(f"{prefix}.") for prefix in prefixes)
     ]
 
 
-def jvm_names(text: str) -> set[str]:
+def jvm_names(tree: ast.AST) -> set[str]:
     """The names of Spark's JVM side that code reads as attributes, imports, or asks for by
     getattr."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
             found.add(node.attr)
         elif isinstance(node, ast.alias):
@@ -290,17 +294,16 @@ def test_the_design_tells_of_each_package_from_the_ground_up() -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=package)
 def test_import_direction(path: Path) -> None:
-    text, name, tree = path.read_text(encoding="utf-8"), package(path), tree_of(path)
-    name = name.removesuffix(".__init__")
+    name, tree = package(path).removesuffix(".__init__"), tree_of(path)
     assert wrong_ways(name, imported(tree)) == []
     known = {f"mirrorlake.{above}" for module, above in KNOWN if f"mirrorlake.{module}" == name}
     assert set(wrong_ways(name, named_in_texts(tree))) == known
     if is_pure(name):
-        assert refused(text, PURE_REFUSES) == []
+        assert refused(tree, PURE_REFUSES) == []
         assert [used for used in imported(tree) if not is_pure(used)] == []
         assert not [
             used
-            for used in refused(text, ("datetime",))
+            for used in refused(tree, ("datetime",))
             if used.endswith((".now", ".utcnow", ".today"))
         ]
     if room(name) in ("cli", "notebook"):
@@ -309,19 +312,19 @@ def test_import_direction(path: Path) -> None:
             folder for module, folder in BELOW_THE_FACE if f"mirrorlake.{module}" == name
         } == below
     if room(name) not in ("cli", "library", "tracking", "notebook"):
-        assert refused(text, ("mirrorlake.tracking", "mirrorlake.notebook", "mlflow")) == []
+        assert refused(tree, ("mirrorlake.tracking", "mirrorlake.notebook", "mlflow")) == []
     if room(name) == "kafka":
-        assert refused(text, ("pyspark",)) == []
+        assert refused(tree, ("pyspark",)) == []
     if room(name) not in ("cli", "__main__"):
         assert (
             refused(
-                text,
+                tree,
                 ("typer", *(() if name == "mirrorlake.notebook.command" else ("mirrorlake.cli",))),
             )
             == []
         )
     if name != "mirrorlake.spark.session":
-        assert jvm_names(text) == set()
+        assert jvm_names(tree) == set()
 
 
 def test_who_leads_into_an_outbuilding() -> None:
@@ -401,7 +404,7 @@ def test_the_check_sees_what_a_text_names() -> None:
     ],
 )
 def test_the_check_sees_what_pure_code_must_not_do(text: str) -> None:
-    assert refused(text, PURE_REFUSES)
+    assert refused(ast.parse(text), PURE_REFUSES)
 
 
 @pytest.mark.parametrize(
@@ -415,22 +418,17 @@ def test_the_check_sees_what_pure_code_must_not_do(text: str) -> None:
     ],
 )
 def test_the_check_sees_the_jvm(text: str) -> None:
-    assert jvm_names(text)
+    assert jvm_names(ast.parse(text))
 
 
 def test_the_check_lets_others_pass() -> None:
-    assert (
-        refused(
-            "from datetime import timedelta\nimport timeit\nfrom mirrorlake.offsets import runs",
-            PURE_REFUSES,
-        )
-        == []
-    )
+    text = "from datetime import timedelta\nimport timeit\nfrom mirrorlake.offsets import runs"
+    assert refused(ast.parse(text), PURE_REFUSES) == []
     assert (
         wrong_ways("mirrorlake.lake.lake", {"mirrorlake.offsets.runs", "mirrorlake.lake.lease"})
         == []
     )
-    assert jvm_names("spark.table('rdd')") == set()
+    assert jvm_names(ast.parse("spark.table('rdd')")) == set()
     assert not is_pure("mirrorlake.lake.lake") and is_pure("mirrorlake.lake.retention")
 
 
