@@ -11,6 +11,8 @@ from mirrorlake.errors import MissingJava
 
 OLDEST_JAVA = 17
 _VERSION = re.compile(r'version "(\d+)')
+#: Versions of what was asked, by its place and when it was changed.
+_versions: dict[tuple[Path, int], int] = {}
 _HOMEBREW = ("/opt/homebrew/opt/openjdk@17/bin/java", "/usr/local/opt/openjdk@17/bin/java")
 
 
@@ -34,7 +36,18 @@ def java_home() -> Path:
 
 def java_version(java: Path) -> int | None:
     """Return the feature version (17, 21, ...) that `java -version` prints, 8 for "1.8", None when
-    it does not run."""
+    it does not run. That starts a JVM, so a file is asked once, until it changes."""
+    try:
+        asked = (java, java.stat().st_mtime_ns)
+    except OSError:
+        return None
+    version = _versions.get(asked) or _printed_version(java)
+    if version is not None:
+        _versions[asked] = version
+    return version
+
+
+def _printed_version(java: Path) -> int | None:
     try:
         printed = subprocess.run(
             [str(java), "-version"], capture_output=True, text=True, timeout=30, check=False

@@ -1,5 +1,6 @@
 """Which Java is taken, and what a person reads when there is none."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,17 @@ def test_version_is_read_from_what_java_tells(
 
 def test_java_that_cannot_run_has_no_version(tmp_path: Path) -> None:
     assert java.java_version(tmp_path / "absent") is None
+
+
+def test_one_that_runs_is_asked_once_until_it_changes(tmp_path: Path) -> None:
+    command, calls = fake_java(tmp_path / "jdk", 'java version "17"'), tmp_path / "calls"
+    text = command.read_text(encoding="utf-8")
+    command.write_text(text.replace("cat", f"echo >> {calls}; cat"), encoding="utf-8")
+    os.utime(command, (1, 1))
+    assert [java.java_version(command) for _ in range(3)] == [17, 17, 17]
+    command.write_text(command.read_text(encoding="utf-8").replace("17", "21"), encoding="utf-8")
+    assert [java.java_version(command) for _ in range(3)] == [21, 21, 21]
+    assert calls.read_text(encoding="utf-8").count("\n") == 2
 
 
 def test_java_home_comes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
