@@ -10,7 +10,13 @@ from confluent_kafka import KafkaException
 from mirrorlake.checks.problem import Problem
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnreachable
-from mirrorlake.kafka.access import may_write_transactions, refused_creations, topic_rights
+from mirrorlake.kafka.access import (
+    NO_TOPIC_ID,
+    described,
+    may_write_transactions,
+    refused_creations,
+    topic_rights,
+)
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.refusals import principal_of, reason_of
 from mirrorlake.mm2.topics import checkpoints_topic
@@ -38,6 +44,27 @@ def access_problems(connections: Connections, flows: Sequence[ResolvedFlow]) -> 
         for flow in flows
         for problem in (*_source(connections, flow), *_target(connections, flow))
     ]
+
+
+def topic_id_problems(connections: Connections, flows: Sequence[ResolvedFlow]) -> list[Problem]:
+    """Clusters whose topics have no ids (KIP-516): notes. Asks for one topic of each, changes
+    nothing. Raises as `access_problems`."""
+    problems = []
+    for alias in sorted({alias for flow in flows for alias in (flow.source, flow.target)}):
+        admin = connections.admin(alias)
+        seen = described(admin.client, sorted(admin.topics())[:1])
+        if any(topic_id == NO_TOPIC_ID for topic_id, _ in seen.values()):
+            problem = Problem(
+                "topic-ids",
+                "note",
+                tuple(flow.name for flow in flows if alias in (flow.source, flow.target)),
+                alias,
+                sentence=f"the topics of cluster {alias} have no ids, as before Kafka 2.8: one "
+                "that is deleted and made again is noticed by its offsets only, or not at all",
+                fix="stop the flow before you delete one of its topics, or upgrade the brokers",
+            )
+            problems.append(problem)
+    return problems
 
 
 def own_topic_problems(connections: Connections, flow: ResolvedFlow) -> list[Problem]:

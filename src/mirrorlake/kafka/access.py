@@ -6,12 +6,14 @@ A cluster without an authorizer allows everything; one that does not answer coun
 
 from collections.abc import Collection, Iterator
 
-from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection, Uuid
 from confluent_kafka.admin import AclOperation, AdminClient, NewTopic, TopicDescription
 
 from mirrorlake.kafka.admin_configs import chunks
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 
+#: What a broker from before KIP-516 (Kafka 2.8) says of the id of each topic.
+NO_TOPIC_ID = str(Uuid(0, 0))
 #: Topics in one request.
 _AT_ONCE = 500
 _NOT_DESCRIBED = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART)

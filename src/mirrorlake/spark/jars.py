@@ -86,9 +86,9 @@ def connector_jars(progress: Progress | None = None) -> list[Path]:
     return jars_of(jar_set, progress)
 
 
-def kafka_jars(progress: Progress | None = None) -> list[Path]:
-    """Return the jars of a whole KRaft broker."""
-    coordinates = (f"org.apache.kafka:kafka_2.13:{KAFKA_VERSION}", _log4j())
+def kafka_jars(progress: Progress | None = None, version: str = KAFKA_VERSION) -> list[Path]:
+    """Return the jars of a whole broker, of a version from 2.8 on."""
+    coordinates = (f"org.apache.kafka:kafka_2.13:{version}", _log4j())
     return jars_of(JarSet("kafka", "Kafka broker", 40, coordinates), progress)
 
 

@@ -10,7 +10,7 @@ from mirrorlake.devtools.local.ports import is_free
 from mirrorlake.devtools.local.process import JvmProcess, start_detached, start_guarded
 from mirrorlake.errors import InputError
 from mirrorlake.spark.class_archive import BROKERS, archive_flags
-from mirrorlake.spark.jars import kafka_jars
+from mirrorlake.spark.jars import KAFKA_VERSION, kafka_jars
 from mirrorlake.spark.java import find_java
 
 _JVM_FLAGS = (
@@ -53,6 +53,7 @@ class Broker:
     port: int
     controller_port: int
     directory: Path
+    version: str = KAFKA_VERSION
     process: JvmProcess | None = field(default=None)
 
     @property
@@ -115,12 +116,14 @@ class Broker:
 
     def _java(self, heap: str, main: str, *arguments: str) -> list[str]:
         """A command of Kafka's. MIRRORLAKE_BROKER_JAVA_OPTIONS adds flags of your own."""
-        java, class_path = find_java(), str(kafka_jars()[0].parent / "*")
+        java, class_path = find_java(), str(kafka_jars(version=self.version)[0].parent / "*")
         logging = f"-Dlog4j2.configurationFile={self._logging_file.as_uri()}"
         flags = [
             flag for flag in _JVM_FLAGS if main == "kafka.Kafka" or not flag.startswith("-Xms")
         ]
-        flags += archive_flags(BROKERS, java) + os.environ.get(BROKERS.options, "").split()
+        if self.version == KAFKA_VERSION:
+            flags += archive_flags(BROKERS, java)
+        flags += os.environ.get(BROKERS.options, "").split()
         return [str(java), f"-Xmx{heap}", *flags, logging, "-cp", class_path, main, *arguments]
 
     @property

@@ -21,7 +21,7 @@ from mirrorlake.devtools.local.broker import Broker, settings_of
 from mirrorlake.devtools.local.ports import free_ports, is_open
 from mirrorlake.devtools.local.process import JvmProcess
 from mirrorlake.errors import ClusterUnreachable, InputError
-from mirrorlake.spark.jars import Progress, kafka_jars
+from mirrorlake.spark.jars import KAFKA_VERSION, Progress, kafka_jars
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 15.0
@@ -45,12 +45,13 @@ class EmbeddedCluster:
         properties: dict[str, str] | None = None,
         heap: str = "512m",
         detached: bool = False,
+        version: str = KAFKA_VERSION,
     ) -> None:
         """Describe a cluster; nothing is started. A folder used before keeps its data, and its
         ports if none are given.
 
         `properties` override the settings of every broker. `ports` are the client ports, one a
-        broker.
+        broker. `version` is that of Kafka, from 3.7 on.
         """
         if brokers < 1 or (ports is not None and len(ports) != brokers):
             raise InputError(f"cluster {name} needs at least one broker, and one port for each")
@@ -59,9 +60,10 @@ class EmbeddedCluster:
         self.properties = dict(properties or {})
         self.heap = heap
         self.detached = detached
+        self.version = version
         known = _read_state(self.directory)
         self.cluster_id: str = known.get("cluster_id") or _new_cluster_id()
-        self._brokers = _brokers_of(self.directory, brokers, ports, known)
+        self._brokers = _brokers_of(self.directory, brokers, ports, known, version)
 
     @classmethod
     def attach(cls, directory: Path) -> "EmbeddedCluster":
@@ -79,6 +81,7 @@ class EmbeddedCluster:
             properties=state["properties"],
             heap=state["heap"],
             detached=True,
+            version=state.get("version", KAFKA_VERSION),
         )
 
     @property
@@ -109,7 +112,7 @@ class EmbeddedCluster:
         """Format what is not formatted, start the brokers that do not run, and wait until clients
         can see all."""
         self._refuse_a_foreign_cluster()
-        kafka_jars(progress)
+        kafka_jars(progress, self.version)
         down = [broker for broker in self._brokers if broker.pid is None]
         for broker in down:
             broker.prepare(settings_of(broker, self._quorum(), len(self._brokers), self.properties))
@@ -222,9 +225,9 @@ class EmbeddedCluster:
             pause.wait(0.05)
 
     def _write_state(self) -> None:
-        names = ("node", "port", "controller_port", "pid")
-        nodes = [{name: getattr(each, name) for name in names} for each in self._brokers]
-        names = ("name", "cluster_id", "heap", "properties")
+        of_nodes = ("node", "port", "controller_port", "pid")
+        nodes = [{name: getattr(each, name) for name in of_nodes} for each in self._brokers]
+        names = ("name", "cluster_id", "heap", "properties", "version")
         state = {name: getattr(self, name) for name in names}
         fresh = self.directory / f".{STATE_FILE}"
         fresh.write_text(json.dumps({**state, "brokers": nodes}, indent=2) + "\n", encoding="utf-8")
@@ -275,7 +278,7 @@ def stop_clusters(clusters: dict[str, EmbeddedCluster]) -> None:
 
 
 def _brokers_of(
-    directory: Path, count: int, ports: list[int] | None, known: dict[str, Any]
+    directory: Path, count: int, ports: list[int] | None, known: dict[str, Any], version: str
 ) -> list[Broker]:
     """Return the brokers of a folder: what is known of them, and fresh ports for the rest."""
     nodes = known.get("brokers", [])
@@ -288,7 +291,7 @@ def _brokers_of(
     for node in range(count):
         old = nodes[node] if nodes else {"port": next(fresh), "controller_port": next(fresh)}
         port = ports[node] if ports else old["port"]
-        broker = Broker(node, port, old["controller_port"], directory / f"broker-{node}")
+        broker = Broker(node, port, old["controller_port"], directory / f"broker-{node}", version)
         if old.get("pid"):
             process = JvmProcess(old["pid"], str(broker.settings_file))
             broker.process = process if process.alive() else None
