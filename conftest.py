@@ -31,7 +31,9 @@ os.environ.setdefault(BROKERS.options, "-XX:TieredStopAtLevel=1")
 # Recording with MLflow costs each run some seconds of CPU; its own tests switch it on.
 os.environ.setdefault("MIRRORLAKE_TRACKING", "off")
 # How long an example takes says more about the machine than about the code.
-settings.register_profile("mirrorlake", deadline=None)
+# The same code gets the same examples every time; `make test-all` looks for new ones.
+settings.register_profile("mirrorlake", deadline=None, derandomize=True)
+settings.register_profile("search", deadline=None, max_examples=1_000)
 settings.load_profile("mirrorlake")
 
 

@@ -153,6 +153,27 @@ def test_records_groups_configs_and_rights(scene: Scene) -> None:
     assert mirrorlake(scene.topology, "status")["healthy"]
 
 
+def test_a_cluster_without_topic_ids(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, current: str, topic_name: str
+) -> None:
+    """What brokers of 2.8 are that were upgraded, and still speak as the others did before."""
+    folder = tmp_path_factory.mktemp("old")
+    settings = {**zookeeper.AUTHORIZER, "inter.broker.protocol.version": "2.7"}
+    with zookeeper.zookeeper_broker(folder, ZOOKEEPER[0], settings) as source:
+        create_topic(source, topic_name)
+        write(source, topic_name, numbered(20))
+        topology = write_topology(tmp_path, source, current, {"topics": [topic_name]})
+        scene = Scene(source, current, topic_name, topology)
+        problems = list(mirrorlake(topology, "plan")["problems"])
+        assert [row["subject"] for row in problems if row["rule"] == "topic-ids"] == ["east"]
+        mirrorlake(topology, "run", "--once")
+        assert scene.count_of_same() == 20
+        write(source, topic_name, numbered(20))
+        mirrorlake(topology, "run", "--once")
+        assert scene.count_of_same() == 40
+        assert mirrorlake(topology, "status")["healthy"]
+
+
 def test_a_topic_made_again(scene: Scene) -> None:
     create_topic(scene.source, scene.topic)
     write(scene.source, scene.topic, numbered(20))

@@ -1,6 +1,7 @@
 """Positions in one copy as positions in the other: what to read for each, read and matched, in
 several threads."""
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,16 +13,7 @@ from mirrorlake.groups.shared_topics import Route
 from mirrorlake.lake.translate import translate_all
 from mirrorlake.migrate.matching import UNKNOWN, Place, align, onto_ours, onto_theirs
 from mirrorlake.migrate.reading import Read, log_of, read_stretch
-from mirrorlake.migrate.syncs import (
-    AHEAD,
-    LEAD,
-    LOOK_BACK,
-    MARGIN,
-    MOST,
-    Sync,
-    window_back,
-    window_of,
-)
+from mirrorlake.migrate.syncs import AHEAD, LOOK_BACK, MARGIN, MOST, Sync, window_back, window_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.verify.digest import Hops
 from mirrorlake.verify.log_reader import Bounds, LogReader
@@ -70,12 +62,13 @@ class Located:
 @dataclass(frozen=True)
 class _Job:
     """What is read for one position: offsets, ends exclusive; None where only timestamps can
-    tell."""
+    tell. `begin` is the offset in ours of the first of theirs, where that is known."""
 
     pair: Pair
     position: int
     theirs: tuple[int, int] | None = None
     ours: tuple[int, int] | None = None
+    begin: int | None = None
 
 
 class Locator:
@@ -127,7 +120,8 @@ class Locator:
         ends = {
             (*pair.source, offset)
             for (pair, _), window in windows.items()
-            for offset in (window.source_first, window.source_end)
+            for offset in (window.source_first, window.source_end, window.source_begin)
+            if offset is not None
         }
         translated = translate_all(self._lake, self._flow, ends)
         jobs = []
@@ -140,8 +134,16 @@ class Locator:
                 continue
             # Where the map ends, ours may go on already.
             end = last.offset if last.exact else self._bounds[pair.own].end
+            source = window.source_begin
+            begin = None if source is None else translated.get((*pair.source, source))
             jobs.append(
-                _Job(pair, position, (window.first, window.end), (first.offset - LEAD, end))
+                _Job(
+                    pair,
+                    position,
+                    theirs=(window.first, window.end),
+                    ours=(first.offset, end),
+                    begin=begin.offset if begin and begin.exact else None,
+                )
             )
         return jobs
 
@@ -173,7 +175,8 @@ class Locator:
             return Located(Place(None, False, TRIMMED), "content")
         if job.theirs is not None and job.ours is not None:
             their = self._read(theirs, job.pair.copy, job.theirs)
-            place = self._matched(job.position, their, self._read(ours, job.pair.own, job.ours))
+            own = self._read(ours, job.pair.own, job.ours)
+            place = self._matched(job.position, their, own, job.begin)
             if place.exact or place.behind:
                 return Located(place, "sync")
         return Located(self._by_time(job, theirs, ours), "content")
@@ -212,8 +215,9 @@ class Locator:
     def _read(self, log: LogReader, key: TopicAndPartition, span: tuple[int, int]) -> Read:
         return read_stretch(log, key, *span, bounds=self._bounds[key], hops=self._hops)
 
-    def _matched(self, position: int, theirs: Read, ours: Read) -> Place:
-        aligned = align(theirs.stretch.digests, ours.stretch.digests)
+    def _matched(self, position: int, theirs: Read, ours: Read, begin: int | None = None) -> Place:
+        index = 0 if begin is None else bisect_left(ours.stretch.offsets, begin)
+        aligned = align(theirs.stretch.digests, ours.stretch.digests, index)
         onto = onto_theirs if self._back else onto_ours
         return onto(position, theirs.stretch, ours.stretch, aligned)
 

@@ -53,8 +53,9 @@ class Place:
     behind: bool = False
 
 
-def align(theirs: Sequence[bytes], ours: Sequence[bytes]) -> list[int]:
-    """For each of their records the index of the same one in ours, -1 for none.
+def align(theirs: Sequence[bytes], ours: Sequence[bytes], begin: int = 0) -> list[int]:
+    """For each of their records the index of the same one in ours, -1 for none. `begin` is the
+    index of the first, where it is known: without it the first of several would be taken for it.
 
     Of several that are the same, timestamp included, it is the one from which on most records are
     the same; then the one behind the record before, then the last that was passed already, since
@@ -63,7 +64,7 @@ def align(theirs: Sequence[bytes], ours: Sequence[bytes]) -> list[int]:
     places: dict[bytes, list[int]] = defaultdict(list)
     for index, digest in enumerate(ours):
         places[digest].append(index)
-    aligned, last = [], -1
+    aligned, last = [], begin - 1
     for at, digest in enumerate(theirs):
         known = places.get(digest, ())
         index = known[0] if known else -1

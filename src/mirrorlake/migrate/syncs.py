@@ -18,9 +18,6 @@ MARGIN = 1_000
 AHEAD = 200
 #: How many where no sync is near.
 LOOK_BACK = 10_000
-#: How many records in front of a window are compared too, of either copy: of records that are the
-#: same, what comes in front of one tells which it is.
-LEAD = 64
 #: More records than this are not compared for one position.
 MOST = 100_000
 
@@ -33,12 +30,14 @@ class Sync(NamedTuple):
 
 
 class Window(NamedTuple):
-    """What to compare: offsets of the copy, and of the source; ends are exclusive."""
+    """What to compare: offsets of the copy, and of the source; ends are exclusive. `source_begin`
+    is the source's offset of the record at `first`, None where the log lost that record."""
 
     first: int
     end: int
     source_first: int
     source_end: int
+    source_begin: int | None
 
 
 def living(syncs: Iterable[Sync]) -> list[Sync]:
@@ -57,8 +56,8 @@ def living(syncs: Iterable[Sync]) -> list[Sync]:
 def window_of(syncs: Sequence[Sync], position: int, start: int, end: int) -> Window | None:
     """What to compare to find a position of the copy in the source; None where syncs do not say.
 
-    It begins LEAD in front of a record that was the furthest of all until then: so what the copy
-    repeats lies within. `source_first` is of that record.
+    It begins at a record that was the furthest of all until then: so what the copy repeats lies
+    within.
 
     Args:
         syncs: as `living` gives them.
@@ -92,8 +91,14 @@ def window_of(syncs: Sequence[Sync], position: int, start: int, end: int) -> Win
             sync.source + (until if behind is None else min(until, behind.copy)) - sync.copy
         )
         ends.append(-1 if behind is None else behind.source)
-    begin = max(start, syncs[first].copy - LEAD)
-    return Window(begin, until, min(sources), max(ends) + MARGIN)
+    begin = syncs[first]
+    return Window(
+        max(start, begin.copy),
+        until,
+        min(sources),
+        max(ends) + MARGIN,
+        begin.source if begin.copy >= start else None,
+    )
 
 
 def window_back(syncs: Sequence[Sync], source: int, start: int, end: int) -> tuple[int, int] | None:
