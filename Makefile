@@ -29,14 +29,14 @@ test: env ## what CI runs: check, then the tests of every law, command and forma
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
 # The slow ones in chunks, each of which goes on where it stopped (tests/support/chunks.py), and none of which ends the
-# others. Two at a time: half of what they do is wait for clusters that are away.
+# others. Four at a time, 4 GiB each: most of what they do is wait for clusters that are away, so that these keep two cores busy.
 ifdef CHUNK
 test-all: env
 	$(BIN)/pytest -m slow --chunk $(CHUNK)
 else
 test-all: test ## those and the slow ones, an hour: every lane, topology, security mode; CHUNK=3/8 goes on with an eighth
 	$(BIN)/pytest -n auto -m "hypothesis and not slow" --hypothesis-profile=search tests/unit
-	@$(MAKE) --no-print-directory -j 2 --keep-going --output-sync=target $(EACH_CHUNK) || { echo \
+	@$(MAKE) --no-print-directory -j 4 --keep-going --output-sync=target $(EACH_CHUNK) || { echo \
 		"go on with make test-all CHUNK=3/$(CHUNKS), where chunk-3 is one of those that failed" >&2; exit 1; }
 endif
 
