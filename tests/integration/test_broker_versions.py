@@ -12,7 +12,7 @@ from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from tests.integration.test_target_changes import commit, position
 from tests.support import zookeeper
 from tests.support.acls import acl
-from tests.support.clusters import KEEPING
+from tests.support.clusters import SETTINGS
 from tests.support.commands import mirrorlake, open_incidents
 from tests.support.control import AUTHORIZER, acls_of, add_acls, own_configs
 from tests.support.kafka import (
@@ -45,7 +45,7 @@ def current(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A cluster of the version that all other tests run with, with an authorizer."""
     folder = tmp_path_factory.mktemp("current")
     with EmbeddedCluster(
-        "current", folder, properties={**AUTHORIZER, **KEEPING}, heap="256m"
+        "current", folder, properties={**AUTHORIZER, **SETTINGS}, heap="256m"
     ) as cluster:
         yield cluster.bootstrap_servers
 
@@ -57,11 +57,11 @@ def other(
     """A cluster of another version, with an authorizer."""
     version, folder = request.param, tmp_path_factory.mktemp(request.param)
     if version in ZOOKEEPER:
-        settings = {**zookeeper.AUTHORIZER, **KEEPING}
+        settings = {**zookeeper.AUTHORIZER, **SETTINGS}
         with zookeeper.zookeeper_broker(folder, version, settings) as address:
             yield address
         return
-    settings = {**AUTHORIZER, **KEEPING}
+    settings = {**AUTHORIZER, **SETTINGS}
     with EmbeddedCluster(
         "other", folder, properties=settings, heap="256m", version=version
     ) as cluster:
