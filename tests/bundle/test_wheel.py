@@ -70,7 +70,7 @@ def built_without_compiler(clone: Path) -> tuple[Path, str]:
         pytest.skip("ziglang is installed here")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(clone / "out")]
     done = subprocess.run(
-        command, cwd=clone, capture_output=True, text=True, timeout=120, check=True
+        command, cwd=clone, capture_output=True, text=True, timeout=500, check=True
     )
     return next((clone / "out").glob("*.whl")), done.stdout + done.stderr
 
@@ -124,7 +124,7 @@ def test_a_deployment_does_not_need_a_network(clone: Path) -> None:
         check=True,
         env=build_environment() | offline,
         capture_output=True,
-        timeout=120,
+        timeout=500,
     )
     (wheel,) = (clone / "dist" / "databricks").glob("*.whl")
     assert loops_of(wheel) == {} or find_spec("ziglang")
@@ -163,7 +163,7 @@ def install(wheel: Path, environment: Path, extra: str = "") -> Path:
         make = [[sys.executable, "-m", "venv", str(environment)],
                 [str(python), "-m", "pip", "install", "--quiet", named]]  # fmt: skip
     for command in make:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=1200)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=5000)
         if done.returncode and any(
             words in done.stderr for words in ("error sending request", "network", "dns")
         ):
@@ -181,7 +181,7 @@ def run_installed(commands: Path, work: Path, *words: str) -> subprocess.Complet
     own = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
     own |= {name: os.environ[name] for name in KEPT if name in os.environ}
     command = [str(commands / "mirrorlake"), *words]
-    return subprocess.run(command, cwd=work, env=own, capture_output=True, text=True, timeout=1200)
+    return subprocess.run(command, cwd=work, env=own, capture_output=True, text=True, timeout=5000)
 
 
 def test_the_wheel_alone_answers_and_names_what_else_there_is(tmp_path: Path) -> None:

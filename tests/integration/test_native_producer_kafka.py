@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from mirrorlake.native.exact import NO_TIMESTAMP
 from mirrorlake.native.producer import Producer
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import Headers, NewRecord, create_topic, read_topic, write
+from tests.support.kafka import Headers, NewRecord, create_topic, read_topic, taken, write
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 LARGE_HEADERS = pa.large_list(pa.struct([("key", pa.large_string()), ("value", pa.large_binary())]))
@@ -107,7 +107,7 @@ class Place:
         """The committed records up to `end`, exclusive."""
         found: list[Any] = []
         while self.position < end:
-            for message in self.reader.consume(1_000, 0.05):
+            for message in taken(self.reader, 0.05):
                 assert message.error() is None or message.error().name() == "_PARTITION_EOF", (
                     message.error()
                 )

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
+from mirrorlake.cli.main import app
 from mirrorlake.config.topology import Topology, load_topology
 from mirrorlake.config.tracking import Tracking
 from mirrorlake.produce.flow import BatchReport
@@ -29,6 +31,10 @@ from tests.support.kafka import create_topic, numbered, write
 from tests.support.replication import FLOW, finish, start_run, write_topology
 
 pytestmark = pytest.mark.slow
+
+#: What a loaded machine may take longer, seconds: less than MLflow's own patience with a server
+#: that does not answer, which is minutes.
+LOADED_SECONDS = 45.0
 
 SECRET = "hunter-2026"
 
@@ -213,8 +219,8 @@ sys.stdout.write(f"{{took}} {{time.monotonic() - closing}}")
         )
     assert done.returncode == 0, done.stderr
     took, closing = map(float, done.stdout.split())
-    assert took < 2, "what is handed over is never waited for"
-    assert closing < CLOSE_SECONDS + 5
+    assert took < LOADED_SECONDS, "what is handed over is never waited for"
+    assert closing < CLOSE_SECONDS + LOADED_SECONDS
     warnings = [line for line in done.stderr.splitlines() if "not recorded in full" in line]
     assert len(warnings) == 1 and f"http://127.0.0.1:{port}" in warnings[0]
     assert SECRET not in done.stderr
@@ -247,18 +253,15 @@ def test_commands_that_record_nothing_import_no_mlflow() -> None:
     assert subprocess.run([sys.executable, "-c", script], timeout=240).returncode == 0
 
 
-def test_run_once_is_recorded_and_a_server_that_is_down_does_not_delay_it(
+def test_a_server_that_is_down_does_not_delay_a_run(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
-    create_topic(clusters.east, topic_name)
-    write(clusters.east, topic_name, numbered(500))
-    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    topology = with_records(clusters, topic_name, tmp_path)
     plain = yaml.safe_load(topology.read_text())
     seconds = {}
     for kind, tracking in {
         "off": {"enabled": False},
         "down": {"uri": f"http://127.0.0.1:{free_port()}"},
-        "local": {},
     }.items():
         topology.write_text(yaml.safe_dump({**plain, "tracking": tracking}))
         began = time.monotonic()
@@ -269,8 +272,23 @@ def test_run_once_is_recorded_and_a_server_that_is_down_does_not_delay_it(
         seconds[kind] = time.monotonic() - began
         said = (tmp_path / "run.log").read_text()[log:]
         assert len(re.findall("not recorded", " ".join(said.split()))) == (kind == "down"), said
-    assert seconds["down"] < 2 * seconds["off"] + CLOSE_SECONDS, seconds
+    assert seconds["down"] < 2 * seconds["off"] + CLOSE_SECONDS + LOADED_SECONDS, seconds
+
+
+def test_run_once_is_recorded(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path, patient: None
+) -> None:
+    topology = with_records(clusters, topic_name, tmp_path)
+    done = CliRunner().invoke(app, ["-c", str(topology), "run", "--once"])
+    assert done.exit_code == 0, done.output
     (run,) = store_of(load_topology(topology)).runs()
     assert run.info.status == "FINISHED" and run.data.params["once"] == "true"
     assert "spark.master" not in run.data.params, "so few records need no session"
     assert run.data.metrics["east-to-west/lag_records"] == 0 and "cpu_seconds" in run.data.metrics
+
+
+def with_records(clusters: ClusterPair, topic: str, directory: Path) -> Path:
+    """A topology whose one topic has some records."""
+    create_topic(clusters.east, topic)
+    write(clusters.east, topic, numbered(500))
+    return write_topology(directory, clusters.east, clusters.west, {"topics": [topic]})

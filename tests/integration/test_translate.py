@@ -201,6 +201,7 @@ def test_what_was_never_seen_is_an_error(
         )
 
 
+@pytest.mark.slow
 def test_only_files_that_can_matter_are_read(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Turns of a running flow in a catalog, which Spark answers: Delta's statistics skip the rest
     of the map, and `records` is not read at all."""

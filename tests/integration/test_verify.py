@@ -222,18 +222,22 @@ def test_a_topic_that_no_flow_has_brought(planted: Planted) -> None:
         mirrorlake.open(planted.topology).verify(topics=["nowhere"])
 
 
+def replicated(spark: SparkSession, clusters: ClusterPair, folder: Path, partitions: int) -> Path:
+    """A topology whose one topic, of the folder's name, has five records in each partition."""
+    topic = folder.name
+    create_topic(clusters.east, topic, partitions=partitions)
+    write(clusters.east, topic, numbered(partitions * 5, partitions))
+    topology = write_topology(folder, clusters.east, clusters.west, {"topics": [topic]})
+    replicate_once(spark, topology)
+    return topology
+
+
 @pytest.fixture(scope="module")
 def wide(
     spark: SparkSession, clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """A topology whose one topic has more partitions than a wave has ranges."""
-    create_topic(clusters.east, "wide", partitions=WIDE)
-    write(clusters.east, "wide", numbered(WIDE * 5, WIDE))
-    topology = write_topology(
-        tmp_path_factory.mktemp("wide"), clusters.east, clusters.west, {"topics": ["wide"]}
-    )
-    replicate_once(spark, topology)
-    return topology
+    return replicated(spark, clusters, tmp_path_factory.mktemp("wide"), WIDE)
 
 
 def killed(wide: Path, point: str) -> None:
@@ -260,19 +264,22 @@ def test_killed_in_the_middle_it_goes_on_where_it_was(wide: Path) -> None:
     assert len(rows) == WIDE and {row["n"] for row in rows} == {1}, "each range once"
 
 
-def test_what_is_chosen_is_compared(wide: Path) -> None:
-    lake = mirrorlake.open(wide)
-    assert lake.verify(again=True, offsets=(1, 3)).records == WIDE * 3
+def test_what_is_chosen_is_compared(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    count = 3
+    lake = mirrorlake.open(replicated(spark, clusters, tmp_path / topic_name, count))
+    assert lake.verify(again=True, offsets=(1, 3)).records == count * 3
     assert (
         lake.verify(again=True, since=datetime.now(timezone.utc) + timedelta(days=1)).records == 0
     )
     assert (
         lake.verify(again=True, since=datetime.now(timezone.utc) - timedelta(days=1)).records
-        == WIDE * 5
+        == count * 5
     )
     proofs = lake.status().proofs
     assert [(row["topic"], row["mapped_records"], row["proven_share"]) for row in proofs] == [
-        ("wide", WIDE * 5, 1.0)
+        (topic_name, count * 5, 1.0)
     ]
 
 

@@ -129,7 +129,16 @@ def tracked(
     facts = {"topology_sha256": topology_hash(topology), **params}
     texts = {"topology.redacted.yml": yaml.safe_dump(redacted(topology), sort_keys=False)}
     directory, tracking = lake_directory(topology), topology.tracking
-    return _recorded(tracking, directory, command, facts, texts=texts, figures=figures, tick=tick)
+    return _recorded(
+        tracking,
+        directory,
+        command,
+        facts,
+        texts=texts,
+        figures=figures,
+        tick=tick,
+        close_seconds=CLOSE_SECONDS,
+    )
 
 
 def tracked_at(
@@ -150,7 +159,7 @@ def _recorded(
     texts: Mapping[str, str] | None = None,
     figures: bool = False,
     tick: float = TICK_SECONDS,
-    close_seconds: float = CLOSE_SECONDS,
+    close_seconds: float,
 ) -> Iterator[Tracked]:
     run = Tracked()
     if check_wanted(tracking):
