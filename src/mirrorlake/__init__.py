@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         Plan,
         Position,
         Produced,
+        Registered,
         Rows,
         Status,
         Upkeep,
@@ -74,10 +75,10 @@ __all__ = [
     "CountDiffers", "Divergence", "Fenced", "FilesUnreadable", "Forgotten", "Groups", "InputError",
     "LakeError", "LayoutError", "LeaseTaken", "MapError", "Migrated", "MirrorlakeError",
     "MissingExtra", "MissingJava", "Moves", "OpenFlow", "OpenLake", "Plan", "PlanOutdated",
-    "Position", "PositionLost", "Produced", "ReplicationError", "Resent", "Rows", "SourceDataLost",
-    "StageTrimmed", "StagingError", "Status", "TargetLost", "TargetRecreated", "TargetRefused",
-    "TopicRefused", "TopologyError", "Trace", "UnknownOffset", "Upkeep", "Verified", "__version__",
-    "open",
+    "Position", "PositionLost", "Produced", "Registered", "ReplicationError", "Resent", "Rows",
+    "SourceDataLost", "StageTrimmed", "StagingError", "Status", "TargetLost", "TargetRecreated",
+    "TargetRefused", "TopicRefused", "TopologyError", "Trace", "UnknownOffset", "Upkeep",
+    "Verified", "__version__", "open",
 ]  # fmt: skip
 
 #: Modules of the library that are imported when a name of theirs is first asked for, those that

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from importlib.metadata import requires
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from databricks.bundles.jobs import Job
 from databricks.bundles.schemas import Schema
 from databricks.bundles.secret_scopes import SecretScope
 from databricks.bundles.volumes import Volume
+from packaging.requirements import Requirement
 from sqlglot import exp
 
 from hatch_build import COMPILED
@@ -166,10 +168,21 @@ def test_paths_exist() -> None:
                 assert (path.parent / text).is_file(), text
     for job in resources()["jobs"].values():
         for task in job["tasks"]:
-            assert [item["whl"] for item in task["libraries"]] == ["../dist/databricks/*.whl"]
+            wheels = [item["whl"] for item in task["libraries"] if "whl" in item]
+            assert wheels == ["../dist/databricks/*.whl"]
     (artifact,) = root_file()["artifacts"].values()
     assert [item["source"] for item in artifact["files"]] == ["dist/databricks/*.whl"]
     assert (ROOT / artifact["build"].split()[-1]).is_file()
+
+
+def test_jobs_have_what_a_lake_at_a_url_takes() -> None:
+    """The wheel is installed without extras."""
+    lines = [line for line in requires("mirrorlake") or () if "extra == 'stores'" in line]
+    wanted = {(each.name, each.specifier) for each in map(Requirement, lines)}
+    for job in resources()["jobs"].values():
+        for task in job["tasks"]:
+            texts = [item["pypi"]["package"] for item in task["libraries"] if "pypi" in item]
+            assert {(each.name, each.specifier) for each in map(Requirement, texts)} == wanted
 
 
 def test_the_dashboard_is_one() -> None:
@@ -296,7 +309,14 @@ def test_the_examples_can_be_typed(command: str, arguments: str) -> None:
 
 def test_replicating_waits_for_its_file() -> None:
     (task,) = resources()["jobs"]["replicate"]["tasks"]
-    assert task["python_wheel_task"]["parameters"][2:] == ["run", "--wait-for-config"]
+    assert task["python_wheel_task"]["parameters"][2:] == ["run", "--register", "--wait-for-config"]
+
+
+def test_what_replicates_registers_before() -> None:
+    """A continuous job has one task, so that a task before it can be none."""
+    for job in ("replicate", "replicate_scheduled"):
+        (task,) = resources()["jobs"][job]["tasks"]
+        assert task["python_wheel_task"]["parameters"][2:4] == ["run", "--register"]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import LakeError
 from mirrorlake.lake import catalog_views
+from mirrorlake.lake.catalog_names import names_by_session
 from mirrorlake.lake.definitions import VIEWS, view_query
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
@@ -115,7 +116,7 @@ def test_a_view_that_cannot_be_altered_is_named(
     with pytest.raises(
         LakeError, match="the view open_incidents in .* cannot be altered, which only its owner may"
     ):
-        catalog_views.keep_views(lake)
+        catalog_views.keep_views(names_by_session(lake))
 
 
 def test_replacing_would_have_dropped_it(spark: SparkSession, opened_again: list[str]) -> None:

@@ -20,6 +20,7 @@ from mirrorlake.cli.importing import import_
 from mirrorlake.cli.inspect import plan, sql, status, translate
 from mirrorlake.cli.maintain import maintain
 from mirrorlake.cli.migrate import migrate
+from mirrorlake.cli.register import register
 from mirrorlake.cli.replay import replay
 from mirrorlake.cli.replicate import run
 from mirrorlake.cli.resolve import resolve
@@ -65,8 +66,9 @@ def version() -> None:
 
 # fmt: off
 for added in (
-    plan, status, translate, sql, translate_checkpoint, run, resolve, maintain, forget, verify,
-    trace, replay, restore, groups, failover, failback, divergence, migrate, demo, dashboard, bench,
+    plan, status, translate, sql, translate_checkpoint, run, resolve, register, maintain, forget,
+    verify, trace, replay, restore, groups, failover, failback, divergence, migrate, demo,
+    dashboard, bench,
 ):
     app.command()(added)
 # fmt: on

@@ -24,6 +24,9 @@ def run(
     wait_for_config: bool = typer.Option(
         False, "--wait-for-config", help="Wait for the topology file where it is not there yet."
     ),
+    register: bool = typer.Option(
+        False, "--register", help="Before, do what `mirrorlake register` does."
+    ),
     reader: str = typer.Option(
         "auto", help="How tasks read the stage: auto, files or rows.", hidden=True
     ),
@@ -50,7 +53,7 @@ def run(
     with living(shared.err, progress, "" if once else _hint(shared)) if shows else logged(progress):
         with progress.phase(f"reading {shared.config}"):
             lake = _opened(shared, flow, progress)
-        totals = lake.run(flow or None, once=once, stop=stop, reader=reader)
+        totals = lake.run(flow or None, once=once, stop=stop, reader=reader, register=register)
     if as_json:
         shared.answer({"flows": {row.pop("flow"): row for row in totals}})
     else:

@@ -17,6 +17,8 @@ def show_status(out: "Console", document: dict[str, Any]) -> None:
     """Print the document of `mirrorlake.OpenLake.status`."""
     for sentence in document["attention"]:
         _mark(out, "red", "needs you", sentence)
+    for sentence in document["warnings"]:
+        _mark(out, "yellow", "warning", sentence)
     for sentence in document["unchecked"]:
         _mark(out, "yellow", "unchecked", sentence)
     if document["healthy"]:

@@ -85,11 +85,11 @@ class Warehouse(Model):
 
 
 class Lake(Model):
-    """Where the tables live: a folder, or catalog and schema of Unity Catalog, which a SQL
-    warehouse may read.
+    """Where the tables live: at a path, or as a catalog's own in a schema of it, which a SQL
+    warehouse may read. Tables at a path may have names in a catalog, too (`mirrorlake register`).
 
     `path` may be the URL of an object store, which `storage` says how to reach, in the words of
-    delta-rs. `checkpoints` is a folder; a catalog needs one.
+    delta-rs. `checkpoints` is a folder; a catalog's own tables need one.
     """
 
     path: str | None = None
@@ -103,12 +103,11 @@ class Lake(Model):
 
     @model_validator(mode="after")
     def _one_place(self) -> "Lake":
-        named = (bool(self.catalog), bool(self.schema_name))
-        if named not in ((True, True), (False, False)) or bool(self.path) == all(named):
-            raise ValueError("needs either path, or catalog and schema")
+        if bool(self.catalog) != bool(self.schema_name) or not (self.path or self.catalog):
+            raise ValueError("needs path, or catalog and schema, or all three")
         if self.storage and not self.path:
             raise ValueError("storage is about a path")
-        if self.warehouse is not None and self.path:
+        if self.warehouse is not None and not self.catalog:
             raise ValueError("a warehouse reads a catalog and schema, and no path")
         return self
 

@@ -85,11 +85,10 @@ class DeltaLog:
     def commit(self, version: int) -> Commit | None:
         """A commit; None while there is none of this version. Raises FileNotFoundError when it is
         gone again, since the log is kept for some days only."""
-        try:
-            text = self.file_of(version).read().decode()
-        except FileNotFoundError:
+        text = self.text(version)
+        if text is None:
             if self._newest_log_checkpoint() > version:
-                raise
+                raise FileNotFoundError(f"commit {version} of {self.table} is gone")
             return None
         added, removed, changes = {}, [], False
         for line in text.splitlines():
@@ -100,6 +99,18 @@ class DeltaLog:
                 removed.append(unquote(action["remove"]["path"]))
             changes = changes or "metaData" in action or "protocol" in action
         return Commit(added, tuple(removed), changes)
+
+    def text(self, version: int) -> str | None:
+        """The text of a commit; None where it is not there, or not any more. Raises OSError."""
+        try:
+            return self.file_of(version).read().decode()
+        except FileNotFoundError:
+            return None
+
+    def versions(self) -> list[int]:
+        """The versions whose commits are there, rising. Raises OSError."""
+        names = (name.partition(".") for name in self._folder.names())
+        return sorted(int(stem) for stem, _, kind in names if kind == "json" and stem.isdigit())
 
     def newest_mark(self, version: int) -> Hashable | None:
         """What tells the commit of a version from that of a table made anew in this place; None

@@ -63,7 +63,7 @@ def schema_of(root: Place) -> str:
     return f"lake_{hashlib.sha256(os.fsencode(str(root))).hexdigest()[:12]}"
 
 
-def quoted(path: Place) -> str:
+def quoted(path: Place | str) -> str:
     """A path as it stands between single quotes in SQL."""
     return str(path).replace("\\", "\\\\").replace("'", "\\'")
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.catalog_lake import CatalogLake
+from mirrorlake.lake.catalog_names import CatalogNames, names_by_session
 from mirrorlake.lake.catalog_views import keep_views
 from mirrorlake.lake.definitions import TABLES, VIEWS
 from mirrorlake.lake.folder import check_characters, has_table, lake_place, no_lake, own_folder
@@ -18,6 +19,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.properties import PROPERTY, check_version, properties_at_birth
+from mirrorlake.lake.registration import check_own
 
 if TYPE_CHECKING:  # answers without Spark (lake/duck.py) come by this module too
     from pyspark.sql import SparkSession
@@ -34,21 +36,28 @@ def open_lake(
     """
     root, checkpoints = check_location(location, directory)
     if root is not None:
-        return _open_folder(root, checkpoints, partial(_opened, session))
+        return _open_folder(root, checkpoints, partial(_opened, session), location)
     spark = _opened(session)
-    schema = _schema_in_catalog(location)
-    if not spark.catalog.databaseExists(schema):
-        # who may use one need not have the right to make one
-        spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+    schema = schema_in_catalog(location)
+    _make_schema(spark, schema)
     lake = CatalogLake(lambda: spark, schema, checkpoints)
     existing = _existing_tables(spark, schema)
+    names = names_by_session(lake)
+    if "records" in existing:
+        check_own(names, "records")
     _create_tables(lake, [table for table in TABLES if table not in existing])
-    lake.mark_known((*existing, *TABLES))
     _read_properties(lake)
     for table in existing & set(TABLES):
         lake.add_columns(table)
-    keep_views(lake)  # a catalog has them for dashboards and other readers
+    keep_views(names)  # a catalog has them for dashboards and other readers
     return lake
+
+
+def names_in_catalog(spark: "SparkSession", location: Location) -> CatalogNames:
+    """The names of the schema that a topology file names, made if it is missing, by a session."""
+    schema = schema_in_catalog(location)
+    _make_schema(spark, schema)
+    return names_by_session(CatalogLake(lambda: spark, schema, None))
 
 
 def reading_lake(
@@ -62,7 +71,7 @@ def reading_lake(
     """
     if location.path is None:
         spark = _opened(session)
-        schema = _schema_in_catalog(location)
+        schema = schema_in_catalog(location)
         lake = CatalogLake(lambda: spark, schema, None)
         existing = _existing_tables(spark, schema)
         lake.mark_known(existing, VIEWS)
@@ -75,13 +84,16 @@ def reading_lake(
     root = lake_place(location, directory)
     if not has_table(root, "records"):
         raise no_lake(root)
-    return _open_folder(root, None, partial(_opened, session))
+    return _open_folder(root, None, partial(_opened, session), location)
 
 
 def _open_folder(
-    root: Place, checkpoints: Path | None, session: "Callable[[], SparkSession]"
+    root: Place,
+    checkpoints: Path | None,
+    session: "Callable[[], SparkSession]",
+    location: Location,
 ) -> Lake:
-    lake = PathLake(session, root, checkpoints)
+    lake = PathLake(session, root, checkpoints, registered=location.catalog is not None)
     _create_tables(lake, [table for table in TABLES if not has_table(root, table)])
     _read_properties(lake)
     return lake
@@ -130,7 +142,14 @@ def _checkpoint_root(location: Location, root: Place | None) -> Path:
     return place
 
 
-def _schema_in_catalog(location: Location) -> str:
+def _make_schema(spark: "SparkSession", schema: str) -> None:
+    if not spark.catalog.databaseExists(schema):
+        # who may use one need not have the right to make one
+        spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+
+
+def schema_in_catalog(location: Location) -> str:
+    """The schema that a topology file names, as statements have it."""
     return f"`{location.catalog}`.`{location.schema_name}`"
 
 

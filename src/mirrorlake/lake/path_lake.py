@@ -17,7 +17,7 @@ from mirrorlake.lake.delta_log import files_of, why_not_by_hand
 from mirrorlake.lake.folder import has_table, quoted, schema_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_tables import LOG_RETENTION, PathTables
-from mirrorlake.lake.place import Place
+from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.upkeep import TableUpkeep
 from mirrorlake.spark.home import NO_DELTA_SETTING
@@ -34,16 +34,24 @@ class PathLake(Lake):
 
     Attributes:
         tables: its commits.
+        one_writer: whether only mirrorlake may commit to it: it is in a store, or has names in a
+            catalog, by which others could.
     """
 
     opens_files: ClassVar[bool] = True
     log_properties: ClassVar[Mapping[str, str]] = LOG_RETENTION
 
     def __init__(
-        self, opening: "Callable[[], SparkSession]", root: Place, checkpoints: Path | None
+        self,
+        opening: "Callable[[], SparkSession]",
+        root: Place,
+        checkpoints: Path | None,
+        registered: bool = False,
     ) -> None:
+        root = place_of(root)
         super().__init__(opening, schema_of(root), root, checkpoints)
         self.root = root
+        self.one_writer = registered or root.in_store
         self.tables = PathTables(root)
 
     @property

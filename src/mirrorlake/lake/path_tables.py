@@ -7,6 +7,7 @@ first. Those that replace files of a table of any size are made in `lake/folder_
 
 import logging
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
@@ -26,6 +27,9 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _ATTEMPTS = 10
+#: So many commits of its own a process knows, of each table; it reads the others to see whose they
+#: are (`lake/other_writers.py`), some in a minute.
+_OWN_KNOWN = 1000
 #: Commits of one table by one process after which its small files are made one; an append costs 12
 #: ms while there are few, and 50 ms when there are some hundred. Below a hundred files, with those
 #: of two turns of `run/upkeep.py`.
@@ -49,6 +53,8 @@ class PathTables:
         self._locks: dict[str, threading.RLock] = {}
         self._use = threading.Lock()
         self._commits: dict[str, int] = {}
+        self._own: dict[str, deque[int]] = {}  # versions that appends of this process made
+        self._looked: dict[str, int] = {}
 
     def create(self, table: str, properties: Mapping[str, str] | None = None) -> None:
         """Make a table as its definition says, with more properties; one that is there already
@@ -196,6 +202,19 @@ class PathTables:
             delta.cleanup_metadata()
             self._commits[table] = 0
 
+    def not_own(self, table: str, newest: int) -> list[int]:
+        """The versions of a table that this process has come by since it asked this last, without
+        those that its own appends made; of those of before it opened the table the `newest`. Asks
+        nothing of the disk."""
+        with self._lock(table):
+            delta = self._open.get(table)
+            if delta is None:
+                return []
+            first = self._looked.get(table, max(-1, delta.version() - newest)) + 1
+            self._looked[table] = delta.version()
+            own = {*self._own.pop(table, ())}
+            return [each for each in range(first, delta.version() + 1) if each not in own]
+
     def due(self) -> list[str]:
         """The tables to which this process has committed often since they were compact."""
         commits = self._commits.copy()  # others commit to further tables meanwhile
@@ -221,7 +240,10 @@ class PathTables:
                 if known is not None and known > version:
                     raise fenced(table, application, known, version)
                 properties = CommitProperties(app_transactions=[Transaction(application, version)])
+            before = delta.version()
             commit(delta, properties)
+            if delta.version() > before:
+                self._own.setdefault(table, deque(maxlen=_OWN_KNOWN)).append(delta.version())
             self._commits[table] = self._commits.get(table, 0) + 1
 
         self._commit_with_retries(table, committed)

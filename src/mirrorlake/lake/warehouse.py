@@ -122,6 +122,8 @@ class WarehouseLake:
             cursor.execute(text, {name: value for name, value in args.items() if name in named})
             part = cursor.fetchmany_arrow(_AT_ONCE)
             yield part
+            if not part.num_columns:
+                return  # of a statement that makes something
             while part.num_rows and (part := cursor.fetchmany_arrow(_AT_ONCE)).num_rows:
                 yield part
         except self._errors as error:

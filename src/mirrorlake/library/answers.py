@@ -114,6 +114,8 @@ class Status(Answer):
         unchecked: what could not be checked, a sentence each.
         proofs: how much of each topic of each flow is proven by content, and since when (`verify`).
         attention: a sentence for each thing that needs attention, the most urgent first.
+        warnings: a sentence for each thing that may come to need it: another program commits to
+            tables that only mirrorlake may commit to.
     """
 
     healthy: bool
@@ -124,6 +126,7 @@ class Status(Answer):
     unchecked: list[str]
     proofs: Rows = field(default_factory=Rows)
     attention: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     def _repr_html_(self) -> str:
         title = "healthy" if self.healthy else f"not healthy: {len(self.alerts)} alerts"
@@ -132,6 +135,7 @@ class Status(Answer):
             html.table(rows, name)
             for name, rows in (("incidents", self.incidents), ("alerts", self.alerts))
         ]
+        parts += [html.sentences(self.warnings, "warnings")]
         return "".join(
             [*parts, html.sentences(self.unchecked, "unchecked"), html.table(self.topics, "topics")]
         )
@@ -492,3 +496,28 @@ class Upkeep(Answer):
         return html.heading(title) + html.table(
             [{"table": name, **size} for name, size in self.tables.items()]
         )
+
+
+@dataclass(frozen=True)
+class Registered(Answer):
+    """The names of a lake's tables and views in a catalog.
+
+        [row["table"] for row in lake.register().tables if row["action"] == "created"]
+
+    Attributes:
+        catalog, schema: where the names are.
+        path: where the tables lie; None where they are the catalog's own, which `run` makes, so
+            that none had to be registered.
+        tables: each `table`, and the `action`: created, or kept as it was.
+        views: each `view`, and the `action`: created, altered, or kept as it was.
+    """
+
+    catalog: str
+    schema: str
+    path: str | None
+    tables: Rows
+    views: Rows
+
+    def _repr_html_(self) -> str:
+        title = html.heading(f"{self.catalog}.{self.schema}")
+        return title + html.table(self.tables, "tables") + html.table(self.views, "views")

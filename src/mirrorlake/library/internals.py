@@ -202,9 +202,15 @@ class Internals:
         """The tables as of now, read without a session whatever the engine is; None where only a
         session can."""
         if not self._is_folder:
-            return None if self.location.warehouse is None else self._warehouse
+            return self.warehouse
         self._duck.refresh()
         return self._duck
+
+    @property
+    def warehouse(self) -> Reader | None:
+        """The tables as the SQL warehouse has them that the topology file names; None without
+        one."""
+        return None if self.location.warehouse is None else self._warehouse
 
     @cached_property
     def _root(self) -> Place:

@@ -23,6 +23,7 @@ from mirrorlake.library.answers import (
     Plan,
     Position,
     Produced,
+    Registered,
     Rows,
     Status,
     Upkeep,
@@ -253,6 +254,7 @@ class OpenLake(Resends):
         report: Callable[[Produced], None] | None = None,
         stop: Event | None = None,
         reader: str = "auto",
+        register: bool = False,
     ) -> Rows:
         """Replicate: land, produce, and keep topics, groups and ACLs alike. Blocks; recorded as a
         run of MLflow.
@@ -268,6 +270,7 @@ class OpenLake(Resends):
             stop: set it to end; batches in hand are finished. For None an interrupt (Ctrl-C, a
                 notebook's stop) does.
             reader: how tasks read the stage: auto, files or rows.
+            register: call `register` before the first record.
 
         Returns:
             flow, records, batches and short_batches of each flow.
@@ -280,7 +283,28 @@ class OpenLake(Resends):
         """
         from mirrorlake.library.replicating import replicated
 
-        return replicated(self.internals, flows, once=once, report=report, stop=stop, reader=reader)
+        return replicated(
+            self.internals,
+            flows,
+            once=once,
+            report=report,
+            stop=stop,
+            reader=reader,
+            register=register,
+        )
+
+    def register(self) -> Registered:
+        """Give the tables of a lake at a path or URL, and the views over them, their names in the
+        catalog and schema of the topology file; views of another version are altered. What is
+        there stays, with what was granted on it.
+
+        Raises:
+            InputError: the topology file names no catalog.
+            LakeError: a name is another table's, the catalog refuses one, or is not there.
+        """
+        from mirrorlake.library.registering import registered
+
+        return registered(self.internals)
 
     def incidents(
         self,

@@ -13,6 +13,7 @@ from mirrorlake.lake.opening import check_location, lake_exists
 from mirrorlake.library.answers import Produced, Rows
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.progress import Progress
+from mirrorlake.library.registering import prepare_to_register, registered
 from mirrorlake.native.selfcheck import problem as native_problem
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.replicator import Replicator, RunOptions
@@ -35,6 +36,7 @@ def replicated(
     report: Report | None,
     stop: threading.Event | None,
     reader: str,
+    register: bool = False,
 ) -> Rows:
     """Run flows until the end; returns and raises as `OpenLake.run` says."""
     from mirrorlake.tracking.runs import check_wanted, tracked  # of an extra: a run may do without
@@ -47,6 +49,8 @@ def replicated(
     # many.
     later = once and known.short and known.starts_session
     flows = topology.active_flows(names)
+    if register:
+        prepare_to_register(known)
     progress = known.progress or Progress()
     # Meanwhile the rest is asked, and wrong input is reported without waiting for it.
     start = None if later else known.begin_session()
@@ -75,6 +79,9 @@ def replicated(
                 tracking.session(known.spark)
             with progress.phase("opening the lake"):
                 tables = known.tables
+            if register:
+                with progress.phase("registering the tables"):
+                    registered(known)
             if start is not None:
                 _prepare_behind(tables)
             replicator = Replicator(

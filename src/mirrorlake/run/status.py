@@ -6,6 +6,7 @@ from typing import Any
 from mirrorlake.checks.broken_laws import broken_laws
 from mirrorlake.config.topology import Topology
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.other_writers import newest_by_others
 from mirrorlake.lake.reader import Reader
 from mirrorlake.run.attention import attention, standing
 
@@ -19,7 +20,8 @@ def read_status(lake: Reader, connections: Connections | None) -> dict[str, Any]
     """Returns {"healthy", "flows": [a row of `flow_status` each], "topics": [...], "incidents":
     [...], "alerts": [rows of the view `alerts`, and of laws that are broken], "unchecked":
     [sentences], "proofs": [rows of the view `proof_status`], "attention": [a sentence for each
-    thing that needs attention]}. Flows have `enabled`, `paused` (as a whole) and `standing`, how
+    thing that needs attention], "warnings": [a sentence for each thing that may come to need
+    it]}. Flows have `enabled`, `paused` (as a whole) and `standing`, how
     they stand in words.
 
     A flow that has never run is there with nulls. Not healthy means that an alert is there. What is
@@ -45,6 +47,12 @@ def read_status(lake: Reader, connections: Connections | None) -> dict[str, Any]
         key=lambda row: (row["flow"], row["alert"], row["topic"] or "", row["partition"] or 0)
     )
     proofs = lake.table_rows("proof_status")
+    warnings: list[str] = []
+    try:
+        named = connections is not None and connections.topology.lake.catalog is not None
+        warnings += newest_by_others(lake.directory, registered=named)
+    except OSError as error:
+        unchecked = [*unchecked, f"the log was not looked at for other programs' commits: {error}"]
     return {
         "healthy": not alerts,
         "flows": flows,
@@ -54,6 +62,7 @@ def read_status(lake: Reader, connections: Connections | None) -> dict[str, Any]
         "unchecked": unchecked,
         "proofs": sorted(proofs, key=lambda row: (row["flow"], row["topic"])),
         "attention": attention(incidents, alerts),
+        "warnings": warnings,
     }
 
 

@@ -13,6 +13,7 @@ from mirrorlake.errors import ReplicationError
 from mirrorlake.heaps import give_back
 from mirrorlake.lake.changes import WHOLE_LAKE
 from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.other_writers import OtherCommit, OtherWriters
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.stage_index import StageFiles
@@ -29,6 +30,8 @@ KEPT_SECONDS = 900.0
 STAGE = "records"
 #: The kind of incident while a table stays many files.
 FAILED = "upkeep_failed"
+#: The kind of incident where another program commits to a lake that only mirrorlake may commit to.
+OTHER_WRITER = "other_writer"
 
 
 class Upkeep:
@@ -40,6 +43,8 @@ class Upkeep:
         self._reported = True  # by an earlier process, as far as is known
         self._young = YoungFiles(lake.root, stage)
         self._replaced: list[tuple[float, Sequence[Place]]] = []
+        self._others = OtherWriters(lake.tables) if lake.one_writer else None
+        self._found: list[OtherCommit] = []
         self.thread = Worker(
             "upkeep of the lake",
             self._turn,
@@ -80,7 +85,16 @@ class Upkeep:
         for path in (path for paths in due for path in paths):
             path.delete()
 
+    def note_others(self) -> None:
+        """Have an incident for commits of other programs, where there may be none. Raises
+        OSError."""
+        if self._others is not None:
+            self._found += self._others.look()
+            self._incidents.open_all(WHOLE_LAKE, OTHER_WRITER, [each.error for each in self._found])
+            self._found.clear()
+
     def _turn(self) -> float:
+        self.note_others()
         self.look_over()
         if self._reported:
             self._incidents.close_kinds([WHOLE_LAKE], [FAILED])

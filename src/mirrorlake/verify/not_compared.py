@@ -14,7 +14,9 @@ NOT_STAGED, NOT_MAPPED, IN_FLIGHT = "not_staged", "not_mapped", "in_flight"
 PAUSED, REFUSED, STOPPED = "paused", "refused", "stopped"
 NO_ANSWER, INTERRUPTED = "no_answer", "interrupted"
 #: Incidents that hold no record up.
-_HARMLESS = frozenset({"content_differs", "acls_left", "upkeep_failed", "topology_edit"})
+_HARMLESS = frozenset(
+    {"content_differs", "acls_left", "upkeep_failed", "other_writer", "topology_edit"}
+)
 
 
 @dataclass(frozen=True)

@@ -109,13 +109,14 @@ def test_status(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyP
         "incidents": [{"flow": "a->b", "kind": "k", "detail": ODD}],
         "alerts": [{**alert, "detail": ODD}],
         "unchecked": [ODD],
+        "warnings": [ODD],
         "attention": [ODD],
         "proofs": [],
         "healthy": True,
     }
     monkeypatch.setattr(library, "read_status", lambda *_: found)
     inspect.status(of(shared), None, as_json=False)
-    assert shown.getvalue().count(ODD) == 4
+    assert shown.getvalue().count(ODD) == 5
 
 
 def test_sql(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -129,6 +129,12 @@ def test_a_lake_in_unity_catalog(tmp_path: Path) -> None:
     )
 
 
+def test_a_lake_at_a_path_with_names_in_a_catalog(tmp_path: Path) -> None:
+    place = "{path: 's3://b/lake', catalog: main, schema: replication}"
+    lake = load(tmp_path, FULL.replace("{path: ./lake}", place)).lake
+    assert (lake.path, lake.catalog, lake.schema_name) == ("s3://b/lake", "main", "replication")
+
+
 LAKE, EAST, FLOW = "{path: ./lake}", '"127.0.0.1:19092"}', "enabled: false"
 
 
@@ -367,10 +373,10 @@ def test_policies_that_can_be_written(tmp_path: Path, policy: str) -> None:
             "key_file: k",
             "clusters.west.security needs certificate_file and key_file together",
         ),
-        (LAKE, "{}", "lake needs either path, or catalog and schema"),
-        (LAKE, "{path: x, catalog: y}", "lake needs either path, or catalog and schema"),
-        (LAKE, "{path: x, catalog: y, schema: z}", "lake needs either path, or catalog and schema"),
-        (LAKE, "{catalog: y}", "lake needs either path, or catalog and schema"),
+        (LAKE, "{}", "lake needs path, or catalog and schema, or all three"),
+        (LAKE, "{path: x, catalog: y}", "lake needs path, or catalog and schema, or all three"),
+        (LAKE, "{path: x, schema: z}", "lake needs path, or catalog and schema, or all three"),
+        (LAKE, "{catalog: y}", "lake needs path, or catalog and schema, or all three"),
         (f"lake: {LAKE}\n", "", "lake is missing"),
         (
             "orders.*",

@@ -64,6 +64,7 @@ def test_a_status() -> None:
         "unchecked": [ODD],
         "proofs": [],
         "attention": [ODD],
+        "warnings": [ODD],
     }
     found = Status.from_document(document)
     assert found.to_dict() == document and list(found.to_dict()) == list(document)
@@ -71,7 +72,7 @@ def test_a_status() -> None:
     html = found._repr_html_()
     assert (
         "not healthy: 1 alerts" in html
-        and html.count(SAFE) == 3
+        and html.count(SAFE) == 4
         and ODD not in html
         and "more" not in html
     )

@@ -34,7 +34,8 @@ LAKE = {
     "plan": "(flows: Sequence[str] | None = None) -> Plan",
     "run": "(flows: Sequence[str] | None = None, *, once: bool = False,"
     " report: Callable[[Produced], None] | None = None, stop: Event | None = None, reader: str = "
-    "'auto') -> Rows",
+    "'auto', register: bool = False) -> Rows",
+    "register": "() -> Registered",
     "incidents": "(flow: str | None = None, topic: str | None = None, partition: int | None = None,"
     " kind: str | None = None) -> Rows",
     "resolve": "(choice: str, flow: str | None = None, topic: str | None = None, partition: int | "

@@ -1,0 +1,68 @@
+"""The names that a schema of a catalog has for tables and views, asked and made by statements of
+SQL: a session runs them, or a warehouse.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from mirrorlake.errors import InputError, LakeError
+from mirrorlake.lake.definitions import TABLES, VIEWS
+from mirrorlake.lake.lake import Lake
+
+#: Runs a statement in which bare names are those of the schema; gives its rows. Raises InputError
+#: that says why for one that cannot be run, LakeError where the catalog cannot be reached.
+Run = Callable[[str], Sequence[Mapping[str, Any]]]
+#: Behind this row `DESCRIBE` tells of the table itself, in front of it of its columns.
+_OF_TABLE = "# Detailed Table Information"
+
+
+class CatalogNames:
+    """One schema. `schema` is its name as statements have it, quoted."""
+
+    def __init__(self, run: Run, schema: str) -> None:
+        self.run = run
+        self.schema = schema
+
+    @property
+    def place(self) -> str:
+        """The schema, as sentences name it."""
+        return self.schema.replace("`", "")
+
+    def known(self) -> set[str]:
+        """All names of tables and views. Raises LakeError."""
+        try:
+            tables = self.run(f"SHOW TABLES IN {self.schema}")
+            views = self.run(f"SHOW VIEWS IN {self.schema}")  # some catalogs list them apart
+        except LakeError:
+            raise
+        except InputError as error:
+            raise LakeError(
+                f"the schema {self.place} cannot be looked into ({error}); it has to be there, and "
+                "to be shown to the principal that runs this command"
+            ) from error
+        return {row["tableName"] for row in tables} | {row["viewName"] for row in views}
+
+    def detail(self, name: str) -> dict[str, str]:
+        """What the catalog says of a table or view, such as Type, Location or View Text. Raises
+        InputError."""
+        rows = [*self.run(f"DESCRIBE TABLE EXTENDED {self.schema}.{name}")]
+        begins = next(
+            (number for number, row in enumerate(rows) if row["col_name"] == _OF_TABLE), len(rows)
+        )
+        return {str(row["col_name"]): str(row["data_type"]) for row in rows[begins + 1 :]}
+
+
+def names_by_session(lake: Lake) -> CatalogNames:
+    """The names of a lake's schema, which is there, by its session."""
+    from mirrorlake.spark.causes import cause_of
+    from mirrorlake.spark.failures import SPARK_FAILURES  # only who has a session has Spark
+
+    lake.mark_known(TABLES, VIEWS)
+
+    def run(text: str) -> Sequence[Mapping[str, Any]]:
+        try:
+            return [row.asDict() for row in lake.sql(text).collect()]
+        except SPARK_FAILURES as error:
+            raise InputError(cause_of(error)) from error
+
+    return CatalogNames(run, lake.schema)

@@ -1,0 +1,101 @@
+"""Commits of other programs to the tables of a lake that only mirrorlake may commit to: one at a
+URL, or with names in a catalog. A table's log says who made a commit.
+
+A running process looks at all that come (`OtherWriters`), and has an incident for them; `status`
+looks at the newest of each table.
+"""
+
+import json
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
+from functools import partial
+from typing import NamedTuple
+
+from mirrorlake.errors import ReplicationError
+from mirrorlake.lake.definitions import TABLES
+from mirrorlake.lake.delta_log import DeltaLog
+from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.lake.place import Place
+
+#: How many of a table's newest commits are looked at where it is not known which are new: some
+#: kilobytes each, and a request in a store.
+NEWEST = 5
+#: How `engineInfo` of our commits begins: of those by delta-rs, and of `lake/own_commits.py`.
+_OURS = ("delta-rs", "mirrorlake")
+_AT_ONCE = 8
+
+
+class OtherCommit(NamedTuple):
+    """A commit by another program, `engine` in its own words, and when it was made, in UTC."""
+
+    table: str
+    version: int
+    engine: str
+    operation: str
+    at: datetime
+
+    @property
+    def error(self) -> ReplicationError:
+        """What is wrong with it, in a sentence."""
+        when = f"{self.at:%Y-%m-%d %H:%M:%S} UTC"
+        return ReplicationError(
+            f"table {self.table} was committed to by {self.engine} ({self.operation}, version "
+            f"{self.version}, {when}): only mirrorlake may write this lake, since another "
+            "program's commit can take the place of one of ours; stop it, and let mirrorlake "
+            "maintain do what it did"
+        )
+
+
+def other_commit(table: str, version: int, text: str) -> OtherCommit | None:
+    """What a commit's text says of it; None for one of ours. Pure."""
+    lines = (line for line in text.splitlines() if line.startswith('{"commitInfo"'))
+    info = json.loads(next(lines, '{"commitInfo": {}}'))["commitInfo"]
+    engine = info.get("engineInfo") or "a program that does not say its name"
+    if engine.startswith(_OURS):
+        return None
+    at = datetime.fromtimestamp(info.get("timestamp", 0) / 1000, timezone.utc)
+    return OtherCommit(table, version, engine, info.get("operation", "unknown"), at)
+
+
+def newest_by_others(root: Place | None, registered: bool) -> list[str]:
+    """A sentence for each table and program that is not mirrorlake, of the newest commits of a lake
+    that only mirrorlake may commit to. Asks nothing of any other one. Raises OSError."""
+    if root is None or not (registered or root.in_store):
+        return []
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = pool.map(partial(_newest_of, root), TABLES)
+        return [commit.error.message for commits in found for commit in commits]
+
+
+def _newest_of(root: Place, table: str) -> list[OtherCommit]:
+    log = DeltaLog(root / table)
+    return _by_others(log, table, log.versions()[-NEWEST:])
+
+
+def _by_others(log: DeltaLog, table: str, versions: Iterable[int]) -> list[OtherCommit]:
+    found: dict[str, OtherCommit] = {}
+    for version in versions:
+        text = log.text(version)
+        commit = None if text is None else other_commit(table, version, text)
+        if commit is not None:
+            found[commit.engine] = commit
+    return [*found.values()]
+
+
+class OtherWriters:
+    """Follows the commits that a process sees in tables that it writes."""
+
+    def __init__(self, tables: PathTables) -> None:
+        self._tables = tables
+
+    def look(self) -> list[OtherCommit]:
+        """Commits of others since the last look, the newest one of each table and program. Raises
+        OSError."""
+        return [
+            commit
+            for table in TABLES
+            for commit in _by_others(
+                DeltaLog(self._tables.place / table), table, self._tables.not_own(table, NEWEST)
+            )
+        ]

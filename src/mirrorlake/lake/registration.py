@@ -1,0 +1,83 @@
+"""Names in a catalog for the tables of a lake at a path or URL, which are delta-rs' to write.
+
+A catalog has them as external tables, by their location: to make such a name commits nothing. One
+that is there is never made anew, since grants hang on it; nor is it moved.
+"""
+
+import re
+
+from mirrorlake.errors import InputError, LakeError
+from mirrorlake.lake.catalog_names import CatalogNames
+from mirrorlake.lake.definitions import TABLES
+from mirrorlake.lake.folder import quoted
+
+CREATED, KEPT = "created", "kept"
+
+
+def register_tables(names: CatalogNames, root: str) -> dict[str, str]:
+    """Give each table of a lake at `root`, a path or URL, its name; gives what was done, by table.
+
+    Raises LakeError where a name is another table's, or view's, and makes none then; where the
+    catalog makes none, too.
+    """
+    known = names.known()
+    for table in TABLES:
+        if table in known and (other := _other(names, table, f"{root}/{table}")):
+            raise LakeError(
+                f"the name {table} of {names.place} is not that of the lake at {root}: {other}; "
+                "drop it there, which takes no file of a table with a location of its own away, or "
+                "write another lake.schema"
+            )
+    return {table: _registered(names, table, root, table in known) for table in TABLES}
+
+
+def _registered(names: CatalogNames, table: str, root: str, is_known: bool) -> str:
+    if is_known:
+        return KEPT
+    place = f"{root}/{table}"
+    name = f"{names.schema}.{table}"
+    try:
+        names.run(f"CREATE TABLE IF NOT EXISTS {name} USING DELTA LOCATION '{quoted(place)}'")
+    except InputError as error:
+        raise LakeError(
+            f"table {table} cannot be registered in {names.place} at {place} ({error}); the "
+            "principal that runs this command needs CREATE TABLE on the schema and, in Unity "
+            "Catalog, CREATE EXTERNAL TABLE on the external location"
+        ) from error
+    return CREATED
+
+
+def check_own(names: CatalogNames, table: str) -> None:
+    """Raise LakeError for a table that a catalog has by its location alone: no session commits to
+    it."""
+    detail = names.detail(table)
+    if detail.get("Type") == "EXTERNAL":
+        raise LakeError(
+            f"the tables of {names.place} lie outside of the catalog ({table} at "
+            f"{detail.get('Location')}), where mirrorlake commits to them without Spark; name the "
+            "folder that holds them as lake.path, beside lake.catalog and lake.schema"
+        )
+
+
+def _other(names: CatalogNames, table: str, place: str) -> str | None:
+    """What a name in a catalog is, where it is not the external table at a place."""
+    try:
+        detail = names.detail(table)
+    except InputError as error:
+        return f"what it is cannot be seen ({error})"
+    kind = detail.get("Type", "")
+    if kind != "EXTERNAL":
+        return f"it is a {'view' if kind == 'VIEW' else 'table of the catalog itself'}"
+    location = detail.get("Location", "a place that is not shown")
+    return None if same_place(location, place) else f"it lies at {location}"
+
+
+def same_place(one: str, other: str) -> bool:
+    """Whether two locations are one, as Spark, catalogs and delta-rs write them. Pure."""
+    return _plain(one) == _plain(other)
+
+
+def _plain(location: str) -> str:
+    text = re.sub(r"^(?:file|dbfs):/*", "/", location)
+    text = re.sub(r"^s3[an]:", "s3:", re.sub(r"^abfs:", "abfss:", text))
+    return text.rstrip("/")

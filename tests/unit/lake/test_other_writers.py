@@ -1,0 +1,106 @@
+"""Who committed to a table, its log says: of those that are not ours a process hears, and reads no
+commit of its own for it."""
+
+import json
+import shutil
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+from deltalake.transaction import AddAction
+
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.delta_log import DeltaLog
+from mirrorlake.lake.other_writers import NEWEST, OtherWriters, newest_by_others, other_commit
+from mirrorlake.lake.own_commits import NewFile, replace_files
+from mirrorlake.lake.path_tables import PathTables
+
+TABLE = "objectives"
+SPARK = "Apache-Spark/4.0.5 Delta-Lake/4.4.0"
+ROWS = rows_of(TABLE, [{"flow": "east->west"}])
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> PathTables:
+    made = PathTables(tmp_path)
+    made.create(TABLE)
+    return made
+
+
+def committed_by(tables: PathTables, engine: str | None, operation: str = "OPTIMIZE") -> int:
+    """A commit of another program, without rows; gives its version."""
+    version = tables.version(TABLE) + 1
+    info = {"timestamp": 1_795_711_623_577, "operation": operation}
+    info |= {} if engine is None else {"engineInfo": engine}
+    text = json.dumps({"commitInfo": info}) + "\n"
+    DeltaLog(tables.place / TABLE).file_of(version).create(text.encode())
+    return version
+
+
+def test_whose_a_commit_is() -> None:
+    info = {"engineInfo": SPARK, "operation": "WRITE", "timestamp": 1_795_711_623_577}
+    found = other_commit(TABLE, 7, json.dumps({"commitInfo": info}) + '\n{"add": {}}\n')
+    assert found is not None
+    at = datetime(2026, 11, 26, 16, 47, 3, 577000, timezone.utc)
+    assert found == (TABLE, 7, SPARK, "WRITE", at)
+    assert f"table {TABLE} was committed to by {SPARK} (WRITE, version 7, 2026-11-26 16:47:03" in (
+        found.error.message
+    )
+    ours = ("delta-rs:py-1.6.6", "mirrorlake")
+    assert not [engine for engine in ours if other_commit(TABLE, 0, said_by(engine))]
+    unnamed = other_commit(TABLE, 0, '{"add": {}}')
+    assert unnamed is not None and unnamed.engine == "a program that does not say its name"
+
+
+def said_by(engine: str) -> str:
+    return json.dumps({"commitInfo": {"engineInfo": engine}})
+
+
+def test_a_process_reads_what_it_has_not_committed_itself(
+    tables: PathTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    text = DeltaLog.text
+    monkeypatch.setattr(
+        DeltaLog, "text", lambda log, version: [read.append(version), text(log, version)][1]
+    )
+    watch, neighbour = OtherWriters(tables), PathTables(tables.place)
+    tables.append(TABLE, ROWS)
+    assert watch.look() == [] and read == [0], "the first commit made the table"
+    read.clear()
+    for number in range(5):
+        tables.append(TABLE, ROWS, "application", number)
+    assert watch.look() == [] and read == []
+    neighbour.append(TABLE, ROWS)
+    by_spark = committed_by(tables, SPARK)
+    tables.append(TABLE, ROWS)
+    assert [(each.version, each.engine) for each in watch.look()] == [(by_spark, SPARK)]
+    assert read == [by_spark - 1, by_spark]
+    assert watch.look() == [], "it is told once"
+    (sentence,) = newest_by_others(tables.place, registered=True)
+    assert f"table {TABLE} was committed to by {SPARK} (OPTIMIZE, version {by_spark}," in sentence
+    assert newest_by_others(tables.place, registered=False) == []
+
+
+def test_files_that_are_added_by_hand_are_ours(tables: PathTables, tmp_path: Path) -> None:
+    tables.append(TABLE, ROWS)
+    (file,) = (tmp_path / TABLE).glob("*.parquet")
+    shutil.copy(file, file.with_name("more.parquet"))
+    add = AddAction("more.parquet", file.stat().st_size, {}, 0, True, "{}")
+    tables.add_files(TABLE, [add], "application", 1)
+    log = DeltaLog(tables.place / TABLE)
+    new = NewFile(tables.place / TABLE, ROWS.schema)
+    new.write(ROWS)
+    new.close()
+    sizes = {"more.parquet": file.stat().st_size}
+    assert replace_files(log, tables.version(TABLE), sizes, [new]) == 3
+    assert OtherWriters(tables).look() == newest_by_others(tables.place, registered=True) == []
+
+
+def test_only_the_newest_are_looked_at(tables: PathTables) -> None:
+    committed_by(tables, None)
+    for _ in range(NEWEST):
+        tables.append(TABLE, ROWS)
+    assert newest_by_others(tables.place, registered=True) == []
+    assert newest_by_others(tables.place / "nowhere", registered=True) == []
+    assert newest_by_others(None, registered=True) == []
