@@ -4,13 +4,14 @@ lakes, row by row."""
 import math
 import re
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import date, datetime, timedelta, timezone
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 import mirrorlake.lake.duck
 import mirrorlake.lake.lake
@@ -283,3 +284,41 @@ def test_translations(engines: tuple[Lake, DuckLake], reverse: bool) -> None:
         translate_all(cast(Reader, engine), FLOW, asked, reverse) for engine in engines
     )
     assert by_duckdb == by_spark
+
+
+#: Of the kinds that parameters have, and what could end a text, or be replaced in it.
+VALUES: dict[str, object] = {
+    "plain": "east->west:9",
+    "odd": "a'b\\c\"`${spark.app.name}{records}é\n\0--",
+    "empty": "",
+    "small": -5,
+    "edge": -(2**31),
+    "large": 2**31,
+    "least": -(2**63),
+    "true": True,
+    "fraction": 1e-07,
+    "bytes": b"\x00'",
+    "day": date(2026, 3, 1),
+    "at": datetime(2026, 3, 1, 12, 0, 0, 4, timezone.utc),
+    "names": ["a", "b'"],
+}
+
+
+@pytest.mark.parametrize("engines", ["odd"], indirect=True)
+def test_spark_gets_values_as_they_are(spark: SparkSession, engines: tuple[Lake, DuckLake]) -> None:
+    """They are in the text (`lake/spark_rows.py`), of the types that Spark gives to parameters."""
+    asked = ", ".join(f":{name} AS `{name}`" for name in VALUES)
+    frame = engines[0].sql(f"SELECT {asked}, CAST(:none AS INT) AS none", {**VALUES, "none": None})
+    (row,) = frame.toArrow().to_pylist()
+    assert row == {**VALUES, "none": None}
+    by_spark = spark.range(1).select(*(F.lit(each).alias(name) for name, each in VALUES.items()))
+    assert frame.drop("none").dtypes == by_spark.dtypes
+
+
+@pytest.mark.parametrize("engines", ["odd"], indirect=True)
+def test_values_beside_rows_of_a_caller(engines: tuple[Lake, DuckLake]) -> None:
+    """For Spark such a text has its braces twice, and Python fills it."""
+    given = Frame("topic STRING, partition INT", [("a", 1), ("{given}", 2)])
+    text = "SELECT partition, :brace AS brace FROM {given} WHERE topic = :brace"
+    rows = engines[0].rows(text, {"brace": "{given}"}, {"given": given})
+    assert rows == [{"partition": 2, "brace": "{given}"}]

@@ -19,7 +19,7 @@ from mirrorlake.lake.definitions import TABLES, VIEWS, definition, sql_text
 from mirrorlake.lake.group_commit import GroupCommit
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.reader import Frame, Frames, QueryRows, Reader
-from mirrorlake.lake.spark_rows import frames_in, rows_from_arrow
+from mirrorlake.lake.spark_rows import frames_in, rows_from_arrow, with_values
 from mirrorlake.lake.upkeep import TableUpkeep
 
 if TYPE_CHECKING:  # answers without Spark come by this module too
@@ -157,7 +157,8 @@ class Lake(ABC):
             text, made = frames_in(self.spark, text, frames or {})
             self.make_known(text)
             self.spark.sql(f"USE {self.schema}")
-            return self.spark.sql(text, args=dict(args) if args else None, **made)
+            text, left = with_values(text, args or {})
+            return self.spark.sql(text, args=left or None, **made)
 
     def make_known(self, text: str) -> None:
         """Make the session know the tables and views that a text names, and what those are made of.

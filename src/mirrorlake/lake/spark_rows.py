@@ -1,5 +1,8 @@
 """What `Reader.rows` is given and gives, to and from Spark."""
 
+import re
+from collections.abc import Mapping
+from datetime import date, datetime, timezone
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -8,6 +11,71 @@ from mirrorlake.lake.reader import Frame, Frames, QueryRows
 
 if TYPE_CHECKING:  # answers without Spark come by this module too
     from pyspark.sql import DataFrame, SparkSession
+
+#: What holds no parameter, whatever is in it (texts, names in backticks, comments); or a parameter.
+_TEXT_OR_PARAMETER = re.compile(
+    r"\b[rR](?:'[^']*'|\"[^\"]*\")"
+    r"|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`"
+    r"|--[^\n]*|/\*.*?\*/"
+    r"|(?<![:\w]):(?P<name>\w+)",
+    re.DOTALL,
+)
+#: Letters that mean themselves in a text of SQL, whatever a session's settings are: Spark replaces
+#: `${...}`, and a backslash may or may not escape; braces name frames.
+_PLAIN = re.compile(r"[\w ./:@,;+=<>()*-]*", re.ASCII)
+
+
+def with_values(text: str, args: Mapping[str, object]) -> tuple[str, dict[str, object]]:
+    """A text with values in the place of its `:named` parameters, and the arguments that are left
+    for Spark to fill: those that it does not name, or whose values are of another kind.
+
+    Delta's parser for Spark 4.2 loses the parameters of every statement that it is given
+    (`UNBOUND_SQL_PARAMETER`), unless the session has a setting by which Spark fills them as its
+    version 4.0 did; a session that is brought to us may not have it.
+    """
+    literals = {name: literal(value) for name, value in args.items()}
+    filled: set[str] = set()
+
+    def fill(found: re.Match[str]) -> str:
+        name = found["name"]
+        value = literals.get(name) if name else None
+        if value is None:
+            return found[0]
+        filled.add(name)
+        return value
+
+    text = _TEXT_OR_PARAMETER.sub(fill, text)
+    return text, {name: value for name, value in args.items() if name not in filled}
+
+
+def literal(value: object) -> str | None:
+    """A value in SQL, of the type that Spark gives such a parameter; None where its kind is not
+    known here. A time without a zone is one of this machine's."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return f"{value:d}" if value >= 0 else f"({value:d})"  # two minuses begin a comment
+    if isinstance(value, float):
+        return f"CAST('{float(value)!r}' AS DOUBLE)"
+    if isinstance(value, str):
+        plain = _PLAIN.fullmatch(value)
+        return f"'{plain[0]}'" if plain else f"CAST({_bytes(value.encode())} AS STRING)"
+    if isinstance(value, bytes):
+        return _bytes(value)
+    if isinstance(value, datetime):
+        return f"TIMESTAMP '{value.astimezone(timezone.utc).isoformat(' ')}'"
+    if isinstance(value, date):
+        return f"DATE '{value.isoformat()}'"
+    if isinstance(value, (list, tuple)):
+        values = [literal(each) for each in value]
+        return None if None in values else f"array({', '.join(map(str, values))})"
+    return None
+
+
+def _bytes(value: bytes) -> str:
+    return f"X'{value.hex()}'"
 
 
 def frames_in(

@@ -36,7 +36,7 @@ from mirrorlake.landing.pace import limit_after_failure
 from mirrorlake.landing.path_sink import PathSink
 from mirrorlake.landing.query import STOP_SECONDS, LandedHere, LandingQuery, StreamedLanding
 from mirrorlake.landing.source_comparison import LandingPlan
-from mirrorlake.landing.stage_rows import ADDED_BY_SPARK, NEVER_NULL
+from mirrorlake.landing.stage_rows import schema_for_spark
 from mirrorlake.offsets.as_of import noted_ends
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count
 from mirrorlake.spark.home import over_connect
@@ -210,8 +210,7 @@ def _frame_of(
 
     columns = [column.name for column in definition("records").columns]
     if job.directory is None:
-        schema = pa.schema([field for field in job.schema if field.name not in ADDED_BY_SPARK])
-        job = replace(job, schema=schema)
+        job = replace(job, schema=schema_for_spark(job.schema))
     source = source_of(job, f"mirrorlake_{what}_{job.alias}", _row_types(job.schema))
     lake.spark.dataSource.register(source)
     frame = reader.format(source.name()).load()
@@ -223,8 +222,8 @@ def _frame_of(
 
 def _row_types(schema: pa.Schema) -> str:
     """The types of columns in Spark's words; of one that is never null it asks less."""
+    kinds = {column.name: column.spark_type for column in definition("records").columns}
     return ", ".join(
-        f"{column.name} {column.spark_type}{' NOT NULL' if column.name in NEVER_NULL else ''}"
-        for column in definition("records").columns
-        if column.name in schema.names
+        f"{field.name} {kinds[field.name]}{'' if field.nullable else ' NOT NULL'}"
+        for field in schema
     )

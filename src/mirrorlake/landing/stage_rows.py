@@ -26,6 +26,18 @@ Read = Iterable[tuple[TopicAndPartition, pa.RecordBatch]]
 Repeat = Callable[[object, pa.DataType, int], pa.Array]
 
 
+def schema_for_spark(schema: pa.Schema) -> pa.Schema:
+    """The columns of `records` that Spark is handed, as it declares them: from its version 4.2 on
+    it compares them with each batch, what may be null included."""
+    return pa.schema(
+        [
+            field.with_nullable(field.name not in NEVER_NULL)
+            for field in schema
+            if field.name not in ADDED_BY_SPARK
+        ]
+    )
+
+
 def wanted_of(job: LandJob, read: Read) -> Read:
     """What was read, without what a job is to leave out."""
     if not job.forgotten:
@@ -40,8 +52,8 @@ def wanted_of(job: LandJob, read: Read) -> Read:
 
 
 def row_batches(job: LandJob, part: Part, read: Read) -> Iterator[pa.RecordBatch]:
-    """The rows of a part, for Spark: those of a partition in the order of their offsets. Raises
-    StagingError."""
+    """The rows of a part, for Spark, of the job's schema: those of a partition in the order of
+    their offsets. Raises StagingError."""
     waiting: dict[TopicAndPartition, list[pa.RecordBatch]] = {}
     size = 0
     for key, rows in wanted_of(job, read):
@@ -61,8 +73,9 @@ def _for_spark(
         columns_of_records(job.schema, part, key, waiting[key], _plainly) for key in sorted(waiting)
     ]
     rows = staged[0] if len(staged) == 1 else pa.concat_tables(staged).combine_chunks()
-    batches: list[pa.RecordBatch] = rows.to_batches()
-    return batches
+    return [
+        pa.RecordBatch.from_arrays(batch.columns, schema=job.schema) for batch in rows.to_batches()
+    ]
 
 
 def columns_of_records(
