@@ -9,7 +9,7 @@ table, a `remove` one that is not any more
 
 import json
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -51,11 +51,12 @@ def why_not_by_hand(table: DeltaTable) -> str | None:
 class Commit:
     """What a commit did to the table's files: statistics (JSON text, may be empty) of each that it
     added, and the paths of those that it removed. Paths are as the log has them, unescaped.
-    `changes_table`: it is about more than files."""
+    `changes_table`: it is about more than files. `applications` are the versions that it notes."""
 
     added: Mapping[str, str]
     removed: tuple[str, ...]
     changes_table: bool = False
+    applications: Mapping[str, int] = field(default_factory=dict)
 
 
 def files_of(table: DeltaTable) -> dict[str, int]:
@@ -87,18 +88,21 @@ class DeltaLog:
         gone again, since the log is kept for some days only."""
         text = self.text(version)
         if text is None:
-            if self._newest_log_checkpoint() > version:
+            if self.newest_checkpoint() > version:
                 raise FileNotFoundError(f"commit {version} of {self.table} is gone")
             return None
         added, removed, changes = {}, [], False
+        applications: dict[str, int] = {}
         for line in text.splitlines():
             action = json.loads(line) if line else {}
             if "add" in action:
                 added[unquote(action["add"]["path"])] = action["add"].get("stats") or ""
             elif "remove" in action:
                 removed.append(unquote(action["remove"]["path"]))
+            elif "txn" in action:
+                applications[action["txn"]["appId"]] = int(action["txn"]["version"])
             changes = changes or "metaData" in action or "protocol" in action
-        return Commit(added, tuple(removed), changes)
+        return Commit(added, tuple(removed), changes, applications)
 
     def text(self, version: int) -> str | None:
         """The text of a commit; None where it is not there, or not any more. Raises OSError."""
@@ -119,7 +123,7 @@ class DeltaLog:
         is_newest = mark is not None and self.file_of(version + 1).mark() is None
         return mark if is_newest else None
 
-    def _newest_log_checkpoint(self) -> int:
+    def newest_checkpoint(self) -> int:
         """The version of the newest checkpoint of the log; -1 without one."""
         try:
             return int(json.loads((self._folder / "_last_checkpoint").read())["version"])

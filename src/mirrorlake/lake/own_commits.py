@@ -1,5 +1,5 @@
-"""Files of a table in a folder that take the place of others: written here, in the order of their
-rows, and committed here.
+"""Files of a table that take the place of others: written here, in the order of their rows, and
+committed here.
 
 delta-rs has no commit that names files to be removed, and what it rewrites it does in an order of
 its own; a flow that reads offsets out of order has to sort. The commit is Delta's: `add`, `remove`
@@ -11,15 +11,16 @@ until `maintain` deletes it.
 import json
 import time
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from mirrorlake.lake.delta_log import DeltaLog, layout_of
+from mirrorlake.lake.delta_log import Commit, DeltaLog, files_of, layout_of
 from mirrorlake.lake.parquet import REPEATED
 from mirrorlake.lake.place import Place
 
@@ -118,35 +119,80 @@ def replace_files(
     """
     now = time.time_ns() // 1_000_000
     changed = {"dataChange": operation != "OPTIMIZE"}
-    info = {"timestamp": now, "operation": operation, "operationParameters": {}}
-    info |= {"isBlindAppend": False, "engineInfo": "mirrorlake"}
-    actions: list[dict[str, Any]] = [{"commitInfo": info}]
-    for file in added:
-        add = {"modificationTime": now, **changed, "stats": file.statistics}
-        actions.append({"add": {**_placed(log, file), **add}})
+    actions = [added_by(log, file, **changed) for file in added]
     for path, size in removed.items():
         remove = {"path": path, "deletionTimestamp": now, **changed, "extendedFileMetadata": True}
         actions.append({"remove": {**remove, "partitionValues": {}, "size": size}})
     actions += [{"cdc": {**_placed(log, file), "dataChange": False}} for file in gone]
-    text = "\n".join(json.dumps(action) for action in actions) + "\n"
-    committed = _commit(log, version, removed.keys(), text)
+    taken = set(removed)
+
+    def bars(came: Commit) -> bool:
+        return came.changes_table or not taken.isdisjoint(came.removed)
+
+    committed = commit_behind(log, version, actions, operation=operation, bars=bars)
     if committed is None:
         for file in (*added, *gone):
             file.discard()
     return committed
 
 
-def _placed(log: DeltaLog, file: NewFile) -> dict[str, Any]:
-    return {"path": log.table.below(str(file.place)), "partitionValues": {}, "size": file.size}
+def added_by(log: DeltaLog, file: NewFile, **more: object) -> dict[str, Any]:
+    """The action that makes a closed file a part of the table."""
+    now = time.time_ns() // 1_000_000
+    add = {**_placed(log, file), "modificationTime": now, "stats": file.statistics}
+    return {"add": {**add, **more}}
 
 
-def _commit(log: DeltaLog, version: int, removed: Collection[str], text: str) -> int | None:
+def commit_behind(
+    log: DeltaLog,
+    version: int,
+    actions: Sequence[dict[str, Any]],
+    *,
+    operation: str,
+    bars: Callable[[Commit], bool],
+) -> int | None:
+    """Make a commit of actions: the next one behind a version, and behind all that came meanwhile,
+    of which `bars` is asked in turn.
+
+    Returns its version; None where one barred it, or where the log went on so far that what lies
+    behind `version` has been deleted from it, so that a commit there is none of the table's. Raises
+    FileNotFoundError where that is seen before, OSError.
+    """
+    info = {"timestamp": time.time_ns() // 1_000_000, "operation": operation}
+    info |= {"operationParameters": {}, "isBlindAppend": operation == "WRITE"}
+    # no other commit has this text: one whose answer was lost is known again
+    info |= {"engineInfo": "mirrorlake", "txnId": str(uuid.uuid4())}
+    lines = [{"commitInfo": info}, *actions]
+    text = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
     while True:
         version += 1
         try:
-            log.file_of(version).create(text.encode())
-            return version
+            log.file_of(version).create(text)
         except FileExistsError:
             came = log.commit(version)
-            if came is None or not set(removed).isdisjoint(came.removed) or came.changes_table:
+            if came is None or bars(came):
                 return None
+            continue
+        # A log is deleted only behind a checkpoint, which is noted before.
+        behind = log.newest_checkpoint() <= version
+        return version if behind or _is_in(log, actions) else None
+
+
+def _is_in(log: DeltaLog, actions: Sequence[dict[str, Any]]) -> bool:
+    """Whether a table is as if some actions had been done."""
+    table = log.opened()
+    files = files_of(table)
+    for action in actions:
+        if "txn" in action:
+            known = table.transaction_version(action["txn"]["appId"])
+            if known is None or known < action["txn"]["version"]:
+                return False
+        if "add" in action and unquote(action["add"]["path"]) not in files:
+            return False
+        if "remove" in action and unquote(action["remove"]["path"]) in files:
+            return False
+    return True
+
+
+def _placed(log: DeltaLog, file: NewFile) -> dict[str, Any]:
+    return {"path": log.table.below(str(file.place)), "partitionValues": {}, "size": file.size}

@@ -141,7 +141,7 @@ class PathLake(Lake):
 
     def table(self, table: str) -> "DataFrame":
         """See `Lake.table`: in a session that does not know Delta, its files as of now."""
-        if not self._lacks_delta:
+        if self.root.in_store or not self._lacks_delta:
             return super().table(table)
         layout = ", ".join(f"`{each.name}` {each.spark_type}" for each in definition(table).columns)
         files = files_of(self.tables.opened(table))
@@ -158,15 +158,15 @@ class PathLake(Lake):
         return self.spark.conf.get(NO_DELTA_SETTING, None) is not None
 
     def _find(self, table: str) -> None:
-        if self._lacks_delta:
-            raise LakeError(
-                f"table {table} of the lake at {self.root} is to be read by Spark, whose session "
-                "has no Delta: ask with --engine spark, or in a process of its own"
-            )
         if self.root.in_store:
             raise LakeError(
                 f"table {table} of the lake at {self.root} is not read by Spark, but by DuckDB: "
                 "ask without --engine spark"
+            )
+        if self._lacks_delta:
+            raise LakeError(
+                f"table {table} of the lake at {self.root} is to be read by Spark, whose session "
+                "has no Delta: ask with --engine spark, or in a process of its own"
             )
         if has_table(self.root, table):
             place = quoted(self.root / table)

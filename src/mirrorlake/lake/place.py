@@ -70,7 +70,8 @@ class Place(ABC):
 
     @abstractmethod
     def create(self, content: bytes) -> None:
-        """Make the file, whole. Raises FileExistsError where there is one, OSError."""
+        """Make the file, whole; content that no other process makes, so that one whose answer was
+        lost is known again. Raises FileExistsError where there is another one, OSError."""
 
     @abstractmethod
     def write(self, content: bytes) -> None:

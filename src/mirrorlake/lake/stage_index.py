@@ -95,7 +95,8 @@ class _LocalStage:
             self._copy.fill(index)
         version, files = self._log.snapshot()
         files = files.sort_by([("modification_time", "ascending"), ("path", "ascending")])
-        paths = [f"{self._log.table}/{path}" for path in files["path"].to_pylist()]
+        names = files["path"].to_pylist()
+        paths = [f"{self._log.table}/{name}" for name in names]
         index.apply((), set(index.paths()) - set(paths), index.version)
         fresh = [at for at, path in enumerate(paths) if path not in index.numbers()]
         by_statistics = _ranges_from_statistics(files.take(int64s(fresh)))
@@ -104,10 +105,9 @@ class _LocalStage:
         counts: list[int | None] = [None] * len(left)
         if "num_records" in files.column_names:
             counts = files["num_records"].take(int64s(left)).to_pylist()
-        del files  # of every file more than the index keeps
+        unread = _ranges([self._log.table / names[number] for number in left], counts, constants)
+        del files, names  # of every file more than the index keeps
         pa.default_memory_pool().release_unused()
-        names = [self._log.table.below(paths[number]) for number in left]
-        unread = _ranges([self._log.table / name for name in names], counts, constants)
         for start in range(0, len(fresh), _AT_ONCE):
             picked = range(start, min(start + _AT_ONCE, len(fresh)))
             index.apply(

@@ -1,112 +1,118 @@
-"""A lock in an object store, by nothing but put-if-absent: who makes the object of the next number
+"""A lease in an object store, by nothing but put-if-absent: who makes the object of the next number
 has it, and renews it while it works.
 
-The lock of a process that was killed is seen to be dead at once on its own host, elsewhere when it
+The lease of a process that was killed is seen to be free at once on its own host, elsewhere when it
 was not renewed for long. That is judged by clocks: what is right even where they are wrong is the
 target's transactions and Delta's commits.
 """
 
 import json
 import logging
-import os
-import socket
 import threading
 import time
 from typing import NamedTuple
 
+from mirrorlake.errors import LakeError
+from mirrorlake.lake.lease_holder import Holder, holder_of, taken, this_process
 from mirrorlake.lake.place import Place
 
 logger = logging.getLogger(__name__)
 
-#: How often a lock is renewed, and after how long without it is dead, seconds.
-RENEW_SECONDS, DEAD_SECONDS = 60.0, 240.0
+#: How often a lease is renewed, how soon again where that failed, and after how long without it is
+#: free, seconds. Each renewal is paid for.
+RENEW_SECONDS, AGAIN_SECONDS, DEAD_SECONDS = 100.0, 10.0, 240.0
 
 
 class Held(NamedTuple):
-    """What an object says: who has the lock, since when, and when it was renewed, seconds."""
+    """What an object says: who has the lease, and when it was renewed, seconds since 1970."""
 
-    host: str
-    pid: int
-    since: str
+    holder: Holder
     renewed: float
 
     @property
     def is_dead(self) -> bool:
         """Whether who took it does not work any more."""
-        if self.host == socket.gethostname():
-            return not _lives(self.pid)
+        if self.holder.is_of_this_host:
+            return not self.holder.lives
         return time.time() - self.renewed > DEAD_SECONDS
 
 
 class StoreLock:
-    """One lock; `folder` holds its objects."""
+    """One lease, `what` it is for; `folder` holds its objects."""
 
-    def __init__(self, folder: Place) -> None:
+    def __init__(self, what: str, folder: Place) -> None:
+        self.what = what
         self._folder = folder
         self._mine: int | None = None
-        self._held: Held | None = None
         self._ended = threading.Event()
+        self._renewing = threading.Lock()
 
-    def take(self, since: str) -> Held | None:
-        """Take it. Returns who has it, if another does. Raises OSError."""
+    def take(self, sure: bool) -> None:
+        """See `Lease.take`: here it is always known who has it."""
+        try:
+            held = self._take()
+        except OSError as error:
+            raise LakeError(f"{self.what} cannot be taken in the lake's store: {error}") from error
+        if held is not None:
+            raise taken(self.what, held.holder)
+
+    def _take(self) -> Held | None:
+        """Returns who has it, if another does."""
         while True:
             numbers = sorted(int(name) for name in self._folder.names() if name.isdecimal())
             newest = numbers[-1] if numbers else -1
-            holder = self._read(newest)
-            if holder is not None and not holder.is_dead:
-                return holder
-            self._held = Held(socket.gethostname(), os.getpid(), since, time.time())
+            held = self._read(newest)
+            if held is not None and not held.is_dead:
+                return held
+            mine = this_process()
             try:
-                self._object(newest + 1).create(self._content())
+                self._object(newest + 1).create(_content(mine))
             except FileExistsError:
                 continue  # another was quicker
-            self._mine = newest + 1
+            self._mine, self._ended = newest + 1, threading.Event()
             for number in numbers:
                 self._object(number).delete()
-            threading.Thread(target=self._renew, name="lock", daemon=True).start()
+            renewing = threading.Thread(
+                target=self._renew, args=(mine, newest + 1, self._ended), name="lease", daemon=True
+            )
+            renewing.start()
             return None
 
     def release(self) -> None:
-        """Give it back."""
-        self._ended.set()
+        """Give it back; does nothing if it was not taken."""
+        with self._renewing:  # what is renewed now must not be there again behind its end
+            self._ended.set()
         mine, self._mine = self._mine, None
         if mine is not None:
             self._object(mine).delete()
 
-    def _renew(self) -> None:
-        while not self._ended.wait(RENEW_SECONDS):
-            mine, held = self._mine, self._held
-            if mine is None or held is None:
-                return
+    def _renew(self, holder: Holder, number: int, ended: threading.Event) -> None:
+        pause = RENEW_SECONDS
+        while not ended.wait(pause):
             try:
-                if self._read(mine + 1) is not None:
-                    logger.warning("lock %s was taken by another process", self._folder)
-                    return
-                self._held = held._replace(renewed=time.time())
-                self._object(mine).write(self._content())
+                with self._renewing:
+                    if ended.is_set():
+                        return
+                    if self._read(number + 1) is not None:
+                        logger.warning("%s was taken by another process", self.what)
+                        return
+                    self._object(number).write(_content(holder))
+                pause = RENEW_SECONDS
             except OSError as error:
-                logger.warning("lock %s could not be renewed: %s", self._folder, error)
+                pause = AGAIN_SECONDS
+                logger.warning("%s could not be renewed: %s", self.what, error)
 
     def _read(self, number: int) -> Held | None:
-        """Who made an object; None where there is none."""
+        """What an object says; None where there is none."""
         try:
-            return Held(**json.loads(self._object(number).read()))
+            document = json.loads(self._object(number).read())
         except FileNotFoundError:
             return None
-
-    def _content(self) -> bytes:
-        assert self._held is not None
-        return json.dumps(self._held._asdict()).encode()
+        return Held(holder_of(document), document["renewed"])
 
     def _object(self, number: int) -> Place:
         return self._folder / str(number)
 
 
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def _content(holder: Holder) -> bytes:
+    return json.dumps({**holder._asdict(), "renewed": time.time()}).encode()

@@ -79,9 +79,26 @@ class StorePlace(Place):
         return found["e_tag"], found["last_modified"]
 
     def create(self, content: bytes) -> None:
-        """See `Place.create`."""
-        with _as_os_errors():
-            obstore.put(self._store, self._key, content, mode="create", use_multipart=False)
+        """See `Place.create`. Where the answer to a put was lost, by this process or by a retry of
+        obstore's, the object is asked for: what has this content is what was put here."""
+        for last in (False, True):
+            try:
+                with _as_os_errors():
+                    obstore.put(self._store, self._key, content, mode="create", use_multipart=False)
+                return
+            except FileExistsError:
+                if not self._holds(content):
+                    raise
+                return
+            except OSError:
+                if last:
+                    raise
+
+    def _holds(self, content: bytes) -> bool:
+        try:
+            return self.read() == content
+        except FileNotFoundError:
+            return False
 
     def write(self, content: "bytes | IO[bytes]") -> None:
         """See `Place.write`."""

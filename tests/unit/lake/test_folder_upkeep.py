@@ -118,6 +118,31 @@ def test_what_others_commit_meanwhile(lake: PathLake, monkeypatch: pytest.Monkey
     assert offsets(lake, "payments") == list(range(30, 60))
 
 
+def test_what_was_suspended_for_long_takes_no_rows_away(
+    lake: PathLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log went on and was cleaned up, so that the next number is free again: a commit there is
+    none of the table's, and is made again."""
+    replace = folder_upkeep.replace_files
+
+    def late(*args: Any, **named: Any) -> int | None:
+        if not lake.root.joinpath("late").exists():
+            lake.root.joinpath("late").touch()
+            append(lake, "records", staged(range(60, 70), 60))
+            append(lake, "records", staged(range(70, 80), 60))
+            lake.tables.opened("records").create_checkpoint()
+            for commit in (lake.root / "records" / "_delta_log").glob("*.json"):
+                if int(commit.stem) < lake.version_of("records"):
+                    commit.unlink()
+        return replace(*args, **named)
+
+    monkeypatch.setattr(folder_upkeep, "replace_files", late)
+    remove_records(lake, CUTS, now())
+    remove_records(lake, CUTS, now())
+    assert offsets(lake, "orders") == list(range(45, 80))
+    assert offsets(lake, "payments") == list(range(30, 60))
+
+
 def test_the_stage_becomes_few_files_in_order(
     lake: PathLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 
 from mirrorlake.errors import LakeError, LeaseTaken
+from mirrorlake.lake.file_lock import FileLock
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease, locks_work
 from mirrorlake.lake.place import place_of
@@ -23,6 +24,11 @@ def lake(tmp_path: Path) -> Lake:
     return cast(Lake, SimpleNamespace(leases=place_of(tmp_path / "leases")))
 
 
+def file_of(lease: Lease) -> Path:
+    assert isinstance(lease.lock, FileLock)
+    return lease.lock.file
+
+
 def no_locks(_handle: object, _how: int) -> None:
     """As a volume that knows none."""
     raise OSError(errno.ENOLCK, "No locks available")
@@ -30,17 +36,18 @@ def no_locks(_handle: object, _how: int) -> None:
 
 def test_one_that_another_host_has_not_given_back_is_not_free(lake: Lake) -> None:
     lease = Lease(lake, WHAT)
+    file = file_of(lease)
     lease.take(sure=True)
     lease.release()
-    assert lease._file.read_text() == "", "given back"
+    assert file.read_text() == "", "given back"
     other = json.dumps({"host": "elsewhere", "pid": 7, "since": "2026-01-01T00:00:00+00:00"})
-    lease._file.write_text(other)
+    file.write_text(other)
     for _ in range(2):
         with pytest.raises(
             LakeError, match=r"process 7 on elsewhere since .* still has flow a->b cannot be known"
         ):
             Lease(lake, WHAT).take(sure=True)
-    assert json.loads(lease._file.read_text()) == json.loads(other), "to ask takes nothing away"
+    assert json.loads(file.read_text()) == json.loads(other), "to ask takes nothing away"
     lease.take()  # `run` goes on where that process died
     with pytest.raises(LeaseTaken):
         Lease(lake, WHAT).take(sure=True)
@@ -53,9 +60,9 @@ def test_one_that_another_host_has_not_given_back_is_not_free(lake: Lake) -> Non
 def test_one_of_a_process_of_this_host_that_was_killed_is_free(lake: Lake) -> None:
     killed = Lease(lake, WHAT)
     killed.take()
-    noted = killed._file.read_text()
+    noted = file_of(killed).read_text()
     killed.release()
-    killed._file.write_text(noted)
+    file_of(killed).write_text(noted)
     Lease(lake, WHAT).take(sure=True)
 
 

@@ -1,5 +1,6 @@
 """Where a lake may be, and what its files are to the rest."""
 
+import ast
 import pickle
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from mirrorlake.lake.folder import lake_place
 from mirrorlake.lake.opening import check_location, lake_exists
 from mirrorlake.lake.place import FolderPlace, place_of
 from mirrorlake.lake.store_place import StorePlace
+from tests.support.commands import ROOT
+
+SRC = ROOT / "src" / "mirrorlake"
 
 
 @pytest.mark.parametrize("url", ["dbfs:/lake", "ftp://host/lake", "s3:bucket/lake"])
@@ -60,3 +64,27 @@ def test_a_file_is_made_once_and_as_a_whole(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         file.read()
     assert (FolderPlace(tmp_path) / "elsewhere").names() == []
+
+
+#: Modules that make a path of this host, each for something that is not the lake's.
+PATHS = {
+    **{"duck": 1, "folder": 1, "opening": 1, "warmup": 1},  # what spills; a user's own folder
+    **{"place": 0, "landing/job": 1},  # the pace file, on the driver's disk
+}
+
+
+def test_what_is_of_the_lake_is_named_by_places_alone() -> None:
+    """A path that is made of a URL would be a folder beside the process."""
+    made = {}
+    for package in ("lake", "landing", "produce", "offsets", "run", "resend", "verify", "forget"):
+        for module in sorted((SRC / package).glob("*.py")):
+            calls = [
+                node
+                for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+                if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Path", "open")
+            ]
+            name = module.stem if package == "lake" else f"{package}/{module.stem}"
+            made[name] = len(calls)
+    assert {name: count for name, count in made.items() if count} == {
+        name: count for name, count in PATHS.items() if count
+    }

@@ -20,6 +20,7 @@ from deltalake import DeltaTable
 
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
+from mirrorlake.lake.place import FolderPlace
 from mirrorlake.offsets.runs import MAX_SEGMENTS
 from mirrorlake.produce.report import SEGMENT
 
@@ -54,7 +55,7 @@ MAINTAINED = replace(YEAR, merged=True)
 def make_history(lake: Lake, history: History) -> None:
     """Fill the tables of a new lake in a directory. Nothing of it may have been read by this
     process before."""
-    assert isinstance(lake, PathLake)
+    assert isinstance(lake, PathLake) and isinstance(lake.root, FolderPlace)
     parts = {
         "offset_map": _map_rows(history),
         "positions": _position_rows(history, min(history.days, 90)),
@@ -62,7 +63,7 @@ def make_history(lake: Lake, history: History) -> None:
         "records": iter(()),
     }
     for table, rows in parts.items():
-        _fill(Path(str(lake.root / table)), rows, history)
+        _fill(lake.root / table, rows, history)
 
 
 def _fill(folder: Path, tables: Iterable[pa.Table], history: History) -> None:

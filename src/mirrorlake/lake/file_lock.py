@@ -1,0 +1,97 @@
+"""A lease as a locked file: the lock ends with the process that holds it, even by kill -9, so no
+process waits for a dead one. Who holds it is written into the file, and taken out when it is given
+back: of two hosts each may have locks of its own, and then that is all that one sees of the other.
+"""
+
+import fcntl
+import json
+import logging
+import os
+from pathlib import Path
+
+from mirrorlake.errors import LakeError
+from mirrorlake.lake.lease_holder import Holder, holder_of, taken, this_process
+
+logger = logging.getLogger(__name__)
+
+
+class FileLock:
+    """One lease, `what` it is for, in a file."""
+
+    def __init__(self, what: str, file: Path) -> None:
+        self.what = what
+        self.file = file
+        self._handle: int | None = None
+
+    def take(self, sure: bool) -> None:
+        """See `Lease.take`."""
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            self._handle, before = self._locked()
+        except OSError as error:
+            if sure:
+                raise LakeError(
+                    f"whether another process has {self.what} cannot be known, since "
+                    f"{self.file.parent} has no locks ({error.strerror}); let `mirrorlake run` do "
+                    "the work"
+                ) from error
+            # A mounted volume without locks, or without writing in place, as those of Databricks:
+            # the target's transactions are the only guard there, and a job that has one run at a
+            # time.
+            logger.warning(
+                "%s cannot be locked (%s); be sure that only one process runs it",
+                self.what,
+                error.strerror,
+            )
+            return
+        if before is None:
+            return
+        if sure:
+            self.release(before)
+            raise LakeError(
+                f"whether {before} still has {self.what} cannot be known from here: it has not "
+                "given it back; let it do the work, or, if it is gone, start `mirrorlake run` "
+                "first"
+            )
+        logger.warning("%s was not given back by %s; be sure that it is gone", self.what, before)
+
+    def _locked(self) -> tuple[int, Holder | None]:
+        """A handle of the file with the lock, in which the holder's name is noted, and who of
+        another host has not given it back. Raises OSError, LeaseTaken."""
+        handle = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            before = _noted(handle)
+            _note(handle, this_process())
+        except BlockingIOError:
+            holder = _noted(handle) or "another process"
+            os.close(handle)
+            raise taken(self.what, holder) from None
+        except OSError:
+            os.close(handle)
+            raise
+        return handle, None if before is None or before.is_of_this_host else before
+
+    def release(self, holder: Holder | None = None) -> None:
+        """Give it back, or leave it to who is noted as its `holder`; does nothing if it was not
+        taken."""
+        if self._handle is not None:
+            try:
+                _note(self._handle, holder)
+            finally:
+                os.close(self._handle)
+                self._handle = None
+
+
+def _note(handle: int, holder: Holder | None) -> None:
+    os.ftruncate(handle, 0)
+    if holder is not None:
+        os.pwrite(handle, json.dumps(holder._asdict()).encode(), 0)
+
+
+def _noted(handle: int) -> Holder | None:
+    """Who is noted; None: no process."""
+    try:
+        return holder_of(json.loads(os.pread(handle, 1_000, 0)))
+    except (ValueError, KeyError):
+        return None

@@ -1,0 +1,105 @@
+"""A lease in an object store is had by one process at a time, renewed while it works, and free when
+it is given back, or when its process is gone."""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from mirrorlake.errors import LakeError, LeaseTaken
+from mirrorlake.lake import store_lock
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.place import Place, place_of
+from tests.support.object_store import BUCKET, Store, moto_server
+from tests.support.store_link import Fault, Request, StoreLink, link_to
+from tests.support.waiting import until
+
+WHAT = "flow a->b"
+
+
+@pytest.fixture(scope="module")
+def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreLink]:
+    with moto_server(tmp_path_factory.mktemp("store")) as store, link_to(store.address) as link:
+        yield link
+
+
+@pytest.fixture
+def place(link: StoreLink, request: pytest.FixtureRequest) -> Place:
+    """Where the leases of a lake are."""
+    options = {**Store(link.address).options, "AWS_SECRET_ACCESS_KEY": "secret"}
+    return place_of(f"s3://{BUCKET}/{request.node.name}", options)
+
+
+def lease_at(place: Place) -> Lease:
+    return Lease(cast(Lake, SimpleNamespace(leases=place)), WHAT)
+
+
+def folder(place: Place) -> Place:
+    return place / "flow-a--b"
+
+
+def noted(host: str, pid: int, renewed: float) -> bytes:
+    holder = {"host": host, "pid": pid, "since": "2026-01-01T00:00:00+00:00"}
+    return json.dumps({**holder, "renewed": renewed}).encode()
+
+
+def test_one_has_it_and_renews_it(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_lock, "RENEW_SECONDS", 0.05)
+    lease = lease_at(place)
+    for _ in range(2):  # one that is taken again is renewed, too
+        lease.take()
+        (name,) = folder(place).names()
+        first = (folder(place) / name).read()
+        until(lambda name=name, first=first: (folder(place) / name).read() != first, "renewed")
+        with pytest.raises(LeaseTaken, match=f"{WHAT} is held by process {os.getpid()} on "):
+            lease_at(place).take(sure=True)
+        lease.release()
+        with pytest.raises(FileNotFoundError):
+            (folder(place) / name).read()
+        lease.release()
+
+
+def test_one_of_a_process_that_is_gone_is_free(place: Place) -> None:
+    """Seen at once on its host; of another one, by its not being renewed."""
+    object_of_another = folder(place) / "5"
+    object_of_another.write(noted("elsewhere", 7, time.time()))
+    with pytest.raises(LeaseTaken, match="process 7 on elsewhere since"):
+        lease_at(place).take()
+    object_of_another.write(noted("elsewhere", 7, time.time() - store_lock.DEAD_SECONDS - 1))
+    lease = lease_at(place)
+    lease.take()
+    assert folder(place).names() == ["6"], "behind the other's, which is gone"
+    lease.release()
+    here = os.uname().nodename
+    (folder(place) / "9").write(noted(here, 2**22 - 1, time.time()))
+    lease_at(place).take()
+
+
+def test_one_whose_answer_was_lost_is_had(link: StoreLink, place: Place) -> None:
+    faults: list[Fault] = ["torn"]
+    link.fault = lambda asked: faults.pop() if faults and is_put(asked) else None
+    lease = lease_at(place)
+    lease.take()
+    assert not faults
+    lease.release()
+    link.fault = lambda asked: "expired"
+    try:
+        with pytest.raises(LakeError, match=f"{WHAT} cannot be taken in the lake's store: "):
+            lease.take()
+    finally:
+        link.fault = lambda _asked: None
+
+
+def is_put(request: Request) -> bool:
+    return request.kind == "PUT"
+
+
+def test_the_folder_of_a_lease_has_its_name(tmp_path: Path) -> None:
+    lease_at(place_of(tmp_path)).take()
+    assert [each.name for each in tmp_path.iterdir()] == ["flow-a--b.lock"]
