@@ -11,6 +11,7 @@ from mirrorlake.config.topology import Lake as Location
 from mirrorlake.lake.definitions import TABLES, definition
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_tables import LOG_RETENTION
+from mirrorlake.spark.session import local_session
 
 
 def test_definitions_say_what_spark_made(spark: SparkSession, tmp_path: Path) -> None:
@@ -38,3 +39,12 @@ def test_a_table_of_an_earlier_version_gets_the_columns_it_lacks(
     )
     lake = open_lake(spark, location, tmp_path)
     assert lake.table("states").columns == [column.name for column in definition("states").columns]
+
+
+def test_a_session_that_has_delta_keeps_it_when_one_without_is_asked_for(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """As a command in the process of a notebook asks for one."""
+    assert local_session("2", short=True, delta=False) is spark
+    lake = open_lake(spark, Location(path="lake"), tmp_path)
+    assert lake.sql("SELECT * FROM offset_map").collect() == []

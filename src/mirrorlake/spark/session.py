@@ -167,6 +167,9 @@ def local_session(
     with _STARTING:
         if not SparkContext._gateway:
             _start_jvm(wanted)
+        if SparkContext._active_spark_context is not None:
+            # The session that is there is returned: it has Delta, or has not, since it was made.
+            wanted.pop(NO_DELTA_SETTING, None)
         builder = SparkSession.builder
         for key, value in wanted.items():
             builder = builder.config(key, value)
