@@ -12,6 +12,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
+from mirrorlake.lake.place import FolderPlace, Place
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic
 from tests.support.replication import FLOW, lake_of, write_topology
@@ -35,9 +36,9 @@ def test_a_drain_waits_for_a_process_whose_locks_it_does_not_see(
     known = PathLake.leases.fget
     assert known is not None
 
-    def leases(lake: Lake) -> Path:
+    def leases(lake: Lake) -> Place:
         """As of a mount of this host: what others have locked is not seen."""
-        return tmp_path / "locks of this host" if lake is here else known(lake)
+        return FolderPlace(tmp_path / "locks of this host") if lake is here else known(lake)
 
     def beside(*_: object, **__: object) -> None:
         raise AssertionError("a second replicator beside the one that runs")
