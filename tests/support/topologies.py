@@ -1,6 +1,7 @@
 """Topologies of several flows, replicated in this process, and what must hold of each."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,8 +9,8 @@ from threading import Thread
 from typing import Any
 
 import yaml
-from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
 from pyspark.sql import SparkSession
 
 from mirrorlake.config.topology import load_topology
@@ -152,8 +153,8 @@ def values(records: Sequence[Record]) -> list[str]:
 
 
 def ends(bootstrap: str, topics: Sequence[str]) -> int:
-    """How many records some topics take up, markers included; a topic that is not there counts
-    nothing."""
+    """How many records some topics take up, markers included; a topic that is not there, or whose
+    leader does not know of it yet, counts nothing."""
     there = topics_of(bootstrap)
     admin = AdminClient({"bootstrap.servers": bootstrap})
     asked = {
@@ -162,9 +163,20 @@ def ends(bootstrap: str, topics: Sequence[str]) -> int:
         if topic in there
         for partition in range(partition_count(bootstrap, topic))
     }
-    return (
-        sum(future.result().offset for future in admin.list_offsets(asked).values()) if asked else 0
-    )
+    answers = admin.list_offsets(asked).values() if asked else ()
+    return sum(map(_end, answers))
+
+
+def _end(answer: Future[ListOffsetsResultInfo]) -> int:
+    try:
+        return int(answer.result().offset)
+    except KafkaException as error:
+        if error.args[0].code() not in _MADE_JUST_NOW:
+            raise
+        return 0
+
+
+_MADE_JUST_NOW = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
 def assert_mapped(
