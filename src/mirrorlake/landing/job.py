@@ -4,11 +4,11 @@ tasks and the driver, which does a small job itself. Needs no Spark."""
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mirrorlake.landing.pace import in_small_answers
+from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.ranges import OffsetRange, shared_out
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition, by_topic, from_topics
 
@@ -48,15 +48,6 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Pace:
-    """What batches so far say of the next ones: how much one may hold, bytes as Arrow has them
-    (`landing/pace.py`; None while nothing is known), and how large the records of topics are."""
-
-    limit: int | None = None
-    record_bytes: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class LandJob:
     """What a query reads, and how. `client` holds secrets: it travels with the pickled source,
     never as an option.
@@ -64,9 +55,9 @@ class LandJob:
     `starts` and `final` are offsets by partition; None reads on for ever. `final_noted` is what the
     batch notes that comes to `final` (offsets/as_of.py). `waiting` are partitions that wait for
     others, `waiting_seconds` at most. A batch has `max_records` at most and `tasks` parts; one
-    begins every `trigger_seconds` at most. Tasks write files of `schema` into `directory`, that of
-    the table `records`; None where they hand over rows. `forgotten` (inclusive) is left out.
-    `pace_file`: see `pace`.
+    begins every `trigger_seconds` at most, and of `small_batch_records` it needs no task. Tasks
+    write files of `schema` into `directory`, that of the table `records`; None where they hand over
+    rows. `forgotten` (inclusive) is left out. `pace_file`: see `pace`.
     """
 
     alias: str
@@ -79,6 +70,7 @@ class LandJob:
     max_records: int
     tasks: int
     trigger_seconds: float = 0.0
+    small_batch_records: int = 0
     waiting: frozenset[TopicAndPartition] = frozenset()
     waiting_seconds: float = 0.0
     final: Mapping[TopicAndPartition, int] | None = None
@@ -90,22 +82,13 @@ class LandJob:
         logs."""
         pace, now = self.pace(), time.time_ns() // 1_000_000
         all_ranges = [OffsetRange(*key, *bounds) for key, bounds in sorted(ranges.items())]
-        small_answers, parts = in_small_answers(pace.limit), []
+        parts = []
         for shared in shared_out(all_ranges, tasks, pace.record_bytes):
             own = {(each.topic, each.partition): (each.first, each.end) for each in shared}
             generations = {key: self.generations[key] for key in own if key in self.generations}
             ends = {key: ranges[key][1] for key in own}
-            parts.append(
-                Part(
-                    self.alias,
-                    now,
-                    generations,
-                    ends,
-                    noted,
-                    ranges=own,
-                    small_answers=small_answers,
-                )
-            )
+            part = Part(self.alias, now, generations, ends, noted)
+            parts.append(replace(part, ranges=own, small_answers=pace.small_answers))
         return parts
 
     def pace(self) -> Pace:

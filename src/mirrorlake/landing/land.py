@@ -7,14 +7,15 @@ committed exactly once. Nothing here needs a session before many records are to 
 the session is what commits.
 """
 
+import json
+import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from confluent_kafka import KafkaException
 
 from mirrorlake.config.topology import Landing
@@ -24,31 +25,97 @@ from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
-from mirrorlake.landing.checkpoints import (
-    application_of,
-    is_fenced,
-    is_fenced_by_delta,
-    new_checkpoint,
-    pace_file,
-)
-from mirrorlake.landing.job import LandJob, Pace
-from mirrorlake.landing.pace import limit_after_failure
-from mirrorlake.landing.path_sink import PathSink
-from mirrorlake.landing.query import STOP_SECONDS, LandedHere, LandingQuery, StreamedLanding
+from mirrorlake.landing.checkpoints import application_of, new_checkpoint, pace_file
+from mirrorlake.landing.job import LandJob, read_document
+from mirrorlake.landing.sinks import PathSink, SessionSink, rows_of
 from mirrorlake.landing.source_comparison import LandingPlan
-from mirrorlake.landing.stage_rows import schema_for_spark
 from mirrorlake.offsets.as_of import noted_ends
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count
 from mirrorlake.spark.home import over_connect
 
-if TYPE_CHECKING:  # few records are landed without a session
-    from pyspark.sql import DataFrame, DataFrameReader
-    from pyspark.sql.streaming.readwriter import DataStreamReader
+if TYPE_CHECKING:  # few records are landed without a query
+    from pyspark.sql.streaming.query import StreamingQuery
 
+#: How long a stop waits for the batch in hand, seconds.
+STOP_SECONDS = 60.0
 #: How often heartbeats are landed, seconds; the objective of their age is a minute.
 HEARTBEAT_SECONDS = 10.0
 
 Client = Mapping[str, str | int | bool]
+
+
+@dataclass(frozen=True)
+class LandingQuery:
+    """Lands a cluster's partitions until it is stopped, or up to ends: a streaming query of
+    Spark's, or what this process has landed at once.
+
+    Attributes:
+        sink: commits its batches.
+        query: Spark's; None where there is none.
+        final: where that is to be ended, next offsets; None where it goes on.
+        landed: how far this process has come without one, unless an `error` ended it.
+    """
+
+    sink: PathSink | SessionSink
+    query: "StreamingQuery | None" = None
+    final: Mapping[TopicAndPartition, int] | None = None
+    landed: Mapping[TopicAndPartition, int] = field(default_factory=dict)
+    error: Exception | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether it goes on, and has to."""
+        return self._goes_on() and not self._at_end()
+
+    @property
+    def began(self) -> bool:
+        """Whether it has come through a batch, or to its end."""
+        if self.query is not None and self.query.lastProgress is not None:
+            return True
+        return not (self._goes_on() or self.exception())
+
+    def exception(self) -> Exception | None:
+        """What ended it, if it did not end in order."""
+        if self.query is None or self.query.isActive:
+            return self.error
+        return self.query.exception()
+
+    def covered(self) -> dict[TopicAndPartition, int]:
+        """How far each partition is covered, as it reports itself."""
+        progress = None if self.query is None else self.query.lastProgress
+        if progress is None:
+            return dict(self.landed)
+        end = json.loads(progress.json)["sources"][0]["endOffset"]
+        # Spark hands the offsets over as a JSON text within the JSON where it is one of Connect.
+        document = json.loads(end) if isinstance(end, str) else end
+        return read_document(document)[0] if document else {}
+
+    def fenced(self) -> bool:
+        """Whether another process has taken over, so that nothing of it is committed any more."""
+        return self.sink.fenced()
+
+    def stop(self) -> None:
+        """Stop it when no batch is in flight, as far as that is not too long: an interrupted one
+        has to be done again."""
+        query = self.query
+        if query is None:
+            return
+        self.sink.stop_after_batch()
+        deadline, pause = time.monotonic() + STOP_SECONDS, threading.Event()
+        while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
+            pause.wait(0.005)
+        interrupted = bool(query.isActive) and time.monotonic() >= deadline
+        query.stop()
+        self.sink.close(STOP_SECONDS if interrupted else None)
+
+    def _goes_on(self) -> bool:
+        return self.query is not None and bool(self.query.isActive)
+
+    def _at_end(self) -> bool:
+        if self.final is None:
+            return False
+        covered = self.covered()
+        return all(covered.get(key, 0) >= end for key, end in self.final.items())
 
 
 def start_landing(
@@ -71,20 +138,19 @@ def start_landing(
     job = _job(lake, plan, landing, client)
     if not once:
         waiting = frozenset(key for key in plan.starts if is_heartbeats(key[0]))
-        job = replace(job, waiting=waiting, waiting_seconds=HEARTBEAT_SECONDS)
-        return _stream(lake, job, landing, checkpoint, None)
+        return _stream(
+            lake, replace(job, waiting=waiting, waiting_seconds=HEARTBEAT_SECONDS), checkpoint
+        )
     admin = ClusterAdmin(job.alias, job.client)
     final = admin.end_offsets(job.starts, committed=True)
     noted = noted_ends(final, admin.end_offsets(list(final), committed=False, skip_silent=True))
     ranges = {key: (job.starts[key], end) for key, end in final.items() if end > job.starts[key]}
-    sink = _sink_of(lake, job, landing, checkpoint)
-    in_one_batch = offset_count(ranges) <= job.max_records
-    if sink is not None and in_one_batch and sink.is_small(ranges):
+    sink = _path_sink(lake, job, application_of(checkpoint))
+    if sink is not None and offset_count(ranges) <= job.max_records and sink.is_small(ranges):
         return _landed_here(sink, ranges, noted)
     if not ranges:
-        return LandedHere({}, None, lambda: False)
-    job = replace(job, final=final, final_noted=noted)
-    return _stream(lake, job, landing, checkpoint, {key: end for key, (_, end) in ranges.items()})
+        return LandingQuery(SessionSink(lake, job))
+    return _stream(lake, replace(job, final=final, final_noted=noted), checkpoint)
 
 
 def land_again(
@@ -108,14 +174,12 @@ def land_again(
     }
     job = replace(_job(lake, plan, landing, client), final=ends, forgotten=forgotten)
     application = f"mirrorlake again {plan.alias} {plan.assigned} {occasion}"
-    sink = _sink_of(lake, job, landing, None, application)
-    if sink is not None:
-        with closing(sink):
-            sink.land({key: (job.starts[key], end) for key, end in ends.items()}, None, 1)
+    sink = _path_sink(lake, job, application)
+    if sink is None:
+        SessionSink(lake, job).append(application)
         return
-    writer = _frame_of(lake, job, "again", lake.spark.read).write.format("delta").mode("append")
-    writer = writer.option("txnAppId", application).option("txnVersion", "1")
-    writer.saveAsTable(lake.name("records"))
+    with closing(sink):
+        sink.land({key: (job.starts[key], end) for key, end in ends.items()}, None, 1)
 
 
 def _job(lake: Lake, plan: LandingPlan, landing: Landing, client: Client) -> LandJob:
@@ -131,99 +195,36 @@ def _job(lake: Lake, plan: LandingPlan, landing: Landing, client: Client) -> Lan
         max_records=landing.max_records_per_batch,
         tasks=landing.files_per_batch,
         trigger_seconds=landing.trigger_ms / 1_000,
-    )
-
-
-def _sink_of(
-    lake: Lake, job: LandJob, landing: Landing, checkpoint: Path | None, application: str = ""
-) -> PathSink | None:
-    """Who commits in this process; None where the session does."""
-    if not isinstance(lake, PathLake):
-        return None
-    if checkpoint is not None:
-        application = application_of(checkpoint)
-    return PathSink(
-        lake.tables,
-        job,
-        application=application,
-        checkpoint=checkpoint,
         small_batch_records=landing.small_batch_records,
-        fenced=partial(is_fenced, lake, application),
     )
+
+
+def _path_sink(lake: Lake, job: LandJob, application: str) -> PathSink | None:
+    """Who commits in this process; None where the session does."""
+    return PathSink(lake, job, application) if isinstance(lake, PathLake) else None
 
 
 def _landed_here(sink: PathSink, ranges: Ranges, noted: str | None) -> LandingQuery:
     """Few records up to an end, landed now: a query would take seconds to begin."""
-    error: Exception | None = None
     with closing(sink):
         try:
             sink.land(ranges, noted, 0)
-        except (KafkaException, StagingError) as raised:
-            error = raised
-    return LandedHere({key: end for key, (_, end) in ranges.items()}, error, sink.fenced)
+        except (KafkaException, StagingError) as error:
+            return LandingQuery(sink, error=error)
+    return LandingQuery(sink, landed={key: end for key, (_, end) in ranges.items()})
 
 
-def _stream(
-    lake: Lake,
-    job: LandJob,
-    landing: Landing,
-    checkpoint: Path,
-    final: Mapping[TopicAndPartition, int] | None,
-) -> LandingQuery:
+def _stream(lake: Lake, job: LandJob, checkpoint: Path) -> LandingQuery:
     """One query for all partitions: which of them wait for others is decided for each batch."""
-    spark = lake.spark
-    # Over Spark Connect a sink of ours would run in another process than this one.
-    sink = None if over_connect() else _sink_of(lake, job, landing, checkpoint)
+    spark = lake.spark  # by which it is known whether this is Spark Connect
+    sink = None if over_connect() else _path_sink(lake, job, application_of(checkpoint))
     if sink is None:
         job = replace(job, directory=None)
     writer = (
-        _frame_of(lake, job, "land", spark.readStream)
+        rows_of(lake, job, "land", spark.readStream)
         .writeStream.queryName(f"land {job.alias} {lake.lake_id} {checkpoint.name}")
         .option("checkpointLocation", str(checkpoint))
-        .trigger(processingTime=f"{landing.trigger_ms} milliseconds")
+        .trigger(processingTime=f"{job.trigger_seconds * 1_000:.0f} milliseconds")
     )
-    if sink is not None:
-        query = writer.foreachBatch(sink).start()
-        close, no_more = lambda _within_batch: sink.close(), sink.stop_after_batch
-        return StreamedLanding(query, final, sink.fenced, close, no_more)
-    # Makes the session this thread's active one, which Delta's sink asks for by name; any frame
-    # does.
-    spark.createDataFrame([], "nothing int")
-    query = writer.format("delta").outputMode("append").toTable(lake.name("records"))
-    fenced = partial(is_fenced_by_delta, lake, str(query.id), checkpoint)
-    return StreamedLanding(query, final, fenced, partial(_note_interrupted, job))
-
-
-def _note_interrupted(job: LandJob, within_batch: bool) -> None:
-    """Have the next query begin with smaller batches than one that a stop did not wait for."""
-    if within_batch:
-        job.keep_pace(Pace(limit_after_failure(job.pace().limit, STOP_SECONDS)))
-
-
-def _frame_of(
-    lake: Lake, job: LandJob, what: str, reader: "DataStreamReader | DataFrameReader"
-) -> "DataFrame":
-    """What the tasks of a job hand over: rows of `records`, or which files they wrote of them."""
-    from pyspark.sql import functions as F
-
-    from mirrorlake.landing.stream_source import source_of
-
-    columns = [column.name for column in definition("records").columns]
-    if job.directory is None:
-        job = replace(job, schema=schema_for_spark(job.schema))
-    source = source_of(job, f"mirrorlake_{what}_{job.alias}", _row_types(job.schema))
-    lake.spark.dataSource.register(source)
-    frame = reader.format(source.name()).load()
-    if job.directory is not None:
-        return frame
-    added = {"source_cluster": F.lit(job.alias), "landed_at": F.timestamp_millis("batch_id")}
-    return frame.select(*(added.get(name, F.col(name)).alias(name) for name in columns))
-
-
-def _row_types(schema: pa.Schema) -> str:
-    """The types of columns in Spark's words; of one that is never null it asks less."""
-    kinds = {column.name: column.spark_type for column in definition("records").columns}
-    return ", ".join(
-        f"{field.name} {kinds[field.name]}{'' if field.nullable else ' NOT NULL'}"
-        for field in schema
-    )
+    committer = sink or SessionSink(lake, job)
+    return LandingQuery(committer, committer.start(writer, checkpoint), job.final)

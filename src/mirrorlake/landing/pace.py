@@ -5,12 +5,19 @@ up, because the query is started anew or a run ends, is read again. And a reader
 be small, else each is waited for so long that the link looks dead.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from mirrorlake.offsets.positions import Ranges
+
 #: How long a batch is meant to take, and from when on it took too long, seconds.
 MEANT_SECONDS, LONG_SECONDS = 12.0, 15.0
 #: Bytes as Arrow has them: at least, at most, and of the first batch of a cluster of which nothing
 #: is known, unless all that there is to land is little.
 LEAST_BYTES, MOST_BYTES = 256 << 10, 2 << 30
 FIRST_BYTES, LITTLE_BYTES = 16 << 20, 48 << 20
+#: What a record of a topic is taken for before there was one, bytes as Arrow has them.
+UNKNOWN_RECORD_BYTES = 1_000
 #: Up to which limit answers are asked for that come piece by piece.
 SMALL_ANSWERS_BYTES = 64 << 20
 #: By how much the limit rises after one batch.
@@ -51,3 +58,44 @@ def reads_few_partitions(limit: int | None, size: float) -> bool:
     """Whether a batch of about so many bytes is one of a backlog on a slow link, of which few
     partitions are read at a time (`ranges.next_ends`)."""
     return limit is not None and in_small_answers(limit) and size >= limit // 2
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What batches so far say of the next ones: how much one may hold, bytes as Arrow has them
+    (None while nothing is known), and how large the records of topics are."""
+
+    limit: int | None = None
+    record_bytes: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def small_answers(self) -> bool:
+        """See `in_small_answers`."""
+        return in_small_answers(self.limit)
+
+    def is_of_backlog(self, ranges: Ranges) -> bool:
+        """Whether a batch is one of `reads_few_partitions`, by how large records were."""
+        sizes = self.record_bytes
+        size = sum(
+            (end - first) * sizes.get(topic, UNKNOWN_RECORD_BYTES)
+            for (topic, _), (first, end) in ranges.items()
+        )
+        return reads_few_partitions(self.limit, size)
+
+    def after(
+        self,
+        size: int,
+        seconds: float,
+        record_bytes: Mapping[str, float] | None = None,
+        most: int = MOST_BYTES,
+    ) -> "Pace":
+        """The pace after a batch (see `next_limit`). `record_bytes` of its topics count where they
+        are not about what was known."""
+        known, sizes = self.record_bytes, record_bytes or {}
+        same = all(0.8 * new <= known.get(topic, 0.0) <= 1.25 * new for topic, new in sizes.items())
+        limit = next_limit(self.limit, size, seconds, most)
+        return Pace(limit, known if same else {**known, **sizes})
+
+    def after_failure(self, seconds: float) -> "Pace":
+        """See `limit_after_failure`."""
+        return replace(self, limit=limit_after_failure(self.limit, seconds))

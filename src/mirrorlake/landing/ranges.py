@@ -4,11 +4,9 @@ Pure."""
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mirrorlake.landing.pace import first_limit, in_small_answers
+from mirrorlake.landing.pace import UNKNOWN_RECORD_BYTES, first_limit, in_small_answers
 from mirrorlake.offsets.positions import TopicAndPartition
 
-#: What a record of a topic is taken for before there was one, bytes as Arrow has them.
-UNKNOWN_RECORD_BYTES = 1_000
 #: Records below which a partition's part of a batch is not divided: each part is a fetch of its
 #: own.
 UNDIVIDED = 20_000

@@ -6,19 +6,22 @@ only those row groups that hold what it wants (`produce/stage_files.py`).
 """
 
 import json
+import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from mirrorlake import failpoints
 from mirrorlake.lake.parquet import KEYS, RARE, REPEATED
 from mirrorlake.lake.place import FileWriter, Place
 from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.landing.stage_rows import Read, columns_of_records, wanted_of
 from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.spark.tasks import Work
 
 #: Arrow's bytes that wait to be written together, and those from which a partition gets row groups
 #: of its own.
@@ -27,12 +30,13 @@ GATHERED_BYTES, OWN_GROUP_BYTES = 64 << 20, 2 << 20
 #: from the file.
 _TOLD_RANGES = 200
 #: What a task hands to the driver of each file: its name, its size in bytes, what the commit says
-#: of it, how many records it has and their bytes as Arrow has them, and the same a record by topic,
-#: as JSON.
+#: of it, how many records it has and their bytes as Arrow has them, the same a record by topic, as
+#: JSON, and how long it took to read and write it.
 ADDED = pa.schema(
     [
         *(("path", pa.string()), ("size", pa.int64()), ("stats", pa.string())),
         *(("records", pa.int64()), ("bytes", pa.int64()), ("topic_bytes", pa.string())),
+        ("seconds", pa.float64()),
     ]
 )
 
@@ -44,6 +48,7 @@ class StageFile:
     def __init__(
         self, directory: Place, schema: pa.Schema, part: Part, writer: Literal["driver", "task"]
     ) -> None:
+        self._began = time.monotonic()
         self._schema = schema
         self._part = part
         self._place = directory / f"{writer}-{uuid.uuid4()}.snappy.parquet"
@@ -81,6 +86,7 @@ class StageFile:
         row = {
             **{"path": self._place.name, "size": file_size, "stats": self._stats()},
             **{"records": records, "bytes": size, "topic_bytes": json.dumps(sizes)},
+            "seconds": time.monotonic() - self._began,
         }
         return pa.RecordBatch.from_pylist([row], schema=ADDED)
 
@@ -142,16 +148,20 @@ class StageFile:
         return json.dumps(stats, ensure_ascii=False, separators=(",", ":"))
 
 
-def write_file(
-    job: LandJob, part: Part, read: Read, writer: Literal["driver", "task"]
-) -> pa.RecordBatch | None:
-    """Write a file of what was read for a part of a job. Returns a row of ADDED; None when there
-    were no rows, and so no file. Raises StagingError."""
+def write_parts(
+    job: LandJob, writer: Literal["driver", "task"], read: Callable[[Part], Read], work: Work[Part]
+) -> Iterator[pa.RecordBatch]:
+    """A task of the pool (`spark/tasks.py`): write a file of what is read for each part of a job.
+    Yields rows of ADDED; none for a part without rows, and so without a file."""
     assert job.directory is not None
-    file = StageFile(job.directory, job.schema, part, writer)
-    for key, rows in wanted_of(job, read):
-        file.add(key, rows)
-    return file.close()
+    for part, _ in work:
+        file = StageFile(job.directory, job.schema, part, writer)
+        for key, rows in wanted_of(job, read(part)):
+            file.add(key, rows)
+        added = file.close()
+        failpoints.reached("file-written")
+        if added is not None:
+            yield added
 
 
 def _coded(value: object, kind: pa.DataType, count: int) -> pa.Array:

@@ -6,8 +6,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake.errors import StagingError
+from mirrorlake.kafka.log import read_ranges
+from mirrorlake.kafka.refusals import unusable
 from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.native.exact import split_times
+from mirrorlake.native.reader import ClusterSilent
 from mirrorlake.offsets.positions import TopicAndPartition
 
 #: Arrow's bytes that are handed to Spark together, about: each batch costs a fixed time.
@@ -26,16 +29,13 @@ Read = Iterable[tuple[TopicAndPartition, pa.RecordBatch]]
 Repeat = Callable[[object, pa.DataType, int], pa.Array]
 
 
-def schema_for_spark(schema: pa.Schema) -> pa.Schema:
-    """The columns of `records` that Spark is handed, as it declares them: from its version 4.2 on
-    it compares them with each batch, what may be null included."""
-    return pa.schema(
-        [
-            field.with_nullable(field.name not in NEVER_NULL)
-            for field in schema
-            if field.name not in ADDED_BY_SPARK
-        ]
-    )
+def read_part(job: LandJob, part: Part) -> Read:
+    """What a task reads, by its process's client of the source. Raises KafkaException, and
+    ClusterUnusable for a cluster of which nothing answers."""
+    try:
+        yield from read_ranges(job.alias, job.client, part.ranges, part.small_answers)
+    except ClusterSilent as error:
+        raise unusable(job.alias, job.client, error.args[0]) from error
 
 
 def wanted_of(job: LandJob, read: Read) -> Read:
@@ -52,30 +52,40 @@ def wanted_of(job: LandJob, read: Read) -> Read:
 
 
 def row_batches(job: LandJob, part: Part, read: Read) -> Iterator[pa.RecordBatch]:
-    """The rows of a part, for Spark, of the job's schema: those of a partition in the order of
-    their offsets. Raises StagingError."""
-    waiting: dict[TopicAndPartition, list[pa.RecordBatch]] = {}
+    """The rows of a part, for Spark: those of a partition in the order of their offsets. Raises
+    StagingError."""
+    schema, waiting = schema_for_spark(job.schema), dict[TopicAndPartition, list[pa.RecordBatch]]()
     size = 0
     for key, rows in wanted_of(job, read):
         waiting.setdefault(key, []).append(rows)
         size += rows.nbytes
         if size >= HANDED_BYTES:
-            yield from _for_spark(job, part, waiting)
+            yield from _for_spark(schema, part, waiting)
             waiting, size = {}, 0
     if waiting:
-        yield from _for_spark(job, part, waiting)
+        yield from _for_spark(schema, part, waiting)
+
+
+def schema_for_spark(schema: pa.Schema) -> pa.Schema:
+    """The columns of `records` that Spark is handed, as it declares them: from its version 4.2 on
+    it compares them with each batch, what may be null included."""
+    return pa.schema(
+        [
+            field.with_nullable(field.name not in NEVER_NULL)
+            for field in schema
+            if field.name not in ADDED_BY_SPARK
+        ]
+    )
 
 
 def _for_spark(
-    job: LandJob, part: Part, waiting: Mapping[TopicAndPartition, list[pa.RecordBatch]]
+    schema: pa.Schema, part: Part, waiting: Mapping[TopicAndPartition, list[pa.RecordBatch]]
 ) -> list[pa.RecordBatch]:
     staged = [
-        columns_of_records(job.schema, part, key, waiting[key], _plainly) for key in sorted(waiting)
+        columns_of_records(schema, part, key, waiting[key], _plainly) for key in sorted(waiting)
     ]
     rows = staged[0] if len(staged) == 1 else pa.concat_tables(staged).combine_chunks()
-    return [
-        pa.RecordBatch.from_arrays(batch.columns, schema=job.schema) for batch in rows.to_batches()
-    ]
+    return [pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in rows.to_batches()]
 
 
 def columns_of_records(

@@ -2,11 +2,10 @@
 
 Spark plans and triggers, keeps the offsets in its checkpoint and runs the tasks. Where a batch ends
 is decided here (`latestOffset`, in a process beside the driver): Spark 4.0 and 4.1 set a Python
-source no limit, and 4.2 the one that it asks the source for (SPARK-55304). A task reads its ranges.
-For a lake at a path it writes a file of `records` that nothing refers to yet, and hands over what a
-commit has to say of it (`landing/path_sink.py`); files of attempts that failed stay unreferenced,
-until `maintain` removes them. For others it hands over the rows, which the session's own sink
-writes.
+source no limit, and 4.2 the one that it asks the source for (SPARK-55304). A task reads its ranges
+and hands the rows over, which the session's own sink commits (`landing/session_sink.py`). Where
+this package commits (`landing/path_sink.py`) no task of the source runs: Spark says when a batch
+begins, and keeps where it ends.
 """
 
 import logging
@@ -22,13 +21,12 @@ from pyspark.sql.datasource import (
     InputPartition,
 )
 
-from mirrorlake import failpoints
 from mirrorlake.errors import ClusterUnreachable
-from mirrorlake.landing.job import LandJob, Pace, Part, offsets_document, read_document
-from mirrorlake.landing.pace import next_limit
-from mirrorlake.landing.ranges import UNKNOWN_RECORD_BYTES, next_ends
+from mirrorlake.landing.job import LandJob, Part, offsets_document, read_document
+from mirrorlake.landing.pace import UNKNOWN_RECORD_BYTES, Pace
+from mirrorlake.landing.ranges import next_ends
 from mirrorlake.offsets.as_of import noted_ends
-from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count
+from mirrorlake.offsets.positions import TopicAndPartition, offset_count
 
 if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest, or none
     import pyarrow as pa
@@ -41,63 +39,35 @@ logger = logging.getLogger(__name__)
 
 #: How long no leader may answer before the query fails, seconds.
 PATIENCE_SECONDS = 20.0
-#: A row for each file that was written: stage_file.ADDED, and how long it took to read.
-_FILES = (
-    "path string, size bigint, stats string, records bigint, bytes bigint, topic_bytes string, "
-    "seconds double"
-)
 
 
-def source_of(job: LandJob, name: str, row_types: str) -> type[DataSource]:
-    """A source for Spark to register under a name; `row_types` are those of `job.schema`, in
-    Spark's words. The job goes with the class, and so not into the query's options, which Spark
-    shows."""
+def source_of(job: LandJob, name: str, schema: "StructType | str") -> type[DataSource]:
+    """A source for Spark to register under a name, of rows of a schema. The job goes with the
+    class, and so not into the query's options, which Spark shows."""
+    rows = schema
 
     class LandingSource(DataSource):
         @classmethod
         def name(cls) -> str:
             return name
 
-        def schema(self) -> str:
-            return row_types if job.directory is None else _FILES
+        def schema(self) -> "StructType | str":
+            return rows
 
         def streamReader(self, schema: "StructType") -> DataSourceStreamReader:
-            return _Stream(job)
+            return _Batches(job)
 
         def reader(self, schema: "StructType") -> DataSourceReader:
-            return _Once(job)
+            return _Batches(job)
 
     return LandingSource
 
 
-class _Tasks:
-    """The tasks that read a batch of a job."""
+class _Batches(DataSourceStreamReader, DataSourceReader):
+    """Plans the batches of a job, or one of a job with an end, and reads a task's part of one."""
 
     def __init__(self, job: LandJob) -> None:
         self._job = job
-
-    def tasks(self, ranges: Ranges, noted: str | None) -> list[InputPartition]:
-        return [InputPartition(part) for part in self._job.parts(ranges, noted, self._job.tasks)]
-
-    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        return _read(self._job, partition.value)
-
-
-class _Once(_Tasks, DataSourceReader):
-    """Reads a job with an end at once."""
-
-    def partitions(self) -> list[InputPartition]:
-        job = self._job
-        assert job.final is not None
-        ranges = {key: (job.starts[key], end) for key, end in job.final.items()}
-        return self.tasks(ranges, job.final_noted)
-
-
-class _Stream(_Tasks, DataSourceStreamReader):
-    """Plans batches, and reads a task's part of one."""
-
-    def __init__(self, job: LandJob) -> None:
-        super().__init__(job)
         self._reached = dict(job.starts)
         self._document = offsets_document(job.starts)
         self._admin: ClusterAdmin | None = None
@@ -149,19 +119,16 @@ class _Stream(_Tasks, DataSourceStreamReader):
         if job.directory is not None or handed is None:
             return pace
         offsets, seconds = handed[0], time.monotonic() - handed[1]
-        limit = next_limit(
-            pace.limit,
-            offsets * UNKNOWN_RECORD_BYTES,
-            seconds if seconds > job.trigger_seconds else 0.0,
-            job.max_records * UNKNOWN_RECORD_BYTES,
-        )
-        if limit != pace.limit:
-            self._learned = pace = Pace(limit)
+        took = seconds if seconds > job.trigger_seconds else 0.0
+        most = job.max_records * UNKNOWN_RECORD_BYTES
+        learned = pace.after(offsets * UNKNOWN_RECORD_BYTES, took, most=most)
+        if learned != pace:
+            self._learned = learned
             try:
-                job.keep_pace(pace)
+                job.keep_pace(learned)
             except OSError as error:  # the session's driver may be on another machine
                 logger.info("the next query begins with small batches: %s", error)
-        return pace
+        return learned
 
     def _noted(self, ends: Mapping[TopicAndPartition, int]) -> str | None:
         """What a batch notes of logs that go on behind it; None where it does not reach the ends of
@@ -196,32 +163,19 @@ class _Stream(_Tasks, DataSourceStreamReader):
             )
         return ends
 
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        (before, _), (behind, noted) = read_document(start), read_document(end)
+    def partitions(
+        self, start: dict[str, Any] | None = None, end: dict[str, Any] | None = None
+    ) -> list[InputPartition]:
+        """The parts of a batch, by Spark's offsets; without these of the whole job."""
+        job = self._job
+        before, _ = (job.starts, None) if start is None else read_document(start)
+        behind, noted = (job.final or {}, job.final_noted) if end is None else read_document(end)
         ranges = {key: (before[key], behind[key]) for key in behind if before[key] < behind[key]}
         self._handed = offset_count(ranges), time.monotonic()
-        return self.tasks(ranges, noted)
+        return [InputPartition(part) for part in job.parts(ranges, noted, job.tasks)]
 
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        from mirrorlake.landing.stage_rows import read_part, row_batches  # which only a task needs
 
-def _read(job: LandJob, part: Part) -> "Iterator[pa.RecordBatch]":
-    """Do a part of a job, in a worker."""
-    import pyarrow as pa
-
-    from mirrorlake.kafka.log import read_ranges
-    from mirrorlake.kafka.refusals import unusable
-    from mirrorlake.landing.stage_file import write_file
-    from mirrorlake.landing.stage_rows import row_batches
-    from mirrorlake.native.reader import ClusterSilent
-
-    began = time.monotonic()
-    read = read_ranges(job.alias, job.client, part.ranges, part.small_answers)
-    try:
-        if job.directory is None:
-            yield from row_batches(job, part, read)
-            return
-        added = write_file(job, part, read, "task")
-    except ClusterSilent as error:
-        raise unusable(job.alias, job.client, error.args[0]) from error
-    failpoints.reached("file-written")
-    if added is not None:
-        yield added.append_column("seconds", pa.array([time.monotonic() - began]))
+        part: Part = partition.value
+        return row_batches(self._job, part, read_part(self._job, part))

@@ -23,10 +23,9 @@ from mirrorlake.lake.starts import starts_from
 from mirrorlake.lake.table_upkeep import note_removals
 from mirrorlake.landing.checkpoints import end_queries, forget_query
 from mirrorlake.landing.generations import LakeLandingStore, generations_of
-from mirrorlake.landing.land import start_landing
+from mirrorlake.landing.land import LandingQuery, start_landing
 from mirrorlake.landing.landing_incidents import LandingIncidents
 from mirrorlake.landing.plan import LandingPlanner, Planned
-from mirrorlake.landing.query import LandingQuery
 from mirrorlake.landing.source import ClusterSource
 from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.landing.source_states import note_fresh_topics

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.lake.definitions import definition
-from mirrorlake.landing.job import LandJob, Pace, offsets_document, read_document
+from mirrorlake.landing.job import LandJob, offsets_document, read_document
+from mirrorlake.landing.pace import Pace
 from mirrorlake.offsets.positions import TopicAndPartition
 
 OFFSETS = st.dictionaries(

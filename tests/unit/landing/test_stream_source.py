@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from mirrorlake.landing import stream_source
-from mirrorlake.landing.job import LandJob, Pace, offsets_document, read_document
-from mirrorlake.landing.pace import FIRST_BYTES, LEAST_BYTES
-from mirrorlake.landing.ranges import UNKNOWN_RECORD_BYTES
+from mirrorlake.landing.job import LandJob, offsets_document, read_document
+from mirrorlake.landing.pace import FIRST_BYTES, LEAST_BYTES, UNKNOWN_RECORD_BYTES, Pace
 from mirrorlake.landing.stream_source import source_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.jars import spark_minor

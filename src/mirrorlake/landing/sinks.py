@@ -1,0 +1,235 @@
+"""Who commits the batches of a landing query: this process, or its session.
+
+Into a lake at a path this process commits: what it read itself, of a small batch, or what Spark's
+tasks wrote. Each batch is one commit by delta-rs that names the query and the number of the batch:
+it is in the table once, whichever way it went and however often it is tried. Into a catalog the
+session's own Delta sink commits rows that tasks hand over; so it does through Spark Connect, where
+a sink of ours would run in another process than this one.
+"""
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deltalake.transaction import AddAction
+
+from mirrorlake import failpoints
+from mirrorlake.errors import ReplicationError
+from mirrorlake.kafka.log import Log, open_log
+from mirrorlake.kafka.refusals import unusable
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.path_lake import PathLake
+from mirrorlake.lake.small_batches import SmallBatches
+from mirrorlake.landing.checkpoints import is_fenced, is_fenced_by_delta
+from mirrorlake.landing.job import LandJob, Part, read_document
+from mirrorlake.landing.pace import Pace
+from mirrorlake.landing.stage_file import ADDED, write_parts
+from mirrorlake.landing.stage_rows import Read, read_part, schema_for_spark
+from mirrorlake.native.reader import ClusterSilent
+from mirrorlake.offsets.positions import Ranges, offset_count
+from mirrorlake.spark.tasks import Done, run_by_spark, run_parts
+
+if TYPE_CHECKING:  # few records are landed without a session
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
+
+
+class PathSink:
+    """Commits what a job reads by delta-rs, known by the name `application`."""
+
+    def __init__(self, lake: PathLake, job: LandJob, application: str) -> None:
+        self._lake = lake
+        self._job = job
+        self._application = application
+        self._small = SmallBatches(job.small_batch_records)
+        self._pace = job.pace()
+        self._log: Log | None = None
+        self._in_hand, self._closing, self._no_more = threading.RLock(), False, False
+
+    def start(self, writer: "DataStreamWriter", checkpoint: Path) -> "StreamingQuery":
+        """Take the batches of a query with a checkpoint."""
+        before = dict(self._job.starts)
+
+        def take(frame: "DataFrame", batch: int) -> None:
+            if self._no_more:
+                raise ReplicationError(
+                    f"landing from cluster {self._job.alias} takes no more batches: it is being "
+                    "stopped"
+                )
+            # Spark wrote it before the batch began; not every offset needs to have a record.
+            offsets = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8")
+            ends, noted = read_document(json.loads(offsets.splitlines()[-1]))
+            ranges = {key: (before[key], end) for key, end in ends.items() if end > before[key]}
+            before.update(ends)
+            try:
+                self.land(ranges, noted, batch, frame.sparkSession)
+            except ClusterSilent as error:
+                raise unusable(self._job.alias, self._job.client, error.args[0]) from error
+
+        return writer.foreachBatch(take).start()
+
+    def is_small(self, ranges: Ranges) -> bool:
+        """Whether this process reads so much itself."""
+        return offset_count(ranges) <= self._small.max_records
+
+    def land(
+        self, ranges: Ranges, noted: str | None, batch: int, spark: "SparkSession | None" = None
+    ) -> None:
+        """Read and commit, as the number `batch` of the application; what is not small by tasks of
+        a session, where there is one. `noted` is what the batch notes of the ends of logs. Raises
+        KafkaException and StagingError, and ClusterUnusable from tasks."""
+        with self._paced(), self._in_hand:
+            began = time.monotonic()
+            if spark is None or self.is_small(ranges):
+                files = self._written_here(ranges, noted).checked().to_pylist()
+                seconds = time.monotonic() - began
+            else:
+                files = self._written_by_tasks(spark, ranges, noted).checked().to_pylist()
+                seconds = max((file["seconds"] for file in files), default=0.0)
+            self._commit(files, batch, seconds)
+
+    def fenced(self) -> bool:
+        """See `LandingQuery.fenced`."""
+        return is_fenced(self._lake, self._application)
+
+    def stop_after_batch(self) -> None:
+        """Let no batch begin: where one follows the other, the moment between two would be hard to
+        meet."""
+        self._no_more = True
+
+    def close(self, _interrupted_after: float | None = None) -> None:
+        """End what this process reads itself, which a stop may not have waited for, and let go of
+        its client."""
+        self._closing = True
+        with self._in_hand:
+            self._close_log()
+
+    def _written_here(self, ranges: Ranges, noted: str | None) -> Done:
+        """The files of a batch, each with a bound. This process's client is at the ends of the logs
+        already, and has the records, as a rule."""
+        count = 1 + offset_count(ranges) // self._job.max_records
+        parts = self._job.parts(ranges, noted, count)
+        write = partial(write_parts, self._job, "driver", self._read)
+        return run_parts(write, [[(part, None) for part in parts]], ADDED)
+
+    def _written_by_tasks(self, spark: "SparkSession", ranges: Ranges, noted: str | None) -> Done:
+        """The same. What this process's client fetches ahead would not be read."""
+        if self._log is not None:
+            self._log.keep_prefetched(())
+        parts = self._job.parts(ranges, noted, self._job.tasks)
+        write = partial(write_parts, self._job, "task", partial(read_part, self._job))
+        return run_by_spark(spark, write, parts, ADDED, len(parts))
+
+    def _read(self, part: Part) -> Read:
+        if self._log is None:
+            small_answers = self._pace.small_answers
+            self._log = open_log(self._job.client, keep=True, small_answers=small_answers)
+        if self._pace.is_of_backlog(part.ranges):
+            # What is fetched ahead of others would take the link from these.
+            self._log.keep_prefetched(part.ranges)
+        for key, rows in self._log.read(part.ranges):
+            if self._closing:
+                raise ReplicationError(
+                    f"landing from cluster {self._job.alias} was stopped within a batch"
+                )
+            yield key, rows
+
+    def _commit(self, files: Sequence[Mapping[str, Any]], batch: int, seconds: float) -> None:
+        """Make files a part of the table, rows of ADDED, that took so long to read."""
+        failpoints.reached("taken")
+        now = time.time_ns() // 1_000_000
+        adds = [
+            AddAction(file["path"], file["size"], {}, now, data_change=True, stats=file["stats"])
+            for file in files
+        ]
+        if adds:
+            self._lake.tables.add_files("records", adds, self._application, batch)
+        failpoints.reached("landed")
+        size, sizes = sum(file["bytes"] for file in files), dict[str, float]()
+        for file in files:
+            sizes.update(json.loads(file["topic_bytes"]))
+        self._small.learn(sum(file["records"] for file in files), size)
+        self._keep(self._pace.after(size, seconds, sizes))
+
+    @contextmanager
+    def _paced(self) -> Iterator[None]:
+        """Let a batch that does not come to its end say how much the next ones may hold, too."""
+        began = time.monotonic()
+        try:
+            yield
+        except BaseException:
+            self._keep(self._pace.after_failure(time.monotonic() - began))
+            raise
+
+    def _keep(self, pace: Pace) -> None:
+        if pace.small_answers != self._pace.small_answers:
+            self._close_log()  # its client asks for answers of the other size
+        if pace != self._pace:
+            self._job.keep_pace(pace)
+        self._pace = pace
+
+    def _close_log(self) -> None:
+        log, self._log = self._log, None
+        if log is not None:
+            log.close()
+
+
+class SessionSink:
+    """Has a session commit what a job reads."""
+
+    def __init__(self, lake: Lake, job: LandJob) -> None:
+        self._lake = lake
+        self._job = job
+        self._query: tuple[str, Path] | None = None
+
+    def start(self, writer: "DataStreamWriter", checkpoint: Path) -> "StreamingQuery":
+        """Take the batches of a query with a checkpoint."""
+        # Makes the session this thread's active one, which Delta's sink asks for by name; any frame
+        # does.
+        self._lake.spark.createDataFrame([], "nothing int")
+        rows = writer.format("delta").outputMode("append")
+        query = rows.toTable(self._lake.name("records"))
+        self._query = str(query.id), checkpoint
+        return query
+
+    def fenced(self) -> bool:
+        """See `LandingQuery.fenced`."""
+        return self._query is not None and is_fenced_by_delta(self._lake, *self._query)
+
+    def stop_after_batch(self) -> None:
+        """Nothing: behind a batch Spark plans the next one, which takes a moment."""
+
+    def close(self, interrupted_after: float | None) -> None:
+        """Have the next query begin with smaller batches than one that was not waited for longer
+        than so many seconds."""
+        if interrupted_after is not None:
+            self._job.keep_pace(self._job.pace().after_failure(interrupted_after))
+
+    def append(self, application: str) -> None:
+        """Commit all that a job with an end reads, once for one application."""
+        frame = rows_of(self._lake, self._job, "again", self._lake.spark.read)
+        writer = frame.write.format("delta").mode("append").option("txnAppId", application)
+        writer.option("txnVersion", "1").saveAsTable(self._lake.name("records"))
+
+
+def rows_of(
+    lake: Lake, job: LandJob, what: str, reader: "DataStreamReader | DataFrameReader"
+) -> "DataFrame":
+    """The rows of `records` that tasks hand over."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    from mirrorlake.landing.stream_source import source_of
+
+    rows = from_arrow_schema(schema_for_spark(job.schema))
+    source = source_of(job, f"mirrorlake_{what}_{job.alias}", rows)
+    lake.spark.dataSource.register(source)
+    added = {"source_cluster": F.lit(job.alias), "landed_at": F.timestamp_millis("batch_id")}
+    columns = [added.get(name, F.col(name)).alias(name) for name in job.schema.names]
+    return reader.format(source.name()).load().select(columns)
