@@ -4,7 +4,8 @@ query."""
 from collections.abc import Collection, Mapping
 
 from mirrorlake.kafka.values import Row as SingleRow
-from mirrorlake.landing.plan import LandingPlanner, Planned, SourceTopic
+from mirrorlake.landing.plan import LandingPlanner, Planned
+from mirrorlake.landing.ports import SourceTopic
 from mirrorlake.landing.source_comparison import CurrentGenerations, Decision, Loss, TopicGeneration
 from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
 from tests.simulation.kafka import timed_out

@@ -97,7 +97,7 @@ def decisions_of(lake: Lake, alias: str) -> list[Decision]:
 
 
 class LakeLandingStore:
-    """The port `LandingStore` of `landing/plan.py` over a lake and the index of its stage."""
+    """The port `LandingStore` of `landing/ports.py` over a lake and the index of its stage."""
 
     def __init__(self, lake: Lake, stage: StageFiles, alias: str) -> None:
         self._lake = lake

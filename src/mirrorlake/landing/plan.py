@@ -1,7 +1,7 @@
 """What the next landing query of a source cluster reads, and what operators must know first.
 
-`LandingPlanner` compares what the source has with what is staged, over two small ports, `Source`
-and `LandingStore`: it knows neither Spark nor threads nor clients, so that the same decisions run
+`LandingPlanner` compares what the source has with what is staged, over two small ports
+(`landing/ports.py`): it knows neither Spark nor threads nor clients, so that the same decisions run
 against clusters and against a model. Each query begins with an explicit offset for every partition;
 nothing that a query before it noted down is used.
 """
@@ -9,11 +9,11 @@ nothing that a query before it noted down is used.
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from time import monotonic
-from typing import Protocol
 
 from mirrorlake.lake.retention import Removal
 from mirrorlake.landing.excluded import ExcludedPartitions
-from mirrorlake.landing.rewound import RewindCheck, SourceRows, StagedRows
+from mirrorlake.landing.ports import LandingStore, Source, SourceTopic
+from mirrorlake.landing.rewound import RewindCheck
 from mirrorlake.landing.source_comparison import (
     CurrentGenerations,
     Decision,
@@ -27,49 +27,6 @@ from mirrorlake.landing.source_comparison import (
     recreated,
 )
 from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
-
-
-@dataclass(frozen=True)
-class SourceTopic:
-    """A topic as the source shows it now: Kafka's id of it, how many partitions it has, those of
-    them that have no leader, and whether it may be read."""
-
-    topic_id: str
-    partitions: int
-    leaderless: frozenset[int] = frozenset()
-    readable: bool = True
-
-
-class Source(SourceRows, Protocol):
-    """A source cluster, as landing sees it."""
-
-    def topics(self) -> Mapping[str, SourceTopic]:
-        """The selected topics that are there. Raises ClusterUnreachable."""
-
-    def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
-        """What is there of some partitions (the end: the high watermark); those that do not answer
-        are missing."""
-
-
-class LandingStore(StagedRows, Protocol):
-    """What the lake knows of a source cluster."""
-
-    def current_generations(self) -> CurrentGenerations:
-        """The newest generation of every topic, and the partitions that went another way since."""
-
-    def begin(self, begun: Mapping[str, TopicGeneration]) -> None:
-        """Note topics that are seen first."""
-
-    def decisions(self) -> Collection[Decision]:
-        """What is known of losses, and what operators decided."""
-
-    def staged_ends(self) -> Mapping[TopicAndPartition, tuple[int, int]]:
-        """The newest generation staged of every partition, and the offset after its last record."""
-
-    def seen(self, places: Collection[PartitionGeneration]) -> Mapping[PartitionGeneration, int]:
-        """How far landing was seen to have come by earlier processes, over transaction markers too;
-        or, of a partition of which nothing was landed, where it began when it was seen. Those never
-        seen are missing."""
 
 
 @dataclass(frozen=True)

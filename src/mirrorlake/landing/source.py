@@ -1,4 +1,4 @@
-"""A source cluster as landing sees it: the port `Source` of `landing/plan.py` over real clients."""
+"""A source cluster as landing sees it: the port `Source` (`landing/ports.py`) over real clients."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -7,7 +7,7 @@ from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.records import first_rows
 from mirrorlake.kafka.values import Row
-from mirrorlake.landing.plan import SourceTopic
+from mirrorlake.landing.ports import SourceTopic
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from mirrorlake.kafka.values import Row
 from mirrorlake.lake.retention import Removal
 from mirrorlake.landing.excluded import WAIT_SECONDS
-from mirrorlake.landing.plan import LandingPlanner, SourceTopic
+from mirrorlake.landing.plan import LandingPlanner
+from mirrorlake.landing.ports import SourceTopic
 from mirrorlake.landing.source_comparison import (
     Branch,
     CurrentGenerations,

@@ -20,7 +20,8 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.targets import close_unfounded, note_targets
 from mirrorlake.landing.landing_incidents import LandingIncidents
-from mirrorlake.landing.plan import Planned, SourceTopic
+from mirrorlake.landing.plan import Planned
+from mirrorlake.landing.ports import SourceTopic
 from mirrorlake.landing.source_comparison import CurrentGenerations, LandingPlan, Loss
 from mirrorlake.naming.naming import Naming
 from mirrorlake.naming.selection import TopicSelection

@@ -1,0 +1,53 @@
+"""What planning a landing query needs of a source cluster and of the lake: ports, over which the
+same decisions run against clusters and against a model."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from mirrorlake.landing.rewound import SourceRows, StagedRows
+from mirrorlake.landing.source_comparison import CurrentGenerations, Decision, TopicGeneration
+from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
+
+
+@dataclass(frozen=True)
+class SourceTopic:
+    """A topic as the source shows it now: Kafka's id of it, how many partitions it has, those of
+    them that have no leader, and whether it may be read."""
+
+    topic_id: str
+    partitions: int
+    leaderless: frozenset[int] = frozenset()
+    readable: bool = True
+
+
+class Source(SourceRows, Protocol):
+    """A source cluster, as landing sees it."""
+
+    def topics(self) -> Mapping[str, SourceTopic]:
+        """The selected topics that are there. Raises ClusterUnreachable."""
+
+    def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
+        """What is there of some partitions (the end: the high watermark); those that do not answer
+        are missing."""
+
+
+class LandingStore(StagedRows, Protocol):
+    """What the lake knows of a source cluster."""
+
+    def current_generations(self) -> CurrentGenerations:
+        """The newest generation of every topic, and the partitions that went another way since."""
+
+    def begin(self, begun: Mapping[str, TopicGeneration]) -> None:
+        """Note topics that are seen first."""
+
+    def decisions(self) -> Collection[Decision]:
+        """What is known of losses, and what operators decided."""
+
+    def staged_ends(self) -> Mapping[TopicAndPartition, tuple[int, int]]:
+        """The newest generation staged of every partition, and the offset after its last record."""
+
+    def seen(self, places: Collection[PartitionGeneration]) -> Mapping[PartitionGeneration, int]:
+        """How far landing was seen to have come by earlier processes, over transaction markers too;
+        or, of a partition of which nothing was landed, where it began when it was seen. Those never
+        seen are missing."""
