@@ -88,7 +88,7 @@ class LandJob:
             generations = {key: self.generations[key] for key in own if key in self.generations}
             ends = {key: ranges[key][1] for key in own}
             part = Part(self.alias, now, generations, ends, noted)
-            parts.append(replace(part, ranges=own, small_answers=pace.small_answers))
+            parts.append(replace(part, ranges=own, small_answers=pace.in_small_answers))
         return parts
 
     def pace(self) -> Pace:

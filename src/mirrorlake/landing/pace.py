@@ -8,7 +8,7 @@ be small, else each is waited for so long that the link looks dead.
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from mirrorlake.offsets.positions import Ranges
+from mirrorlake.offsets.positions import TopicAndPartition
 
 #: How long a batch is meant to take, and from when on it took too long, seconds.
 MEANT_SECONDS, LONG_SECONDS = 12.0, 15.0
@@ -24,42 +24,6 @@ SMALL_ANSWERS_BYTES = 64 << 20
 _RISE = 16.0
 
 
-def next_limit(limit: int | None, size: int, seconds: float, most: int = MOST_BYTES) -> int | None:
-    """How much the next batch may hold, `most` at most, after one of so many bytes that took so
-    long to read; None while nothing is known."""
-    known = limit or FIRST_BYTES
-    if seconds > LONG_SECONDS:
-        return max(LEAST_BYTES, min(known, int(size * MEANT_SECONDS / seconds)))
-    if size < known // 2:
-        # it was not as large as it might have been: it does not say what a larger one takes
-        return limit
-    return min(most, int(known * min(_RISE, max(1.0, MEANT_SECONDS / max(seconds, 0.001)))))
-
-
-def limit_after_failure(limit: int | None, seconds: float) -> int | None:
-    """The same after a batch that was not finished within so long: the answers may have been too
-    large, or a stop did not wait for it. None while nothing is known."""
-    if seconds <= LONG_SECONDS:
-        return limit
-    return max(LEAST_BYTES, int(min(limit or FIRST_BYTES, FIRST_BYTES) * MEANT_SECONDS / seconds))
-
-
-def first_limit(backlog: float) -> int:
-    """How much the first batch may hold of a backlog of so many bytes."""
-    return LITTLE_BYTES if backlog <= LITTLE_BYTES else FIRST_BYTES
-
-
-def in_small_answers(limit: int | None) -> bool:
-    """Whether a cluster is read in small answers."""
-    return limit is None or limit <= SMALL_ANSWERS_BYTES
-
-
-def reads_few_partitions(limit: int | None, size: float) -> bool:
-    """Whether a batch of about so many bytes is one of a backlog on a slow link, of which few
-    partitions are read at a time (`ranges.next_ends`)."""
-    return limit is not None and in_small_answers(limit) and size >= limit // 2
-
-
 @dataclass(frozen=True)
 class Pace:
     """What batches so far say of the next ones: how much one may hold, bytes as Arrow has them
@@ -69,18 +33,22 @@ class Pace:
     record_bytes: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def small_answers(self) -> bool:
-        """See `in_small_answers`."""
-        return in_small_answers(self.limit)
+    def in_small_answers(self) -> bool:
+        """Whether the cluster is read in small answers."""
+        return self.limit is None or self.limit <= SMALL_ANSWERS_BYTES
 
-    def is_of_backlog(self, ranges: Ranges) -> bool:
-        """Whether a batch is one of `reads_few_partitions`, by how large records were."""
-        sizes = self.record_bytes
-        size = sum(
-            (end - first) * sizes.get(topic, UNKNOWN_RECORD_BYTES)
-            for (topic, _), (first, end) in ranges.items()
-        )
-        return reads_few_partitions(self.limit, size)
+    def size_of(self, offsets: Mapping[TopicAndPartition, int]) -> float:
+        """About how many bytes so many offsets of partitions are."""
+        return sum(count * self.bytes_of(topic) for (topic, _), count in offsets.items())
+
+    def bytes_of(self, topic: str) -> float:
+        """About how large a record of a topic is."""
+        return self.record_bytes.get(topic, UNKNOWN_RECORD_BYTES)
+
+    def reads_few_partitions(self, size: float) -> bool:
+        """Whether a batch of about so many bytes is one of a backlog on a slow link, of which few
+        partitions are read at a time (`ranges.next_ends`)."""
+        return self.limit is not None and self.in_small_answers and size >= self.limit // 2
 
     def after(
         self,
@@ -89,13 +57,34 @@ class Pace:
         record_bytes: Mapping[str, float] | None = None,
         most: int = MOST_BYTES,
     ) -> "Pace":
-        """The pace after a batch (see `next_limit`). `record_bytes` of its topics count where they
-        are not about what was known."""
-        known, sizes = self.record_bytes, record_bytes or {}
+        """The pace after a batch of so many bytes that took so long to read; the next one may hold
+        `most` at most. `record_bytes` of its topics count where they are not about what was
+        known."""
+        sizes, known = record_bytes or {}, self.record_bytes
         same = all(0.8 * new <= known.get(topic, 0.0) <= 1.25 * new for topic, new in sizes.items())
-        limit = next_limit(self.limit, size, seconds, most)
-        return Pace(limit, known if same else {**known, **sizes})
+        return Pace(self._next_limit(size, seconds, most), known if same else {**known, **sizes})
 
     def after_failure(self, seconds: float) -> "Pace":
-        """See `limit_after_failure`."""
-        return replace(self, limit=limit_after_failure(self.limit, seconds))
+        """The pace after a batch that was not finished within so long: the answers may have been
+        too large, or a stop did not wait for it."""
+        if seconds <= LONG_SECONDS:
+            return self
+        known = min(self.limit or FIRST_BYTES, FIRST_BYTES)
+        return replace(self, limit=max(LEAST_BYTES, int(known * MEANT_SECONDS / seconds)))
+
+    def _next_limit(self, size: int, seconds: float, most: int) -> int | None:
+        known = self.limit or FIRST_BYTES
+        if seconds > LONG_SECONDS:
+            return max(LEAST_BYTES, min(known, int(size * MEANT_SECONDS / seconds)))
+        if size < known // 2:
+            # it was not as large as it might have been: it does not say what a larger one takes
+            return self.limit
+        return min(most, int(known * min(_RISE, max(1.0, MEANT_SECONDS / max(seconds, 0.001)))))
+
+
+NOTHING_KNOWN = Pace()
+
+
+def first_limit(backlog: float) -> int:
+    """How much the first batch may hold of a backlog of so many bytes."""
+    return LITTLE_BYTES if backlog <= LITTLE_BYTES else FIRST_BYTES

@@ -4,7 +4,7 @@ Pure."""
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mirrorlake.landing.pace import UNKNOWN_RECORD_BYTES, first_limit, in_small_answers
+from mirrorlake.landing.pace import NOTHING_KNOWN, Pace, first_limit
 from mirrorlake.offsets.positions import TopicAndPartition
 
 #: Records below which a partition's part of a batch is not divided: each part is a fetch of its
@@ -32,8 +32,7 @@ def next_ends(
     log_ends: Mapping[TopicAndPartition, int],
     max_records: int,
     waiting: Collection[TopicAndPartition] = (),
-    record_bytes: Mapping[str, float] | None = None,
-    batch_bytes: int | None = None,
+    pace: Pace = NOTHING_KNOWN,
 ) -> dict[TopicAndPartition, int]:
     """Where the next batch ends, for each partition of `reached`, which is where the one before
     did.
@@ -43,22 +42,21 @@ def next_ends(
         log_ends: ends of the logs, exclusive; partitions that did not answer are missing, and stay
             where they are.
         max_records: offsets of the batch, all partitions together. Where there are more, or more
-            than `batch_bytes` (None: see `pace.first_limit`), each gets a part of them in
-            proportion to what it has, and at least one; of a cluster that is read in small answers
-            few are cut (`_few_cut`).
+            than `pace` allows (while it knows nothing: `pace.first_limit`), each gets a part of
+            them in proportion to what it has, and at least one; of a cluster that is read in small
+            answers few are cut (`_few_cut`).
         waiting: partitions that make no batch by themselves: they go along with others.
-        record_bytes: the size of a topic's records, as far as that is known.
+        pace: what batches before this one say of it.
     """
     news = {key: max(0, log_ends.get(key, first) - first) for key, first in reached.items()}
     if not any(count for key, count in news.items() if key not in waiting):
         return dict(reached)
-    known = record_bytes or {}
-    each = {key: known.get(key[0], UNKNOWN_RECORD_BYTES) for key in news}
-    size = sum(count * each[key] for key, count in news.items())
-    limit = first_limit(size) if batch_bytes is None else batch_bytes
+    size = pace.size_of(news)
+    limit = first_limit(size) if pace.limit is None else pace.limit
     share = min(max_records / sum(news.values()), limit / max(1.0, size))
-    if share < 1 and in_small_answers(batch_bytes):
-        news = _few_cut(news, {key: max(each[key] / limit, 1 / max_records) for key in news})
+    if share < 1 and pace.in_small_answers:
+        costs = {key: max(pace.bytes_of(key[0]) / limit, 1 / max_records) for key in news}
+        news = _few_cut(news, costs)
     elif share < 1:
         news = {
             key: min(count, max(1, int(count * share))) if count else 0

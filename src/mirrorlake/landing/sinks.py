@@ -128,9 +128,10 @@ class PathSink:
 
     def _read(self, part: Part) -> Read:
         if self._log is None:
-            small_answers = self._pace.small_answers
+            small_answers = self._pace.in_small_answers
             self._log = open_log(self._job.client, keep=True, small_answers=small_answers)
-        if self._pace.is_of_backlog(part.ranges):
+        counts = {key: end - first for key, (first, end) in part.ranges.items()}
+        if self._pace.reads_few_partitions(self._pace.size_of(counts)):
             # What is fetched ahead of others would take the link from these.
             self._log.keep_prefetched(part.ranges)
         for key, rows in self._log.read(part.ranges):
@@ -168,7 +169,7 @@ class PathSink:
             raise
 
     def _keep(self, pace: Pace) -> None:
-        if pace.small_answers != self._pace.small_answers:
+        if pace.in_small_answers != self._pace.in_small_answers:
             self._close_log()  # its client asks for answers of the other size
         if pace != self._pace:
             self._job.keep_pace(pace)

@@ -95,14 +95,12 @@ class _Batches(DataSourceStreamReader, DataSourceReader):
             (self._reached, _), self._document = read_document(start), start
         due = time.monotonic() - self._quiet_since >= job.waiting_seconds
         ends = job.final if job.final is not None else self._log_ends()
-        waiting, pace = () if due else job.waiting, self._pace()
         reached = next_ends(
             self._reached,
             ends,
             max_records=getattr(limit, "max_rows", job.max_records),
-            waiting=waiting,
-            record_bytes=pace.record_bytes,
-            batch_bytes=pace.limit,
+            waiting=() if due else job.waiting,
+            pace=self._pace(),
         )
         if any(reached[key] != self._reached[key] for key in job.waiting):
             self._quiet_since = time.monotonic()

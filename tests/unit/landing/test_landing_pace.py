@@ -10,11 +10,9 @@ from mirrorlake.landing.pace import (
     LITTLE_BYTES,
     LONG_SECONDS,
     MOST_BYTES,
+    UNKNOWN_RECORD_BYTES,
+    Pace,
     first_limit,
-    in_small_answers,
-    limit_after_failure,
-    next_limit,
-    reads_few_partitions,
 )
 
 MB = 1 << 20
@@ -24,12 +22,12 @@ def batches(
     bytes_per_second: float, backlog: int, overhead: float = 0.3
 ) -> list[tuple[int, float]]:
     """The batches (bytes, seconds) in which a backlog comes over a link."""
-    limit, found = None, []
+    pace, found = Pace(), []
     while backlog:
-        size = min(backlog, first_limit(backlog) if limit is None else limit)
+        size = min(backlog, first_limit(backlog) if pace.limit is None else pace.limit)
         found.append((size, overhead + size / bytes_per_second))
         backlog -= size
-        limit = next_limit(limit, *found[-1])
+        pace = pace.after(*found[-1])
     return found
 
 
@@ -46,11 +44,11 @@ def test_a_fast_link_has_large_batches_from_the_third_on() -> None:
 
 
 def test_only_what_is_known_to_be_slow_and_has_a_backlog_is_read_few_partitions_at_a_time() -> None:
-    assert reads_few_partitions(8 * MB, 8 * MB)
-    assert not reads_few_partitions(8 * MB, MB), "it has caught up: all partitions are waited at"
-    assert not reads_few_partitions(None, 8 * MB) and not reads_few_partitions(
-        MOST_BYTES, MOST_BYTES
-    )
+    slow = Pace(8 * MB)
+    assert slow.reads_few_partitions(8 * MB)
+    assert not slow.reads_few_partitions(MB), "it has caught up: all partitions are waited at"
+    assert not Pace().reads_few_partitions(8 * MB)
+    assert not Pace(MOST_BYTES).reads_few_partitions(MOST_BYTES)
 
 
 def test_little_comes_in_one_batch() -> None:
@@ -58,8 +56,8 @@ def test_little_comes_in_one_batch() -> None:
 
 
 def test_small_batches_of_a_flow_that_has_caught_up_say_nothing() -> None:
-    assert next_limit(None, 1_000, 0.3) is None
-    assert next_limit(MOST_BYTES, 1_000, 0.3) == MOST_BYTES
+    for pace in (Pace(), Pace(MOST_BYTES)):
+        assert pace.after(1_000, 0.3) == pace
 
 
 @given(
@@ -68,14 +66,23 @@ def test_small_batches_of_a_flow_that_has_caught_up_say_nothing() -> None:
     st.floats(0, 1e6),
 )
 def test_a_limit_stays_within_its_bounds(limit: int | None, size: int, seconds: float) -> None:
-    for found in (next_limit(limit, size, seconds), limit_after_failure(limit, seconds)):
-        assert found is None or LEAST_BYTES <= found <= MOST_BYTES
+    for pace in (Pace(limit).after(size, seconds), Pace(limit).after_failure(seconds)):
+        assert pace.limit is None or LEAST_BYTES <= pace.limit <= MOST_BYTES
 
 
 def test_what_was_not_finished_is_tried_in_smaller_parts_and_answers() -> None:
-    limit: int | None = MOST_BYTES
+    pace = Pace(MOST_BYTES)
     for _ in range(3):
-        limit = limit_after_failure(limit, 60.0)
-        assert limit is not None and in_small_answers(limit) and limit <= 4 * MB
-    assert limit_after_failure(MOST_BYTES, 1.0) == MOST_BYTES
-    assert in_small_answers(None) and not in_small_answers(MOST_BYTES)
+        pace = pace.after_failure(60.0)
+        assert pace.limit is not None and pace.in_small_answers and pace.limit <= 4 * MB
+    assert Pace(MOST_BYTES).after_failure(1.0) == Pace(MOST_BYTES)
+    assert Pace().in_small_answers and not Pace(MOST_BYTES).in_small_answers
+
+
+def test_how_large_records_are_is_kept_until_they_are_clearly_otherwise() -> None:
+    pace = Pace().after(1_000, 0.3, {"a": 100.0, "b": 10.0})
+    assert pace.record_bytes == {"a": 100.0, "b": 10.0}
+    assert pace.after(1_000, 0.3, {"a": 110.0}).record_bytes is pace.record_bytes
+    assert pace.after(1_000, 0.3, {"a": 200.0}).record_bytes == {"a": 200.0, "b": 10.0}
+    assert pace.after_failure(60.0).record_bytes is pace.record_bytes
+    assert pace.size_of({("a", 0): 2, ("b", 3): 1, ("new", 0): 1}) == 210 + UNKNOWN_RECORD_BYTES

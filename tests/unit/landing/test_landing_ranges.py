@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.landing.pace import LEAST_BYTES, MOST_BYTES, SMALL_ANSWERS_BYTES
-from mirrorlake.landing.ranges import (
-    UNDIVIDED,
+from mirrorlake.landing.pace import (
+    LEAST_BYTES,
+    MOST_BYTES,
+    SMALL_ANSWERS_BYTES,
     UNKNOWN_RECORD_BYTES,
-    OffsetRange,
-    next_ends,
-    shared_out,
+    Pace,
 )
+from mirrorlake.landing.ranges import UNDIVIDED, OffsetRange, next_ends, shared_out
 from mirrorlake.offsets.positions import TopicAndPartition
 
 KEYS = st.tuples(st.sampled_from(["orders", "heartbeats", "b"]), st.integers(0, 5))
@@ -41,7 +41,7 @@ def test_batch_after_batch_everything_is_read(logs: dict, max_records: int) -> N
     reached, ends = ends_of(logs)
     wanted = {key: max(first, ends[key]) for key, first in reached.items()}
     for _ in range(2_000_000 // max_records + 2):
-        reached = next_ends(reached, ends, max_records, batch_bytes=MOST_BYTES)
+        reached = next_ends(reached, ends, max_records, pace=Pace(MOST_BYTES))
     assert reached == wanted
 
 
@@ -52,7 +52,7 @@ def test_of_a_slow_cluster_everything_is_read_with_few_cuts(
     reached, ends = ends_of(logs)
     wanted = {key: max(first, ends[key]) for key, first in reached.items()}
     while reached != wanted:
-        found = next_ends(reached, ends, max_records, batch_bytes=limit)
+        found = next_ends(reached, ends, max_records, pace=Pace(limit))
         moved = {key: found[key] - reached[key] for key in found}
         assert 0 < sum(moved.values()) <= min(max_records, limit / UNKNOWN_RECORD_BYTES) + 1
         assert sum(1 for key, count in moved.items() if count and found[key] < wanted[key]) <= 2
@@ -64,10 +64,10 @@ def test_of_a_slow_cluster_what_comes_live_goes_in_front_of_a_backlog_and_the_ba
 ):
     reached = {("old", 0): 0, ("old", 1): 0, ("live", 0): 0, ("live", 1): 0}
     ends = {("old", 0): 10**6, ("old", 1): 9 * 10**5, ("live", 0): 300, ("live", 1): 200}
-    found = next_ends(reached, ends, 10**9, batch_bytes=1_000 * UNKNOWN_RECORD_BYTES)
+    found = next_ends(reached, ends, 10**9, pace=Pace(1_000 * UNKNOWN_RECORD_BYTES))
     assert found == {("live", 1): 200, ("live", 0): 300, ("old", 1): 0, ("old", 0): 500}
     busy = {**ends, ("live", 0): 900}
-    found = next_ends(reached, busy, 10**9, batch_bytes=1_000 * UNKNOWN_RECORD_BYTES)
+    found = next_ends(reached, busy, 10**9, pace=Pace(1_000 * UNKNOWN_RECORD_BYTES))
     assert found == {("live", 1): 200, ("live", 0): 300, ("old", 1): 0, ("old", 0): 500}
 
 
@@ -86,9 +86,7 @@ def test_a_partition_that_does_not_answer_stays_where_it_is() -> None:
 @given(LOGS, st.dictionaries(st.sampled_from(["orders", "b"]), st.floats(1, 10_000_000)))
 def test_a_batch_has_a_bound_in_bytes_too(logs: dict, sizes: dict) -> None:
     reached, ends = ends_of(logs)
-    found = next_ends(
-        reached, ends, max_records=10**12, waiting=(), record_bytes=sizes, batch_bytes=MOST_BYTES
-    )
+    found = next_ends(reached, ends, max_records=10**12, pace=Pace(MOST_BYTES, sizes))
     each = {key: sizes.get(key[0], UNKNOWN_RECORD_BYTES) for key in found}
     one_of_each = sum(each.values())
     assert sum((found[key] - reached[key]) * each[key] for key in found) <= MOST_BYTES + one_of_each
