@@ -85,14 +85,10 @@ class PathSink:
         a session, where there is one. `noted` is what the batch notes of the ends of logs. Raises
         KafkaException and StagingError, and ClusterUnusable from tasks."""
         with self._paced(), self._in_hand:
-            began = time.monotonic()
-            if spark is None or self.is_small(ranges):
-                files = self._written_here(ranges, noted).checked().to_pylist()
-                seconds = time.monotonic() - began
-            else:
-                files = self._written_by_tasks(spark, ranges, noted).checked().to_pylist()
-                seconds = max((file["seconds"] for file in files), default=0.0)
-            self._commit(files, batch, seconds)
+            began, here = time.monotonic(), spark is None or self.is_small(ranges)
+            files = self._written(ranges, noted, None if here else spark).checked().to_pylist()
+            by_tasks = max((file["seconds"] for file in files), default=0.0)
+            self._commit(files, batch, time.monotonic() - began if here else by_tasks)
 
     def fenced(self) -> bool:
         """See `LandingQuery.fenced`."""
@@ -110,20 +106,18 @@ class PathSink:
         with self._in_hand:
             self._close_log()
 
-    def _written_here(self, ranges: Ranges, noted: str | None) -> Done:
-        """The files of a batch, each with a bound. This process's client is at the ends of the logs
-        already, and has the records, as a rule."""
-        count = 1 + offset_count(ranges) // self._job.max_records
-        parts = self._job.parts(ranges, noted, count)
-        write = partial(write_parts, self._job, "driver", self._read)
-        return run_parts(write, [[(part, None) for part in parts]], ADDED)
-
-    def _written_by_tasks(self, spark: "SparkSession", ranges: Ranges, noted: str | None) -> Done:
-        """The same. What this process's client fetches ahead would not be read."""
+    def _written(self, ranges: Ranges, noted: str | None, spark: "SparkSession | None") -> Done:
+        """The files of a batch. This process's client is at the ends of the logs already, and has
+        the records, as a rule."""
+        job = self._job
+        if spark is None:
+            count = 1 + offset_count(ranges) // job.max_records  # each file has a bound
+            work = [(part, None) for part in job.parts(ranges, noted, count)]
+            return run_parts(partial(write_parts, job, "driver", self._read), [work], ADDED)
         if self._log is not None:
-            self._log.keep_prefetched(())
-        parts = self._job.parts(ranges, noted, self._job.tasks)
-        write = partial(write_parts, self._job, "task", partial(read_part, self._job))
+            self._log.keep_prefetched(())  # what it fetches ahead would not be read
+        parts = job.parts(ranges, noted, job.tasks)
+        write = partial(write_parts, job, "task", partial(read_part, job))
         return run_by_spark(spark, write, parts, ADDED, len(parts))
 
     def _read(self, part: Part) -> Read:
