@@ -1,0 +1,147 @@
+"""What this process commits of a landing query: each batch once, none behind a stop."""
+
+import json
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from mirrorlake.errors import Fenced, ReplicationError
+from mirrorlake.lake.path_lake import PathLake
+from mirrorlake.lake.place import place_of
+from mirrorlake.landing import sinks
+from mirrorlake.landing.job import LandJob, offsets_document
+from mirrorlake.landing.pace import Pace
+from mirrorlake.landing.sinks import PathSink
+from mirrorlake.offsets.positions import Ranges, TopicAndPartition
+from tests.support.lake_rows import no_session
+from tests.unit.landing.test_land_job import job_in
+from tests.unit.landing.test_stage_file import rows
+
+A, B = ("a", 0), ("b", 1)
+
+
+class OpenLog:
+    """A `Log` in which every offset has a record; what happens `meanwhile` comes behind the first
+    ones."""
+
+    def __init__(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        self.meanwhile = meanwhile
+        self.opened: list[bool] = []
+        self.closed = 0
+        self.prefetches: list[Collection[TopicAndPartition]] = []
+
+    def __call__(self, _settings: object, keep: bool, small_answers: bool) -> "OpenLog":
+        assert keep, "the next records are fetched ahead"
+        self.opened.append(small_answers)
+        return self
+
+    def read(self, ranges: Ranges) -> Iterator[tuple[TopicAndPartition, pa.RecordBatch]]:
+        for key, (first, end) in ranges.items():
+            yield key, rows(key[1], list(range(first, end)))
+            self.meanwhile()
+
+    def keep_prefetched(self, keys: Collection[TopicAndPartition]) -> None:
+        self.prefetches.append(keys)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> PathLake:
+    made = PathLake(no_session, place_of(tmp_path / "lake"), tmp_path / "checkpoints")
+    made.create("records", {})
+    return made
+
+
+@pytest.fixture
+def log(monkeypatch: pytest.MonkeyPatch) -> OpenLog:
+    log = OpenLog()
+    monkeypatch.setattr(sinks, "open_log", log)
+    return log
+
+
+def job_of(lake: PathLake, folder: Path, **given: object) -> LandJob:
+    place = lake.root / "records"
+    common = {"starts": {A: 5, B: 0}, "directory": place, "small_batch_records": 1_000}
+    return job_in(folder, **{**common, **given})
+
+
+def landed(lake: PathLake) -> list[tuple[str, int]]:
+    found = lake.tables.opened("records").to_pyarrow_table(columns=["topic", "offset"])
+    return sorted((row["topic"], row["offset"]) for row in found.to_pylist())
+
+
+def test_a_batch_is_there_once_and_not_at_all_once_another_took_over(
+    lake: PathLake, log: OpenLog, tmp_path: Path
+) -> None:
+    job = job_of(lake, tmp_path)
+    for _ in range(2):
+        PathSink(lake, job, "land x").land({A: (5, 8), B: (0, 1)}, None, 0)
+    expected = [("a", 5), ("a", 6), ("a", 7), ("b", 0)]
+    assert landed(lake) == expected
+    sink = PathSink(lake, job, "land x")
+    assert not sink.fenced()
+    lake.fence("records", "land x", 2**62)
+    with pytest.raises(Fenced):
+        sink.land({A: (8, 9)}, None, 1)
+    assert sink.fenced() and landed(lake) == expected
+
+
+def test_batches_follow_the_offsets_of_a_query_until_it_is_to_stop(
+    lake: PathLake, log: OpenLog, tmp_path: Path
+) -> None:
+    sink, checkpoint = PathSink(lake, job_of(lake, tmp_path), "land x"), tmp_path / "x"
+    take: Any = sink.start(started(), checkpoint)  # type: ignore[arg-type]
+    for batch, ends in enumerate([{A: 7, B: 0}, {A: 7, B: 2}, {A: 9, B: 2}]):
+        write_offsets(checkpoint, batch, ends)
+    frame = SimpleNamespace(sparkSession=None)
+    take(frame, 0)
+    take(frame, 1)
+    assert landed(lake) == [("a", 5), ("a", 6), ("b", 0), ("b", 1)]
+    assert log.opened == [True], "one client reads on"
+    sink.stop_after_batch()
+    with pytest.raises(ReplicationError, match="takes no more batches: it is being stopped"):
+        take(frame, 2)
+    sink.close()
+    assert len(landed(lake)) == 4 and log.closed == 1
+
+
+def test_nothing_is_committed_of_a_batch_that_a_stop_did_not_wait_for(
+    lake: PathLake, log: OpenLog, tmp_path: Path
+) -> None:
+    sink = PathSink(lake, job_of(lake, tmp_path), "land x")
+    log.meanwhile = sink.close
+    with pytest.raises(ReplicationError, match="was stopped within a batch"):
+        sink.land({A: (5, 8), B: (0, 1)}, None, 0)
+    assert landed(lake) == [] and log.closed == 1
+
+
+def test_a_client_asks_for_answers_of_the_size_that_the_pace_says(
+    lake: PathLake, log: OpenLog, tmp_path: Path
+) -> None:
+    job = job_of(lake, tmp_path)
+    job.keep_pace(Pace(60 << 20, {"a": 30.0 * (1 << 20)}))
+    sink = PathSink(lake, job, "land x")
+    sink.land({A: (5, 7)}, None, 0)
+    assert [set(keys) for keys in log.prefetches] == [{A}], "a backlog over a slow link"
+    sink._keep(Pace(1 << 30))
+    assert log.closed == 1 and job.pace() == Pace(1 << 30)
+    sink.land({A: (7, 8)}, None, 1)
+    assert log.opened == [True, False]
+
+
+def started() -> Any:
+    """A writer of a stream, of which what takes a batch is all that is wanted."""
+    return SimpleNamespace(foreachBatch=lambda take: SimpleNamespace(start=lambda: take))
+
+
+def write_offsets(checkpoint: Path, batch: int, ends: dict[TopicAndPartition, int]) -> None:
+    """As Spark writes them before it begins a batch."""
+    file = checkpoint / "offsets" / str(batch)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"v1\n{{}}\n{json.dumps(offsets_document(ends))}", encoding="utf-8")
