@@ -11,7 +11,7 @@ from pathlib import Path
 
 #: The points on the way of records, in the order in which a record meets them.
 POINTS = (
-    # a task has written its part of a landed batch into a file that nothing refers to
+    # a part of a landed batch is written into a file that nothing refers to
     "file-written",
     # the driver has a small batch, or what tasks wrote of a larger one, and nothing of it is
     # committed

@@ -49,8 +49,8 @@ class Part:
 
 @dataclass(frozen=True)
 class LandJob:
-    """What a query reads, and how. `client` holds secrets: it travels with the pickled source,
-    never as an option.
+    """What a query reads, and how. `client` holds secrets: it travels with pickled sources and
+    tasks, never as an option.
 
     `starts` and `final` are offsets by partition; None reads on for ever. `final_noted` is what the
     batch notes that comes to `final` (offsets/as_of.py). `waiting` are partitions that wait for
