@@ -3,9 +3,9 @@
 Spark plans and triggers, keeps the offsets in its checkpoint and runs the tasks. Where a batch ends
 is decided here (`latestOffset`, in a process beside the driver): Spark 4.0 and 4.1 set a Python
 source no limit, and 4.2 the one that it asks the source for (SPARK-55304). A task reads its ranges
-and hands the rows over, which the session's own sink commits (`landing/sinks.py: SessionSink`). Where
-this package commits (`PathSink`) no task of the source runs: Spark says when a batch begins, and
-keeps where it ends.
+and hands the rows over, which the session's own sink commits (`landing/sinks.py`: `SessionSink`).
+Where this package commits (`PathSink`) no task of the source runs: Spark says when a batch begins,
+and keeps where it ends.
 """
 
 import logging
