@@ -17,15 +17,14 @@ from tests.support.clusters import SETTINGS
 from tests.support.commands import mirrorlake, open_incidents
 from tests.support.control import AUTHORIZER, acls_of, add_acls, own_configs
 from tests.support.kafka import (
-    NewRecord,
     create_topic,
     delete_topic,
     numbered,
     partition_count,
-    send,
     topics_of,
     transactional_producer,
     write,
+    write_transactions,
 )
 from tests.support.lake_rows import no_session, opened
 from tests.support.odd_records import odd_records
@@ -110,15 +109,7 @@ def fill(scene: Scene) -> None:
     for codec in ("gzip", "snappy", "lz4", "zstd"):
         write(scene.source, scene.topic, numbered(100, 2, size=20), compression_type=codec)
     producer = transactional_producer(scene.source)
-    for number in range(20):
-        producer.begin_transaction()
-        for index in range(number % 4 + 1):
-            send(producer, scene.topic, NewRecord(b"%d.%d" % (number, index), b"k", index % 2))
-        if number % 3 == 1:
-            producer.flush(30)
-            producer.abort_transaction(30)
-        else:
-            producer.commit_transaction(30)
+    write_transactions(producer, scene.topic, 20, 4)
 
 
 def test_records_groups_configs_and_rights(scene: Scene) -> None:

@@ -31,6 +31,7 @@ from tests.support.kafka import (
     send,
     transactional_producer,
     write,
+    write_transactions,
 )
 from tests.support.lake_rows import now_of
 from tests.support.lanes import LANES
@@ -104,15 +105,7 @@ def produce_transactions(east: str) -> None:
         producer.begin_transaction()
         send(producer, name("single"), NewRecord(b"%d" % number))
         producer.commit_transaction(30)
-    for number in range(40):
-        producer.begin_transaction()
-        for index in range(number % 7 + 1):
-            send(producer, name("mixed"), NewRecord(b"%d.%d" % (number, index), b"k", index % 2))
-        if number % 3 == 1:
-            producer.flush(30)
-            producer.abort_transaction(30)
-        else:
-            producer.commit_transaction(30)
+    write_transactions(producer, name("mixed"), 40, 7)
 
 
 def compact(east: str) -> None:

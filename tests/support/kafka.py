@@ -118,6 +118,20 @@ def transactional_producer(bootstrap: str, **settings: str | int) -> Producer:
     return producer
 
 
+def write_transactions(producer: Producer, topic: str, count: int, longest: int) -> None:
+    """So many transactions in two partitions, of 1 to `longest` records; of three one is
+    aborted."""
+    for number in range(count):
+        producer.begin_transaction()
+        for index in range(number % longest + 1):
+            send(producer, topic, NewRecord(b"%d.%d" % (number, index), b"k", index % 2))
+        if number % 3 == 1:
+            producer.flush(30)
+            producer.abort_transaction(30)
+        else:
+            producer.commit_transaction(30)
+
+
 def partition_count(bootstrap: str, topic: str) -> int:
     """How many partitions a topic has; 0 when there is none."""
     found = AdminClient({"bootstrap.servers": bootstrap}).list_topics(timeout=20).topics.get(topic)

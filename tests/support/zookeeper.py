@@ -5,24 +5,22 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from mirrorlake.devtools.local.broker import Broker, settings_of
+from mirrorlake.devtools.local.cluster import sees
 from mirrorlake.devtools.local.ports import free_ports
 from mirrorlake.devtools.local.process import JvmProcess, start_guarded
 from mirrorlake.spark.jars import kafka_jars
 from mirrorlake.spark.java import find_java
+from tests.support import control
 from tests.support.waiting import until
 
 #: The authorizer of before KRaft, for the rights that `tests.support.control.AUTHORIZER` gives.
 AUTHORIZER = {
+    **control.AUTHORIZER,
     "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
-    "super.users": "User:ANONYMOUS",
-    "allow.everyone.if.no.acl.found": "true",
 }
-
-
 _OF_KRAFT = ("process.roles", "node.id", "controller.quorum.voters", "controller.listener.names")
 
 
@@ -33,12 +31,7 @@ def zookeeper_broker(directory: Path, version: str, properties: Mapping[str, str
     directory.mkdir(parents=True, exist_ok=True)
     broker = Broker(0, port, controller, directory / "broker-0", version)
     settings = settings_of(broker, [], 1, properties)
-    for key in (
-        "process.roles",
-        "node.id",
-        "controller.quorum.voters",
-        "controller.listener.names",
-    ):
+    for key in _OF_KRAFT:
         del settings[key]
     broker.prepare(
         {
@@ -52,7 +45,7 @@ def zookeeper_broker(directory: Path, version: str, properties: Mapping[str, str
     try:
         broker.start("256m", detached=False)
         admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
-        until(lambda: _answers(admin), seconds=60)
+        until(lambda: sees(admin, 1), seconds=60)
         yield broker.address
     finally:
         for process in (broker.process, zookeeper):
@@ -68,10 +61,3 @@ def _zookeeper(directory: Path, port: int, version: str) -> JvmProcess:
     command += ["-Dzookeeper.admin.enableServer=false"]
     command += ["org.apache.zookeeper.server.ZooKeeperServerMain", str(port), str(directory)]
     return start_guarded(command, str(directory), directory / "stdout.log")
-
-
-def _answers(admin: AdminClient) -> bool:
-    try:
-        return len(admin.list_topics(timeout=2).brokers) == 1
-    except KafkaException:
-        return False

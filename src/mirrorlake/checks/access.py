@@ -8,6 +8,7 @@ from dataclasses import replace
 from confluent_kafka import KafkaException
 
 from mirrorlake.checks.problem import Problem
+from mirrorlake.checks.rules import aliases_of, flows_at
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.access import (
@@ -50,14 +51,14 @@ def topic_id_problems(connections: Connections, flows: Sequence[ResolvedFlow]) -
     """Clusters whose topics have no ids (KIP-516): notes. Asks for one topic of each, changes
     nothing. Raises as `access_problems`."""
     problems = []
-    for alias in sorted({alias for flow in flows for alias in (flow.source, flow.target)}):
+    for alias in aliases_of(flows):
         admin = connections.admin(alias)
         seen = described(admin.client, sorted(admin.topics())[:1])
         if any(topic_id == NO_TOPIC_ID for topic_id, _ in seen.values()):
             problem = Problem(
                 "topic-ids",
                 "note",
-                tuple(flow.name for flow in flows if alias in (flow.source, flow.target)),
+                flows_at(alias, flows),
                 alias,
                 sentence=f"the topics of cluster {alias} have no ids, as before Kafka 2.8: one "
                 "that is deleted and made again is noticed by its offsets only, or not at all",

@@ -12,7 +12,7 @@ from mirrorlake.checks.access import (
 )
 from mirrorlake.checks.holdings import holding_problems, holdings, other_maker
 from mirrorlake.checks.problem import Problem, left_out, refused_flows
-from mirrorlake.checks.rules import check_flows
+from mirrorlake.checks.rules import aliases_of, check_flows
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import (
     ClusterUnreachable,
@@ -117,7 +117,7 @@ def check(
     brokers: dict[str, int] = {}
     topics: dict[str, list[str]] = {}
     silent: dict[str, MirrorlakeError] = {}
-    for alias in sorted({alias for flow in flows for alias in (flow.source, flow.target)}):
+    for alias in aliases_of(flows):
         try:
             ids[alias] = connections.identify([alias])[alias]
             topics[alias] = list(connections.admin(alias).topics())

@@ -5,7 +5,7 @@ people make. Pure.
 `checks.route_rules`.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from mirrorlake.checks.problem import Problem, refused_flows
 from mirrorlake.checks.route_rules import check_routes
@@ -51,6 +51,16 @@ def check_flows(
     return problems
 
 
+def aliases_of(flows: Iterable[ResolvedFlow]) -> list[str]:
+    """The clusters that flows read or write."""
+    return sorted({alias for flow in flows for alias in (flow.source, flow.target)})
+
+
+def flows_at(alias: str, flows: Iterable[ResolvedFlow]) -> tuple[str, ...]:
+    """The names of those flows that read or write a cluster."""
+    return tuple(flow.name for flow in flows if alias in (flow.source, flow.target))
+
+
 def _same_cluster(flows: Sequence[ResolvedFlow], ids: Mapping[str, str]) -> Iterator[Problem]:
     """Source and target are one cluster, whatever they are called."""
     for flow in flows:
@@ -68,9 +78,8 @@ def _same_cluster(flows: Sequence[ResolvedFlow], ids: Mapping[str, str]) -> Iter
 
 def _two_aliases(flows: Sequence[ResolvedFlow], ids: Mapping[str, str]) -> Iterator[Problem]:
     """One cluster under two aliases: no name says any more where a record has been (KAFKA-9914)."""
-    used = sorted({alias for flow in flows for alias in (flow.source, flow.target)})
     by_id: dict[str, list[str]] = {}
-    for alias in used:
+    for alias in aliases_of(flows):
         if alias in ids:
             by_id.setdefault(ids[alias], []).append(alias)
     for cluster_id, aliases in by_id.items():
@@ -94,11 +103,9 @@ def _strangers(
 ) -> Iterator[Problem]:
     """A cluster that the lake knows by another alias, or an alias that it knows as another
     cluster."""
-    for alias in sorted(
-        {alias for flow in flows for alias in (flow.source, flow.target)} & ids.keys()
-    ):
+    for alias in filter(ids.__contains__, aliases_of(flows)):
         cluster_id, before = ids[alias], known.get(ids[alias])
-        touched = tuple(flow.name for flow in flows if alias in (flow.source, flow.target))
+        touched = flows_at(alias, flows)
         if before is not None and before != alias and ids.get(before) != cluster_id:
             yield Problem(
                 "changed-alias",

@@ -3,6 +3,7 @@ SQL: a session runs them, or a warehouse.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from mirrorlake.errors import InputError, LakeError
@@ -12,6 +13,8 @@ from mirrorlake.lake.lake import Lake
 #: Runs a statement in which bare names are those of the schema; gives its rows. Raises InputError
 #: that says why for one that cannot be run, LakeError where the catalog cannot be reached.
 Run = Callable[[str], Sequence[Mapping[str, Any]]]
+#: What was done for a name.
+CREATED, ALTERED, KEPT = "created", "altered", "kept"
 #: Behind this row `DESCRIBE` tells of the table itself, in front of it of its columns.
 _OF_TABLE = "# Detailed Table Information"
 
@@ -28,8 +31,9 @@ class CatalogNames:
         """The schema, as sentences name it."""
         return self.schema.replace("`", "")
 
+    @cached_property
     def known(self) -> set[str]:
-        """All names of tables and views. Raises LakeError."""
+        """All names of tables and views, as of when they are first asked for. Raises LakeError."""
         try:
             tables = self.run(f"SHOW TABLES IN {self.schema}")
             views = self.run(f"SHOW VIEWS IN {self.schema}")  # some catalogs list them apart

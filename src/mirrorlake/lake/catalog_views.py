@@ -7,10 +7,8 @@ session sees (`Lake.make_known`).
 """
 
 from mirrorlake.errors import InputError, LakeError
-from mirrorlake.lake.catalog_names import CatalogNames
+from mirrorlake.lake.catalog_names import ALTERED, CREATED, KEPT, CatalogNames
 from mirrorlake.lake.definitions import VIEWS, view_query
-
-CREATED, ALTERED, KEPT = "created", "altered", "kept"
 
 
 def keep_views(names: CatalogNames) -> dict[str, str]:
@@ -20,8 +18,7 @@ def keep_views(names: CatalogNames) -> dict[str, str]:
     Two processes may do this at once. Raises LakeError where a view can be neither made nor
     altered: it is another principal's.
     """
-    known = names.known()
-    return {view: _kept(names, view, view in known) for view in VIEWS}
+    return {view: _kept(names, view, view in names.known) for view in VIEWS}
 
 
 def _kept(names: CatalogNames, view: str, is_known: bool) -> str:

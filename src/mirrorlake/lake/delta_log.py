@@ -9,7 +9,7 @@ table, a `remove` one that is not any more
 
 import json
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -51,12 +51,11 @@ def why_not_by_hand(table: DeltaTable) -> str | None:
 class Commit:
     """What a commit did to the table's files: statistics (JSON text, may be empty) of each that it
     added, and the paths of those that it removed. Paths are as the log has them, unescaped.
-    `changes_table`: it is about more than files. `applications` are the versions that it notes."""
+    `changes_table`: it is about more than files."""
 
     added: Mapping[str, str]
     removed: tuple[str, ...]
     changes_table: bool = False
-    applications: Mapping[str, int] = field(default_factory=dict)
 
 
 def files_of(table: DeltaTable) -> dict[str, int]:
@@ -92,17 +91,14 @@ class DeltaLog:
                 raise FileNotFoundError(f"commit {version} of {self.table} is gone")
             return None
         added, removed, changes = {}, [], False
-        applications: dict[str, int] = {}
         for line in text.splitlines():
             action = json.loads(line) if line else {}
             if "add" in action:
                 added[unquote(action["add"]["path"])] = action["add"].get("stats") or ""
             elif "remove" in action:
                 removed.append(unquote(action["remove"]["path"]))
-            elif "txn" in action:
-                applications[action["txn"]["appId"]] = int(action["txn"]["version"])
             changes = changes or "metaData" in action or "protocol" in action
-        return Commit(added, tuple(removed), changes, applications)
+        return Commit(added, tuple(removed), changes)
 
     def text(self, version: int) -> str | None:
         """The text of a commit; None where it is not there, or not any more. Raises OSError."""

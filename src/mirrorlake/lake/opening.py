@@ -41,13 +41,13 @@ def open_lake(
     schema = schema_in_catalog(location)
     _make_schema(spark, schema)
     lake = CatalogLake(lambda: spark, schema, checkpoints)
-    existing = _existing_tables(spark, schema)
     names = names_by_session(lake)
+    existing = names.known & set(TABLES)
     if "records" in existing:
         check_own(names, "records")
     _create_tables(lake, [table for table in TABLES if table not in existing])
     _read_properties(lake)
-    for table in existing & set(TABLES):
+    for table in existing:
         lake.add_columns(table)
     keep_views(names)  # a catalog has them for dashboards and other readers
     return lake

@@ -1,7 +1,7 @@
 """Commits of other programs to the tables of a lake that only mirrorlake may commit to: one at a
 URL, or with names in a catalog. A table's log says who made a commit.
 
-A running process looks at all that come (`OtherWriters`), and has an incident for them; `status`
+A running process looks at all that come (`new_by_others`), and has an incident for them; `status`
 looks at the newest of each table.
 """
 
@@ -83,19 +83,13 @@ def _by_others(log: DeltaLog, table: str, versions: Iterable[int]) -> list[Other
     return [*found.values()]
 
 
-class OtherWriters:
-    """Follows the commits that a process sees in tables that it writes."""
-
-    def __init__(self, tables: PathTables) -> None:
-        self._tables = tables
-
-    def look(self) -> list[OtherCommit]:
-        """Commits of others since the last look, the newest one of each table and program. Raises
-        OSError."""
-        return [
-            commit
-            for table in TABLES
-            for commit in _by_others(
-                DeltaLog(self._tables.place / table), table, self._tables.not_own(table, NEWEST)
-            )
-        ]
+def new_by_others(tables: PathTables) -> list[OtherCommit]:
+    """Commits of others to tables that a process writes, since this was asked last: the newest one
+    of each table and program. Raises OSError."""
+    return [
+        commit
+        for table in TABLES
+        for commit in _by_others(
+            DeltaLog(tables.place / table), table, tables.not_own(table, NEWEST)
+        )
+    ]

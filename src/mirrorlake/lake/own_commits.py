@@ -11,7 +11,7 @@ until `maintain` deletes it.
 import json
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from typing import Any
 from urllib.parse import unquote
 
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from mirrorlake.lake.delta_log import Commit, DeltaLog, files_of, layout_of
+from mirrorlake.lake.delta_log import DeltaLog, files_of, layout_of
 from mirrorlake.lake.parquet import REPEATED
 from mirrorlake.lake.place import Place
 
@@ -119,47 +119,37 @@ def replace_files(
     """
     now = time.time_ns() // 1_000_000
     changed = {"dataChange": operation != "OPTIMIZE"}
-    actions = [added_by(log, file, **changed) for file in added]
+    actions: list[dict[str, Any]] = []
+    for file in added:
+        add = {"modificationTime": now, **changed, "stats": file.statistics}
+        actions.append({"add": {**_placed(log, file), **add}})
     for path, size in removed.items():
         remove = {"path": path, "deletionTimestamp": now, **changed, "extendedFileMetadata": True}
         actions.append({"remove": {**remove, "partitionValues": {}, "size": size}})
     actions += [{"cdc": {**_placed(log, file), "dataChange": False}} for file in gone]
-    taken = set(removed)
-
-    def bars(came: Commit) -> bool:
-        return came.changes_table or not taken.isdisjoint(came.removed)
-
-    committed = commit_behind(log, version, actions, operation=operation, bars=bars)
+    committed = _commit(log, version, actions, operation, set(removed))
     if committed is None:
         for file in (*added, *gone):
             file.discard()
     return committed
 
 
-def added_by(log: DeltaLog, file: NewFile, **more: object) -> dict[str, Any]:
-    """The action that makes a closed file a part of the table."""
-    now = time.time_ns() // 1_000_000
-    add = {**_placed(log, file), "modificationTime": now, "stats": file.statistics}
-    return {"add": {**add, **more}}
-
-
-def commit_behind(
+def _commit(
     log: DeltaLog,
     version: int,
     actions: Sequence[dict[str, Any]],
-    *,
     operation: str,
-    bars: Callable[[Commit], bool],
+    removed: Set[str],
 ) -> int | None:
-    """Make a commit of actions: the next one behind a version, and behind all that came meanwhile,
-    of which `bars` is asked in turn.
+    """Make a commit of actions: the next one behind a version, and behind all that came meanwhile
+    and left the files alone that these remove, and the table itself.
 
-    Returns its version; None where one barred it, or where the log went on so far that what lies
+    Returns its version; None where one did not, or where the log went on so far that what lies
     behind `version` has been deleted from it, so that a commit there is none of the table's. Raises
     FileNotFoundError where that is seen before, OSError.
     """
     info = {"timestamp": time.time_ns() // 1_000_000, "operation": operation}
-    info |= {"operationParameters": {}, "isBlindAppend": operation == "WRITE"}
+    info |= {"operationParameters": {}, "isBlindAppend": False}
     # no other commit has this text: one whose answer was lost is known again
     info |= {"engineInfo": "mirrorlake", "txnId": str(uuid.uuid4())}
     lines = [{"commitInfo": info}, *actions]
@@ -170,7 +160,7 @@ def commit_behind(
             log.file_of(version).create(text)
         except FileExistsError:
             came = log.commit(version)
-            if came is None or bars(came):
+            if came is None or came.changes_table or not removed.isdisjoint(came.removed):
                 return None
             continue
         # A log is deleted only behind a checkpoint, which is noted before.
@@ -180,13 +170,8 @@ def commit_behind(
 
 def _is_in(log: DeltaLog, actions: Sequence[dict[str, Any]]) -> bool:
     """Whether a table is as if some actions had been done."""
-    table = log.opened()
-    files = files_of(table)
+    files = files_of(log.opened())
     for action in actions:
-        if "txn" in action:
-            known = table.transaction_version(action["txn"]["appId"])
-            if known is None or known < action["txn"]["version"]:
-                return False
         if "add" in action and unquote(action["add"]["path"]) not in files:
             return False
         if "remove" in action and unquote(action["remove"]["path"]) in files:

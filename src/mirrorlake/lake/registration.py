@@ -7,11 +7,9 @@ that is there is never made anew, since grants hang on it; nor is it moved.
 import re
 
 from mirrorlake.errors import InputError, LakeError
-from mirrorlake.lake.catalog_names import CatalogNames
+from mirrorlake.lake.catalog_names import CREATED, KEPT, CatalogNames
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.folder import quoted
-
-CREATED, KEPT = "created", "kept"
 
 
 def register_tables(names: CatalogNames, root: str) -> dict[str, str]:
@@ -20,7 +18,7 @@ def register_tables(names: CatalogNames, root: str) -> dict[str, str]:
     Raises LakeError where a name is another table's, or view's, and makes none then; where the
     catalog makes none, too.
     """
-    known = names.known()
+    known = names.known
     for table in TABLES:
         if table in known and (other := _other(names, table, f"{root}/{table}")):
             raise LakeError(

@@ -13,7 +13,7 @@ from mirrorlake.errors import ReplicationError
 from mirrorlake.heaps import give_back
 from mirrorlake.lake.changes import WHOLE_LAKE
 from mirrorlake.lake.incidents import Incidents
-from mirrorlake.lake.other_writers import OtherCommit, OtherWriters
+from mirrorlake.lake.other_writers import OtherCommit, new_by_others
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.stage_index import StageFiles
@@ -43,8 +43,8 @@ class Upkeep:
         self._reported = True  # by an earlier process, as far as is known
         self._young = YoungFiles(lake.root, stage)
         self._replaced: list[tuple[float, Sequence[Place]]] = []
-        self._others = OtherWriters(lake.tables) if lake.one_writer else None
-        self._found: list[OtherCommit] = []
+        self._is_one_writer = lake.one_writer
+        self._by_others: list[OtherCommit] = []
         self.thread = Worker(
             "upkeep of the lake",
             self._turn,
@@ -88,10 +88,11 @@ class Upkeep:
     def note_others(self) -> None:
         """Have an incident for commits of other programs, where there may be none. Raises
         OSError."""
-        if self._others is not None:
-            self._found += self._others.look()
-            self._incidents.open_all(WHOLE_LAKE, OTHER_WRITER, [each.error for each in self._found])
-            self._found.clear()
+        if self._is_one_writer:
+            self._by_others += new_by_others(self._tables)
+            errors = [commit.error for commit in self._by_others]
+            self._incidents.open_all(WHOLE_LAKE, OTHER_WRITER, errors)
+            self._by_others.clear()
 
     def _turn(self) -> float:
         self.note_others()

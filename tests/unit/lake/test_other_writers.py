@@ -11,7 +11,7 @@ from deltalake.transaction import AddAction
 
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.delta_log import DeltaLog
-from mirrorlake.lake.other_writers import NEWEST, OtherWriters, newest_by_others, other_commit
+from mirrorlake.lake.other_writers import NEWEST, new_by_others, newest_by_others, other_commit
 from mirrorlake.lake.own_commits import NewFile, replace_files
 from mirrorlake.lake.path_tables import PathTables
 
@@ -64,19 +64,19 @@ def test_a_process_reads_what_it_has_not_committed_itself(
     monkeypatch.setattr(
         DeltaLog, "text", lambda log, version: [read.append(version), text(log, version)][1]
     )
-    watch, neighbour = OtherWriters(tables), PathTables(tables.place)
+    neighbour = PathTables(tables.place)
     tables.append(TABLE, ROWS)
-    assert watch.look() == [] and read == [0], "the first commit made the table"
+    assert new_by_others(tables) == [] and read == [0], "the first commit made the table"
     read.clear()
     for number in range(5):
         tables.append(TABLE, ROWS, "application", number)
-    assert watch.look() == [] and read == []
+    assert new_by_others(tables) == [] and read == []
     neighbour.append(TABLE, ROWS)
     by_spark = committed_by(tables, SPARK)
     tables.append(TABLE, ROWS)
-    assert [(each.version, each.engine) for each in watch.look()] == [(by_spark, SPARK)]
+    assert [(each.version, each.engine) for each in new_by_others(tables)] == [(by_spark, SPARK)]
     assert read == [by_spark - 1, by_spark]
-    assert watch.look() == [], "it is told once"
+    assert new_by_others(tables) == [], "it is told once"
     (sentence,) = newest_by_others(tables.place, registered=True)
     assert f"table {TABLE} was committed to by {SPARK} (OPTIMIZE, version {by_spark}," in sentence
     assert newest_by_others(tables.place, registered=False) == []
@@ -94,7 +94,7 @@ def test_files_that_are_added_by_hand_are_ours(tables: PathTables, tmp_path: Pat
     new.close()
     sizes = {"more.parquet": file.stat().st_size}
     assert replace_files(log, tables.version(TABLE), sizes, [new]) == 3
-    assert OtherWriters(tables).look() == newest_by_others(tables.place, registered=True) == []
+    assert new_by_others(tables) == newest_by_others(tables.place, registered=True) == []
 
 
 def test_only_the_newest_are_looked_at(tables: PathTables) -> None:

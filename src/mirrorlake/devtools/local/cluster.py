@@ -200,7 +200,7 @@ class EmbeddedCluster:
         for broker in started:
             self._poll(partial(is_open, broker.port), deadline)
             admin = AdminClient({"bootstrap.servers": broker.address, **quiet})
-            self._poll(partial(_sees, admin, len(self.pids)), deadline)
+            self._poll(partial(sees, admin, len(self.pids)), deadline)
 
     def _poll(self, ready: Callable[[], bool], deadline: float) -> None:
         pause = threading.Event()
@@ -308,7 +308,8 @@ def _read_state(directory: Path) -> dict[str, Any]:
     return state
 
 
-def _sees(admin: AdminClient, brokers: int) -> bool:
+def sees(admin: AdminClient, brokers: int) -> bool:
+    """Whether a cluster answers, and knows of so many brokers."""
     try:
         return len(admin.list_topics(timeout=2).brokers) >= brokers
     except KafkaException:
