@@ -282,3 +282,27 @@ def test_what_a_flow_has_just_produced_stays_in_the_stage_though_its_topic_is_no
     world.selected = set()
     assert world.forget("t0", 7, schedule.driver.still_needed("t0"), finishes=True) == 0
     schedule.check()
+
+
+@pytest.mark.parametrize("reader", ["auto", "rows"])
+@pytest.mark.parametrize("salt", [0, 8], ids=["long", "short"])
+def test_a_reader_that_gives_less_of_a_range_with_gaps_that_a_batch_cuts_is_noticed(
+    schedule: Schedule, reader: str, salt: int
+) -> None:
+    """The gaps are on one side of the cut, and what a reader leaves out on the other, whether it
+    reads, reads for the first time, or counts what is outside."""
+    world = schedule.world
+    world.settings.max_records, world.settings.reader = 3, reader
+    schedule.killed()
+    missed = 0
+    for batch in range(6):
+        for count in (2, 1, 2):
+            world.write("t0", 0, count, "committed")
+        schedule.do("land")
+        for _ in range(3):
+            schedule._do("produce", salt, Fault("less", 1 + batch % 3))
+            world.steps.fault = None
+            missed += "less at" in " ".join(world.steps.taken[-3:])
+            schedule.do("produce", salt=salt)
+    assert missed >= 3
+    schedule.check()

@@ -6,8 +6,7 @@ compaction leave gaps. The index knows how many records each range of each file 
 many of a range's offsets are gaps.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -20,19 +19,16 @@ Ranges = Sequence[tuple[int, int]]
 
 
 class Span(NamedTuple):
-    """Offsets `first` to `last`, inclusive, that have `min_count` to `max_count` records. The two
-    differ where a range with gaps is cut: it is not known on which side of the cut its gaps are."""
+    """Offsets `first` to `last`, inclusive, that have `record_count` records."""
 
     first: int
     last: int
-    min_count: int
-    max_count: int
+    record_count: int
 
     @property
-    def counts(self) -> str:
-        """How many records it has, for a sentence."""
-        least, most = str(self.min_count), str(self.max_count)
-        return least if least == most else f"{least} to {most}"
+    def dense(self) -> bool:
+        """Whether each of its offsets has a record."""
+        return self.record_count == self.last - self.first + 1
 
 
 class CountError(ValueError):
@@ -41,49 +37,76 @@ class CountError(ValueError):
 
     def __init__(self, span: Span, count: int) -> None:
         super().__init__(
-            f"offsets {span.first} to {span.last} have {span.counts} records by the index of "
-            f"the stage, and {count} were read"
+            f"offsets {span.first} to {span.last} have {span.record_count} records by the index "
+            f"of the stage, and {count} were read"
         )
         self.first, self.last = span.first, span.last
 
 
-def spans_of(ranges: Iterable[FileRange], first: int, last: int) -> tuple[Span, ...]:
-    """The spans of ranges, in the order of their first offsets, as far as they lie within `first`
-    to `last`.
+def spans_of(
+    within: Callable[[int, int], Sequence[FileRange]], first: int, last: int
+) -> tuple[tuple[Span, ...], Sequence[FileRange]]:
+    """The spans of offsets `first` to `last`, in their order, and the ranges of files that they are
+    of; `within` gives the ranges that hold something between two offsets, by their first ones.
 
-    Ranges without gaps that follow one another are one span, and so are ranges that overlap.
+    Ranges without gaps that follow one another are one span, and so are ranges that overlap. Spans
+    lie within `first` to `last`, but for those with gaps, which are whole: on which side of a cut
+    the gaps lie is not known. With one that is whole come the ranges that it overlaps.
     """
-    joined: list[FileRange] = []
-    for file_range in ranges:
-        before = joined[-1] if joined else None
-        if before is not None and _are_one(before, file_range):
-            joined[-1] = replace(
-                file_range,
-                first=before.first,
-                last=max(before.last, file_range.last),
-                record_count=before.record_count + file_range.record_count,
-                exact=before.exact and file_range.exact,
-            )
+    reach = first, last
+    while True:
+        held = within(*reach)
+        joined = _joined(held)
+        spans = tuple(
+            _cut(one, first, last) if one.dense else one
+            for one in joined
+            if one.last >= first and one.first <= last
+        )
+        ends = [end for one in outside(spans, first, last) for end in one]
+        before, reach = reach, (min(first, *ends), max(last, *ends)) if ends else reach
+        if reach == before:
+            return spans, held
+
+
+def _joined(ranges: Iterable[FileRange]) -> list[Span]:
+    spans: list[Span] = []
+    for one in ranges:
+        before = spans[-1] if spans else None
+        if before is not None and (
+            one.first <= before.last
+            or (before.dense and one.dense and one.first == before.last + 1)
+        ):
+            count = before.record_count + one.record_count
+            spans[-1] = Span(before.first, max(before.last, one.last), count)
         else:
-            joined.append(file_range)
-    return tuple(
-        _span(file_range, max(first, file_range.first), min(last, file_range.last))
-        for file_range in joined
-    )
+            spans.append(Span(one.first, one.last, one.record_count))
+    return spans
 
 
-def _are_one(before: FileRange, behind: FileRange) -> bool:
-    return behind.first <= before.last or (
-        before.dense and behind.dense and behind.first == before.last + 1
-    )
+def _cut(span: Span, first: int, last: int) -> Span:
+    """What of a span without gaps lies within two offsets."""
+    first, last = max(span.first, first), min(span.last, last)
+    return Span(first, last, last - first + 1)
 
 
-def _span(file_range: FileRange, first: int, last: int) -> Span:
-    width = last - first + 1
-    if not file_range.exact:
-        return Span(first, last, 0, width)
-    gaps = file_range.last - file_range.first + 1 - file_range.record_count
-    return Span(first, last, min(width, max(0, width - gaps)), min(width, file_range.record_count))
+def outside(spans: Sequence[Span], first: int, last: int) -> list[tuple[int, int]]:
+    """The offsets of spans that lie before `first` or behind `last`: up to two ranges."""
+    if not spans:
+        return []
+    ends = (spans[0].first, first - 1), (last + 1, spans[-1].last)
+    return [(start, end) for start, end in ends if start <= end]
+
+
+def narrowed(
+    spans: Sequence[Span], first: int, last: int, counts: Sequence[int]
+) -> tuple[Span, ...]:
+    """What of spans lies within `first` to `last`; `counts` says how many of their records lie
+    `outside`."""
+    inside = [Span(max(first, one.first), min(last, one.last), one.record_count) for one in spans]
+    for (start, _), count in zip(outside(spans, first, last), counts, strict=True):
+        at = 0 if start < first else -1
+        inside[at] = inside[at]._replace(record_count=inside[at].record_count - count)
+    return tuple(inside)
 
 
 class Tally:
@@ -106,7 +129,7 @@ class Tally:
             offsets = offsets[~are_in(self._left_out, offsets)]
         while len(offsets):
             if self._at == len(self._spans) or offsets[0] < self._spans[self._at].first:
-                raise CountError(Span(int(offsets[0]), int(offsets[0]), 0, 0), 1)
+                raise CountError(Span(int(offsets[0]), int(offsets[0]), 0), 1)
             span = self._spans[self._at]
             inside = len(offsets)
             if offsets[-1] > span.last:
@@ -126,12 +149,12 @@ class Tally:
     def _check_gaps(self, span: Span, last: int) -> None:
         """More gaps than there are: a record is missing in front of this offset."""
         gaps = last - span.first + 1 - self._count - _size(self._left_out, span.first, last)
-        if gaps > span.last - span.first + 1 - span.min_count:
+        if gaps > span.last - span.first + 1 - span.record_count:
             raise CountError(span, self._count)
 
     def _finish(self, span: Span) -> None:
-        least = span.min_count - _size(self._left_out, span.first, span.last)
-        if not least <= self._count <= span.max_count:
+        least = span.record_count - _size(self._left_out, span.first, span.last)
+        if not least <= self._count <= span.record_count:
             raise CountError(span, self._count)
         self._at, self._count = self._at + 1, 0
 

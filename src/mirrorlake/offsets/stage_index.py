@@ -37,25 +37,24 @@ class StagedRange(NamedTuple):
 @dataclass(frozen=True)
 class FileRange:
     """A range as a batch is planned from it; `file` numbers the file, in the order in which files
-    came to the stage. `exact`: the count is no estimate."""
+    came to the stage."""
 
     file: int
     generation: int
     first: int
     last: int
     record_count: int
-    exact: bool = True
 
     @property
     def dense(self) -> bool:
         """Whether each of its offsets has a record."""
-        return self.exact and self.record_count == self.last - self.first + 1
+        return self.record_count == self.last - self.first + 1
 
 
 class PartitionRanges:
     """The ranges of one partition, by generation and first offset."""
 
-    __slots__ = ("_counts", "_estimates", "_files", "_firsts", "_generations", "_lasts", "_rising")
+    __slots__ = ("_counts", "_files", "_firsts", "_generations", "_lasts", "_rising", "uncut")
 
     def __init__(self) -> None:
         self._generations = array("q")
@@ -63,16 +62,16 @@ class PartitionRanges:
         self._lasts = array("q")
         self._counts = array("q")
         self._files = array("q")
-        self._estimates: frozenset[int] = frozenset()  # the ranges whose counts are
         self._rising = True  # whether no two ranges of a generation overlap
+        #: The ranges of which these are `bounded`, with counts that are no estimates.
+        self.uncut = self
 
     def __len__(self) -> int:
         return len(self._firsts)
 
     def __getitem__(self, at: int) -> FileRange:
         generation, first, last, count, file = (column[at] for column in self.columns())
-        exact = at not in self._estimates
-        return FileRange(file, generation, first, last, count, exact=exact)
+        return FileRange(file, generation, first, last, count)
 
     def __iter__(self) -> Iterator[FileRange]:
         return map(self.__getitem__, range(len(self)))
@@ -113,24 +112,22 @@ class PartitionRanges:
 
     def bounded(self, extents: Mapping[int, tuple[int, int]]) -> "PartitionRanges":
         """The same within a range of offsets (inclusive) for each generation, and without
-        generations that have none. Counts of ranges that are cut are in proportion, and estimates
-        where these have gaps."""
+        generations that have none. Counts of ranges that are cut are in proportion, which is an
+        estimate where these have gaps."""
         if not len(self) or not extents:
             return PartitionRanges()
         columns = [np.frombuffer(column, np.int64) for column in self.columns()]
-        parts, estimates = [], []
+        parts = []
         for generation, (first, last) in sorted(extents.items()):
             inside = (columns[0] == generation) & (columns[1] <= last) & (columns[2] >= first)
             of, firsts, lasts, counts, files = (column[inside] for column in columns)
             starts, ends = np.maximum(firsts, first), np.minimum(lasts, last)
             shares = np.maximum(1, counts * (ends - starts + 1) // (lasts - firsts + 1))
             parts.append((of, starts, ends, shares, files))
-            cut = (starts > firsts) | (ends < lasts)
-            estimates.append(cut & (counts < lasts - firsts + 1))
         made = PartitionRanges.from_columns(
             [np.concatenate(column) for column in zip(*parts, strict=True)]
         )
-        made._estimates = frozenset(np.flatnonzero(np.concatenate(estimates)).tolist())
+        made.uncut = self.uncut
         return made
 
     def above(self, generation: int, offset: int) -> Iterator[FileRange]:

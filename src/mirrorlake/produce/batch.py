@@ -13,6 +13,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 
 from mirrorlake.offsets.generations import FIRST, TargetGeneration
@@ -20,7 +21,7 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor
 from mirrorlake.offsets.ranges import NO_END
 from mirrorlake.offsets.runs import Written
-from mirrorlake.offsets.spans import Span, spans_of
+from mirrorlake.offsets.spans import Span, outside, spans_of
 from mirrorlake.offsets.stage_index import FileRange, PartitionRanges, StageIndex
 
 
@@ -31,7 +32,8 @@ class PartitionPlan:
     `floor` is where the map ends; between it and `first` there is nothing to produce. `unmapped` is
     what was produced behind the floor and is still on its way into the map; it stays in the
     metadata of the committed position until it has arrived there. `spans` say how many records
-    there are; None where the index does not know what will be read. With `restores_only` nothing
+    there are, also of what reaches beyond `first` and `last` (`offsets/spans.py: spans_of`); None
+    where the index does not know what will be read. With `restores_only` nothing
     new is written of it: an operator has stopped it, and what the target has of it already may
     lack its rows of the map.
     """
@@ -65,6 +67,20 @@ class PartitionPlan:
     def place(self) -> PartitionGeneration:
         """What the offsets belong to."""
         return PartitionGeneration(self.topic, self.partition, self.floor.generation)
+
+    @property
+    def outside(self) -> list[tuple[int, int]]:
+        """Offsets of its spans that are not in the batch: up to two ranges, before and behind."""
+        return outside(self.spans or (), self.first, self.last)
+
+    def of_whole_spans(self) -> "PartitionPlan":
+        """The same of all offsets of its spans."""
+        ends = [end for one in self.outside for end in one]
+        return (
+            replace(self, first=min(self.first, *ends), last=max(self.last, *ends))
+            if ends
+            else self
+        )
 
 
 @dataclass(frozen=True)
@@ -160,14 +176,17 @@ def plan_batch(
             members[shard_of(*key, produce_tasks)].append(takes[key])
     shards, ordered = [], True
     for shard in sorted(members):
-        held = [take.held() for take in members[shard]]
-        chains = [chain for chain in map(_chain, held) if chain is not None]
-        files = _in_order(chains) if len(chains) == len(held) else None
+        counted = [take.counted() for take in members[shard]]
+        chains = [chain for _, held in counted if (chain := _chain(held)) is not None]
+        files = _in_order(chains) if len(chains) == len(counted) else None
         ordered = ordered and files is not None
         shards.append(
             ShardPlan(
                 shard,
-                tuple(take.plan(items) for take, items in zip(members[shard], held, strict=True)),
+                tuple(
+                    take.plan(spans)
+                    for take, (spans, _) in zip(members[shard], counted, strict=True)
+                ),
                 tuple(index.path(file) for file in files or ()),
                 sum(take.record_count for take in members[shard]),
                 source_cluster,
@@ -231,11 +250,12 @@ class _PartitionTake:
             self.upcoming = None  # mostly there is nothing to restore, and this was read in vain
         return count
 
-    def held(self) -> list[FileRange]:
-        """The ranges of files that hold what was taken."""
-        return self._ranges.within(self.floor.generation, self.first, self.last)
+    def counted(self) -> tuple[tuple[Span, ...], Sequence[FileRange]]:
+        """The spans of what was taken, and the ranges of files that hold these."""
+        within = partial(self._ranges.uncut.within, self.floor.generation)
+        return spans_of(within, self.first, self.last)
 
-    def plan(self, held: Sequence[FileRange]) -> PartitionPlan:
+    def plan(self, spans: tuple[Span, ...]) -> PartitionPlan:
         return PartitionPlan(
             self.topic,
             self.partition,
@@ -243,7 +263,7 @@ class _PartitionTake:
             floor=self.floor,
             first=self.first,
             last=self.last,
-            spans=spans_of(held, self.first, self.last),
+            spans=spans,
             restores_only=self._restores_only,
         )
 

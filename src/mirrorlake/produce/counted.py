@@ -2,10 +2,13 @@
 records only that were read. A reader that ends early, or leaves something out, would else look like
 gaps that nothing is missing from."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from mirrorlake.errors import CountDiffers
+from mirrorlake.offsets import spans
+from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.spans import CountError, Tally
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.skipped import PlannedRows, Skipped
@@ -36,6 +39,33 @@ def check_unread(plans: Sequence[PartitionPlan], skipped: Skipped) -> None:
     """See that partitions of which no row was read have none. Raises CountDiffers."""
     for _ in counted(iter(()), plans, skipped):
         pass
+
+
+#: Offsets of a partition, first and last inclusive.
+Stretch = tuple[PartitionGeneration, int, int]
+
+
+def narrowed(
+    plans: Sequence[PartitionPlan], count: Callable[[Sequence[Stretch]], Sequence[int]]
+) -> list[PartitionPlan]:
+    """Plans whose spans end where they do; `count` says how many records some offsets have.
+
+    A record that was not counted there is looked for within the plan: so one that a reader leaves
+    out is missed, on whichever side of a cut it is.
+    """
+    asked = [(plan.place, *ends) for plan in plans for ends in plan.outside]
+    counts = iter(count(asked) if asked else ())
+    return [
+        replace(
+            plan,
+            spans=spans.narrowed(
+                plan.spans, plan.first, plan.last, [next(counts) for _ in plan.outside]
+            ),
+        )
+        if plan.spans
+        else plan
+        for plan in plans
+    ]
 
 
 @contextmanager

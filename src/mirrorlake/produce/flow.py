@@ -24,7 +24,7 @@ from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, floors_of
 from mirrorlake.offsets.starts import floors_from
 from mirrorlake.produce.batch import BatchPlan, PartitionPlan, ShardPlan, plan_batch
 from mirrorlake.produce.codecs import Codecs
-from mirrorlake.produce.counted import check_unread
+from mirrorlake.produce.counted import check_unread, narrowed
 from mirrorlake.produce.fencing import fence_all, newest_token, set_back
 from mirrorlake.produce.map_writer import MapWriter, map_rows
 from mirrorlake.produce.ports import BatchWay, MapStore, Stage, Workers
@@ -253,11 +253,26 @@ class FlowProducer:
             jobs = self._jobs(plan)
             if by_files:
                 return self._workers.files(jobs)
+            jobs = self._narrowed(jobs)
             way, done = self._workers.rows(jobs, plan.partitions, self.spec.produce_tasks)
         except BaseException:
             self._owners.clear()
             raise
         return way, done if done.failure is not None else _checked_for_unread(jobs, done)
+
+    def _narrowed(self, jobs: Sequence[ShardJob]) -> list[ShardJob]:
+        """The same of rows that Spark reads, which are those of the plans and no others."""
+        plans = [plan for job in jobs for plan in job.plan.partitions]
+        by_key = {plan.key: plan for plan in narrowed(plans, self._workers.count)}
+        return [
+            replace(
+                job,
+                plan=replace(
+                    job.plan, partitions=tuple(by_key[plan.key] for plan in job.plan.partitions)
+                ),
+            )
+            for job in jobs
+        ]
 
     def _distrust(self, plan: BatchPlan, reason: BaseException) -> None:
         """Remember why workers could not read the files of a batch."""

@@ -15,6 +15,7 @@ from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.progress import MappedEnd
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.produce.batch import PartitionPlan
+from mirrorlake.produce.counted import Stretch
 from mirrorlake.produce.task import ShardJob
 from mirrorlake.spark.tasks import Done
 
@@ -87,6 +88,9 @@ class Workers(Protocol):
 
     def close(self) -> None:
         """Let go of the producers that this process has."""
+
+    def count(self, stretches: Sequence[Stretch]) -> Sequence[int]:
+        """How many records the stage has of some offsets of the flow's source cluster."""
 
     def rows(
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int

@@ -5,8 +5,9 @@ Sound only for files of a committed snapshot of a table without deletion vectors
 the driver asserts that before it chooses this reader (`produce/flow.py`).
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ from mirrorlake.errors import CountDiffers, FilesUnreadable, LayoutError
 from mirrorlake.lake.parquet import RARE, open_parquet
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
-from mirrorlake.produce.counted import counted
+from mirrorlake.produce.counted import Stretch, counted, narrowed
 from mirrorlake.produce.skipped import PlannedRows, Skipped
 
 COORDINATES = ["source_cluster", "topic", "partition", "generation", "offset"]
@@ -39,15 +40,29 @@ def read_shard(shard: ShardPlan, skipped: Skipped) -> PlannedRows:
 
     Raises LayoutError before the first one where offsets do not rise, and CountDiffers where there
     are not as many as were planned, `skipped` ones aside: later, when some are at the target, would
-    be too late. That costs a reading of the coordinates, a few bytes a record.
+    be too late. That costs a reading of the coordinates, a few bytes a record. Raises CountDiffers
+    also where the second reading gives another number than the first one.
     """
-    rows = _rising(_chunks(shard, COORDINATES))
+    whole = replace(shard, partitions=tuple(one.of_whole_spans() for one in shard.partitions))
+    rows = _rising(_chunks(whole, COORDINATES))
     try:
-        deque(counted(rows, shard.partitions, skipped), maxlen=0)
+        plans = _narrowed(shard.partitions, counted(rows, whole.partitions, skipped))
     except CountDiffers:
         deque(rows, maxlen=0)  # rows that do not rise are read sorted, and counted there
         raise
-    yield from _chunks(shard, COLUMNS)
+    yield from counted(_chunks(shard, COLUMNS), plans, skipped)
+
+
+def _narrowed(plans: Sequence[PartitionPlan], rows: PlannedRows) -> list[PartitionPlan]:
+    """Plans by the coordinates of all rows of their spans."""
+    asked = {plan.key: plan.outside for plan in plans if plan.outside}
+    counts: Counter[Stretch] = Counter()
+    for plan, chunk in rows:
+        for first, last in asked.get(plan.key, ()):
+            offsets = chunk.column("offset").to_numpy(zero_copy_only=False)
+            start, end = np.searchsorted(offsets, [first, last + 1]).tolist()
+            counts[plan.place, first, last] += end - start
+    return narrowed(plans, lambda stretches: [counts[stretch] for stretch in stretches])
 
 
 def _rising(rows: PlannedRows) -> PlannedRows:

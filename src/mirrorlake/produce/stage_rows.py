@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.lake import Lake
 from mirrorlake.produce.batch import PartitionPlan, shard_of
+from mirrorlake.produce.counted import Stretch
 from mirrorlake.produce.stage_files import CONTENT
 
 #: Takes rows of `records` and gives those of them that are wanted, with the same columns.
@@ -28,6 +29,31 @@ def inside_range() -> Column:
         & (generation() == F.col("range_generation"))
         & F.col("offset").between(F.col("range_first"), F.col("range_last"))
     )
+
+
+def counts(lake: Lake, source_cluster: str, stretches: Sequence[Stretch]) -> list[int]:
+    """How many rows of `records` there are of some offsets, in their order."""
+    ranges = lake.spark.createDataFrame(
+        [(at, *place, first, last) for at, (place, first, last) in enumerate(stretches)],
+        "at int, range_topic string, range_partition int, range_generation int, "
+        "range_first bigint, range_last bigint",
+    )
+    rows = _within(
+        lake,
+        source_cluster,
+        min(first for _, first, _ in stretches),
+        max(last for _, _, last in stretches),
+    )
+    counted = rows.join(F.broadcast(ranges), inside_range()).groupBy("at").count()
+    by_number = {row["at"]: row["count"] for row in counted.collect()}
+    return [by_number.get(at, 0) for at in range(len(stretches))]
+
+
+def _within(lake: Lake, source_cluster: str, first: int, last: int) -> DataFrame:
+    """Rows of a source cluster by literal bounds, inclusive: these let Delta skip files by their
+    statistics."""
+    rows = lake.table("records").where(F.col("source_cluster") == source_cluster)
+    return rows.where(F.col("offset").between(first, last))
 
 
 def sorted_rows(
@@ -54,15 +80,11 @@ def sorted_rows(
         "range_topic string, range_partition int, range_generation int, range_first bigint, "
         "range_last bigint, shard int",
     )
-    rows = (
-        lake.table("records")
-        .where(F.col("source_cluster") == source_cluster)
-        # Literal bounds too: they let Delta skip files by their statistics.
-        .where(
-            F.col("offset").between(
-                min(plan.first for plan in wanted), max(plan.last for plan in wanted)
-            )
-        )
+    rows = _within(
+        lake,
+        source_cluster,
+        min(plan.first for plan in wanted),
+        max(plan.last for plan in wanted),
     )
     return (
         (rows if selection is None else selection(rows))

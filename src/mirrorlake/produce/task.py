@@ -68,18 +68,17 @@ def produce_shards(work: Work[ShardJob]) -> Iterator[pa.RecordBatch]:
 
 def _planned(job: ShardJob, batches: Iterable[pa.RecordBatch]) -> PlannedRows:
     plans = {plan.key: plan for plan in job.plan.partitions}
-    for batch in batches:
-        yield from split_by_partition(batch, plans)
+    rows = (row for batch in batches for row in split_by_partition(batch, plans))
+    return counted(rows, job.plan.partitions, job.skipped)
 
 
 def produce_shard(job: ShardJob, rows: PlannedRows) -> pa.RecordBatch:
-    """Write the rows of one shard and return one row of RESULT per partition."""
+    """Write the rows of one shard, which are counted, and return one row of RESULT per
+    partition."""
     try:
         writer = _writer(job)
         progress = _progress(job, writer)
-        new_rows = without_echoes(
-            counted(rows, job.plan.partitions, job.skipped), job.target.provenance
-        )
+        new_rows = without_echoes(rows, job.target.provenance)
         writing = ShardWriting(writer, progress)
         complete = writing.write(without_skipped(new_rows, job.skipped))
         if complete and job.target.transactional:

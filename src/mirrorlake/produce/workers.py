@@ -10,6 +10,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.small_batches import SmallBatches
 from mirrorlake.lake.stage_index import readable_by_files
 from mirrorlake.produce.batch import PartitionPlan
+from mirrorlake.produce.counted import Stretch
 from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.probe import files_readable
 from mirrorlake.produce.report import RESULT
@@ -63,6 +64,12 @@ class SparkWorkers:
     def close(self) -> None:
         """Let go of the producers that this process has."""
         forget_writers(self._written_here)
+
+    def count(self, stretches: Sequence[Stretch]) -> Sequence[int]:
+        """How many records the newest version of the stage has of some offsets."""
+        from mirrorlake.produce.stage_rows import counts
+
+        return counts(self._lake, self._source_cluster, stretches)
 
     def rows(
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int

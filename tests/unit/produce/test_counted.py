@@ -1,6 +1,7 @@
 """A reader of the stage that gives less than was planned fails, before anything behind the hole is
 handed on."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from mirrorlake.errors import CountDiffers
 from mirrorlake.offsets.progress import NOTHING_MAPPED
 from mirrorlake.offsets.spans import Span
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
-from mirrorlake.produce.counted import check_unread, counted
+from mirrorlake.produce.counted import Stretch, check_unread, counted, narrowed
 from mirrorlake.produce.stage_files import read_shard
 
 PLAN = PartitionPlan(
@@ -22,7 +23,7 @@ PLAN = PartitionPlan(
     floor=NOTHING_MAPPED,
     first=0,
     last=19,
-    spans=(Span(0, 9, 10, 10), Span(12, 19, 4, 4)),
+    spans=(Span(0, 9, 10), Span(12, 19, 4)),
 )
 
 
@@ -57,11 +58,29 @@ def test_what_is_left_out_by_name_may_be_there_or_not() -> None:
 
 def test_a_partition_without_a_row_has_none_or_only_what_is_left_out() -> None:
     check_unread(
-        [replace(PLAN, spans=(Span(3, 7, 0, 4),)), replace(PLAN, partition=2, spans=None)], {}
+        [replace(PLAN, spans=(Span(3, 7, 0),)), replace(PLAN, partition=2, spans=None)], {}
     )
     check_unread([PLAN], {("t", 1): ((0, 19),)})
     with pytest.raises(CountDiffers, match="10 records by the index of the stage, and 0 were read"):
         check_unread([PLAN], {})
+
+
+def test_what_a_batch_cuts_is_counted_outside() -> None:
+    cut = replace(PLAN, first=5, last=15, spans=(Span(0, 9, 4), Span(12, 19, 5)))
+    whole = replace(PLAN, partition=2)
+    asked: list[Stretch] = []
+
+    def count(stretches: Sequence[Stretch]) -> list[int]:
+        asked.extend(stretches)
+        return [1, 3]
+
+    assert narrowed([whole, cut, replace(cut, spans=None)], count) == [
+        whole,
+        replace(cut, spans=(Span(5, 9, 3), Span(12, 15, 2))),
+        replace(cut, spans=None),
+    ]
+    assert asked == [(cut.place, 0, 4), (cut.place, 16, 19)]
+    assert narrowed([whole], lambda _: pytest.fail("nothing is cut")) == [whole]
 
 
 @pytest.mark.parametrize("written", [[0, 1, 2, 3, 4, 6, 7, 8, 9], list(range(9)), [0], [0, 2, 9]])
@@ -81,6 +100,6 @@ def test_a_file_that_holds_less_than_the_index_says_is_found_before_its_first_ro
         },
     }
     pq.write_table(pa.table(columns), tmp_path / "f")
-    plan = replace(PLAN, last=9, spans=(Span(0, 9, 10, 10),))
+    plan = replace(PLAN, last=9, spans=(Span(0, 9, 10),))
     with pytest.raises(CountDiffers):
         next(read_shard(ShardPlan(0, (plan,), (str(tmp_path / "f"),), 10, "east"), {}))
