@@ -166,6 +166,27 @@ def test_a_benchmark_is_recorded_beside_its_results(
     assert run.data.metrics["mirrorlake/latency_p99_ms"] == 7.0
 
 
+def test_a_process_that_is_killed_while_it_makes_the_database_leaves_none_behind(
+    tmp_path: Path,
+) -> None:
+    """MLflow commits each of its tables: half of them are a database that nothing can open."""
+    code = "import sys; from pathlib import Path; from mirrorlake.config.tracking import Tracking; "
+    code += "from mirrorlake.tracking.store import open_store; "
+    code += "open_store(Tracking(), Path(sys.argv[1]))"
+    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)])
+    try:
+        while process.poll() is None:
+            if any(path.stat().st_size for path in tmp_path.rglob("mlflow.db")):
+                break
+            time.sleep(0.002)
+    finally:
+        process.kill()
+        process.wait()
+    assert not (tmp_path / "_mlflow" / "mlflow.db").exists()
+    assert open_store(Tracking(), tmp_path).runs() == []
+    assert (tmp_path / "_mlflow" / "mlflow.db").exists()
+
+
 @contextmanager
 def silent_server() -> Iterator[int]:
     """Takes connections and never answers."""

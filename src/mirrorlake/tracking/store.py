@@ -5,7 +5,9 @@ import importlib
 import logging
 import os
 import re
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
@@ -26,6 +28,7 @@ _SETTINGS = {
     "MLFLOW_DISABLE_TELEMETRY": "true",
 }
 _FOLDER = "_mlflow"
+_SQLITE = "sqlite:///"
 #: MLflow's limit for the text of a parameter.
 _PARAM_LENGTH = 500
 
@@ -63,6 +66,8 @@ class MlflowStore:
             for noisy in ("mlflow", "alembic"):
                 logging.getLogger(noisy).setLevel(logging.ERROR)
             self._entities: Any = importlib.import_module("mlflow.entities")
+            if artifacts is not None:
+                _make_database(Path(uri.removeprefix(_SQLITE)), mlflow.MlflowClient)
             self._client: Any = mlflow.MlflowClient(tracking_uri=uri)
         self._experiment = experiment
         self._artifacts = artifacts
@@ -119,6 +124,22 @@ class MlflowStore:
         ]
 
 
+def _make_database(file: Path, client: Callable[..., object]) -> None:
+    """Make a local store's database as a whole, unless it is there.
+
+    MLflow makes its tables in many steps, each of which is committed: a process that is killed
+    among them, or meets another one there, leaves a file that no later one can open. So it is made
+    beside its place, and the first one that is put there counts.
+    """
+    if file.exists():
+        return
+    with tempfile.TemporaryDirectory(prefix="making-", dir=file.parent) as folder:
+        fresh = Path(folder) / file.name
+        client(tracking_uri=f"{_SQLITE}{fresh}")
+        with suppress(FileExistsError):
+            os.link(fresh, file)
+
+
 def place_of(tracking: Tracking, directory: Path | None) -> tuple[str, Path | None]:
     """The tracking URI, and the folder of artifacts where the store is a local one. `directory` is
     the lake's, None for one in a catalog. Raises TopologyError for a reference that has no
@@ -133,7 +154,7 @@ def place_of(tracking: Tracking, directory: Path | None) -> tuple[str, Path | No
     if directory is None or "DATABRICKS_RUNTIME_VERSION" in os.environ:
         return "databricks", None
     folder = directory.absolute() / _FOLDER
-    return f"sqlite:///{folder / 'mlflow.db'}", folder / "artifacts"
+    return f"{_SQLITE}{folder / 'mlflow.db'}", folder / "artifacts"
 
 
 def open_store(tracking: Tracking, directory: Path | None) -> MlflowStore:
