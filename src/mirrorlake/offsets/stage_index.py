@@ -54,7 +54,7 @@ class FileRange:
 class PartitionRanges:
     """The ranges of one partition, by generation and first offset."""
 
-    __slots__ = ("_counts", "_files", "_firsts", "_generations", "_lasts", "_rising", "uncut")
+    __slots__ = ("_counts", "_files", "_firsts", "_generations", "_lasts", "_rising", "_uncut")
 
     def __init__(self) -> None:
         self._generations = array("q")
@@ -63,8 +63,7 @@ class PartitionRanges:
         self._counts = array("q")
         self._files = array("q")
         self._rising = True  # whether no two ranges of a generation overlap
-        #: The ranges of which these are `bounded`, with counts that are no estimates.
-        self.uncut = self
+        self._uncut: PartitionRanges | None = None
 
     def __len__(self) -> int:
         return len(self._firsts)
@@ -127,8 +126,13 @@ class PartitionRanges:
         made = PartitionRanges.from_columns(
             [np.concatenate(column) for column in zip(*parts, strict=True)]
         )
-        made.uncut = self.uncut
+        made._uncut = self.uncut
         return made
+
+    @property
+    def uncut(self) -> "PartitionRanges":
+        """The ranges of which these are `bounded`, with counts that are no estimates."""
+        return self if self._uncut is None else self._uncut
 
     def above(self, generation: int, offset: int) -> Iterator[FileRange]:
         """Ranges with something at or above an offset, of this generation or else of the next one
