@@ -24,11 +24,12 @@ from mirrorlake.kafka.client_pool import ClientPool
 from mirrorlake.lake.incidents import Lost
 from mirrorlake.lake.owners import fenced
 from mirrorlake.offsets.parked import Parked
+from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import MappedEnd, floors_of
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.offsets.runs import decode_written
-from mirrorlake.offsets.stage_index import StagedRange, StageIndex
+from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.produce import (
     delivery,
     fencing,

@@ -11,7 +11,7 @@ from deltalake.exceptions import DeltaError
 from mirrorlake.groups import readable
 from mirrorlake.offsets.generations import SourceGenerations
 from mirrorlake.offsets.positions import PartitionGeneration
-from mirrorlake.produce import flow, report, stage_files, task
+from mirrorlake.produce import report, shard_jobs, stage_files, task
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.writer import ShardWriter
@@ -35,7 +35,7 @@ def owners_are_not_forgotten(patch: Patch) -> None:
 
     def begin_unforgetting(self: FlowProducer, *args: Any) -> None:
         begin(self, *args)
-        self._owners = Unforgetting()
+        self._state.owners = Unforgetting()
 
     patch.setattr(FlowProducer, "__init__", begin_unforgetting)
 
@@ -114,7 +114,7 @@ def progress_is_a_version(patch: Patch) -> None:
 def readers_are_not_counted(patch: Patch) -> None:
     for module in (task, stage_files):
         patch.setattr(module, "counted", lambda rows, plans, skipped: rows)
-    patch.setattr(flow, "check_unread", lambda plans, skipped: None)
+    patch.setattr(shard_jobs, "check_unread", lambda plans, skipped: None)
 
 
 def failures_of_tasks_are_not_heard(patch: Patch) -> None:
@@ -133,10 +133,10 @@ def what_was_done_beside_a_failure_is_rebuilt(patch: Patch) -> None:
     book = FlowProducer._book
 
     def book_and_go_back(self: FlowProducer, *args: Any) -> Any:
-        before = dict(self._floors)
+        before = dict(self._state.floors)
         report = book(self, *args)
         if args[-1].failure is not None:
-            self._floors = before
+            self._state.floors = before
         return report
 
     patch.setattr(FlowProducer, "_book", book_and_go_back)

@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from mirrorlake.offsets.generations import TargetGeneration
-from mirrorlake.offsets.stage_index import StagedRange
+from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.ports import BatchWay

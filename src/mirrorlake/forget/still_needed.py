@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.stage_index import PartitionRanges
 
 
 class StillNeeded(NamedTuple):

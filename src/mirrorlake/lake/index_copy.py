@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
+from mirrorlake.offsets.partition_ranges import PartitionRanges
+from mirrorlake.offsets.stage_index import StageIndex
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from mirrorlake.lake.arrow_values import fill_null, int64
 from mirrorlake.lake.place import Place, place_of
-from mirrorlake.offsets.stage_index import StagedRange
+from mirrorlake.offsets.partition_ranges import StagedRange
 
 _PLACE = ("source_cluster", "topic", "partition", "generation")
 _TYPES = (pa.string(), pa.string(), pa.int32(), pa.int32(), pa.int64())

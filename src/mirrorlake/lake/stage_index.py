@@ -25,8 +25,9 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.parquet import ranges_of_files
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.reader import Reader
+from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.stage_index import StagedRange, StageIndex
+from mirrorlake.offsets.stage_index import StageIndex
 
 logger = logging.getLogger(__name__)
 

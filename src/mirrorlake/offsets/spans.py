@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mirrorlake.offsets.partition_ranges import FileRange
 from mirrorlake.offsets.ranges import are_in, merged
-from mirrorlake.offsets.stage_index import FileRange
 
 #: Ranges of offsets, first and last inclusive.
 Ranges = Sequence[tuple[int, int]]

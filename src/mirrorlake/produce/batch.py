@@ -14,15 +14,16 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from graphlib import CycleError, TopologicalSorter
 
 from mirrorlake.offsets.generations import FIRST, TargetGeneration
+from mirrorlake.offsets.partition_ranges import FileRange, PartitionRanges
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor
 from mirrorlake.offsets.ranges import NO_END
 from mirrorlake.offsets.runs import Written
 from mirrorlake.offsets.spans import Span, outside, spans_of
-from mirrorlake.offsets.stage_index import FileRange, PartitionRanges, StageIndex
+from mirrorlake.offsets.stage_index import StageIndex
+from mirrorlake.produce.file_order import chain_of, in_order
 
 
 @dataclass(frozen=True)
@@ -177,8 +178,8 @@ def plan_batch(
     shards, ordered = [], True
     for shard in sorted(members):
         counted = [take.counted() for take in members[shard]]
-        chains = [chain for _, held in counted if (chain := _chain(held)) is not None]
-        files = _in_order(chains) if len(chains) == len(counted) else None
+        chains = [chain for _, held in counted if (chain := chain_of(held)) is not None]
+        files = in_order(chains) if len(chains) == len(counted) else None
         ordered = ordered and files is not None
         shards.append(
             ShardPlan(
@@ -268,13 +269,6 @@ class _PartitionTake:
         )
 
 
-def _chain(held: Sequence[FileRange]) -> list[int] | None:
-    """The files of ranges in the order of their offsets; None if ranges overlap."""
-    if any(one.last >= two.first for one, two in zip(held, held[1:], strict=False)):
-        return None
-    return [file_range.file for file_range in held]
-
-
 def _fill(takes: Sequence[_PartitionTake], produce_tasks: int, max_records: int) -> None:
     """Take ranges in the order in which their files came, until the batch is full. Each partition
     gets its own in the order of offsets; one that lies in few large files is taken in parts, so
@@ -289,29 +283,3 @@ def _fill(takes: Sequence[_PartitionTake], produce_tasks: int, max_records: int)
         taken += max(1, take.take_next(max_records, share))
         if take.upcoming is not None:
             heapq.heappush(queue, (take.upcoming.file, at))
-
-
-def _in_order(chains: Sequence[Sequence[int]]) -> list[int] | None:
-    """One order of files in which each partition's own order holds, older files first; None if
-    there is none."""
-    sorter: TopologicalSorter[int] = TopologicalSorter()
-    for chain in chains:
-        for file in chain:
-            sorter.add(file)
-        for before, behind in zip(chain, chain[1:], strict=False):
-            if before != behind:
-                sorter.add(behind, before)
-    try:
-        sorter.prepare()
-    except CycleError:
-        return None
-    order: list[int] = []
-    ready = list(sorter.get_ready())
-    heapq.heapify(ready)
-    while ready:
-        file = heapq.heappop(ready)
-        order.append(file)
-        sorter.done(file)
-        for other in sorter.get_ready():
-            heapq.heappush(ready, other)
-    return order

@@ -13,22 +13,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake import failpoints
 from mirrorlake.errors import CountDiffers, FilesUnreadable, LayoutError
-from mirrorlake.offsets.generations import FIRST
-from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
-from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, floors_of
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.progress import Floor, floors_of
 from mirrorlake.offsets.starts import floors_from
 from mirrorlake.produce.batch import BatchPlan, PartitionPlan, ShardPlan, plan_batch
 from mirrorlake.produce.codecs import Codecs
-from mirrorlake.produce.counted import check_unread, narrowed
 from mirrorlake.produce.fencing import fence_all, newest_token, set_back
-from mirrorlake.produce.map_writer import MapWriter, map_rows
+from mirrorlake.produce.flow_state import FlowState
+from mirrorlake.produce.map_writer import MapWriter
 from mirrorlake.produce.ports import BatchWay, MapStore, Stage, Workers
 from mirrorlake.produce.refused_records import RefusedRecords
+from mirrorlake.produce.report import latest_ms
+from mirrorlake.produce.shard_jobs import checked_for_unread, foreign_from, narrowed_jobs, target_of
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.target import Target
 from mirrorlake.produce.task import ShardJob
@@ -37,7 +37,6 @@ from mirrorlake.spark.tasks import Done
 logger = logging.getLogger(__name__)
 
 #: What a task raises that could not open, or not trust, the stage's files.
-_PLACE = ("topic", "partition", "generation")
 _READER_FAILURES = (FilesUnreadable, LayoutError, FileNotFoundError)
 
 
@@ -82,7 +81,6 @@ class FlowProducer:
         self._stage = stage
         self._workers = workers
         self._ensure_targets = ensure_targets
-        self._owners: dict[int, str] = {}
         self._files_work = spec.reader != "rows" and workers.can_read_files()
         self._disordered: set[str] = set()  # files that were found to hold offsets out of order
         #: The version of the stage above which nothing was left.
@@ -96,11 +94,10 @@ class FlowProducer:
         self._fencing_token = self._fence_other_shards(store)
         ends, newest = store.ends()
         floors = floors_of(ends, spec.remote_topic, spec.targets)
-        self._floors = floors_from(floors, spec.starts, spec.remote_topic, spec.targets)
+        floors = floors_from(floors, spec.starts, spec.remote_topic, spec.targets)
+        self._state = FlowState(floors, spec.stopped if spec.transactional else ())
         self.batch_id = max(newest, started) + 1
         self._map_writer = MapWriter(store, spec.name)
-        # stopped ones of which the target may have more than the map
-        self._unrestored = set(spec.stopped if spec.transactional else ())
 
     def _fence_other_shards(self, store: MapStore) -> int:
         """Let no producer write any more that was one of another number of shards: partitions have
@@ -114,18 +111,21 @@ class FlowProducer:
             return 0
         before, count = store.produce_tasks(), self.spec.produce_tasks
         if before in (None, count):
-            token = newest_token(self._target(0), self.spec.targets)
+            token = newest_token(self._targets(1)[0], self.spec.targets)
         else:
-            shards = [self._target(shard) for shard in range(max(before, count))]
-            token = fence_all(shards, self.spec.targets)
+            token = fence_all(self._targets(max(before, count)), self.spec.targets)
         if before != count:
             store.note_produce_tasks(count)
         return token
 
+    def _targets(self, count: int) -> list[Target]:
+        """The first shards, as who lets none of their producers write any more."""
+        return [target_of(self.spec, self._codecs, shard) for shard in range(count)]
+
     def floors(self) -> dict[TopicAndPartition, Floor]:
         """Where the flow goes on, of every source partition of which it has mapped or skipped
         something."""
-        return dict(self._floors)
+        return dict(self._state.floors)
 
     @property
     def has_mapped(self) -> bool:
@@ -146,14 +146,14 @@ class FlowProducer:
             plan = plan_batch(
                 index,
                 spec.source_cluster,
-                self._floors,
+                self._state.floors,
                 spec.remote_topic,
                 produce_tasks=spec.produce_tasks,
                 max_records=spec.max_records,
                 blocked=spec.blocked,
                 targets=spec.targets,
                 stopped=spec.stopped,
-                unrestored=self._unrestored,
+                unrestored=self._state.unrestored,
             )
         if not plan.shards:
             self._produced_version = version
@@ -163,7 +163,7 @@ class FlowProducer:
 
     def _produce(self, plan: BatchPlan, version: int, by_files: bool) -> BatchReport | None:
         self._ensure_targets([one for one in plan.partitions if not one.restores_only])
-        if any(self._begins_generation(partition) for partition in plan.partitions):
+        if any(self._state.begins_generation(partition) for partition in plan.partitions):
             # the metadata of a newer generation can no longer name an older one
             self._map_writer.drain()
         failpoints.reached("planned")
@@ -173,7 +173,7 @@ class FlowProducer:
         if done.failure is None:
             return report
         # Of the shards that failed some may have written: no task goes on as before.
-        self._owners.clear()
+        self._state.owners.clear()
         if by_files and self.spec.reader != "files" and isinstance(done.failure, _READER_FAILURES):
             self._distrust(plan, done.failure)
             rest = self._step(by_files=False)
@@ -192,9 +192,9 @@ class FlowProducer:
         the next task asks the target."""
         result = done.rows
         complete = done.failure is None and bool(pc.all(result["complete"], min_count=0).as_py())
-        self._advance(result)
+        self._state.advance(result)
         if done.failure is None:
-            self._skip_empty(plan, result)
+            self._state.skip_empty(plan, result)
         if result.num_rows or done.failure is None:
             self._map_writer.add(result, self.batch_id, version, way)
         # behind the map: what a target has lost is told from what the map has of it
@@ -210,22 +210,18 @@ class FlowProducer:
             record_count=count,
             reader=reader,
             complete=complete,
-            replication_ms=_latest(result, self._is_heartbeats),
+            replication_ms=latest_ms(result, self._is_heartbeats),
             way=way,
         )
         self.batch_id += 1
         return report
-
-    def _begins_generation(self, plan: PartitionPlan) -> bool:
-        known = self._floors.get(plan.key, NOTHING_MAPPED)
-        return plan.generation > known.generation
 
     def set_back(self, places: Mapping[TopicAndPartition, int]) -> None:
         """Let the positions that the target has in some target partitions say nothing any more:
         what they stood for is lost. Values are generations of the target topics. The next producer
         goes on from the end of the map."""
         if self.spec.transactional:
-            set_back([self._target(shard) for shard in range(self.spec.produce_tasks)], places)
+            set_back(self._targets(self.spec.produce_tasks), places)
 
     def drain(self) -> None:
         """Wait until everything produced is in the map. Raises what its append raised."""
@@ -253,26 +249,12 @@ class FlowProducer:
             jobs = self._jobs(plan)
             if by_files:
                 return self._workers.files(jobs)
-            jobs = self._narrowed(jobs)
+            jobs = narrowed_jobs(jobs, self._workers.count)
             way, done = self._workers.rows(jobs, plan.partitions, self.spec.produce_tasks)
         except BaseException:
-            self._owners.clear()
+            self._state.owners.clear()
             raise
-        return way, done if done.failure is not None else _checked_for_unread(jobs, done)
-
-    def _narrowed(self, jobs: Sequence[ShardJob]) -> list[ShardJob]:
-        """The same of rows that Spark reads, which are those of the plans and no others."""
-        plans = [plan for job in jobs for plan in job.plan.partitions]
-        by_key = {plan.key: plan for plan in narrowed(plans, self._workers.count)}
-        return [
-            replace(
-                job,
-                plan=replace(
-                    job.plan, partitions=tuple(by_key[plan.key] for plan in job.plan.partitions)
-                ),
-            )
-            for job in jobs
-        ]
+        return way, done if done.failure is not None else checked_for_unread(jobs, done)
 
     def _distrust(self, plan: BatchPlan, reason: BaseException) -> None:
         """Remember why workers could not read the files of a batch."""
@@ -292,10 +274,10 @@ class FlowProducer:
         return [
             ShardJob(
                 self._with_unmapped(shard),
-                self._target(shard.shard, self._fencing_token),
-                owner=self._owners.get(shard.shard),
+                target_of(self.spec, self._codecs, shard.shard, self._fencing_token),
+                owner=self._state.owners.get(shard.shard),
                 skipped=self._refusals.skipped(shard.partitions, self.spec),
-                foreign_from=self._foreign_from(shard),
+                foreign_from=foreign_from(self.spec, shard),
                 parks=self.spec.parks,
             )
             for shard in plan.shards
@@ -313,96 +295,3 @@ class FlowProducer:
             for plan in shard.partitions
         )
         return replace(shard, storage=self._stage.storage, partitions=partitions)
-
-    def _foreign_from(self, shard: ShardPlan) -> dict[TopicAndPartition, int]:
-        """From which target offset on records may be the flow's own without being mapped, where
-        that is known."""
-        starts: dict[TopicAndPartition, int] = {}
-        for plan in shard.partitions:
-            key = plan.key
-            began = self.spec.targets.get(plan.target_topic, FIRST).began
-            if plan.first <= self.spec.known_foreign.get(plan.place, -1):
-                continue
-            if plan.floor.target is not None:
-                starts[key] = plan.floor.target
-            elif began:
-                starts[key] = began[plan.partition] if plan.partition < len(began) else 0
-        return starts
-
-    def _target(self, shard: int, fencing_token: int = 0) -> Target:
-        name = self.spec.name_at_target
-        return Target(
-            self.spec.client,
-            self._codecs.settings(shard),
-            group_id=name,
-            transactional_id=f"{name}-{shard}",
-            produce_tasks=self.spec.produce_tasks,
-            transactional=self.spec.transactional,
-            provenance=self.spec.provenance,
-            mark=self.spec.mark,
-            fencing_token=fencing_token,
-        )
-
-    def _advance(self, result: pa.Table) -> None:
-        reported = result.select([*_PLACE, "shard", "worker", "target_generation", "reached"])
-        for row in reported.to_pylist():
-            self._owners[row["shard"]] = row["worker"]
-            key = (row["topic"], row["partition"])
-            known = self._floors.get(key, NOTHING_MAPPED).of_generation(row["generation"])
-            self._floors[key] = replace(
-                known,
-                target_generation=row["target_generation"],
-                reached=max(known.reached, row["reached"]),
-            )
-        rows = map_rows(result)
-        # too few rows for threads
-        by_partition = rows.group_by(["topic", "partition"], use_threads=False)
-        ends = by_partition.aggregate([("source_last", "max"), ("target_last", "max")])
-        for row in ends.to_pylist():
-            key = (row["topic"], row["partition"])
-            self._floors[key] = replace(
-                self._floors[key],
-                source=row["source_last_max"] + 1,
-                target=row["target_last_max"] + 1,
-            )
-        for row in result.select([*_PLACE, "shard", "recovering"]).to_pylist():
-            if row["recovering"]:
-                # the target has more than was rebuilt: the next task asks again
-                self._owners.pop(row["shard"], None)
-            else:
-                self._unrestored.discard(PartitionGeneration.from_row(row))
-
-    def _skip_empty(self, plan: BatchPlan, result: pa.Table) -> None:
-        """Skip the ranges of shards that reported nothing: Spark runs no task where it finds no
-        row, and there is none (`_checked_for_unread`)."""
-        reported = set(result["shard"].to_pylist())
-        shards = [shard for shard in plan.shards if shard.shard not in reported]
-        for partition in (partition for shard in shards for partition in shard.partitions):
-            known = self._floors.get(partition.key, partition.floor)
-            floor = known.of_generation(partition.generation)
-            reached = max(floor.reached, partition.last + 1)
-            self._floors[partition.key] = replace(floor, reached=reached)
-
-
-def _checked_for_unread(jobs: Sequence[ShardJob], done: Done) -> Done:
-    """The same, failed where a shard reported nothing that had something to read."""
-    reported = set(done.rows["shard"].to_pylist())
-    try:
-        for job in jobs:
-            if job.plan.shard not in reported:
-                check_unread(job.plan.partitions, job.skipped)
-    except CountDiffers as error:
-        return replace(done, failure=error)
-    return done
-
-
-def _latest(result: pa.Table, is_heartbeats: Callable[[str], bool]) -> tuple[int, int, int] | None:
-    """The highest percentiles of a batch's partitions, without those of heartbeats, which may
-    wait."""
-    result = result.filter(
-        pa.array([not is_heartbeats(topic) for topic in result["topic"].to_pylist()], pa.bool_())
-    )
-    percentiles = [
-        pc.max(result[f"replication_{name}_ms"]).as_py() for name in ("p50", "p95", "p99")
-    ]
-    return None if None in percentiles else (percentiles[0], percentiles[1], percentiles[2])

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from mirrorlake.lake.retention import Removal
 from mirrorlake.offsets.generations import FIRST, TargetGeneration
+from mirrorlake.offsets.partition_ranges import FileRange
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor
 from mirrorlake.offsets.ranges import OffsetRanges
-from mirrorlake.offsets.stage_index import FileRange, StageIndex
+from mirrorlake.offsets.stage_index import StageIndex
 
 Accepted = Mapping[PartitionGeneration, OffsetRanges]
 """Offsets that a flow goes on without, because an operator said so."""

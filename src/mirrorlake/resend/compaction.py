@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from mirrorlake.lake.lake import Lake
+from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration
-from mirrorlake.offsets.stage_index import StagedRange
 from mirrorlake.produce.stage_rows import generation, inside_range
 
 _RANGES = (

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from mirrorlake.errors import InputError
 from mirrorlake.offsets.generations import Begun, SourceGenerations
+from mirrorlake.offsets.partition_ranges import PartitionRanges, StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
-from mirrorlake.offsets.stage_index import PartitionRanges, StagedRange
 
 #: Ends of generations of partitions: the offset behind the last one that is restored.
 Ends = Mapping[PartitionGeneration, int]

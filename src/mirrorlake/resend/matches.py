@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from mirrorlake.errors import InputError, first_line
 from mirrorlake.lake.lake import Lake
-from mirrorlake.offsets.stage_index import StagedRange
+from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.produce.stage_rows import Selection
 from mirrorlake.resend.note import first_of
 from mirrorlake.spark.causes import cause_of

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.changes import Change
-from mirrorlake.offsets.stage_index import StagedRange
+from mirrorlake.offsets.partition_ranges import StagedRange
 
 Kind = Literal["replay", "restore"]
 #: The place of one record: partition, generation, offset.

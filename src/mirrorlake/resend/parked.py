@@ -14,8 +14,8 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration
-from mirrorlake.offsets.stage_index import StagedRange
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.resend.extras import ExtrasDone
 from mirrorlake.resend.matches import REPLAY_HEADER, of_picked

@@ -21,8 +21,8 @@ from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.mm2.heartbeat_topics import KeyAndValue, are_heartbeats, may_be_heartbeats
 from mirrorlake.naming.selection import matches_any
 from mirrorlake.offsets.generations import Begun
+from mirrorlake.offsets.partition_ranges import PartitionRanges, StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
-from mirrorlake.offsets.stage_index import PartitionRanges, StagedRange
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.resend import topics
 from mirrorlake.resend.compaction import Compaction

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from mirrorlake.offsets.stage_index import StagedRange, StageIndex
+from mirrorlake.offsets.partition_ranges import StagedRange
+from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.produce.ports import Stage
 
 

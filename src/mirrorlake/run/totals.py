@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from mirrorlake.control.topic_plan import TopicPlan
+from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
-from mirrorlake.offsets.stage_index import PartitionRanges
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from confluent_kafka import KafkaException
 from mirrorlake.errors import ClusterUnusable
 from mirrorlake.kafka.records import first_rows
 from mirrorlake.lake.heartbeats import known_heartbeats
+from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
+from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.verify.not_compared import (
     NotCompared,
     PartitionFacts,

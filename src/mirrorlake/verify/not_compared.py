@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.ranges import NO_END, merged
-from mirrorlake.offsets.stage_index import PartitionRanges
 from mirrorlake.verify.ranges import Extent, without
 
 #: Why records were not compared (docs/trust.md says what each means).

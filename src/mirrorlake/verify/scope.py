@@ -23,9 +23,10 @@ from mirrorlake.lake.targets import noted_targets
 from mirrorlake.landing.generations import generations_of
 from mirrorlake.naming.policy import HEARTBEATS
 from mirrorlake.offsets.parked import Parked, ParkedOffsets
+from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import MirroredPartition, PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import NO_END, OffsetRanges
-from mirrorlake.offsets.stage_index import PartitionRanges, StageIndex
+from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.verify import verdict as kinds
 from mirrorlake.verify.in_flight import target_positions
 from mirrorlake.verify.not_compared import Place

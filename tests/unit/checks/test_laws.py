@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.checks.laws import MapExtent, OvertakenRange, overtaken, shortfalls
+from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration
-from mirrorlake.offsets.stage_index import StagedRange, StageIndex
+from mirrorlake.offsets.stage_index import StageIndex
 
 FLOW = "east->west"
 

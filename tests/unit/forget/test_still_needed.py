@@ -4,7 +4,7 @@ and nothing else."""
 import pytest
 
 from mirrorlake.forget.still_needed import Committed, FlowPositions, StillNeeded, still_needed
-from mirrorlake.offsets.stage_index import PartitionRanges, StagedRange
+from mirrorlake.offsets.partition_ranges import PartitionRanges, StagedRange
 
 KEY = ("orders", 0)
 FLOW = "east->west"

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.lake.index_copy import IndexCopy
-from mirrorlake.offsets.stage_index import StagedRange, StageIndex
+from mirrorlake.offsets.partition_ranges import StagedRange
+from mirrorlake.offsets.stage_index import StageIndex
 
 RANGES = st.builds(
     lambda cluster, topic, partition, generation, first, length: StagedRange(

@@ -9,7 +9,7 @@ import pytest
 from mirrorlake.lake.parquet import ranges_of_files
 from mirrorlake.lake.place import place_of
 from mirrorlake.lake.stage_index import _constants
-from mirrorlake.offsets.stage_index import StagedRange
+from mirrorlake.offsets.partition_ranges import StagedRange
 
 PLACE = ("source_cluster", "topic", "partition", "generation")
 TYPES = (pa.string(), pa.string(), pa.int32(), pa.int32())

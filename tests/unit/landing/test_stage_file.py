@@ -16,7 +16,7 @@ from mirrorlake.landing import stage_file, stage_rows
 from mirrorlake.landing.job import Part
 from mirrorlake.landing.stage_file import StageFile
 from mirrorlake.native.columns import SCHEMA
-from mirrorlake.offsets.stage_index import StagedRange
+from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.produce.stage_files import COLUMNS, columns_of
 
 RECORDS = definition("records").rows

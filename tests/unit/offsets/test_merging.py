@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.offsets.merging import mergeable
-from mirrorlake.offsets.stage_index import StagedRange, StageIndex
+from mirrorlake.offsets.partition_ranges import StagedRange
+from mirrorlake.offsets.stage_index import StageIndex
 
 #: A file's (topic, first offset, last offset).
 Ranges = Sequence[tuple[str, int, int]]

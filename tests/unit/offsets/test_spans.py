@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirrorlake.offsets.partition_ranges import FileRange, StagedRange
 from mirrorlake.offsets.ranges import are_in
 from mirrorlake.offsets.spans import CountError, Span, Tally, narrowed, outside, spans_of
-from mirrorlake.offsets.stage_index import FileRange, StagedRange, StageIndex
+from mirrorlake.offsets.stage_index import StageIndex
 
 #: Files of a partition: for each the distances between its offsets.
 FILES = st.lists(

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from mirrorlake.offsets.stage_index import StagedRange, StageIndex
+from mirrorlake.offsets.partition_ranges import StagedRange
+from mirrorlake.offsets.stage_index import StageIndex
 
 PLACES = [("east", "orders", 0), ("east", "orders", 1), ("west", "orders", 0)]
 

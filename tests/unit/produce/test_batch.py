@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mirrorlake.offsets.generations import TargetGeneration
+from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor, MappedEnd, floors_of
-from mirrorlake.offsets.stage_index import StagedRange, StageIndex
+from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.produce.batch import BatchPlan, plan_batch, shard_of
 
 TOPICS = ("a", "b", "orders")

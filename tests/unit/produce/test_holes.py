@@ -3,10 +3,11 @@ is still there."""
 
 from mirrorlake.lake.retention import Removal
 from mirrorlake.offsets.generations import TargetGeneration
+from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.progress import Floor
 from mirrorlake.offsets.ranges import OffsetRanges
-from mirrorlake.offsets.stage_index import StagedRange, StageIndex
+from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.produce.holes import Hole, find_holes, lacking
 
 KEY = ("orders", 0)

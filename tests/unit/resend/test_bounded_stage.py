@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.offsets.stage_index import StagedRange, StageIndex
+from mirrorlake.offsets.partition_ranges import StagedRange
+from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.produce.batch import plan_batch
 from mirrorlake.resend.stage import BoundedStage
 

@@ -5,8 +5,9 @@ import pytest
 
 from mirrorlake.errors import InputError
 from mirrorlake.offsets.generations import Begun
+from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.stage_index import StagedRange, StageIndex
+from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.resend.cut import RestoredGenerations, ends_as_of, ends_of, ranges_below
 
 

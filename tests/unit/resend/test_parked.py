@@ -1,6 +1,6 @@
 """Which parked records are sent, and which of them were."""
 
-from mirrorlake.offsets.stage_index import StagedRange
+from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.resend.note import Part, Resend, read_notes
 from mirrorlake.resend.parked import parts_of, sent_of
 

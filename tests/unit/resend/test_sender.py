@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrorlake.offsets.stage_index import StagedRange
+from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.resend.note import Part, Resend
 from mirrorlake.resend.sender import BATCH_RECORDS, batch_size
 

@@ -10,7 +10,7 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.control.topic_comparison import observe_topics
 from mirrorlake.control.topic_plan import TopicPlan
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.offsets.stage_index import PartitionRanges, StagedRange
+from mirrorlake.offsets.partition_ranges import PartitionRanges, StagedRange
 from mirrorlake.run.plan_totals import NothingStaged, UnknownStage, flow_totals
 from mirrorlake.run.totals import Totals, added, map_ends, not_landed, topic_totals, waiting_places
 from mirrorlake.testing import MemoryCluster

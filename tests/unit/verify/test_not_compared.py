@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mirrorlake.offsets.stage_index import PartitionRanges, StagedRange
+from mirrorlake.offsets.partition_ranges import PartitionRanges, StagedRange
 from mirrorlake.verify.not_compared import (
     NotCompared,
     PartitionFacts,

@@ -1,0 +1,74 @@
+"""What the driver of a flow remembers from batch to batch, all of it to be had again from the map
+and the target: where each partition goes on, and which worker wrote each shard last."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+
+import pyarrow as pa
+
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor
+from mirrorlake.produce.batch import BatchPlan, PartitionPlan
+from mirrorlake.produce.map_writer import map_rows
+
+_PLACE = ("topic", "partition", "generation")
+
+
+class FlowState:
+    """`floors` say where partitions go on, `owners` which worker wrote a shard last, and
+    `unrestored` of which stopped partitions the target may have more than the map."""
+
+    def __init__(
+        self,
+        floors: Mapping[TopicAndPartition, Floor],
+        unrestored: Collection[PartitionGeneration],
+    ) -> None:
+        self.floors = dict(floors)
+        self.owners: dict[int, str] = {}
+        self.unrestored = set(unrestored)
+
+    def begins_generation(self, plan: PartitionPlan) -> bool:
+        """Whether a batch has the first records of a generation of a partition."""
+        known = self.floors.get(plan.key, NOTHING_MAPPED)
+        return plan.generation > known.generation
+
+    def advance(self, result: pa.Table) -> None:
+        """Take over rows of RESULT."""
+        reported = result.select([*_PLACE, "shard", "worker", "target_generation", "reached"])
+        for row in reported.to_pylist():
+            self.owners[row["shard"]] = row["worker"]
+            key = (row["topic"], row["partition"])
+            known = self.floors.get(key, NOTHING_MAPPED).of_generation(row["generation"])
+            self.floors[key] = replace(
+                known,
+                target_generation=row["target_generation"],
+                reached=max(known.reached, row["reached"]),
+            )
+        rows = map_rows(result)
+        # too few rows for threads
+        by_partition = rows.group_by(["topic", "partition"], use_threads=False)
+        ends = by_partition.aggregate([("source_last", "max"), ("target_last", "max")])
+        for row in ends.to_pylist():
+            key = (row["topic"], row["partition"])
+            self.floors[key] = replace(
+                self.floors[key],
+                source=row["source_last_max"] + 1,
+                target=row["target_last_max"] + 1,
+            )
+        for row in result.select([*_PLACE, "shard", "recovering"]).to_pylist():
+            if row["recovering"]:
+                # the target has more than was rebuilt: the next task asks again
+                self.owners.pop(row["shard"], None)
+            else:
+                self.unrestored.discard(PartitionGeneration.from_row(row))
+
+    def skip_empty(self, plan: BatchPlan, result: pa.Table) -> None:
+        """Skip the ranges of shards that reported nothing: Spark runs no task where it finds no
+        row, and there is none (`shard_jobs.checked_for_unread`)."""
+        reported = set(result["shard"].to_pylist())
+        shards = [shard for shard in plan.shards if shard.shard not in reported]
+        for partition in (partition for shard in shards for partition in shard.partitions):
+            known = self.floors.get(partition.key, partition.floor)
+            floor = known.of_generation(partition.generation)
+            reached = max(floor.reached, partition.last + 1)
+            self.floors[partition.key] = replace(floor, reached=reached)
