@@ -204,7 +204,8 @@ class Checkpoints:
         tried = [move for move in sent if move.kept is None]
         rows += [_kept(move.checkpoint, move.kept) for move in sent if move.kept is not None]
         rows += [with_outcome(_as_set(move), move.refused is None, move.refused) for move in tried]
-        self._write(changed := [row for row in rows if row != self._known()[row.group_partition]])
+        known = self._known()  # once: it looks at all positions
+        self._write(changed := [row for row in rows if row != known[row.group_partition]])
         self._unpublished.update(
             {row.group_partition: row for row in map(_as_set, tried) if row.own_reason}
         )
