@@ -1,11 +1,13 @@
 """The one module that speaks to MLflow. Importing MLflow takes seconds, so it happens when a store
 is made."""
 
+import atexit
 import importlib
 import logging
 import os
 import re
 import tempfile
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -31,6 +33,10 @@ _FOLDER = "_mlflow"
 _SQLITE = "sqlite:///"
 #: MLflow's limit for the text of a parameter.
 _PARAM_LENGTH = 500
+#: Held while a store is made. A process that ends waits for it: what MLflow imports is C++, and one
+#: of its threads that ends there, as those that do not hold up the end do, aborts the process.
+_making = threading.Lock()
+atexit.register(_making.acquire, timeout=60)
 
 
 class Store(Protocol):
@@ -61,7 +67,7 @@ class MlflowStore:
             os.environ.setdefault(key, value)
         if artifacts is not None:
             artifacts.mkdir(parents=True, exist_ok=True)
-        with needs("tracking"):
+        with _making, needs("tracking"):
             mlflow = importlib.import_module("mlflow")
             for noisy in ("mlflow", "alembic"):
                 logging.getLogger(noisy).setLevel(logging.ERROR)
