@@ -11,21 +11,28 @@ from pyspark.sql import SparkSession
 
 def test_workers_come_from_a_process_that_is_ready(spark: SparkSession) -> None:
     def told(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import gc
         import os
+        import sys
         from pathlib import Path
 
         import pyspark
 
+        runs = vars(sys.modules["pyspark.worker"])
+        # Garbage is not looked for among what was there before the fork.
+        ready = all(each is not runs for each in gc.get_objects())
         parent = Path(f"/proc/{os.getppid()}/cmdline").read_text(encoding="utf-8").split("\0")
         for _ in batches:
-            yield pa.RecordBatch.from_pydict({"parent": [parent], "pyspark": [pyspark.__file__]})
+            rows = {"parent": [parent], "pyspark": [pyspark.__file__], "ready": [ready]}
+            yield pa.RecordBatch.from_pydict(rows)
 
     (row,) = (
         spark.range(1, numPartitions=1)
-        .mapInArrow(told, "parent array<string>, pyspark string")
+        .mapInArrow(told, "parent array<string>, pyspark string, ready boolean")
         .collect()
     )
     assert row.parent[:3] == [sys.executable, "-m", "mirrorlake.spark.worker_daemon"]
+    assert row.ready, "what runs its tasks was imported before the fork, too"
     assert row.pyspark == pyspark.__file__, "the installed one, not that of python/lib/pyspark.zip"
 
 

@@ -29,7 +29,7 @@ def with_values(text: str, args: Mapping[str, object]) -> tuple[str, dict[str, o
     """A text with values in the place of its `:named` parameters, and the arguments that are left
     for Spark to fill: those that it does not name, or whose values are of another kind.
 
-    Delta's parser for Spark 4.2 loses the parameters of every statement that it is given
+    Delta's parser for Spark 4.1 and 4.2 loses the parameters of every statement that it is given
     (`UNBOUND_SQL_PARAMETER`), unless the session has a setting by which Spark fills them as its
     version 4.0 did; a session that is brought to us may not have it.
     """

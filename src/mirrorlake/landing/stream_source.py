@@ -11,7 +11,7 @@ and keeps where it ends.
 import logging
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import (
@@ -40,6 +40,8 @@ logger = logging.getLogger(__name__)
 #: How long no leader may answer before the query fails, seconds.
 PATIENCE_SECONDS = 20.0
 
+Ends = Mapping[TopicAndPartition, int]
+
 
 def source_of(job: LandJob, name: str, schema: "StructType | str") -> type[DataSource]:
     """A source for Spark to register under a name, of rows of a schema. The job goes with the
@@ -58,16 +60,37 @@ def source_of(job: LandJob, name: str, schema: "StructType | str") -> type[DataS
             return _Batches(job)
 
         def reader(self, schema: "StructType") -> DataSourceReader:
-            return _Batches(job)
+            return _Whole(job)
 
     return LandingSource
 
 
-class _Batches(DataSourceStreamReader, DataSourceReader):
-    """Plans the batches of a job, or one of a job with an end, and reads a task's part of one."""
+class _Tasks:
+    """Reads a task's part of a job."""
 
     def __init__(self, job: LandJob) -> None:
         self._job = job
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        from mirrorlake.landing.stage_rows import read_part, row_batches  # which only a task needs
+
+        part: Part = partition.value
+        return row_batches(self._job, part, read_part(self._job, part))
+
+
+class _Whole(_Tasks, DataSourceReader):
+    """Plans a job with an end as one batch. It is no stream's reader as well: since its version 4.1
+    Spark asks no such reader for parts of its own, and would read nothing."""
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return _inputs(self._job, self._job.starts, self._job.final or {}, self._job.final_noted)[1]
+
+
+class _Batches(_Tasks, DataSourceStreamReader):
+    """Plans the batches of a job."""
+
+    def __init__(self, job: LandJob) -> None:
+        super().__init__(job)
         self._reached = dict(job.starts)
         self._document = offsets_document(job.starts)
         self._admin: ClusterAdmin | None = None
@@ -128,7 +151,7 @@ class _Batches(DataSourceStreamReader, DataSourceReader):
                 logger.info("the next query begins with small batches: %s", error)
         return learned
 
-    def _noted(self, ends: Mapping[TopicAndPartition, int]) -> str | None:
+    def _noted(self, ends: Ends) -> str | None:
         """What a batch notes of logs that go on behind it; None where it does not reach the ends of
         all."""
         if any(ends.get(key) != end for key, end in self._reached.items()):
@@ -139,7 +162,7 @@ class _Batches(DataSourceStreamReader, DataSourceReader):
         later = self._admin.end_offsets(keys, committed=False, skip_silent=True)
         return noted_ends(self._reached, later)
 
-    def _log_ends(self) -> Mapping[TopicAndPartition, int]:
+    def _log_ends(self) -> Ends:
         """The last stable offsets. Raises ClusterUnreachable when no leader answers for long; a
         partition whose leader alone does not answer stays where it is, until the landing worker
         finds out why."""
@@ -161,19 +184,17 @@ class _Batches(DataSourceStreamReader, DataSourceReader):
             )
         return ends
 
-    def partitions(
-        self, start: dict[str, Any] | None = None, end: dict[str, Any] | None = None
-    ) -> list[InputPartition]:
-        """The parts of a batch, by Spark's offsets; without these of the whole job."""
-        job = self._job
-        before, _ = (job.starts, None) if start is None else read_document(start)
-        behind, noted = (job.final or {}, job.final_noted) if end is None else read_document(end)
-        ranges = {key: (before[key], behind[key]) for key in behind if before[key] < behind[key]}
-        self._handed = offset_count(ranges), time.monotonic()
-        return [InputPartition(part) for part in job.parts(ranges, noted, job.tasks)]
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        before, _ = read_document(start)
+        count, inputs = _inputs(self._job, before, *read_document(end))
+        self._handed = count, time.monotonic()
+        return inputs
 
-    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        from mirrorlake.landing.stage_rows import read_part, row_batches  # which only a task needs
 
-        part: Part = partition.value
-        return row_batches(self._job, part, read_part(self._job, part))
+def _inputs(
+    job: LandJob, before: Ends, behind: Ends, noted: str | None
+) -> tuple[int, list[InputPartition]]:
+    """How many offsets a batch has, and its parts."""
+    ranges = {key: (before[key], end) for key, end in behind.items() if before[key] < end}
+    parts = job.parts(ranges, noted, job.tasks)
+    return offset_count(ranges), [InputPartition(part) for part in parts]

@@ -13,8 +13,11 @@ from importlib import import_module
 
 from pyspark.daemon import manager
 
+#: What runs a worker's tasks, as pyspark reads it. Version 4.0 imports it before the fork; 4.2 in
+#: each worker, lest it starts threads, which it does not behind the rest.
+_RUNS = next((name for name in sys.argv[1:2] if name.startswith("pyspark")), "pyspark.worker")
 #: Arrow imports pandas where that is installed, whether or not a worker wants it.
-_NEEDED = ("confluent_kafka", "pandas", "pyarrow.parquet")
+_NEEDED = ("confluent_kafka", "pandas", "pyarrow.parquet", _RUNS)
 
 if __name__ == "__main__":
     sys.path[:] = [place for place in sys.path if not place.endswith(".jar")]
