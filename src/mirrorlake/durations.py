@@ -17,4 +17,4 @@ def duration(milliseconds: float) -> str:
         if seconds >= size:
             rest = seconds % size // smaller
             return f"{sign}{seconds // size} {name}" + (f" {rest} {of_smaller}" if rest else "")
-    raise AssertionError("less than a minute is told above")
+    raise AssertionError("less than a minute has returned above")

@@ -1,4 +1,4 @@
-"""A thread that takes turns at its work until it is told to stop: the one supervisor of all that a
+"""A thread that takes turns at its work until it is stopped: the one supervisor of all that a
 run does.
 
 It knows neither the work nor the clock. Whatever a turn ends with, of whatever kind, is reported

@@ -8,7 +8,7 @@ from mirrorlake.cli.status_view import show_status
 from mirrorlake.errors import TopologyError
 from mirrorlake.terminal import plain_table
 
-#: `sql` shows at most this many rows, unless it is told otherwise.
+#: `sql` shows at most this many rows, unless the user says otherwise.
 MAX_ROWS = 1_000
 
 

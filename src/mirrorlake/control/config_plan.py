@@ -24,7 +24,7 @@ it (strimzi PR 8696).
 - `message.timestamp.type` of a mirror is CreateTime whatever the source topic has: a mirror keeps
   the timestamps of its records, and with LogAppendTime, which may be the target's default, its
   brokers would write their own over them. Only where LogAppendTime was set on the mirror itself,
-  and the key is excluded, it stays, and is told.
+  and the key is excluded, it stays, and is reported.
 
 A key that the source does not know is left alone. Excluded, read-only and sensitive keys are never
 touched.

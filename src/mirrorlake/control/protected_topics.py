@@ -1,5 +1,5 @@
 """Target topics have their ACLs before they are made, or are not made: one without them may be open
-to everybody."""
+to all principals."""
 
 from collections.abc import Mapping, Sequence
 

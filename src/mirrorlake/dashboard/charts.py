@@ -253,7 +253,7 @@ def _written(written: Format | None) -> dict[str, Any]:
 
 
 def _on_axis(written: Format | None) -> dict[str, Any]:
-    """The format of numbers on an axis: halves are told, lest two ticks say the same number."""
+    """The format of numbers on an axis: halves are shown, lest two ticks say the same number."""
     made = _written(written)
     places = made.get("decimalPlaces", {}).get("places", 2)
     return {**made, "decimalPlaces": {"type": "max", "places": max(1, places)}}

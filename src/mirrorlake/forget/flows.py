@@ -58,8 +58,8 @@ class Flows:
         self, names: Iterable[str], stack: ExitStack, waits: dict[str, str]
     ) -> list[FlowPositions]:
         """The same of some flows that this call sees to it no process produces until `stack` is
-        closed. Of those that somebody does, or whose target does not answer, only the tables are
-        known; `waits` is told why."""
+        closed. Of those that another process produces, or whose target does not answer, only the
+        tables are known; `waits` gets the reason."""
         positions = []
         for name in names:
             committed = None

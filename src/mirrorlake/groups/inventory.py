@@ -163,8 +163,8 @@ def _by_cluster(route: Route, named: Sequence[str] | None) -> GroupInventory:
 
 
 def _checkpointed(route: Route) -> set[str]:
-    """Groups that had positions at the flow's source when it last answered. On the way back nobody
-    knows such groups."""
+    """Groups that had positions at the flow's source when it last answered. On the way back no
+    such groups are known."""
     if route.reverse:
         return set()
     return {

@@ -58,14 +58,14 @@ def readable_positions(
     )
 
 
-def bounded(found: Mapping[Key, Translated], sides: Sides) -> dict[Key, Translated]:
-    """Positions at the goal, however they were found, as ones that are there. Those of a partition
-    that the goal has not, or of which it does not answer, stay as they are."""
-    logs = (
-        sides.goal_logs({(item.topic, item.partition) for item in found.values()}) if found else {}
-    )
+def bounded(translated: Mapping[Key, Translated], sides: Sides) -> dict[Key, Translated]:
+    """Positions at the goal, however they were translated, as ones that are there. Those of a
+    partition that the goal has not, or of which it does not answer, stay as they are."""
+    places = {(position.topic, position.partition) for position in translated.values()}
+    logs = sides.goal_logs(places) if places else {}
     return {
-        key: _bounded(item, logs.get((item.topic, item.partition))) for key, item in found.items()
+        key: _bounded(position, logs.get((position.topic, position.partition)))
+        for key, position in translated.items()
     }
 
 

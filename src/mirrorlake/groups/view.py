@@ -144,7 +144,7 @@ def _uncommitted(
     admin: ClusterAdmin, reported: GroupPositions, stable: Mapping[TopicAndPartition, int]
 ) -> dict[str, set[TopicAndPartition]]:
     """By group, where its position lies behind the last stable offset, and not behind the log's
-    end: nobody who reads committed records alone gets there, since that offset was asked for after
+    end: no reader of committed records alone gets there, since that offset was asked for after
     the position, and only grows. Where no transaction is open nothing is known: no broker tells how
     a group reads."""
     behind = {

@@ -164,7 +164,7 @@ class ClusterAdmin:
         already is no error.
 
         A topic is made without those of its configs that the cluster does not take, key by key;
-        `not_kept` is told which, each with its value and what the cluster says. What takes too long
+        `not_kept` gets them, each with its value and what the cluster says. What takes too long
         is tried again. A replication factor of -1 is the cluster's default. Returns the refusals,
         each with its topic; the others are made.
         """

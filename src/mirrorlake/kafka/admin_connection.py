@@ -18,7 +18,7 @@ logger = logging.getLogger(__name__)
 ANSWER_SECONDS = 15.0
 #: And how long where no address can be connected to, and none was since this process began: a
 #: cluster that is gone, or an address with a mistake in it.
-NOBODY_SECONDS = 6.0
+SILENT_SECONDS = 6.0
 
 
 class Client:
@@ -29,7 +29,7 @@ class Client:
         self.refusal: KafkaError | None = None
         self.last: KafkaError | None = None
         self.refused = threading.Event()
-        self.nobody = False
+        self.all_down = False
         try:
             self.client = AdminClient({**settings, "error_cb": self.on_error, "logger": logger})
         except KafkaException as error:
@@ -41,7 +41,7 @@ class Client:
     def on_error(self, error: KafkaError) -> None:
         """Note what a broker, or the way to it, complains of; called by librdkafka."""
         if error.code() == KafkaError._ALL_BROKERS_DOWN:
-            self.nobody = True
+            self.all_down = True
         else:
             self.last = error
         if is_refusal(error):
@@ -91,7 +91,7 @@ class AdminConnection:
                 current.client.poll(0)
                 waited += step
                 patience = (
-                    NOBODY_SECONDS if current.nobody and not self._answered else ANSWER_SECONDS
+                    SILENT_SECONDS if current.all_down and not self._answered else ANSWER_SECONDS
                 )
                 refused_at_once = current.refused.is_set() and not self._answered
                 if refused_at_once or waited >= patience:
@@ -99,7 +99,7 @@ class AdminConnection:
             else:
                 current.refusal = current.last = None
                 current.refused.clear()
-                current.nobody = False
+                current.all_down = False
                 self._answered = True
                 return metadata
 

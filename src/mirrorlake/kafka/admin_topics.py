@@ -19,7 +19,7 @@ from mirrorlake.kafka.values import TopicInfo
 _TOPICS_PER_REQUEST, _PARTITIONS_PER_REQUEST = 100, 2000
 #: How often a topic is asked for whose making came to no end in time, and what a cluster says then.
 CREATE_TRIES = 3
-#: Is told of a topic's configs that it was made without: by key the value, and what the cluster
+#: Gets a topic's configs that it was made without: by key the value, and what the cluster
 #: says about it.
 NotKept = Callable[[str, Mapping[str, tuple[str, str]]], object]
 _NOT_YET = frozenset(

@@ -11,7 +11,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame
 from mirrorlake.naming.policy import HEARTBEATS
 
-#: How a flow is run: until told to stop, up to an end, or not any more, since it was told to stop.
+#: How a flow is run: until it is stopped, up to an end, or not any more, since it was stopped.
 Mode = Literal["continuous", "once", "stopped"]
 
 #: Columns that are no objectives of the file's.

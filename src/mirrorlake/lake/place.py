@@ -127,10 +127,10 @@ class FolderPlace(PosixPath, Place):
     def mark(self) -> Hashable | None:
         """See `Place.mark`."""
         try:
-            found = self.stat()
+            stat = self.stat()
         except FileNotFoundError:
             return None
-        return found.st_ino, found.st_mtime_ns
+        return stat.st_ino, stat.st_mtime_ns
 
     def create(self, content: bytes) -> None:
         """See `Place.create`: by a link, which is there at once, with all that is in it."""

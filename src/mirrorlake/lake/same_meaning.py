@@ -3,7 +3,7 @@ condition picks is deleted. Pure.
 
 Both engines answer far more alike than is listed here. But a LIKE with a backslash, a regular
 expression of Java's, a time as text or a binary beside a text are read by each in its own way, and
-an answer that differs is no error that anybody would see.
+an answer that differs is no error that shows.
 """
 
 from sqlglot import exp, parse_one

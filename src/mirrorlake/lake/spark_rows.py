@@ -36,11 +36,11 @@ def with_values(text: str, args: Mapping[str, object]) -> tuple[str, dict[str, o
     literals = {name: literal(value) for name, value in args.items()}
     filled: set[str] = set()
 
-    def fill(found: re.Match[str]) -> str:
-        name = found["name"]
+    def fill(match: re.Match[str]) -> str:
+        name = match["name"]
         value = literals.get(name) if name else None
         if value is None:
-            return found[0]
+            return match[0]
         filled.add(name)
         return value
 

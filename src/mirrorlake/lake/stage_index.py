@@ -169,7 +169,7 @@ def _ranges(
 
 def _as_landed(path: str, ranges: list[StagedRange], count: int | None) -> list[StagedRange]:
     """Ranges as they were before a file lost records that the log says it has. Of which partition
-    they were nobody knows: so each range counts them, and what has gaps is not taken for whole by
+    they were is not known: so each range counts them, and what has gaps is not taken for whole by
     its reader."""
     lacking = (count or 0) - sum(staged_range.record_count for staged_range in ranges)
     if lacking <= 0:

@@ -55,8 +55,8 @@ class States:
             return dict(self._known[cluster])
 
     def note(self, cluster: str, states: Mapping[str, TopicState]) -> None:
-        """Note those that are other than they were. ACLs that are not told are those that were told
-        last."""
+        """Note those that are other than they were. ACLs that are not reported are those of the
+        last report."""
         with self._use:
             known = self.newest(cluster)
             states = {

@@ -61,8 +61,8 @@ class StorePlace(Place):
     def names(self) -> list[str]:
         """See `Place.names`."""
         with _as_os_errors():
-            found = obstore.list_with_delimiter(self._store, f"{self._key}/")["objects"]
-        return [each["path"].rpartition("/")[2] for each in found]
+            objects = obstore.list_with_delimiter(self._store, f"{self._key}/")["objects"]
+        return [each["path"].rpartition("/")[2] for each in objects]
 
     def read(self) -> bytes:
         """See `Place.read`."""
@@ -73,10 +73,10 @@ class StorePlace(Place):
         """See `Place.mark`."""
         try:
             with _as_os_errors():
-                found = obstore.head(self._store, self._key)
+                head = obstore.head(self._store, self._key)
         except FileNotFoundError:
             return None
-        return found["e_tag"], found["last_modified"]
+        return head["e_tag"], head["last_modified"]
 
     def create(self, content: bytes) -> None:
         """See `Place.create`. Where the answer to a put was lost, by this process or by a retry of

@@ -49,7 +49,7 @@ class InternalTopic:
     ) -> None:
         """Prepare; `producer` are librdkafka settings, `factor` None means MirrorMaker 2's 3.
 
-        `made` is told the cluster's alias and the topic when it had to be made.
+        `made` gets the cluster's alias and the topic when it had to be made.
         """
         self.name = name
         self.alias = admin.alias

@@ -1,11 +1,11 @@
 """Where each partition ends as of a time, so that every transaction of the source is in front of it
 with all of its records, or with none. Pure.
 
-The stage does not say to which transaction a record belongs: consumers are told neither producers
+The stage does not say to which transaction a record belongs: consumers learn neither producers
 nor markers. What it says is where log ends were. A landed batch that reaches the ends of all
 partitions, the last stable offsets (KIP-98), notes beside its rows which partitions' logs went on
-behind that, and how far they went at a moment after all these ends were told. From this follows,
-with nothing else taken for granted than that offsets of a marker hold no record:
+behind that, and how far they went at a moment after all these ends were reported. From this
+follows, with nothing else taken for granted than that offsets of a marker hold no record:
 
 - A transaction with a record below such an end was decided by then, so all of its records were
   written by then. Where no log went on behind the batch's end, no transaction has records on both
@@ -37,7 +37,7 @@ def noted_ends(
     ends: Mapping[TopicAndPartition, int], log_ends: Mapping[TopicAndPartition, int]
 ) -> str | None:
     """What a batch notes that ends at the last stable offsets of all partitions, `ends`, if the
-    logs' ends (high watermarks) were these at a moment after all of that was told. None where a
+    logs' ends (high watermarks) were these at a moment after all of that was reported. None where a
     leader did not answer."""
     if not ends.keys() <= log_ends.keys():
         return None

@@ -4,7 +4,7 @@ that the caller gives.
 A sample holds until the next one of its partition, as long as the flow is sampled at all. So a
 partition at which nothing happens is written once an hour, which is how far readers look back, and
 once a minute while it lags, so that what is asked per minute finds it. Each turn writes the one
-written longest ago too: by it everybody sees that the flow is alive.
+written longest ago too: it shows that the flow is alive.
 """
 
 from collections.abc import Collection, Hashable, Mapping

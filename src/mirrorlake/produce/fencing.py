@@ -4,7 +4,7 @@ another's by now.
 While a partition keeps its transactional id, the task that initialises the id last is the only
 writer (KIP-98). That is not enough where partitions move between ids (another number of
 `produce_tasks`), or where records are deleted from the stage that such a task may still have: it
-would initialise its id behind everybody, and write. So the process that does such a thing notes a
+would initialise its id behind all others, and write. So the process that does such a thing notes a
 new token at the target first, and fences the ids then. A task that initialised its id before that
 is fenced, and one that does so later finds the newer token, since it asks behind it.
 

@@ -197,7 +197,7 @@ class FlowProducer:
             self._state.skip_empty(plan, result)
         if result.num_rows or done.failure is None:
             self._map_writer.add(result, self.batch_id, version, way)
-        # behind the map: what a target has lost is told from what the map has of it
+        # behind the map: what a target has lost is known from what the map has of it
         if stopped := self._refusals.take(result, self.spec):
             self.spec = replace(self.spec, blocked=self.spec.blocked | stopped)
         if not complete and done.failure is None:

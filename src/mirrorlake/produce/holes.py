@@ -45,7 +45,7 @@ def lacking(
     """What a flow lacks of what the stage ever lost, or passed over, if that is not there; by
     partition, in order.
 
-    A target topic that was made again gets what the stage holds, as the operator was told: nothing
+    A target topic that was made again gets what the stage holds, as the decision says: nothing
     is lacking there as long as nothing is mapped. Nor is anything of generations that an operator
     has `stopped`.
     """

@@ -30,7 +30,7 @@ class FlowSpec:
     flow went on at this source offset. `targets` are the living generations of target topics.
     `mark` is a header that each of its records has when it comes from the stage: what is without it
     at the target is another's. With `parks`, and in the offsets of `park_at`, it goes on behind
-    single records that the target refuses; `on_parked` is told in which partitions. `forgotten` are
+    single records that the target refuses; `on_parked` hears in which partitions. `forgotten` are
     offsets that `forget` noted. `starts` are the first offsets that it mirrors of what was there
     before it. `counted`: the workers read all that the stage holds of a range, and not a selection.
     """

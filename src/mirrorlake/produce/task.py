@@ -41,7 +41,7 @@ _paces: ClientPool[Pace] = ClientPool(idle_seconds=6 * IDLE_SECONDS)
 
 @dataclass(frozen=True)
 class ShardJob:
-    """What a task is told. `owner` is the worker whose producer wrote this shard last, and so may
+    """What a task is given. `owner` is the worker whose producer wrote this shard last, and so may
     simply go on.
 
     `foreign_from` has, by source partition, the target offset from which on no record can be the

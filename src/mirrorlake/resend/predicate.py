@@ -1,8 +1,8 @@
 """Whether a predicate picks the same records however often it is asked. Pure.
 
-A replay that is killed asks it again, and what is at the target already is told by offsets: another
-answer would write a record twice, or leave one out. So whatever may answer otherwise is refused, by
-name.
+A replay that is killed asks it again, and what is at the target already is known by offsets:
+another answer would write a record twice, or leave one out. So whatever may answer otherwise is
+refused, by name.
 """
 
 from collections.abc import Callable, Iterator

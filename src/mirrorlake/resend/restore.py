@@ -41,7 +41,7 @@ NEEDED = ("max.message.bytes",)
 @dataclass(frozen=True)
 class Moment:
     """A time of the source: up to where each topic had come, and how it was. `unproven` are topics
-    of which nobody noted what it takes to say that no transaction of the source is restored in
+    of which it was not noted what it takes to say that no transaction of the source is restored in
     part."""
 
     ends: Ends

@@ -41,7 +41,7 @@ from mirrorlake.worker import PAUSES, Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
 
-#: How often its caller looks whether it was told to stop, seconds.
+#: How often its caller looks whether it has to stop, seconds.
 LOOK_SECONDS = 0.2
 #: About how many records one batch has at most.
 BATCH_RECORDS = 2_000_000
@@ -73,7 +73,7 @@ class Outcome:
 @dataclass(frozen=True)
 class Sending:
     """How it is sent. `selection` picks records of the ranges, and `mark` is a header that it gives
-    each; `rate` is how many records are sent in a second at most, on average; `report` is told of
+    each; `rate` is how many records are sent in a second at most, on average; `report` hears of
     each batch. With `goes_on` single records that the target refuses are left out. `provenance` is
     what a flow writes into headers."""
 
@@ -86,7 +86,7 @@ class Sending:
 
 
 class Sender:
-    """Sends one resend, up to the end or until it is told to stop. Who calls it has its lease."""
+    """Sends one resend, up to the end or until it is stopped. Who calls it has its lease."""
 
     def __init__(
         self, deployment: Deployment, stage: StageFiles, resend: Resend, sending: Sending

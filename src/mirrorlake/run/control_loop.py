@@ -52,7 +52,7 @@ class Task:
 
 class ControlLoop:
     """The control tasks of one flow. `run_once` does each one time, `thread` all of them until it
-    is told to stop.
+    is stopped.
 
     `errors` is what a run with an end could not do; incidents have it too.
     """
@@ -137,7 +137,7 @@ class ControlLoop:
         return tasks
 
     def _sync_acls(self) -> None:
-        """Keep ACLs alike; what was made under another policy waits for an operator, who is told
+        """Keep ACLs alike; what was made under another policy waits for an operator, who hears
         when it changes."""
         self._flow_worker.targets.sync_acls()
         acls = self._flow_worker.targets.acls
@@ -204,7 +204,7 @@ class ControlLoop:
         too."""
         try:
             task.work()
-        except Exception as error:  # noqa: BLE001 - the other tasks go on, and an operator is told
+        except Exception as error:  # noqa: BLE001 - the other tasks go on, and it is an incident
             return self._incidents.failed(task.name, error)
         self._incidents.succeeded(task.name)
         return None
@@ -222,7 +222,7 @@ def beat_once(
     for _attempt in range(2):
         try:
             heartbeats.beat()
-        except Exception as error:  # noqa: BLE001 - records go on without it, and an operator is told
+        except Exception as error:  # noqa: BLE001 - records go on without it, and it is an incident
             problem = news.failed(HEARTBEATS, error)
         else:
             news.succeeded(HEARTBEATS)

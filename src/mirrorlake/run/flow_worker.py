@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 #: How often a flow looks for new commits, seconds.
 LOOK_SECONDS = 0.05
-#: After how many failures in a row an operator is told: the first ones mostly pass within some
+#: After how many failures in a row an operator hears of it: the first ones mostly pass within some
 #: seconds.
 QUIET_FAILURES = 2
 #: How often in a row what is read of the stage is compared with its index before the flow ends.
@@ -55,7 +55,7 @@ TRANSIENT_KINDS = ("flow_stopped", "fenced", "flow_waits", "cluster_unreachable"
 
 
 class FlowWorker:
-    """Produces a flow until `thread` is told to stop, or until the landing has ended and all is
+    """Produces a flow until `thread` is stopped, or until the landing has ended and all is
     produced.
 
     To the flow's consumer groups it is their `groups.running_flow.RunningFlow`.

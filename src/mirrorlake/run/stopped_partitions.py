@@ -92,8 +92,8 @@ class StoppedPartitions:
             self._lost_under_way(lost)
 
     def parked(self, places: Sequence[PartitionGeneration]) -> None:
-        """Partitions go on behind refused records: what was told of them before, if anything, is
-        decided."""
+        """Partitions go on behind refused records: what was reported of them before, if anything,
+        is decided."""
         kind = TargetRefused.incident_kind
         open_ones = {
             refusal.place for refusal in self._incidents.refused(self._flow) if refusal.kind == kind

@@ -27,7 +27,7 @@ _GIVEN = {"DATABRICKS_RUNTIME_VERSION", "SPARK_REMOTE", "PYSPARK_GATEWAY_PORT"}
 
 def spark_home() -> Path:
     """The folder, made where it is missing, in the Python environment that holds pyspark; the one
-    that somebody has chosen; pyspark's own where none can be made."""
+    that the user has chosen; pyspark's own where none can be made."""
     if chosen := os.environ.get(_VARIABLE):
         return Path(chosen)
     home, pyspark = Path(sys.prefix) / "var" / "mirrorlake" / "spark", pyspark_jars().parent

@@ -15,7 +15,7 @@ from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.processes import cpu_seconds, memory_mib
 
 POLL_SECONDS = 0.2
-#: By which words of their commands mirrorlake's driver and Spark's Python workers are told.
+#: By which words of their commands mirrorlake's driver and Spark's Python workers are recognized.
 DRIVER, WORKERS = "mirrorlake.cli.main", "pyspark.worker"
 _NEW_TOPIC = frozenset(
     {

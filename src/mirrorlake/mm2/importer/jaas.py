@@ -45,10 +45,10 @@ def _tokens(text: str) -> list[tuple[str, bool]]:
     """Cut into words and signs; the flag says that it is a sign (`=` or `;`)."""
     tokens, position = [], 0
     while position < len(text):
-        found = _TOKEN.match(text, position)
-        if found is None:
+        match = _TOKEN.match(text, position)
+        if match is None:
             raise ValueError("is no JAAS line: a quote is not closed")
-        double, single, word, sign = found.groups()
+        double, single, word, sign = match.groups()
         quoted = double if double is not None else single
         if quoted is not None:
             tokens.append(
@@ -56,5 +56,5 @@ def _tokens(text: str) -> list[tuple[str, bool]]:
             )
         else:
             tokens.append((sign or word, sign is not None))
-        position = found.end()
+        position = match.end()
     return tokens

@@ -129,30 +129,30 @@ def _kind(name: str, settings: Settings, is_json: bool) -> str:
 
 def _last(entries: Iterable[Entry], report: Report) -> dict[str, Entry]:
     """Of keys given several times in a file the last one counts, as it does for Kafka."""
-    found: dict[str, Entry] = {}
+    last: dict[str, Entry] = {}
     for entry in entries:
-        if entry.key in found:
+        if entry.key in last:
             report.skip(
-                found[entry.key], f"line {entry.line} gives the key again, and the last one counts"
+                last[entry.key], f"line {entry.line} gives the key again, and the last one counts"
             )
-        found[entry.key] = entry
+        last[entry.key] = entry
     for old, new in RENAMED.items():
-        for key in [key for key in found if key == old or key.endswith(f".{old}")]:
-            if (newer := key.removesuffix(old) + new) in found:
-                report.skip(found.pop(key), f"{newer} is given as well, and the newer name counts")
-    return found
+        for key in [key for key in last if key == old or key.endswith(f".{old}")]:
+            if (newer := key.removesuffix(old) + new) in last:
+                report.skip(last.pop(key), f"{newer} is given as well, and the newer name counts")
+    return last
 
 
 def _merged(settings: Sequence[Settings], report: Report) -> dict[str, Entry]:
     """Files of one dedicated cluster as one; raises InputError where they contradict each other."""
-    found: dict[str, Entry] = {}
+    merged: dict[str, Entry] = {}
     for entry in (entry for one in settings for entry in one.values()):
-        before = found.setdefault(entry.key, entry)
+        before = merged.setdefault(entry.key, entry)
         if before.value != entry.value:
             raise entry.wrong(f"contradicts {before.at}; give files of one replication only")
         if before is not entry:
             report.follow(entry, before)
-    return found
+    return merged
 
 
 def _providers(settings: Iterable[Settings]) -> dict[str, str]:

@@ -49,9 +49,9 @@ class Secrets:
     def _own(self, value: str) -> str | None:
         """A reference to an environment variable, as mirrorlake writes it, if the value is just
         that."""
-        found = _REFERENCE.fullmatch(value)
-        if found and found[1] in self._environment and _VARIABLE.fullmatch(found[3]):
-            return f"${{env:{found[3]}}}"
+        match = _REFERENCE.fullmatch(value)
+        if match and match[1] in self._environment and _VARIABLE.fullmatch(match[3]):
+            return f"${{env:{match[3]}}}"
         return None
 
     def _was(self, entry: Entry, value: str | None) -> str:
