@@ -2,7 +2,8 @@
 SQL: a session runs them, or a warehouse.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -29,7 +30,7 @@ class CatalogNames:
     @property
     def place(self) -> str:
         """The schema, as sentences name it."""
-        return self.schema.replace("`", "")
+        return _plain(self.schema)
 
     @cached_property
     def known(self) -> set[str]:
@@ -60,6 +61,7 @@ def names_by_session(lake: Lake) -> CatalogNames:
     """The names of a lake's schema, which is there, by its session."""
     from mirrorlake.spark.causes import cause_of
     from mirrorlake.spark.failures import SPARK_FAILURES  # only who has a session has Spark
+    from mirrorlake.spark.metastore import metastore_error
 
     lake.mark_known(TABLES, VIEWS)
 
@@ -67,6 +69,28 @@ def names_by_session(lake: Lake) -> CatalogNames:
         try:
             return [row.asDict() for row in lake.sql(text).collect()]
         except SPARK_FAILURES as error:
-            raise InputError(cause_of(error)) from error
+            raise metastore_error(error) or InputError(cause_of(error)) from error
 
     return CatalogNames(run, lake.schema)
+
+
+@contextmanager
+def catalog_answers(schema: str) -> Iterator[None]:
+    """A session is asked for what is in a schema: LakeError where it cannot say."""
+    from mirrorlake.spark.causes import cause_of
+    from mirrorlake.spark.failures import SPARK_FAILURES
+    from mirrorlake.spark.metastore import metastore_error
+
+    try:
+        yield
+    except SPARK_FAILURES as error:
+        raise metastore_error(error) or LakeError(
+            f"the lake in {_plain(schema)} cannot be opened ({cause_of(error)}); the principal "
+            "that runs this command has to see the schema and its tables, and to own them where it "
+            "runs flows"
+        ) from error
+
+
+def _plain(schema: str) -> str:
+    """A schema as sentences name it."""
+    return schema.replace("`", "")

@@ -29,6 +29,8 @@ def _kept(names: CatalogNames, view: str, is_known: bool) -> str:
     verb = f"ALTER VIEW {view}" if is_known else f"CREATE VIEW IF NOT EXISTS {view}"
     try:
         names.run(f"{verb} AS\n{query}")
+    except LakeError:
+        raise
     except InputError as error:
         done = "altered, which only its owner may" if is_known else "made"
         raise LakeError(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mirrorlake.config.topology import Lake as Location
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.catalog_lake import CatalogLake
-from mirrorlake.lake.catalog_names import CatalogNames, names_by_session
+from mirrorlake.lake.catalog_names import CatalogNames, catalog_answers, names_by_session
 from mirrorlake.lake.catalog_views import keep_views
 from mirrorlake.lake.definitions import TABLES, VIEWS
 from mirrorlake.lake.folder import check_characters, has_table, lake_place, no_lake, own_folder
@@ -37,8 +37,12 @@ def open_lake(
     root, checkpoints = check_location(location, directory)
     if root is not None:
         return _open_folder(root, checkpoints, partial(_opened, session), location)
-    spark = _opened(session)
-    schema = schema_in_catalog(location)
+    spark, schema = _opened(session), schema_in_catalog(location)
+    with catalog_answers(schema):
+        return _open_schema(spark, schema, checkpoints)
+
+
+def _open_schema(spark: "SparkSession", schema: str, checkpoints: Path) -> Lake:
     _make_schema(spark, schema)
     lake = CatalogLake(lambda: spark, schema, checkpoints)
     names = names_by_session(lake)
@@ -54,9 +58,11 @@ def open_lake(
 
 
 def names_in_catalog(spark: "SparkSession", location: Location) -> CatalogNames:
-    """The names of the schema that a topology file names, made if it is missing, by a session."""
+    """The names of the schema that a topology file names, made if it is missing, by a session.
+    Raises LakeError."""
     schema = schema_in_catalog(location)
-    _make_schema(spark, schema)
+    with catalog_answers(schema):
+        _make_schema(spark, schema)
     return names_by_session(CatalogLake(lambda: spark, schema, None))
 
 
@@ -70,21 +76,23 @@ def reading_lake(
     where there is none.
     """
     if location.path is None:
-        spark = _opened(session)
-        schema = schema_in_catalog(location)
-        lake = CatalogLake(lambda: spark, schema, None)
-        existing = _existing_tables(spark, schema)
-        lake.mark_known(existing, VIEWS)
-        if not {"records", "offset_map"} <= existing:
-            raise LakeError(
-                f"{schema} holds no lake; name the schema that `mirrorlake run` writes to"
-            )
-        _read_properties(lake)
-        return lake
+        spark, schema = _opened(session), schema_in_catalog(location)
+        with catalog_answers(schema):
+            return _reading_schema(spark, schema)
     root = lake_place(location, directory)
     if not has_table(root, "records"):
         raise no_lake(root)
     return _open_folder(root, None, partial(_opened, session), location)
+
+
+def _reading_schema(spark: "SparkSession", schema: str) -> Lake:
+    lake = CatalogLake(lambda: spark, schema, None)
+    existing = _existing_tables(spark, schema)
+    lake.mark_known(existing, VIEWS)
+    if not {"records", "offset_map"} <= existing:
+        raise LakeError(f"{schema} holds no lake; name the schema that `mirrorlake run` writes to")
+    _read_properties(lake)
+    return lake
 
 
 def _open_folder(

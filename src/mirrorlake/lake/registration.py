@@ -36,6 +36,8 @@ def _registered(names: CatalogNames, table: str, root: str, is_known: bool) -> s
     name = f"{names.schema}.{table}"
     try:
         names.run(f"CREATE TABLE IF NOT EXISTS {name} USING DELTA LOCATION '{quoted(place)}'")
+    except LakeError:
+        raise
     except InputError as error:
         raise LakeError(
             f"table {table} cannot be registered in {names.place} at {place} ({error}); the "
@@ -61,6 +63,8 @@ def _other(names: CatalogNames, table: str, place: str) -> str | None:
     """What a name in a catalog is, where it is not the external table at a place."""
     try:
         detail = names.detail(table)
+    except LakeError:
+        raise
     except InputError as error:
         return f"what it is cannot be seen ({error})"
     kind = detail.get("Type", "")

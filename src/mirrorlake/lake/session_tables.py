@@ -140,11 +140,13 @@ class SessionTables(ABC):
         # only who reads by Spark needs it
         from pyspark.errors import AnalysisException, ParseException
 
+        from mirrorlake.spark.metastore import metastore_error
+
         try:
             frame = self.sql(text, args, frames)
             return rows_from_arrow((frame if limit is None else frame.limit(limit)).toArrow())
         except (AnalysisException, ParseException) as error:
-            raise InputError(first_line(error)) from error
+            raise metastore_error(error) or InputError(first_line(error)) from error
 
     def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
         """See `Reader.query_rows`."""
@@ -164,11 +166,12 @@ class SessionTables(ABC):
         """See `Reader.arrow`."""
         from mirrorlake.spark.causes import cause_of
         from mirrorlake.spark.failures import SPARK_FAILURES
+        from mirrorlake.spark.metastore import metastore_error
 
         try:
             return self.sql(text, args, frames).toArrow().to_reader()
         except SPARK_FAILURES as error:
-            raise InputError(cause_of(error)) from error
+            raise metastore_error(error) or InputError(cause_of(error)) from error
 
     def refresh(self) -> None:  # noqa: B027 - Spark asks for the newest version by itself
         """See `Reader.refresh`."""

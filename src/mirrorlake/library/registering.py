@@ -51,6 +51,6 @@ def _names(known: Internals) -> CatalogNames:
         raise LakeError(
             "the session that this process starts has a catalog that ends with it; register where "
             "a session is given (Databricks, SPARK_REMOTE, spark-submit), name a SQL warehouse as "
-            "lake.warehouse, or set spark.sql.catalogImplementation to hive"
+            "lake.warehouse, or set spark.sql.catalogImplementation to hive in spark-defaults.conf"
         )
     return names_in_catalog(spark, location)

@@ -32,6 +32,9 @@ _CONFLICTS = ("DELTA_CONCURRENT", "DELTA_METADATA_CHANGED")
 #: The lines of an error that say why; others hold the whole plan of the query, with every
 #: partition's name.
 _CAUSE = re.compile(r"(?:^|: |by: )[\w.$]*(?:Exception|Error)(?:: |\{)")
+#: What Hive's client says where its metastore does not answer, or does not any more; then why.
+_METASTORE = ("Could not connect to meta store", "org.apache.thrift.transport.TTransportException")
+_SILENCE = re.compile(r"java\.net\.\w+(?:: [^\n]+)?")
 _PLACE = re.compile(r"[A-Za-z0-9._-]+-\d+")
 
 
@@ -72,6 +75,8 @@ def message_of(error: BaseException) -> str:
     """What an error says, as a part of a sentence: Kafka's own words where it is one of Kafka's."""
     if isinstance(error, KafkaException) and error.args and isinstance(error.args[0], KafkaError):
         return str(error.args[0].str())
+    if (reason := metastore_silence(error)) is not None:
+        return f"the Hive metastore does not answer ({reason})"
     return cause_of(error)
 
 
@@ -88,6 +93,16 @@ def _alias(text: str) -> str:
     """The cluster that a sentence of ours names."""
     match = re.search(r"\bcluster (\S+)", text)
     return match[1] if match is not None else ""
+
+
+def metastore_silence(error: BaseException) -> str | None:
+    """Why Hive's metastore did not answer, in Java's words, where that is what an error comes of;
+    None for any other."""
+    text = causes_of(error)
+    if not any(words in text for words in _METASTORE):
+        return None
+    reason = _SILENCE.search(text)
+    return reason[0][:200] if reason is not None else "the connection ended"
 
 
 def is_conflict(error: BaseException) -> bool:

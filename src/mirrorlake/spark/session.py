@@ -9,10 +9,10 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -96,6 +96,9 @@ OPTIMISE_LESS = (
     "-XX:Tier4CompileThreshold=150000",
     "-XX:Tier4BackEdgeThreshold=400000",
 )
+#: How Hive's client waits for its metastore where nobody has set it: one that takes the connection
+#: and does not answer costs ten minutes by default, for each of several tries.
+METASTORE_SETTINGS: Mapping[str, str] = {"hive.metastore.client.socket.timeout": "20s"}
 #: Set to 1, it makes every session of this process and its children a short one.
 SHORT_VARIABLE = "MIRRORLAKE_SHORT_SESSIONS"
 _STARTING = threading.Lock()
@@ -173,7 +176,30 @@ def local_session(
         builder = SparkSession.builder
         for key, value in wanted.items():
             builder = builder.config(key, value)
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
+        _bound_metastore(session.sparkContext)
+        return session
+
+
+def _bound_metastore(context: SparkContext) -> None:
+    """Give a session whose catalog is Hive's METASTORE_SETTINGS, before it asks for the first name.
+    What `spark-defaults.conf` or `hive-site.xml` says goes first."""
+    if context.getConf().get("spark.sql.catalogImplementation") == "hive":
+        for key, value in METASTORE_SETTINGS.items():
+            _hadoop_settings(context).setIfUnset(key, value)
+
+
+def metastore_address() -> str | None:
+    """Where Hive's metastore is that this process's session asks; None where it does not say."""
+    with suppress(Exception):  # it is asked for a sentence about an error
+        context = SparkContext._active_spark_context
+        if context is not None:
+            return str(_hadoop_settings(context).get("hive.metastore.uris") or "") or None
+    return None
+
+
+def _hadoop_settings(context: SparkContext) -> Any:
+    return context._jsc.hadoopConfiguration()
 
 
 def query_log_settings(minor: str) -> dict[str, str]:

@@ -3,10 +3,11 @@
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 
 from mirrorlake.errors import (
     AuthenticationFailed,
+    LakeError,
     MissingExtra,
     ReplicationError,
     TargetRefused,
@@ -17,9 +18,11 @@ from mirrorlake.spark.causes import (
     cause_of,
     causes_of,
     is_conflict,
+    metastore_silence,
     places_in,
 )
 from mirrorlake.spark.failures import SPARK_FAILURES
+from mirrorlake.spark.metastore import metastore_error
 
 TASK = """An error occurred while calling o667.getResult.
 : org.apache.spark.SparkException: Exception thrown in awaitResult:
@@ -93,6 +96,45 @@ def test_a_record_that_a_task_could_not_stage_names_its_partition() -> None:
     )
     error = TASK.replace("mirrorlake.errors.MapError: the target's position of a-0 carries", raised)
     assert "from offset 7" in places_in(error, {("b.c_d", 12), ("a", 0)})["b.c_d", 12]
+
+
+REFUSED = """org.apache.hadoop.hive.ql.metadata.HiveException: Unable to instantiate a client
+Caused by: MetaException(message:Could not connect to meta store using any of the URIs provided. \
+Most recent failure: org.apache.thrift.transport.TTransportException: java.net.ConnectException: Connection refused
+\tat org.apache.thrift.transport.TSocket.open(TSocket.java:243)
+Caused by: java.net.ConnectException: Connection refused
+"""
+
+
+@pytest.mark.parametrize(
+    ("trace", "reason"),
+    [
+        (REFUSED, "java.net.ConnectException: Connection refused"),
+        (
+            "org.apache.thrift.transport.TTransportException: java.net.SocketTimeoutException: "
+            "Read timed out",
+            "java.net.SocketTimeoutException: Read timed out",
+        ),
+        ("org.apache.thrift.transport.TTransportException", "the connection ended"),
+    ],
+)
+def test_a_metastore_that_does_not_answer_is_known(trace: str, reason: str) -> None:
+    """Spark's own text says only that a client could not be made; what lies behind is its cause."""
+    error = AnalysisException("HiveException: Unable to instantiate a client")
+    error._cause = RuntimeError(trace)  # type: ignore[attr-defined]
+    assert metastore_silence(error) == reason
+    told = metastore_error(error)
+    assert isinstance(told, LakeError) and f"does not answer ({reason}); start it" in str(told)
+    said = str(as_mirrorlake_error(error, "flow a->b"))
+    assert said == f"flow a->b stopped: the Hive metastore does not answer ({reason})"
+
+
+@pytest.mark.parametrize(
+    "text", ["java.net.ConnectException: Connection refused", "HiveException: no such table"]
+)
+def test_other_errors_are_none_of_a_metastores(text: str) -> None:
+    assert metastore_silence(RuntimeError(text)) is None
+    assert metastore_error(RuntimeError(text)) is None
 
 
 class Mute(Exception):
