@@ -39,11 +39,6 @@ class FileRange:
     last: int
     record_count: int
 
-    @property
-    def dense(self) -> bool:
-        """Whether each of its offsets has a record."""
-        return self.record_count == self.last - self.first + 1
-
 
 class PartitionRanges:
     """The ranges of one partition, by generation and first offset."""

@@ -70,7 +70,8 @@ def spans_of(
 
 def _joined(ranges: Iterable[FileRange]) -> list[Span]:
     spans: list[Span] = []
-    for one in ranges:
+    for file_range in ranges:
+        one = Span(file_range.first, file_range.last, file_range.record_count)
         before = spans[-1] if spans else None
         if before is not None and (
             one.first <= before.last
@@ -79,7 +80,7 @@ def _joined(ranges: Iterable[FileRange]) -> list[Span]:
             count = before.record_count + one.record_count
             spans[-1] = Span(before.first, max(before.last, one.last), count)
         else:
-            spans.append(Span(one.first, one.last, one.record_count))
+            spans.append(one)
     return spans
 
 

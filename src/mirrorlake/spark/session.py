@@ -96,7 +96,7 @@ OPTIMISE_LESS = (
     "-XX:Tier4CompileThreshold=150000",
     "-XX:Tier4BackEdgeThreshold=400000",
 )
-#: How Hive's client waits for its metastore where nobody has set it: one that takes the connection
+#: How Hive's client waits for its metastore where no setting says it: one that takes the connection
 #: and does not answer costs ten minutes by default, for each of several tries.
 METASTORE_SETTINGS: Mapping[str, str] = {"hive.metastore.client.socket.timeout": "20s"}
 #: Set to 1, it makes every session of this process and its children a short one.
