@@ -17,6 +17,7 @@ from mirrorlake.lake.identity import store_identity
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.opening import open_lake, reading_lake
 from mirrorlake.lake.path_lake import PathLake
+from mirrorlake.lake.place import place_of
 from mirrorlake.lake.properties import PROPERTY
 
 HERE = Location(path="lake")
@@ -61,7 +62,7 @@ def test_what_another_process_stored_just_before_is_the_identity(
     late.stored_id = None  # it checked before the other one stored
     assert store_identity(late) == known
     # The table is made between this process's check of the folder and its own commit.
-    late = PathLake(lambda: spark, tmp_path / "lake", lake.checkpoints)
+    late = PathLake(lambda: spark, place_of(tmp_path / "lake"), lake.checkpoints)
     opening._create_tables(late, ["records"])
     assert late.properties("records")[PROPERTY] == known
 

@@ -2,13 +2,13 @@
 (docs/security.md)."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from confluent_kafka import KafkaException
 
 from mirrorlake.checks.problem import Problem
-from mirrorlake.checks.rules import aliases_of, flows_at
+from mirrorlake.checks.rules import flows_at
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.access import (
@@ -26,11 +26,14 @@ from mirrorlake.naming.policy import HEARTBEATS, check_topic_name
 _RULE = "access"
 _GRANT = "grant the ACLs that docs/security.md lists"
 _PLAIN_NAME = re.compile(r"[\w.-]+")
+_Rights = list[tuple[str, frozenset[str] | None]]
+#: Asks a cluster, given by its alias, for the rights on some topics, of those that are there.
+_Ask = Callable[[str, Set[str], Iterable[str]], _Rights]
 
 
 def access_problems(connections: Connections, flows: Sequence[ResolvedFlow]) -> list[Problem]:
-    """The rights on topics that flows lack, one refusal a topic. Asks both clusters, changes
-    nothing.
+    """The rights on topics that flows lack, one refusal a topic; and, as notes, clusters whose
+    topics have no ids (KIP-516). Asks both clusters, changes nothing.
 
     Topics that a pattern would select and that may not be described cannot be seen without the
     right; only those that a flow gives by their whole name are reported.
@@ -40,32 +43,34 @@ def access_problems(connections: Connections, flows: Sequence[ResolvedFlow]) -> 
         AuthenticationFailed: it refuses us.
         KafkaException: it answers with an error of its own.
     """
-    return [
+    without_ids: set[str] = set()
+
+    def rights(alias: str, topics: Set[str], there: Iterable[str]) -> _Rights:
+        """Those on some topics; one more that is there shows whether topics have ids."""
+        access = described(connections.admin(alias).client, {*topics, *sorted(there)[:1]})
+        if any(topic.topic_id == NO_TOPIC_ID for topic in access.values()):
+            without_ids.add(alias)
+        return [(name, access[name].rights) for name in sorted(topics)]
+
+    problems = [
         problem
         for flow in flows
-        for problem in (*_source(connections, flow), *_target(connections, flow))
+        for side in (_source, _target)
+        for problem in side(connections, flow, rights)
     ]
+    return problems + [_no_ids(alias, flows) for alias in sorted(without_ids)]
 
 
-def topic_id_problems(connections: Connections, flows: Sequence[ResolvedFlow]) -> list[Problem]:
-    """Clusters whose topics have no ids (KIP-516): notes. Asks for one topic of each, changes
-    nothing. Raises as `access_problems`."""
-    problems = []
-    for alias in aliases_of(flows):
-        admin = connections.admin(alias)
-        seen = described(admin.client, sorted(admin.topics())[:1])
-        if any(topic_id == NO_TOPIC_ID for topic_id, _ in seen.values()):
-            problem = Problem(
-                "topic-ids",
-                "note",
-                flows_at(alias, flows),
-                alias,
-                sentence=f"the topics of cluster {alias} have no ids, as before Kafka 2.8: one "
-                "that is deleted and made again is noticed by its offsets only, or not at all",
-                fix="stop the flow before you delete one of its topics, or upgrade the brokers",
-            )
-            problems.append(problem)
-    return problems
+def _no_ids(alias: str, flows: Sequence[ResolvedFlow]) -> Problem:
+    return Problem(
+        "topic-ids",
+        "note",
+        flows_at(alias, flows),
+        alias,
+        sentence=f"the topics of cluster {alias} have no ids, as before Kafka 2.8: one that is "
+        "deleted and made again is noticed by its offsets only, or not at all",
+        fix="stop the flow before you delete one of its topics, or upgrade the brokers",
+    )
 
 
 def own_topic_problems(connections: Connections, flow: ResolvedFlow) -> list[Problem]:
@@ -124,18 +129,17 @@ def transaction_problems(connections: Connections, flow: ResolvedFlow, name: str
     return problems
 
 
-def _source(connections: Connections, flow: ResolvedFlow) -> Iterator[Problem]:
-    admin = connections.admin(flow.source)
-    selection = flow.selection
+def _source(connections: Connections, flow: ResolvedFlow, rights: _Ask) -> Iterator[Problem]:
+    there, selection = connections.admin(flow.source).topics(), flow.selection
     named = {topic for topic in flow.settings.topics if _PLAIN_NAME.fullmatch(topic)}
-    selected = {topic for topic in {*admin.topics(), *named} if selection.selects(topic)}
-    for topic, rights in sorted(topic_rights(admin.client, selected).items()):
-        if rights is not None and "READ" not in rights:
-            missing = "READ" if "DESCRIBE" in rights else "DESCRIBE and READ"
+    selected = {topic for topic in {*there, *named} if selection.selects(topic)}
+    for topic, allowed in rights(flow.source, selected, there):
+        if allowed is not None and "READ" not in allowed:
+            missing = "READ" if "DESCRIBE" in allowed else "DESCRIBE and READ"
             yield _problem(connections, flow, flow.source, missing, f"topic {topic}", topic=topic)
 
 
-def _target(connections: Connections, flow: ResolvedFlow) -> Iterator[Problem]:
+def _target(connections: Connections, flow: ResolvedFlow, rights: _Ask) -> Iterator[Problem]:
     """WRITE to write, and READ since a transaction commits the flow's position on the target
     partition."""
     admin = connections.admin(flow.target)
@@ -144,10 +148,8 @@ def _target(connections: Connections, flow: ResolvedFlow) -> Iterator[Problem]:
     sources = {name: topic for name, topic in sources.items() if not check_topic_name(name)}
     wanted = ("WRITE", "READ") if flow.settings.delivery == "exactly_once" else ("WRITE",)
     there = admin.topics()
-    for name, rights in sorted(topic_rights(admin.client, sources.keys() & there.keys()).items()):
-        missing = [
-            operation for operation in wanted if rights is not None and operation not in rights
-        ]
+    for name, allowed in rights(flow.target, sources.keys() & there.keys(), there):
+        missing = [right for right in wanted if allowed is not None and right not in allowed]
         if missing:
             right, topic = " and ".join(missing), sources[name]
             yield _problem(connections, flow, flow.target, right, f"topic {name}", topic=topic)

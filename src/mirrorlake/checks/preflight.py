@@ -4,12 +4,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mirrorlake.checks.access import (
-    access_problems,
-    own_topic_problems,
-    topic_id_problems,
-    transaction_problems,
-)
+from mirrorlake.checks.access import access_problems, own_topic_problems, transaction_problems
 from mirrorlake.checks.holdings import holding_problems, holdings, other_maker
 from mirrorlake.checks.problem import Problem, left_out, refused_flows
 from mirrorlake.checks.rules import aliases_of, check_flows
@@ -143,7 +138,6 @@ def check(
         if flow.name not in refused and {flow.source, flow.target} <= ids.keys()
     ]
     problems += access_problems(connections, asked)
-    problems += topic_id_problems(connections, asked)
     problems += [problem for flow in asked for problem in own_topic_problems(connections, flow)]
     if lake is not None:  # `plan` must leave no trace, and this makes a transactional id
         for flow in asked:

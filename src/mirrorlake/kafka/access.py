@@ -4,10 +4,11 @@ nothing.
 A cluster without an authorizer allows everything; one that does not answer counts as allowing.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
+from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection, Uuid
-from confluent_kafka.admin import AclOperation, AdminClient, NewTopic, TopicDescription
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorlake.kafka.admin_configs import chunks
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
@@ -19,39 +20,18 @@ _AT_ONCE = 500
 _NOT_DESCRIBED = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART)
 
 
-def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, frozenset[str] | None]:
-    """The operations (READ, WRITE, ...) allowed on each topic; none for one that may not even be
-    described.
+class TopicAccess(NamedTuple):
+    """A topic as its cluster describes it to us: Kafka's id of it, None where it is gone or may not
+    be described; and the operations (READ, WRITE, ...) that we may do, None where the cluster does
+    not say."""
 
-    A topic that is not there, or whose cluster does not answer, is None. Raises KafkaException when
-    no broker answers.
-    """
-    rights: dict[str, frozenset[str] | None] = {}
-    for name, topic in _descriptions(client, topics):
-        if isinstance(topic, int):
-            denied = topic == KafkaError.TOPIC_AUTHORIZATION_FAILED
-            rights[name] = frozenset() if denied else None
-        else:
-            rights[name] = _names(topic.authorized_operations)
-    return rights
+    topic_id: str | None
+    rights: frozenset[str] | None
 
 
-def described(client: AdminClient, topics: Collection[str]) -> dict[str, tuple[str, bool]]:
-    """Kafka's id of each topic, and whether the principal may read it; those that are gone, or that
-    may not be described here, are missing. Raises KafkaException when no broker answers."""
-    topics_seen = {}
-    for name, topic in _descriptions(client, topics):
-        if not isinstance(topic, int):
-            allowed = _names(topic.authorized_operations)
-            topics_seen[name] = (str(topic.topic_id), allowed is None or "READ" in allowed)
-    return topics_seen
-
-
-def _descriptions(
-    client: AdminClient, topics: Collection[str]
-) -> Iterator[tuple[str, TopicDescription | int]]:
-    """Each topic as the cluster describes it, or the code of an error that says that it is not
-    there, or may not be described. Raises KafkaException for any other."""
+def described(client: AdminClient, topics: Collection[str]) -> dict[str, TopicAccess]:
+    """Ask about topics. Raises KafkaException when no broker answers."""
+    access: dict[str, TopicAccess] = {}
     for chunk in chunks(sorted(topics), _AT_ONCE):
         futures = client.describe_topics(
             TopicCollection(list(chunk)),
@@ -60,12 +40,23 @@ def _descriptions(
         )
         for name, future in futures.items():
             try:
-                yield name, future.result()
+                topic = future.result()
             except KafkaException as error:
                 code = error.args[0].code()
                 if code not in _NOT_DESCRIBED:
                     raise
-                yield name, code
+                denied = code == KafkaError.TOPIC_AUTHORIZATION_FAILED
+                access[name] = TopicAccess(None, frozenset() if denied else None)
+            else:
+                operations = topic.authorized_operations
+                rights = frozenset(each.name for each in operations) if operations else None
+                access[name] = TopicAccess(str(topic.topic_id), rights)
+    return access
+
+
+def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, frozenset[str] | None]:
+    """The rights alone. Raises as `described`."""
+    return {name: topic.rights for name, topic in described(client, topics).items()}
 
 
 def refused_creations(client: AdminClient, topics: Collection[str]) -> set[str]:
@@ -100,10 +91,6 @@ def may_write_transactions(settings: dict[str, str | int | bool], transactional_
             raise
         return False
     return True
-
-
-def _names(operations: Collection[AclOperation] | None) -> frozenset[str] | None:
-    return frozenset(operation.name for operation in operations) if operations else None
 
 
 def _code(future) -> int | None:  # type: ignore[no-untyped-def]

@@ -58,14 +58,20 @@ def other_commit(table: str, version: int, text: str) -> OtherCommit | None:
     return OtherCommit(table, version, engine, info.get("operation", "unknown"), at)
 
 
+def is_one_writer(root: Place, registered: bool) -> bool:
+    """Whether only mirrorlake may commit to the lake at a place: it is in a store, or its tables
+    are registered in a catalog, by whose names others could."""
+    return registered or root.in_store
+
+
 def newest_by_others(root: Place | None, registered: bool) -> list[str]:
     """A sentence for each table and program that is not mirrorlake, of the newest commits of a lake
     that only mirrorlake may commit to. Asks nothing of any other one. Raises OSError."""
-    if root is None or not (registered or root.in_store):
+    if root is None or not is_one_writer(root, registered):
         return []
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pool.map(partial(_newest_of, root), TABLES)
-        return [commit.error.message for commits in found for commit in commits]
+        by_table = pool.map(partial(_newest_of, root), TABLES)
+        return [commit.error.message for commits in by_table for commit in commits]
 
 
 def _newest_of(root: Place, table: str) -> list[OtherCommit]:
@@ -74,13 +80,13 @@ def _newest_of(root: Place, table: str) -> list[OtherCommit]:
 
 
 def _by_others(log: DeltaLog, table: str, versions: Iterable[int]) -> list[OtherCommit]:
-    found: dict[str, OtherCommit] = {}
+    newest: dict[str, OtherCommit] = {}
     for version in versions:
         text = log.text(version)
         commit = None if text is None else other_commit(table, version, text)
         if commit is not None:
-            found[commit.engine] = commit
-    return [*found.values()]
+            newest[commit.engine] = commit
+    return [*newest.values()]
 
 
 def new_by_others(tables: PathTables) -> list[OtherCommit]:

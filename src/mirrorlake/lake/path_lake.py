@@ -16,8 +16,9 @@ from mirrorlake.lake.definitions import definition, sql_text
 from mirrorlake.lake.delta_log import files_of, why_not_by_hand
 from mirrorlake.lake.folder import has_table, quoted, schema_of
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.other_writers import is_one_writer
 from mirrorlake.lake.path_tables import LOG_RETENTION, PathTables
-from mirrorlake.lake.place import Place, place_of
+from mirrorlake.lake.place import Place
 from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.upkeep import TableUpkeep
 from mirrorlake.spark.home import NO_DELTA_SETTING
@@ -34,8 +35,7 @@ class PathLake(Lake):
 
     Attributes:
         tables: its commits.
-        one_writer: whether only mirrorlake may commit to it: it is in a store, or has names in a
-            catalog, by which others could.
+        one_writer: see `is_one_writer`.
     """
 
     opens_files: ClassVar[bool] = True
@@ -48,10 +48,9 @@ class PathLake(Lake):
         checkpoints: Path | None,
         registered: bool = False,
     ) -> None:
-        root = place_of(root)
         super().__init__(opening, schema_of(root), root, checkpoints)
         self.root = root
-        self.one_writer = registered or root.in_store
+        self.one_writer = is_one_writer(root, registered)
         self.tables = PathTables(root)
 
     @property

@@ -35,8 +35,14 @@ class ClusterSource:
             if any(selection.lands(name) for selection in selections)
         }
         return {
-            name: SourceTopic(topic_id, infos[name].partitions, infos[name].leaderless, readable)
-            for name, (topic_id, readable) in described(admin.client, infos.keys()).items()
+            name: SourceTopic(
+                topic.topic_id,
+                infos[name].partitions,
+                infos[name].leaderless,
+                topic.rights is None or "READ" in topic.rights,
+            )
+            for name, topic in described(admin.client, infos.keys()).items()
+            if topic.topic_id is not None
         }
 
     def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:

@@ -13,6 +13,7 @@ from mirrorlake.errors import LakeError
 from mirrorlake.lake.catalog_lake import CatalogLake
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
+from mirrorlake.lake.place import place_of
 
 SESSION = cast(SparkSession, object())
 
@@ -38,10 +39,10 @@ def test_no_lake_waits_for_the_session_of_another_one() -> None:
 def test_a_lake_that_is_read_refuses_what_writes_would_need(tmp_path: Path) -> None:
     for lake in (
         CatalogLake(lambda: SESSION, "read", None),
-        PathLake(lambda: SESSION, tmp_path, None),
+        PathLake(lambda: SESSION, place_of(tmp_path), None),
     ):
         _refuses(lake)
-    PathLake(lambda: SESSION, tmp_path, tmp_path).check_for_writing()
+    PathLake(lambda: SESSION, place_of(tmp_path), tmp_path).check_for_writing()
 
 
 def _refuses(lake: Lake) -> None:
