@@ -33,6 +33,8 @@ from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.produce import (
     delivery,
     fencing,
+    first_record,
+    flow_positions,
     map_writer,
     patience,
     python_producer,
@@ -447,7 +449,7 @@ def install(world: World, stack: ExitStack) -> None:
         (python_producer, "logger", quiet),
         (writer, "new_producer", record_producer),
         (writer, "Consumer", client_of(Consumer)),
-        (writer, "open_log", python_log.PythonLog),
+        (first_record, "open_log", python_log.PythonLog),
         (python_log, "Consumer", client_of(Consumer)),
         (fencing, "Consumer", client_of(Consumer)),
         (delivery, "NEW_PARTITION_SECONDS", -1.0),
@@ -455,7 +457,7 @@ def install(world: World, stack: ExitStack) -> None:
             (module, "time", SimpleNamespace(monotonic=lambda: 0.0))
             for module in (writer, delivery, patience)
         ),
-        (writer, "METADATA_BYTES", world.settings.metadata_bytes),
+        (flow_positions, "METADATA_BYTES", world.settings.metadata_bytes),
         (writer, "logger", quiet),
         (writer, "AdminClient", lambda _settings: world.target),
         (

@@ -21,17 +21,18 @@ from mirrorlake.produce.delivery import (
     record_count,
     size_of,
 )
+from mirrorlake.produce.flow_positions import MetadataFull
 from mirrorlake.produce.parking import RECORD_REFUSALS, RefusedRecord, Search, size_of_rows
 from mirrorlake.produce.report import Progress, Refused, measure
 from mirrorlake.produce.skipped import PlannedRows
-from mirrorlake.produce.writer import MetadataFull, ShardWriter, TooSlow
+from mirrorlake.produce.writer import ShardWriter, TooSlow
 
 #: A transaction ends when it holds this many records, or the bytes (Arrow's size of the rows) that
 #: the target takes in some seconds (`produce/pace.py`). A worker waits at each end, so few of them
 #: are quicker; for records of more than 200 B it is the bytes that count.
 TRANSACTION_RECORDS = 600_000
 #: How long a task writes, seconds, before it leaves the rest to the next batch: the map shows how
-#: far a slow target is, and a run that is told to stop does not have to wait for millions of
+#: far a slow target is, and a run that is stopped does not have to wait for millions of
 #: records.
 TASK_SECONDS = 30.0
 #: Fewer records than these are not divided for the sake of metadata.

@@ -3,8 +3,8 @@ record.
 
 For each transaction (DESIGN.md, "Exactly once, in order"): the records, and with
 `send_offsets_to_transaction` the flow's position on the *target* partition, with metadata that
-names what was written since the map was last appended to (`offsets.runs.Written`). Kafka commits
-both or neither.
+names what was written since the map was last appended to (`produce/flow_positions.py`). Kafka
+commits both or neither.
 """
 
 import logging
@@ -12,18 +12,16 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
 from mirrorlake import failpoints
 from mirrorlake.errors import TargetRefused
 from mirrorlake.kafka.access import topic_rights
-from mirrorlake.kafka.answered_offsets import answered_offset
 from mirrorlake.kafka.committed import committed_positions
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
-from mirrorlake.kafka.log import Log, open_log
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
-from mirrorlake.offsets.runs import Segment, Written, add_written, encode_written
+from mirrorlake.offsets.runs import Segment, Written
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.culprit import (
     TopicDenied,
@@ -34,10 +32,16 @@ from mirrorlake.produce.culprit import (
 )
 from mirrorlake.produce.deadline import within
 from mirrorlake.produce.delivery import Chunk, Delivery, check_target_rises, record_count, size_of
+from mirrorlake.produce.first_record import first_record
+from mirrorlake.produce.flow_positions import (
+    MetadataFull,
+    Positions,
+    metadata_of,
+    positions_behind,
+)
 from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
 from mirrorlake.produce.producers import new_producer
-from mirrorlake.produce.provenance import may_be_of
 from mirrorlake.produce.record_producer import OffsetsUnknown
 from mirrorlake.produce.target import PRODUCER_SETTINGS, Target
 
@@ -52,15 +56,6 @@ REFUSED_LOOK_SECONDS = 0.2
 ABORT_SECONDS = 2.0
 #: How long a fresh producer waits for the target's first answer, seconds.
 ANSWER_SECONDS = 5.0
-#: Kafka's default for `offset.metadata.max.bytes`, less some room.
-METADATA_BYTES = 4_000
-#: Positions at the target by (topic, partition): the next source offset, and its metadata.
-Positions = Mapping[TopicAndPartition, tuple[int, str]]
-
-
-class MetadataFull(Exception):
-    """What was written since the map was last appended to does not fit into the group's metadata
-    any more."""
 
 
 class TooSlow(Exception):
@@ -115,30 +110,8 @@ class ShardWriter:
         return committed
 
     def first_record(self, key: TopicAndPartition, start: int) -> int | None:
-        """The offset of the first committed record at or behind `start` that may be this flow's;
-        None where there is none. With provenance headers, or a mark, a record without the flow's
-        own is another's."""
-        log = open_log({**self.target.client, "group.id": self.target.group_id})
-        try:
-            while True:
-                bounds = self._group.get_watermark_offsets(TopicPartition(*key), CALL_SECONDS)
-                first, end = map(answered_offset, bounds)
-                try:
-                    return self._first_of_flow(log, key, max(first, start), end)
-                except KafkaException as error:
-                    if error.args[0].code() != KafkaError._AUTO_OFFSET_RESET:
-                        raise  # else retention was quicker
-        finally:
-            log.close()
-
-    def _first_of_flow(self, log: Log, key: TopicAndPartition, start: int, end: int) -> int | None:
-        for _, rows in log.read({key: (start, end)}):
-            headers = rows.column("headers").to_pylist()
-            for offset, of_record in zip(rows.column("offset").to_pylist(), headers, strict=True):
-                pairs = [(header["key"], header["value"]) for header in of_record or ()]
-                if may_be_of(pairs, self.target.provenance, self.target.mark):
-                    return int(offset)
-        return None
+        """See `first_record.first_record`."""
+        return first_record(self._group, self.target, key, start)
 
     def commit_positions(
         self, ends: Sequence[tuple[PartitionPlan, int, Sequence[Written]]]
@@ -149,7 +122,7 @@ class ShardWriter:
         Raises MetadataFull, TopicDenied (nothing was committed), KafkaException.
         """
         offsets = {
-            plan.target_key: (position, self._metadata(plan, written))
+            plan.target_key: (position, metadata_of(plan, written, self.target.produce_tasks))
             for plan, position, written in ends
         }
         self._producer.begin_transaction()
@@ -172,15 +145,6 @@ class ShardWriter:
             if denied := topic_denied(error, "READ"):
                 raise denied from error
             raise
-
-    def _metadata(self, plan: PartitionPlan, written: Sequence[Written]) -> str:
-        """The metadata of a position. Raises MetadataFull."""
-        text = encode_written(
-            written, self.target.produce_tasks, plan.generation, plan.floor.target_generation
-        )
-        if len(text) > METADATA_BYTES:
-            raise MetadataFull
-        return text
 
     def refusal_of(self, chunk: Chunk) -> TargetRefused | None:
         """Why the target refuses a chunk, None where it would take it: tried in a transaction that
@@ -257,7 +221,7 @@ class ShardWriter:
             key = chunk.plan.key
             check_target_rises(chunk, segments, written.get(key, ()))
         if self.target.transactional:
-            self._send_offsets(self._offsets(done, written))
+            self._send_offsets(positions_behind(done, written, self.target.produce_tasks))
             self._producer.commit_transaction(self._patience.call_seconds())
             failpoints.reached("kafka-committed")
         self.pace.measured(size_of(chunks), time.monotonic() - begun)
@@ -325,23 +289,3 @@ class ShardWriter:
                     seconds,
                 )
                 raise TooSlow
-
-    def _offsets(
-        self,
-        done: Sequence[tuple[Chunk, list[Segment]]],
-        written: Mapping[TopicAndPartition, Sequence[Written]],
-    ) -> Positions:
-        """The positions to commit: offset = next source offset, metadata = what the map does not
-        have yet."""
-        ends: dict[TopicAndPartition, tuple[Chunk, list[Written]]] = {}
-        for chunk, segments in done:
-            key = chunk.plan.key
-            known = ends[key][1] if key in ends else list(written.get(key, ()))
-            ends[key] = (chunk, add_written(known, segments))
-        return {
-            chunk.plan.target_key: (
-                int(chunk.offsets[-1]) + 1,
-                self._metadata(chunk.plan, written_now),
-            )
-            for chunk, written_now in ends.values()
-        }

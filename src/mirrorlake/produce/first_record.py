@@ -1,0 +1,43 @@
+"""The first record of a target partition that a flow may have written: where the target forgot the
+flow's position, it says that something was mirrored."""
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from mirrorlake.kafka.answered_offsets import answered_offset
+from mirrorlake.kafka.log import Log, open_log
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.produce.patience import CALL_SECONDS
+from mirrorlake.produce.provenance import may_be_of
+from mirrorlake.produce.target import Target
+
+
+def first_record(
+    consumer: Consumer, target: Target, key: TopicAndPartition, start: int
+) -> int | None:
+    """The offset of the first committed record at or behind `start` that may be the flow's; None
+    where there is none. With provenance headers, or a mark, a record without the flow's own is
+    another's. Raises KafkaException."""
+    log = open_log({**target.client, "group.id": target.group_id})
+    try:
+        while True:
+            bounds = consumer.get_watermark_offsets(TopicPartition(*key), CALL_SECONDS)
+            first, end = map(answered_offset, bounds)
+            try:
+                return _first_within(log, target, key, (max(first, start), end))
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError._AUTO_OFFSET_RESET:
+                    raise  # else retention was quicker
+    finally:
+        log.close()
+
+
+def _first_within(
+    log: Log, target: Target, key: TopicAndPartition, bounds: tuple[int, int]
+) -> int | None:
+    for _, rows in log.read({key: bounds}):
+        headers = rows.column("headers").to_pylist()
+        for offset, of_record in zip(rows.column("offset").to_pylist(), headers, strict=True):
+            pairs = [(header["key"], header["value"]) for header in of_record or ()]
+            if may_be_of(pairs, target.provenance, target.mark):
+                return int(offset)
+    return None
