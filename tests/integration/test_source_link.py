@@ -13,7 +13,8 @@ from mirrorlake.errors import AuthenticationFailed
 from mirrorlake.kafka import records
 from mirrorlake.kafka.log import Log
 from mirrorlake.kafka.python_log import PythonLog
-from mirrorlake.native.reader import ClusterSilent, NativeReader
+from mirrorlake.native.reader import NativeReader
+from mirrorlake.native.silence import ClusterSilent
 from mirrorlake.verify import log_reader
 from mirrorlake.verify.log_reader import LogReader
 from mirrorlake.verify.throttle import Throttle

@@ -13,11 +13,12 @@ from typing import Any
 import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from mirrorlake.kafka.refusals import Complaints, is_about_group
+from mirrorlake.kafka.refusals import is_about_group
 from mirrorlake.native import PATIENCE_SECONDS
 from mirrorlake.native.columns import HEADERS, SCHEMA
 from mirrorlake.native.consumer_settings import consumer_settings
-from mirrorlake.native.reader import KEPT, ClusterSilent, no_record
+from mirrorlake.native.reader import KEPT
+from mirrorlake.native.silence import ClusterSilent, Complaints, no_record
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition
 
 logger = logging.getLogger(__name__)

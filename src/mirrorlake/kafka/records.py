@@ -13,7 +13,7 @@ from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.python_log import LOG_END, PythonLog
 from mirrorlake.kafka.refusals import is_refusal, unusable
 from mirrorlake.kafka.values import Row
-from mirrorlake.native.reader import ClusterSilent
+from mirrorlake.native.silence import ClusterSilent
 from mirrorlake.offsets.positions import TopicAndPartition
 
 #: How long a cluster may give none of the records that are read, seconds.
@@ -45,7 +45,7 @@ def first_rows(
 
 @contextmanager
 def _reading(alias: str, settings: Settings) -> Iterator[PythonLog]:
-    """A log for the time of the block, of which a silence is told as the cluster's."""
+    """A log for the time of the block, of which a silence is raised as the cluster's."""
     log = PythonLog(settings, patience_seconds=READ_SECONDS, small_answers=True)
     try:
         yield log

@@ -9,11 +9,13 @@ alert, _TRANSPORT like any silence.
 import re
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 from confluent_kafka import KafkaError
 
 from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable
+from mirrorlake.native.silence import ClusterSilent
 
 _WHERE = re.compile(r"^\w+://[^ ]+/\w+: ")
 _WHEN = re.compile(r" \(after \d+ms in state \w+(, \d+ identical error\(s\) suppressed)?\)")
@@ -69,18 +71,6 @@ def refusal_text(error: KafkaError, client: Mapping[str, str | int | bool]) -> s
     )
 
 
-class Complaints:
-    """What a client complains of, which is about no partition: `error_cb` of confluent-kafka's."""
-
-    def __init__(self) -> None:
-        self.last: KafkaError | None = None
-
-    def note(self, error: KafkaError) -> None:
-        """Called by the client. That all brokers are away says less than why."""
-        if error.code() != KafkaError._ALL_BROKERS_DOWN or self.last is None:
-            self.last = error
-
-
 def unusable(
     alias: str, client: Mapping[str, str | int | bool], error: KafkaError
 ) -> AuthenticationFailed | ClusterUnreachable:
@@ -94,6 +84,15 @@ def unusable(
         "bootstrap_servers",
         alias=alias,
     )
+
+
+@contextmanager
+def silence_in_words(alias: str, client: Mapping[str, str | int | bool]) -> Iterator[None]:
+    """Raise ClusterUnusable where no broker of a cluster that is read within the block answers."""
+    try:
+        yield
+    except ClusterSilent as error:
+        raise unusable(alias, client, error.args[0]) from error
 
 
 def _certificate_problem(client: Mapping[str, str | int | bool]) -> str | None:

@@ -12,6 +12,7 @@ import json
 import shutil
 import uuid
 from pathlib import Path
+from typing import Any
 
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.place import Place
@@ -62,6 +63,14 @@ def new_checkpoint(lake: Lake, alias: str) -> Path:
     name = uuid.uuid4().hex[:12]
     (_marks(lake, alias) / name).create(b"")
     return _root(lake, alias) / name
+
+
+def planned_end(checkpoint: Path, batch: int) -> dict[str, Any]:
+    """Where a batch ends, as the query's planner said (`job.offsets_document`): Spark writes it
+    down before the batch begins."""
+    offsets = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8")
+    document: dict[str, Any] = json.loads(offsets.splitlines()[-1])
+    return document
 
 
 def pace_file(lake: Lake, alias: str) -> Path:

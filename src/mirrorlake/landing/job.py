@@ -118,7 +118,7 @@ def offsets_document(
     ends: Mapping[TopicAndPartition, int], noted: str | None = None
 ) -> dict[str, Any]:
     """Where a batch ends, and what it notes, as a query's checkpoint has it: the planner says it
-    once, and whoever lands the batch, or observes the query, reads it there."""
+    once, and the driver, which lands the batch or observes the query, reads it there."""
     return {"ends": by_topic(ends), "noted": noted}
 
 

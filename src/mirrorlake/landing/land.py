@@ -20,7 +20,6 @@ from confluent_kafka import KafkaException
 
 from mirrorlake.config.topology import Landing
 from mirrorlake.errors import StagingError
-from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.lake import Lake
@@ -29,8 +28,8 @@ from mirrorlake.landing.checkpoints import application_of, new_checkpoint, pace_
 from mirrorlake.landing.job import LandJob, read_document
 from mirrorlake.landing.sinks import PathSink, SessionSink, rows_of
 from mirrorlake.landing.source_comparison import LandingPlan
-from mirrorlake.offsets.as_of import noted_ends
-from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count
+from mirrorlake.landing.source_ends import SourceEnds
+from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count, ranges_between
 from mirrorlake.spark.home import over_connect
 
 if TYPE_CHECKING:  # few records are landed without a query
@@ -141,10 +140,9 @@ def start_landing(
         return _stream(
             lake, replace(job, waiting=waiting, waiting_seconds=HEARTBEAT_SECONDS), checkpoint
         )
-    admin = ClusterAdmin(job.alias, job.client)
-    final = admin.end_offsets(job.starts, committed=True)
-    noted = noted_ends(final, admin.end_offsets(list(final), committed=False, skip_silent=True))
-    ranges = {key: (job.starts[key], end) for key, end in final.items() if end > job.starts[key]}
+    ends = SourceEnds(job.alias, job.client)
+    final = ends.all(job.starts)
+    noted, ranges = ends.noted(final), ranges_between(job.starts, final)
     sink = _path_sink(lake, job, application_of(checkpoint))
     if sink is not None and offset_count(ranges) <= job.max_records and sink.is_small(ranges):
         return _landed_here(sink, ranges, noted)
@@ -179,7 +177,7 @@ def land_again(
         SessionSink(lake, job).append(application)
         return
     with closing(sink):
-        sink.land({key: (job.starts[key], end) for key, end in ends.items()}, None, 1)
+        sink.land(ranges_between(job.starts, ends), None, 1)
 
 
 def _job(lake: Lake, plan: LandingPlan, landing: Landing, client: Client) -> LandJob:

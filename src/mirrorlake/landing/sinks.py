@@ -20,18 +20,17 @@ from deltalake.transaction import AddAction
 
 from mirrorlake import failpoints
 from mirrorlake.errors import ReplicationError
-from mirrorlake.kafka.log import Log, open_log
-from mirrorlake.kafka.refusals import unusable
+from mirrorlake.kafka.refusals import silence_in_words
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.small_batches import SmallBatches
-from mirrorlake.landing.checkpoints import is_fenced, is_fenced_by_delta
-from mirrorlake.landing.job import LandJob, Part, read_document
+from mirrorlake.landing.checkpoints import is_fenced, is_fenced_by_delta, planned_end
+from mirrorlake.landing.driver_log import DriverLog
+from mirrorlake.landing.job import LandJob, read_document
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.stage_file import ADDED, write_parts
-from mirrorlake.landing.stage_rows import Read, read_part, schema_for_spark
-from mirrorlake.native.reader import ClusterSilent
-from mirrorlake.offsets.positions import Ranges, offset_count
+from mirrorlake.landing.stage_rows import read_part, schema_for_spark
+from mirrorlake.offsets.positions import Ranges, offset_count, ranges_between
 from mirrorlake.spark.tasks import Done, run_by_spark, run_parts
 
 if TYPE_CHECKING:  # few records are landed without a session
@@ -49,8 +48,8 @@ class PathSink:
         self._application = application
         self._small = SmallBatches(job.small_batch_records)
         self._pace = job.pace()
-        self._log: Log | None = None
-        self._in_hand, self._closing, self._no_more = threading.RLock(), False, False
+        self._log = DriverLog(job)
+        self._in_hand, self._no_more = threading.RLock(), False
 
     def start(self, writer: "DataStreamWriter", checkpoint: Path) -> "StreamingQuery":
         """Take the batches of a query with a checkpoint."""
@@ -62,15 +61,11 @@ class PathSink:
                     f"landing from cluster {self._job.alias} takes no more batches: it is being "
                     "stopped"
                 )
-            # Spark wrote it before the batch began; not every offset needs to have a record.
-            offsets = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8")
-            ends, noted = read_document(json.loads(offsets.splitlines()[-1]))
-            ranges = {key: (before[key], end) for key, end in ends.items() if end > before[key]}
+            ends, noted = read_document(planned_end(checkpoint, batch))
+            ranges = ranges_between(before, ends)
             before.update(ends)
-            try:
+            with silence_in_words(self._job.alias, self._job.client):
                 self.land(ranges, noted, batch, frame.sparkSession)
-            except ClusterSilent as error:
-                raise unusable(self._job.alias, self._job.client, error.args[0]) from error
 
         return writer.foreachBatch(take).start()
 
@@ -102,38 +97,22 @@ class PathSink:
     def close(self, _interrupted_after: float | None = None) -> None:
         """End what this process reads itself, which a stop may not have waited for, and let go of
         its client."""
-        self._closing = True
+        self._log.closing = True
         with self._in_hand:
-            self._close_log()
+            self._log.close()
 
     def _written(self, ranges: Ranges, noted: str | None, spark: "SparkSession | None") -> Done:
-        """The files of a batch. This process's client is at the ends of the logs already, and has
-        the records, as a rule."""
+        """The files of a batch."""
         job = self._job
         if spark is None:
             count = 1 + offset_count(ranges) // job.max_records  # each file has a bound
             work = [(part, None) for part in job.parts(ranges, noted, count)]
-            return run_parts(partial(write_parts, job, "driver", self._read), [work], ADDED)
-        if self._log is not None:
-            self._log.keep_prefetched(())  # what it fetches ahead would not be read
+            write = partial(write_parts, job, "driver", partial(self._log.read, self._pace))
+            return run_parts(write, [work], ADDED)
+        self._log.drop_prefetched()
         parts = job.parts(ranges, noted, job.tasks)
         write = partial(write_parts, job, "task", partial(read_part, job))
         return run_by_spark(spark, write, parts, ADDED, len(parts))
-
-    def _read(self, part: Part) -> Read:
-        if self._log is None:
-            small_answers = self._pace.in_small_answers
-            self._log = open_log(self._job.client, keep=True, small_answers=small_answers)
-        counts = {key: end - first for key, (first, end) in part.ranges.items()}
-        if self._pace.reads_few_partitions(self._pace.size_of(counts)):
-            # What is fetched ahead of others would take the link from these.
-            self._log.keep_prefetched(part.ranges)
-        for key, rows in self._log.read(part.ranges):
-            if self._closing:
-                raise ReplicationError(
-                    f"landing from cluster {self._job.alias} was stopped within a batch"
-                )
-            yield key, rows
 
     def _commit(self, files: Sequence[Mapping[str, Any]], batch: int, seconds: float) -> None:
         """Make files a part of the table, rows of ADDED, that took so long to read."""
@@ -164,15 +143,10 @@ class PathSink:
 
     def _keep(self, pace: Pace) -> None:
         if pace.in_small_answers != self._pace.in_small_answers:
-            self._close_log()  # its client asks for answers of the other size
+            self._log.close()  # its client asks for answers of the other size
         if pace != self._pace:
             self._job.keep_pace(pace)
         self._pace = pace
-
-    def _close_log(self) -> None:
-        log, self._log = self._log, None
-        if log is not None:
-            log.close()
 
 
 class SessionSink:

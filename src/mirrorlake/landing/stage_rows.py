@@ -7,10 +7,9 @@ import pyarrow.compute as pc
 
 from mirrorlake.errors import StagingError
 from mirrorlake.kafka.log import read_ranges
-from mirrorlake.kafka.refusals import unusable
+from mirrorlake.kafka.refusals import silence_in_words
 from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.native.exact import split_times
-from mirrorlake.native.reader import ClusterSilent
 from mirrorlake.offsets.positions import TopicAndPartition
 
 #: Arrow's bytes that are handed to Spark together, about: each batch costs a fixed time.
@@ -32,10 +31,8 @@ Repeat = Callable[[object, pa.DataType, int], pa.Array]
 def read_part(job: LandJob, part: Part) -> Read:
     """What a task reads, by its process's client of the source. Raises KafkaException, and
     ClusterUnusable for a cluster of which nothing answers."""
-    try:
+    with silence_in_words(job.alias, job.client):
         yield from read_ranges(job.alias, job.client, part.ranges, part.small_answers)
-    except ClusterSilent as error:
-        raise unusable(job.alias, job.client, error.args[0]) from error
 
 
 def wanted_of(job: LandJob, read: Read) -> Read:

@@ -21,24 +21,19 @@ from pyspark.sql.datasource import (
     InputPartition,
 )
 
-from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.landing.job import LandJob, Part, offsets_document, read_document
 from mirrorlake.landing.pace import UNKNOWN_RECORD_BYTES, Pace
 from mirrorlake.landing.ranges import next_ends
-from mirrorlake.offsets.as_of import noted_ends
-from mirrorlake.offsets.positions import TopicAndPartition, offset_count
+from mirrorlake.offsets.positions import TopicAndPartition, offset_count, ranges_between
 
 if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest, or none
     import pyarrow as pa
     from pyspark.sql.streaming.datasource import ReadLimit
     from pyspark.sql.types import StructType
 
-    from mirrorlake.kafka.admin import ClusterAdmin
+    from mirrorlake.landing.source_ends import SourceEnds
 
 logger = logging.getLogger(__name__)
-
-#: How long no leader may answer before the query fails, seconds.
-PATIENCE_SECONDS = 20.0
 
 Ends = Mapping[TopicAndPartition, int]
 
@@ -93,9 +88,8 @@ class _Batches(_Tasks, DataSourceStreamReader):
         super().__init__(job)
         self._reached = dict(job.starts)
         self._document = offsets_document(job.starts)
-        self._admin: ClusterAdmin | None = None
+        self._ends: SourceEnds | None = None
         self._quiet_since = -math.inf
-        self._heard = time.monotonic()
         #: How many offsets the batch in hand has, and since when it is; and what is known by it.
         self._handed: tuple[int, float] | None = None
         self._learned: Pace | None = None
@@ -112,12 +106,12 @@ class _Batches(_Tasks, DataSourceStreamReader):
         self, start: dict[str, Any] | None = None, limit: "ReadLimit | None" = None
     ) -> dict[str, Any]:
         """Where the next batch ends. Spark 4.2 says where it starts, and hands back the limit that
-        it was told; Spark before it says neither, and asks again only behind the batch it has."""
+        it was given; Spark before it says neither, and asks again only behind the batch it has."""
         job = self._job
         if start is not None:
             (self._reached, _), self._document = read_document(start), start
         due = time.monotonic() - self._quiet_since >= job.waiting_seconds
-        ends = job.final if job.final is not None else self._log_ends()
+        ends = self._log_ends().known(self._reached) if job.final is None else job.final
         reached = next_ends(
             self._reached,
             ends,
@@ -151,38 +145,22 @@ class _Batches(_Tasks, DataSourceStreamReader):
                 logger.info("the next query begins with small batches: %s", error)
         return learned
 
+    def _log_ends(self) -> "SourceEnds":
+        from mirrorlake.landing.source_ends import SourceEnds
+
+        if self._ends is None:
+            # The worker asks the same cluster, and reports it; this process's output is not shown.
+            logging.getLogger("mirrorlake.kafka").setLevel(logging.ERROR)
+            self._ends = SourceEnds(self._job.alias, self._job.client)
+        return self._ends
+
     def _noted(self, ends: Ends) -> str | None:
         """What a batch notes of logs that go on behind it; None where it does not reach the ends of
         all."""
         if any(ends.get(key) != end for key, end in self._reached.items()):
             return None
-        if self._admin is None:
-            return self._job.final_noted
-        keys = list(self._reached)
-        later = self._admin.end_offsets(keys, committed=False, skip_silent=True)
-        return noted_ends(self._reached, later)
-
-    def _log_ends(self) -> Ends:
-        """The last stable offsets. Raises ClusterUnreachable when no leader answers for long; a
-        partition whose leader alone does not answer stays where it is, until the landing worker
-        finds out why."""
-        from mirrorlake.kafka.admin import ClusterAdmin
-
-        if self._admin is None:
-            # The worker asks the same cluster, and reports it; this process's output is not shown.
-            logging.getLogger("mirrorlake.kafka").setLevel(logging.ERROR)
-            self._admin = ClusterAdmin(self._job.alias, self._job.client)
-        ends = self._admin.end_offsets(list(self._reached), skip_silent=True)
-        now = time.monotonic()
-        if ends or not self._reached:
-            self._heard = now
-        elif now - self._heard > PATIENCE_SECONDS:
-            raise ClusterUnreachable(
-                f"no leader of cluster {self._job.alias} reports the ends of its partitions; it is "
-                "asked again",
-                alias=self._job.alias,
-            )
-        return ends
+        final = self._job.final is not None
+        return self._job.final_noted if final else self._log_ends().noted(self._reached)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         before, _ = read_document(start)
@@ -195,6 +173,6 @@ def _inputs(
     job: LandJob, before: Ends, behind: Ends, noted: str | None
 ) -> tuple[int, list[InputPartition]]:
     """How many offsets a batch has, and its parts."""
-    ranges = {key: (before[key], end) for key, end in behind.items() if before[key] < end}
+    ranges = ranges_between(before, behind)
     parts = job.parts(ranges, noted, job.tasks)
     return offset_count(ranges), [InputPartition(part) for part in parts]

@@ -53,7 +53,7 @@ ONCE_TRIES = 3
 
 
 class LandingWorker:
-    """Lands a cluster until `thread` is told to stop, or, `once`, up to the end offsets seen at the
+    """Lands a cluster until `thread` is stopped, or, `once`, up to the end offsets seen at the
     start."""
 
     def __init__(self, alias: str, deployment: Deployment, stage: StageFiles, once: bool) -> None:

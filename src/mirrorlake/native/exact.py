@@ -2,7 +2,7 @@
 
 Kafka takes any 64-bit number for a record's time, and any bytes for a header's name. A TIMESTAMP of
 Delta, Spark or DuckDB is one of the years 1 to 9999, and a STRING is UTF-8. So that each record is
-staged as it is, and everybody still reads `timestamp` and `headers` as ever, the few values that do
+staged as it is, and every reader has `timestamp` and `headers` as ever, the few values that do
 not fit stand in `timestamp_ms` and `header_names`, which are null for all other records.
 """
 

@@ -10,7 +10,7 @@ compaction left.
 import ctypes as C
 import logging
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from mirrorlake.native import PATIENCE_SECONDS
 from mirrorlake.native.columns import ColumnBuffers
 from mirrorlake.native.consumer_settings import consumer_settings
 from mirrorlake.native.library import CONSUMER, COUNTED, CURSOR_BYTES, RANGE, library
+from mirrorlake.native.silence import ClusterSilent, Complaints, no_record
 
 logger = logging.getLogger(__name__)
 
@@ -35,29 +36,11 @@ _MESSAGES, _WAIT_MS = 50_000, 25
 _BYTES = 4 << 20
 #: How long an answer to who leads partitions is waited for, ms; and to whether any broker answers,
 #: of a silent cluster.
-_LOOK_UP_MS, _ANYBODY_MS = 1_000, 5_000
+_LOOK_UP_MS, _ANY_BROKER_MS = 1_000, 5_000
 #: Records behind the ends of ranges that a reader keeps for the next ranges.
 KEPT = 20_000
 #: No partition has it: a place that is not read any more.
 _NOWHERE = -1
-
-
-def no_record(
-    places: Sequence[str], patience_seconds: float, complaint: KafkaError | None
-) -> KafkaException:
-    """The error for partitions, by name, that gave nothing for so long although brokers answer."""
-    text = (
-        f"{', '.join(places[:3])} gave no record for {patience_seconds:.0f} s, of {len(places)} "
-        "that are read"
-    )
-    if complaint is not None:
-        text = f"{text}; the client says: {complaint.str()}"
-    return KafkaException(KafkaError(KafkaError._TIMED_OUT, text))
-
-
-class ClusterSilent(KafkaException):  # type: ignore[misc]
-    """Raised when no broker of a cluster answers: it is about no partition. What the client
-    complained of last is its error."""
 
 
 class NativeReader:
@@ -74,7 +57,7 @@ class NativeReader:
         self._library = library()
         self._keep = keep
         self._patience = patience_seconds
-        self._said: KafkaError | None = None  # of the cluster, since something came of it
+        self._complaints = Complaints()  # of the cluster, since something came of it
         self._on_error = _ON_ERROR(self._note)
         effective = consumer_settings(settings, keep, small_answers)
         self._handle: int | None = self._library.client(CONSUMER, effective, self._prepare)
@@ -104,7 +87,7 @@ class NativeReader:
             # Not more than are wanted: else the last ones would be waited for.
             taken = self._take(min(self._most, left))
             if taken > 0:
-                self._heard, self._said = time.monotonic(), None
+                self._heard, self._complaints.last = time.monotonic(), None
                 yield from self._columns(taken)
             elif time.monotonic() - self._heard > self._patience:
                 raise self._silent()
@@ -130,12 +113,10 @@ class NativeReader:
         self._library.conf_set_error_cb(conf, C.cast(self._on_error, C.c_void_p))
 
     def _note(self, _client: int, code: int, text: bytes, _opaque: int) -> None:
-        """Note what the client complains of; called by librdkafka while messages are taken. That
-        all brokers are away says less than why."""
+        """Note what the client complains of; called by librdkafka while messages are taken."""
         error = KafkaError(code, text.decode(errors="replace"))
         logger.info("a source cluster says: %s", error.str())
-        if code != KafkaError._ALL_BROKERS_DOWN or self._said is None:
-            self._said = error
+        self._complaints.note(error)
 
     def _begin(self, ranges: Mapping[Partition, tuple[int, int]]) -> None:
         """Assign what is not read already from where it is wanted."""
@@ -172,7 +153,7 @@ class NativeReader:
                 raise KafkaException(KafkaError(lib.last_error()))
         if len(self._topics) > known:
             # Ask who leads the partitions of new topics: librdkafka looks for such topics once a
-            # second. Where nobody answers it goes on asking by itself.
+            # second. Where no broker answers it goes on asking by itself.
             lib.look_up(self._handle, None, _LOOK_UP_MS)
 
     def _stop(self, keys: Iterable[Partition]) -> None:
@@ -313,6 +294,6 @@ class NativeReader:
         ]
         # The answer says whether it is about these partitions: the leader of some may be away while
         # others answer.
-        if code := self._library.look_up(self._handle, None, _ANYBODY_MS):
-            return ClusterSilent(self._said or KafkaError(code))
-        return no_record(open_, self._patience, self._said)
+        if code := self._library.look_up(self._handle, None, _ANY_BROKER_MS):
+            return ClusterSilent(self._complaints.last or KafkaError(code))
+        return no_record(open_, self._patience, self._complaints.last)

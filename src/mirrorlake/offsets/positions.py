@@ -19,6 +19,13 @@ def offset_count(ranges: Ranges) -> int:
     return sum(end - first for first, end in ranges.values())
 
 
+def ranges_between(
+    starts: Mapping[TopicAndPartition, int], ends: Mapping[TopicAndPartition, int]
+) -> dict[TopicAndPartition, tuple[int, int]]:
+    """What lies between the starts of partitions and their ends; those with nothing are missing."""
+    return {key: (starts[key], end) for key, end in ends.items() if starts[key] < end}
+
+
 def by_topic(offsets: Mapping[TopicAndPartition, int]) -> dict[str, dict[str, int]]:
     """Offsets as Spark's Kafka source has them in JSON: topics, and in each its partitions."""
     topics: dict[str, dict[str, int]] = {}

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from mirrorlake.native.exact import SENT_FOR_ZERO
+from mirrorlake.native.exact import SENT_FOR_ZERO, headers_of, times_of
 from mirrorlake.produce.provenance import HEADER
 from mirrorlake.verify.narrowing import Side
 
@@ -48,8 +48,11 @@ class Hops:
     target_id: str
 
 
-def as_records(*columns: pa.Array) -> pa.RecordBatch:
-    """Columns in the order of RECORDS, as it has them."""
+def as_records(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows of a log, of the stage's files, or that Spark hands over, as RECORDS: each names what is
+    within lists in its own way."""
+    key, value = rows.column("key"), rows.column("value")
+    columns = [rows.column("offset"), times_of(rows), key, value, headers_of(rows)]
     return pa.RecordBatch.from_arrays(
         [column.cast(field.type) for column, field in zip(columns, RECORDS, strict=True)],
         schema=RECORDS,

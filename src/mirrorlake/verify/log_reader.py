@@ -11,9 +11,8 @@ from confluent_kafka import OFFSET_END, Consumer, KafkaError, KafkaException, To
 from mirrorlake.errors import ClusterUnreachable, ClusterUnusable
 from mirrorlake.kafka.answered_offsets import answered_offset
 from mirrorlake.kafka.log import Log, open_log
-from mirrorlake.kafka.refusals import Complaints, is_refusal, reason_of, unusable
-from mirrorlake.native.exact import headers_of
-from mirrorlake.native.reader import ClusterSilent
+from mirrorlake.kafka.refusals import is_refusal, reason_of, unusable
+from mirrorlake.native.silence import ClusterSilent, Complaints
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.verify.digest import as_records
 from mirrorlake.verify.throttle import Throttle
@@ -94,7 +93,7 @@ class LogReader:
             log = self._log = self._log or open_log(self._settings, True, SILENCE_SECONDS)
             try:
                 log.keep_prefetched([key])
-                for batch in map(_records, (rows for _, rows in log.read({key: (at, stop)}))):
+                for batch in map(as_records, (rows for _, rows in log.read({key: (at, stop)}))):
                     at = batch.column("offset")[-1].as_py() + 1
                     self._throttle.took(batch.nbytes)
                     yield batch
@@ -130,11 +129,3 @@ class LogReader:
             f"{SILENCE_SECONDS:.0f} s; what was compared until now is kept, run verify again",
             alias=self._alias,
         )
-
-
-def _records(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """What a log gives, as RECORDS."""
-    times, headers = rows.column("timestamp").view(pa.int64()), headers_of(rows)  # ms, both
-    return as_records(
-        rows.column("offset"), times, rows.column("key"), rows.column("value"), headers
-    )

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake.lake.parquet import RARE
-from mirrorlake.native.exact import headers_of, times_of
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 from mirrorlake.produce.stage_files import batch_rows, columns_of, may_hold, open_file
 from mirrorlake.verify.digest import RECORDS, as_records
@@ -28,7 +27,7 @@ def read_stage(shard: ShardPlan, plan: PartitionPlan) -> Iterator[pa.RecordBatch
             for batch in file.iter_batches(
                 size, row_groups=groups, columns=columns, use_threads=False
             ):
-                rows = _records(_inside(batch, shard.source_cluster, plan))
+                rows = as_records(_inside(batch, shard.source_cluster, plan))
                 if rows.num_rows:
                     yield rows
 
@@ -41,8 +40,3 @@ def _inside(batch: pa.RecordBatch, source_cluster: str, plan: PartitionPlan) -> 
         wanted = pc.and_(wanted, pc.equal(batch.column(name), value))
     wanted = pc.and_(wanted, pc.equal(pc.fill_null(batch.column("generation"), 0), plan.generation))
     return batch.filter(wanted)
-
-
-def _records(batch: pa.RecordBatch) -> pa.RecordBatch:
-    key, value = batch.column("key"), batch.column("value")
-    return as_records(batch.column("offset"), times_of(batch), key, value, headers_of(batch))

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mirrorlake.errors import ReplicationError
-from mirrorlake.native.exact import headers_of, times_of
 from mirrorlake.spark.tasks import Done, Task, Work, run_by_spark, run_here, run_rows_by_spark
 from mirrorlake.verify.digest import as_records
 from mirrorlake.verify.job import Clusters, Compared, Range, RangeReader
@@ -145,14 +144,8 @@ def _compare(clusters: Clusters, work: Work[Numbered]) -> Iterator[pa.RecordBatc
     reads a cluster on where a range begins that follows the one before."""
     with closing(RangeReader(clusters)) as reader:
         for (number, range_), batches in work:
-            staged = None if batches is None else map(_as_records, batches)
+            staged = None if batches is None else map(as_records, batches)
             yield pa.RecordBatch.from_pylist([_row(number, reader.compare(range_, staged))], RESULT)
-
-
-def _as_records(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows that Spark hands over: it names what is within lists in its own way."""
-    key, value = rows.column("key"), rows.column("value")
-    return as_records(rows.column("offset"), times_of(rows), key, value, headers_of(rows))
 
 
 def _row(number: int, compared: Compared) -> dict[str, Any]:

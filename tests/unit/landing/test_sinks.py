@@ -12,7 +12,7 @@ import pytest
 from mirrorlake.errors import Fenced, ReplicationError
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import place_of
-from mirrorlake.landing import sinks
+from mirrorlake.landing import driver_log
 from mirrorlake.landing.job import LandJob, offsets_document
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.sinks import PathSink
@@ -61,7 +61,7 @@ def lake(tmp_path: Path) -> PathLake:
 @pytest.fixture
 def log(monkeypatch: pytest.MonkeyPatch) -> OpenLog:
     log = OpenLog()
-    monkeypatch.setattr(sinks, "open_log", log)
+    monkeypatch.setattr(driver_log, "open_log", log)
     return log
 
 

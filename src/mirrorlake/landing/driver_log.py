@@ -1,0 +1,45 @@
+"""The client by which this process reads small batches itself: it is kept from one to the next, at
+the ends of the logs, where it has the next records already as a rule."""
+
+from mirrorlake.errors import ReplicationError
+from mirrorlake.kafka.log import Log, open_log
+from mirrorlake.landing.job import LandJob, Part
+from mirrorlake.landing.pace import Pace
+from mirrorlake.landing.stage_rows import Read
+
+
+class DriverLog:
+    """Reads parts of a job, one batch after another."""
+
+    def __init__(self, job: LandJob) -> None:
+        self._job = job
+        self._log: Log | None = None
+        #: Whether what is read is given up: a stop does not wait for it.
+        self.closing = False
+
+    def read(self, pace: Pace, part: Part) -> Read:
+        """See `Log.read`. Raises ReplicationError once it is `closing`."""
+        if self._log is None:
+            small_answers = pace.in_small_answers
+            self._log = open_log(self._job.client, keep=True, small_answers=small_answers)
+        counts = {key: end - first for key, (first, end) in part.ranges.items()}
+        if pace.reads_few_partitions(pace.size_of(counts)):
+            # What is fetched ahead of others would take the link from these.
+            self._log.keep_prefetched(part.ranges)
+        for key, rows in self._log.read(part.ranges):
+            if self.closing:
+                raise ReplicationError(
+                    f"landing from cluster {self._job.alias} was stopped within a batch"
+                )
+            yield key, rows
+
+    def drop_prefetched(self) -> None:
+        """Fetch nothing ahead: others read the next batch."""
+        if self._log is not None:
+            self._log.keep_prefetched(())
+
+    def close(self) -> None:
+        """Let go of the client; the next batch gets another one."""
+        log, self._log = self._log, None
+        if log is not None:
+            log.close()
