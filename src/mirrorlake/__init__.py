@@ -47,26 +47,15 @@ from mirrorlake.errors import (
 )
 
 if TYPE_CHECKING:
-    from mirrorlake.library.answers import (
-        Divergence,
-        Forgotten,
-        Groups,
-        Migrated,
-        Moves,
-        Plan,
-        Position,
-        Produced,
-        Registered,
-        Rows,
-        Status,
-        Upkeep,
-        Verified,
-    )
+    from mirrorlake.library.answers import Plan, Produced, Rows, Status
     from mirrorlake.library.flows import OpenFlow
+    from mirrorlake.library.group_answers import Divergence, Groups, Migrated, Moves, Position
     from mirrorlake.library.lake import OpenLake
+    from mirrorlake.library.lake_answers import Forgotten, Registered, Upkeep
     from mirrorlake.library.opening import open
     from mirrorlake.library.resent import Resent
     from mirrorlake.library.tracing import Trace
+    from mirrorlake.library.verify_answer import Verified
 
 __version__ = "0.1.0"
 
@@ -83,7 +72,17 @@ __all__ = [
 
 #: Modules of the library that are imported when a name of theirs is first asked for, those that
 #: cost least first.
-_LAZY = ("answers", "resent", "flows", "lake", "opening", "tracing")
+_LAZY = (
+    "answers",
+    "group_answers",
+    "lake_answers",
+    "verify_answer",
+    "resent",
+    "flows",
+    "lake",
+    "opening",
+    "tracing",
+)
 
 
 def __getattr__(name: str) -> object:

@@ -24,7 +24,7 @@ import mirrorlake
 from mirrorlake.errors import InputError
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.library import verifying
-from mirrorlake.library.answers import Verified
+from mirrorlake.library.verify_answer import Verified
 from mirrorlake.verify.auditor import WAVE_RANGES
 from tests.support.clusters import ClusterPair
 from tests.support.commands import exit_code

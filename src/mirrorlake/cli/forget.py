@@ -10,7 +10,7 @@ from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_table
 
 if TYPE_CHECKING:
-    from mirrorlake.library.answers import Forgotten
+    from mirrorlake.library.lake_answers import Forgotten
 
 
 def forget(

@@ -12,7 +12,7 @@ from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_table
 
 if TYPE_CHECKING:
-    from mirrorlake.library.answers import Verified
+    from mirrorlake.library.verify_answer import Verified
 
 
 #: What takes less says nothing before its answer.

@@ -7,7 +7,8 @@ from mirrorlake.config.topology_file import nearest
 from mirrorlake.errors import TopologyError
 from mirrorlake.failover.divergence import divergence_of
 from mirrorlake.library import html
-from mirrorlake.library.answers import Divergence, Rows
+from mirrorlake.library.answers import Rows
+from mirrorlake.library.group_answers import Divergence
 from mirrorlake.library.internals import Internals
 
 if TYPE_CHECKING:

@@ -15,25 +15,15 @@ from mirrorlake.groups.view import read_groups
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import translate, translate_all
-from mirrorlake.library.answers import (
-    Forgotten,
-    Groups,
-    Migrated,
-    Moves,
-    Plan,
-    Position,
-    Produced,
-    Registered,
-    Rows,
-    Status,
-    Upkeep,
-    Verified,
-)
+from mirrorlake.library.answers import Plan, Produced, Rows, Status
 from mirrorlake.library.flows import Flows
+from mirrorlake.library.group_answers import Groups, Migrated, Moves, Position
 from mirrorlake.library.internals import Internals
+from mirrorlake.library.lake_answers import Forgotten, Registered, Upkeep
 from mirrorlake.library.moving import migrated, moved
 from mirrorlake.library.planning import planned
 from mirrorlake.library.resends import Resends
+from mirrorlake.library.verify_answer import Verified
 from mirrorlake.offsets.positions import TopicPartitionOffset, Translated
 from mirrorlake.resend.note import is_resend
 from mirrorlake.run.resolve import Wanted, open_incidents, resolve

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
 from mirrorlake.groups.shared_topics import Direction, Route
-from mirrorlake.library.answers import Migrated, Moves
+from mirrorlake.library.group_answers import Migrated, Moves
 from mirrorlake.library.internals import Internals
 
 if TYPE_CHECKING:  # it compares records, by what other answers do without

@@ -8,9 +8,10 @@ from datetime import datetime, timezone
 from mirrorlake.errors import InputError
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.stage_index import StageFiles, readable_by_files
-from mirrorlake.library.answers import Rows, Verified
+from mirrorlake.library.answers import Rows
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.replicating import stopping
+from mirrorlake.library.verify_answer import Verified
 from mirrorlake.produce.probe import files_readable
 from mirrorlake.verify.auditor import Auditor
 from mirrorlake.verify.outcome import Outcome

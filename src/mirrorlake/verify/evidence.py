@@ -22,7 +22,7 @@ _SUMMARY = ("began", "ended", "ranges", "records", "proven", "proven_before", "b
 
 def evidence(document: Mapping[str, Any], page: bool) -> str:
     """The text of the file, HTML for a `page`, else JSON: an answer of `verify`
-    (`library.answers.Verified`) with the rows of `audits` as `audits`."""
+    (`library.verify_answer.Verified`) with the rows of `audits` as `audits`."""
     if not page:
         return json.dumps(document, default=str, ensure_ascii=False, indent=1)
     count = len(document["differences"])

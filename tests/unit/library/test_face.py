@@ -12,12 +12,21 @@ import pytest
 
 import mirrorlake
 from mirrorlake import errors
-from mirrorlake.library import answers, flows, lake, resent, tracing
+from mirrorlake.library import (
+    answers,
+    flows,
+    group_answers,
+    lake,
+    lake_answers,
+    resent,
+    tracing,
+    verify_answer,
+)
 from mirrorlake.library.flows import Flows, UnknownFlow
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
-HOMES = (answers, flows, lake, resent, tracing)
+HOMES = (answers, group_answers, lake_answers, verify_answer, flows, lake, resent, tracing)
 LAKE = {
     "translate": (
         "(flow: str, topic: str, partition: int, offset: int, *, reverse: bool = False) -> Position"

@@ -1,0 +1,192 @@
+"""What the library answers about positions: those of consumer groups, where they lead to, and what
+moved them. Pure."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from mirrorlake.library import html
+from mirrorlake.library.answers import Answer, Rows
+
+
+@dataclass(frozen=True)
+class Position(Answer):
+    """The next offset to be read of a partition of the other cluster.
+
+        lake.translate("east->west", "orders", 0, 42).offset
+
+    Attributes:
+        topic: its name there.
+        partition: the same as where the position came from.
+        offset: reading from here skips no record, and repeats none.
+        exact: False means not replicated yet; `offset` is then the highest safe position, from
+            which records are read again and none is missed.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    exact: bool
+
+    def _repr_html_(self) -> str:
+        return html.table([self.to_dict()])
+
+
+@dataclass(frozen=True)
+class Groups(Answer):
+    """Where the consumer groups of a flow stand on both sides.
+
+        for row in lake.groups("east->west", ["billing"]).groups: print(row)
+
+    Attributes:
+        flow: the flow.
+        source_unreachable, target_unreachable: why a side was not asked; None when it answered.
+        untold: why a cluster may have more groups than it reported.
+        errors: why a group was not reported, by group.
+        not_mirrored: groups that no command moves, with the reason.
+        topics_waiting: topics that lead nowhere until an operator decides, with the reason.
+        groups: a row for each group and partition. Positions are the next offset to be read, lags
+            are records, None is not known; `read_again_at_most` are the records that would come
+            twice if it failed over now, and `gone_at_most` those that it has not read and that are
+            not at the target any more; a position that has no counterpart at the target has none of
+            these; `reads_uncommitted`: at the target it stands behind records that are not
+            committed, so it reads such.
+    """
+
+    flow: str
+    source_unreachable: str | None
+    target_unreachable: str | None
+    untold: list[str]
+    errors: dict[str, str]
+    not_mirrored: dict[str, str]
+    topics_waiting: dict[str, str]
+    groups: Rows
+
+    @property
+    def complete(self) -> bool:
+        """Whether both sides reported everything, and no topic waits."""
+        is_reported = (
+            self.source_unreachable is None and self.target_unreachable is None and not self.untold
+        )
+        return is_reported and not self.errors and not self.topics_waiting
+
+    def _repr_html_(self) -> str:
+        sentences = [
+            line for line in (self.source_unreachable, self.target_unreachable) if line
+        ] + self.untold
+        sentences += [
+            f"group {name}: {why}" for name, why in {**self.errors, **self.not_mirrored}.items()
+        ]
+        sentences += [f"topic {name}: {why}" for name, why in self.topics_waiting.items()]
+        return html.table(self.groups, f"flow {self.flow}") + html.sentences(sentences, "to know")
+
+
+@dataclass(frozen=True)
+class Divergence(Answer):
+    """What a flow's target never got; offsets are inclusive.
+
+        lake.flows["east->west"].divergence().staged_only
+
+    Attributes:
+        flow: the flow.
+        staged_only: what the lake holds: topic, partition, first_offset, last_offset and
+            record_count.
+        never_staged: what the lake has not either: topic, partition, first_offset, last_offset and
+            sampled_at.
+    """
+
+    flow: str
+    staged_only: Rows
+    never_staged: Rows
+
+    def _repr_html_(self) -> str:
+        parts = [
+            html.table(self.staged_only, "staged only"),
+            html.table(self.never_staged, "never staged"),
+        ]
+        return html.heading(f"flow {self.flow}") + "".join(parts)
+
+
+@dataclass(frozen=True)
+class Moves(Answer):
+    """What `failover` or `failback` did, or would do.
+
+        moves = lake.failover("east->west", ["billing"], dry_run=True)
+        moves.complete or print(*moves.left, sep="\\n")
+
+    Attributes:
+        flow: the flow.
+        command: failover or failback.
+        dry_run: nothing was changed.
+        complete: nothing is left.
+        origin_unreachable: why the cluster that the groups leave was not asked; None when it
+            answered.
+        drained: how far each flow was caught up before.
+        groups: a row for each group and partition, from where to where, and what was `done`.
+        warnings: what to know before consumers start, a sentence each.
+        left: what is not as it should be, a sentence each; what was done stays done when it is
+            called again.
+        staged_only, never_staged: what never reached the target, where the origin did not answer;
+            else None.
+    """
+
+    flow: str
+    command: str
+    dry_run: bool
+    complete: bool
+    origin_unreachable: str | None
+    drained: Rows
+    groups: Rows
+    warnings: list[str]
+    left: list[str]
+    staged_only: Rows | None = None
+    never_staged: Rows | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The answer as plain mappings and lists; what was not asked for is left out."""
+        unasked = {"staged_only", "never_staged"} if self.staged_only is None else set()
+        return {name: value for name, value in super().to_dict().items() if name not in unasked}
+
+    def _repr_html_(self) -> str:
+        title = f"{self.command} of {self.flow}" + (
+            ", a dry run: nothing was changed" if self.dry_run else ""
+        )
+        parts = [html.heading(title, self.complete), html.table(self.groups)]
+        parts += [html.sentences(self.warnings, "to know"), html.sentences(self.left, "left")]
+        for name, rows in (("staged only", self.staged_only), ("never staged", self.never_staged)):
+            parts += [] if rows is None else [html.table(rows, name)]
+        return "".join(parts)
+
+
+@dataclass(frozen=True)
+class Migrated(Answer):
+    """What `migrate` did, or would do, about a wave of groups.
+
+        lake.migrate("east->west", topics="orders", groups="billing", dry_run=True).left
+
+    Attributes:
+        flow: the flow.
+        rollback: from our copies to MirrorMaker 2's.
+        dry_run: nothing was changed.
+        complete: nothing is left.
+        groups: a row for each group and partition, from where to where, whether that is `exact`, by
+            which `method` it was found, and what was `done`.
+        left: what is not as it should be, a sentence each.
+    """
+
+    flow: str
+    rollback: bool
+    dry_run: bool
+    complete: bool
+    groups: Rows
+    left: list[str]
+
+    def _repr_html_(self) -> str:
+        title = f"groups of {self.flow} " + (
+            "back to MirrorMaker 2's copies" if self.rollback else "to our copies"
+        )
+        title += ", a dry run: nothing was changed" if self.dry_run else ""
+        return (
+            html.heading(title, self.complete)
+            + html.table(self.groups)
+            + html.sentences(self.left, "left")
+        )

@@ -1,0 +1,118 @@
+"""What the library answers about work on the tables of a lake. Pure."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from mirrorlake.library import html
+from mirrorlake.library.answers import Answer, Rows
+
+
+@dataclass(frozen=True)
+class Forgotten(Answer):
+    """What was deleted from the stage by a predicate, or would be.
+
+        lake.forget("orders", "CAST(key AS STRING) = '4711'", dry_run=True).records
+
+    Attributes:
+        source: the cluster whose records they are.
+        dry_run: nothing was deleted.
+        forget_id: what `changes` and `forgotten` call it; None where nothing was deleted.
+        records: how many were deleted.
+        files: how many files of the stage held them.
+        waiting: how many more the predicate picks that a flow still needs.
+        topics: the same by topic.
+        waits: for which flow, and why.
+        elsewhere: other topics of the stage that hold the same records, mirrored or under another
+            alias of the cluster: `source`, `topic`, and how many `records` the predicate picks
+            there (None: it cannot be asked there). They stay until `forget` is called for them.
+        replays: the names of replays whose predicates about these topics are in `changes`.
+        finished: how many records were deleted of calls before that had been killed.
+        deleted_at: when.
+        gone_after: the first `maintain` behind this time removes the files that still hold them.
+    """
+
+    source: str
+    dry_run: bool
+    forget_id: str | None
+    records: int
+    files: int
+    waiting: int
+    topics: Rows
+    waits: Rows
+    elsewhere: Rows
+    replays: list[str]
+    finished: int
+    deleted_at: datetime | None
+    gone_after: datetime | None
+
+    def _repr_html_(self) -> str:
+        title = (
+            f"{self.records:,} records {'would be' if self.dry_run else 'were'} deleted; "
+            f"{self.waiting:,} wait"
+        )
+        tables = (
+            html.table(self.topics)
+            + html.table(self.waits, "waits")
+            + html.table(self.elsewhere, "elsewhere")
+        )
+        return html.heading(title, not (self.waiting or self.elsewhere)) + tables
+
+
+@dataclass(frozen=True)
+class Upkeep(Answer):
+    """What `maintain` did, or would do.
+
+        lake.maintain(retention_days=30, dry_run=True).records["removed"]
+
+    Attributes:
+        dry_run: nothing was changed.
+        settings: properties of tables that were set.
+        records: those landed `before` a time that were `removed`, and which partitions are `held`
+            for a flow.
+        history: rows removed, by table.
+        thinned: samples removed, of those of a minute or an hour that others stand for.
+        map: rows of the map before and after merging; None in a dry run.
+        tables: files and bytes before and after, by table.
+    """
+
+    dry_run: bool
+    settings: Any
+    records: dict[str, Any]
+    history: dict[str, int]
+    thinned: int
+    map: dict[str, int] | None
+    tables: dict[str, dict[str, int]]
+
+    def _repr_html_(self) -> str:
+        title = f"{self.records['removed']:,} records" + (
+            " would be deleted" if self.dry_run else " were deleted"
+        )
+        return html.heading(title) + html.table(
+            [{"table": name, **size} for name, size in self.tables.items()]
+        )
+
+
+@dataclass(frozen=True)
+class Registered(Answer):
+    """The names of a lake's tables and views in a catalog.
+
+        [row["table"] for row in lake.register().tables if row["action"] == "created"]
+
+    Attributes:
+        catalog, schema: where the names are.
+        path: where the tables lie; None where they are the catalog's own, which `run` makes, so
+            that none had to be registered.
+        tables: each `table`, and the `action`: created, or kept as it was.
+        views: each `view`, and the `action`: created, altered, or kept as it was.
+    """
+
+    catalog: str
+    schema: str
+    path: str | None
+    tables: Rows
+    views: Rows
+
+    def _repr_html_(self) -> str:
+        title = html.heading(f"{self.catalog}.{self.schema}")
+        return title + html.table(self.tables, "tables") + html.table(self.views, "views")
