@@ -102,7 +102,7 @@ OUTBUILDINGS = {
 #: Who leads into one besides the command line, within a function, and why. `library` is a face:
 #: what is behind a door is loaded when somebody goes through it.
 DOORS = {
-    ("library.lake", "migrate"): "`OpenLake.migrate` is a call like the others",
+    ("library.positions", "migrate"): "`OpenLake.migrate` is a call like the others",
     ("library.moving", "migrate"): "the same",
     ("library.moving", "tracking"): "groups that are moved are a run of MLflow, whoever moves them",
     ("library.replicating", "tracking"): "so is a replicator, where MLflow is installed",

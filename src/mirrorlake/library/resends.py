@@ -10,6 +10,7 @@ from mirrorlake.config.topology_file import nearest
 from mirrorlake.errors import InputError
 from mirrorlake.extras import needs
 from mirrorlake.library.internals import Internals
+from mirrorlake.library.opened import Opened
 from mirrorlake.library.resend_answers import planned_answer, sent_answer, together, with_extras
 from mirrorlake.library.resent import Resent
 
@@ -22,10 +23,8 @@ if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
 Report = Callable[[int], None]
 
 
-class Resends:
+class Resends(Opened):
     """What `OpenLake` can send again."""
-
-    internals: Internals
 
     def replay(
         self,

@@ -20,6 +20,7 @@ from mirrorlake.config.topology import Topology
 from mirrorlake.devtools.local.develop import ClusterStatus
 from mirrorlake.lake.reader import QueryRows
 from mirrorlake.library import lake as library
+from mirrorlake.library import positions
 from mirrorlake.library.answers import Rows
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.progress import Progress
@@ -129,7 +130,7 @@ def test_sql(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatc
 
 def test_translate(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
     found = SimpleNamespace(topic=ODD, partition=0, offset=1, exact=True)
-    monkeypatch.setattr(library, "translate", lambda *_, **__: found)
+    monkeypatch.setattr(positions, "translate", lambda *_, **__: found)
     inspect.translate(of(shared), "a->b", "t", 0, 1, False, None, as_json=False)
     assert ODD in shown.getvalue()
 

@@ -1,0 +1,161 @@
+"""Where readers go on: the part of an open lake that translates positions, and moves groups."""
+
+from collections.abc import Iterable, Sequence
+
+from mirrorlake.errors import InputError
+from mirrorlake.failover.failover import MoveOptions
+from mirrorlake.groups.shared_topics import Route
+from mirrorlake.groups.view import read_groups
+from mirrorlake.lake.translate import translate, translate_all
+from mirrorlake.library.group_answers import Groups, Migrated, Moves, Position
+from mirrorlake.library.moving import migrated, moved
+from mirrorlake.library.opened import Opened
+from mirrorlake.offsets.positions import TopicPartitionOffset, Translated
+from mirrorlake.resend.note import is_resend
+
+
+class Positions(Opened):
+    """What `OpenLake` knows and does of positions."""
+
+    def translate(
+        self, flow: str, topic: str, partition: int, offset: int, *, reverse: bool = False
+    ) -> Position:
+        """Translate a position from the source to the target of a flow, or back.
+
+        Args:
+            flow: the flow.
+            topic: named as on the side that the position is from.
+            partition, offset: the position there.
+            reverse: from the target to the source.
+
+        Raises:
+            UnknownOffset: the flow has never seen this partition.
+            InputError: a negative number.
+        """
+        self._check(flow)
+        if offset < 0 or partition < 0:
+            raise InputError("partition and offset count from 0; give the offset that is read next")
+        there = translate(self.internals.reader, flow, topic, partition, offset, reverse=reverse)
+        return _position(there)
+
+    def translate_all(
+        self, flow: str, positions: Iterable[TopicPartitionOffset], *, reverse: bool = False
+    ) -> dict[TopicPartitionOffset, Position]:
+        """Translate many positions in one statement.
+
+        Args:
+            flow: the flow.
+            positions: (topic, partition, offset) of each.
+            reverse: from the target to the source.
+
+        Returns:
+            Each position's translation; one that the flow has never seen is left out.
+        """
+        self._check(flow)
+        translated = translate_all(self.internals.reader, flow, positions, reverse)
+        return {key: _position(there) for key, there in translated.items()}
+
+    def groups(self, flow: str, groups: Sequence[str] | None = None) -> Groups:
+        """Where consumer groups stand on both sides of a flow, and what a failover now would mean.
+        Asks the clusters.
+
+        Args:
+            flow: the flow.
+            groups: only these; all that the flow mirrors for None.
+
+        Raises:
+            InputError: a group is nowhere.
+        """
+        known = self.internals
+        resolved = known.topology.flow(self.flows[flow].name)
+        route = Route(resolved, lake=known.reader, connections=known.connections)
+        return Groups.from_document(read_groups(route, groups))
+
+    def failover(
+        self,
+        flow: str,
+        groups: Sequence[str] | None = None,
+        *,
+        dry_run: bool = False,
+        force: bool = False,
+        drain: bool = True,
+    ) -> Moves:
+        """Move consumer groups to the target of a flow: catch up, translate, set, read back.
+        Recorded with MLflow.
+
+        Args:
+            flow: the flow.
+            groups: only these; all that the flow mirrors for None.
+            dry_run: change nothing.
+            force: move positions backwards too, and those that their owners set back.
+            drain: catch up before.
+
+        Raises:
+            InputError: a group is nowhere.
+            ClusterUnusable: the target cannot be used.
+            LeaseTaken: another process moves groups between these clusters.
+            LakeError: the lake was opened to be read; it is then for a dry run, or for
+                `drain=False`.
+        """
+        return self._move(flow, False, groups, dry_run=dry_run, force=force, drain=drain)
+
+    def failback(
+        self,
+        flow: str,
+        groups: Sequence[str] | None = None,
+        *,
+        dry_run: bool = False,
+        force: bool = False,
+        drain: bool = True,
+    ) -> Moves:
+        """Move consumer groups from the target of a flow back to its source; as `failover` in all
+        else."""
+        return self._move(flow, True, groups, dry_run=dry_run, force=force, drain=drain)
+
+    def migrate(
+        self,
+        flow: str,
+        topics: str,
+        groups: str = ".*",
+        *,
+        copies: str = "{source}.{topic}",
+        rollback: bool = False,
+        dry_run: bool = False,
+        inexact: bool = False,
+    ) -> Migrated:
+        """Move consumer groups on the target of a flow from MirrorMaker 2's copies of topics to
+        ours (docs/migrate.md).
+
+        Args:
+            flow: the flow, which mirrors the same topics beside MirrorMaker 2 under other names.
+            topics: a regex of whole names of source topics: the wave.
+            groups: a regex of whole names of groups.
+            copies: how MirrorMaker 2 names its copies; `{topic}` under its identity policy.
+            rollback: from our copies back to those of MirrorMaker 2.
+            dry_run: change nothing.
+            inexact: move what is not exact too: no record is skipped, some are read again.
+
+        Raises:
+            InputError: nothing fits the wave.
+            ClusterUnusable: a cluster cannot be asked.
+            LeaseTaken: another process moves groups between these clusters.
+        """
+        # Kafka's consumers, which other answers do without
+        from mirrorlake.migrate.migration import Wave
+
+        wave = Wave(topics, groups, copies, rollback=rollback, dry_run=dry_run, inexact=inexact)
+        return migrated(self.internals, self.flows[flow].name, wave)
+
+    def _move(self, flow: str, reverse: bool, groups: Sequence[str] | None, **how: bool) -> Moves:
+        named = None if groups is None else tuple(dict.fromkeys(groups))
+        return moved(self.internals, self.flows[flow].name, reverse, MoveOptions(named, **how))
+
+    def _check(self, flow: str) -> None:
+        """Raise TopologyError for a flow that the topology file has not; without one the map itself
+        decides, and it does of a replay or a restore."""
+        if self.internals.has_topology and not is_resend(flow):
+            self.flows[flow]
+
+
+def _position(there: Translated) -> Position:
+    return Position(there.topic, there.partition, there.offset, there.exact)
