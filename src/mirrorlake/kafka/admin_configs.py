@@ -144,9 +144,9 @@ def error_text(error: KafkaError) -> str:
     return str(error.str()).strip().rstrip(".")
 
 
-def chunks(items: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+def chunks(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
     """Cut a sequence into chunks of at most `size`."""
-    return (items[start : start + size] for start in range(0, len(items), size))
+    return (values[start : start + size] for start in range(0, len(values), size))
 
 
 def _alter(

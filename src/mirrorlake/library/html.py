@@ -25,8 +25,8 @@ def table(
 
 def sentences(lines: Sequence[str], title: str) -> str:
     """Sentences as a list below a title; nothing without some."""
-    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-    return f"<div><b>{escape(title)}</b><ul>{items}</ul></div>" if items else ""
+    listed = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f"<div><b>{escape(title)}</b><ul>{listed}</ul></div>" if listed else ""
 
 
 def heading(text: str, good: bool = True) -> str:

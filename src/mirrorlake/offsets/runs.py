@@ -150,14 +150,14 @@ class Written:
 
 def add_written(written: Sequence[Written], segments: Iterable[Segment]) -> list[Written]:
     """Add segments to what has been written, joining where target offsets go on."""
-    items = list(written)
+    joined = list(written)
     for segment in segments:
-        last = items[-1] if items else None
+        last = joined[-1] if joined else None
         if last is not None and last.target_first + last.record_count == segment.target_first:
-            items[-1] = replace(last, record_count=last.record_count + segment.record_count)
+            joined[-1] = replace(last, record_count=last.record_count + segment.record_count)
         else:
-            items.append(Written(segment.source_first, segment.target_first, segment.record_count))
-    return items
+            joined.append(Written(segment.source_first, segment.target_first, segment.record_count))
+    return joined
 
 
 @dataclass(frozen=True)

@@ -76,9 +76,9 @@ def find_holes(
 ) -> Iterator[Hole]:
     """The first hole of each partition that no operator has accepted; of the `forgotten` ones
     records were staged, though none may be there."""
-    for key, items in sorted(candidates.items()):
+    for key, removals in sorted(candidates.items()):
         ranges = index.partition(source_cluster, key)
-        for removal in items:
+        for removal in removals:
             staged = next(ranges.above(removal.generation, 0), None)
             if staged is None and removal.place not in forgotten:
                 # nothing was landed yet: landing begins where the flows that are there then want it

@@ -71,10 +71,10 @@ class MapWriter:
     def unmapped(self, key: TopicAndPartition) -> tuple[Written, ...]:
         """What was produced of a partition and is not in the map yet."""
         with self._lock:
-            items = self._unmapped.get(key, [])
+            unmapped = self._unmapped.get(key, [])
             parts = [
                 Segment(each.source_first, 1, each.target_first, each.record_count)
-                for _, each in items
+                for _, each in unmapped
             ]
             return tuple(add_written([], parts))
 
@@ -106,8 +106,8 @@ class MapWriter:
             newest = entries[-1].batch_id
             with self._lock:
                 del self._queue[: len(entries)]
-                for key, items in self._unmapped.items():
-                    self._unmapped[key] = [entry for entry in items if entry[0] > newest]
+                for key, unmapped in self._unmapped.items():
+                    self._unmapped[key] = [entry for entry in unmapped if entry[0] > newest]
                 if not self._queue:
                     self._active = False
                     return

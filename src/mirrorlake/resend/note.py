@@ -143,18 +143,18 @@ def read_notes(rows: Iterable[Mapping[str, Any]]) -> list[Resend]:
                 "mirrorlake may have written it"
             ) from error
         parts[row["flow"]].append((part, note))
-    return [_resend(name, items) for name, items in parts.items()]
+    return [_resend(name, noted) for name, noted in parts.items()]
 
 
-def _resend(name: str, items: Sequence[tuple[Part, Mapping[str, Any]]]) -> Resend:
+def _resend(name: str, parts: Sequence[tuple[Part, Mapping[str, Any]]]) -> Resend:
     kind, number, ends = name.split(":", 2)
     source, _, target = ends.partition("->")
-    note = items[0][1]
+    note = parts[0][1]
     return Resend(
         *(kind, number, source, target),  # type: ignore[arg-type]
         note["target_id"],
         note["request"],
-        tuple(part for part, _ in items),
+        tuple(part for part, _ in parts),
         note["time_zone"],
     )
 
@@ -162,7 +162,7 @@ def _resend(name: str, items: Sequence[tuple[Part, Mapping[str, Any]]]) -> Resen
 def first_of(
     ranges: Iterable[StagedRange], max_records: int
 ) -> tuple[list[StagedRange], StagedRange | None]:
-    """The ranges that hold the first `most` of their records, in the order of partition, generation
+    """The ranges that hold the first `max_records` of their records, by partition, generation
     and offset.
 
     The second is the last of them where only a part of it belongs there: its count says how many

@@ -175,7 +175,7 @@ class Restore:
 
     def _counted(self, ranges: Mapping[str, list[StagedRange]]) -> dict[str, list[StagedRange]]:
         """The ranges with how many records they hold, exactly."""
-        asked = [staged_range for items in ranges.values() for staged_range in items]
+        asked = [staged_range for of_topic in ranges.values() for staged_range in of_topic]
         if not asked:
             return dict(ranges)
         if self._asked.compacted:
@@ -186,8 +186,8 @@ class Restore:
                 for row in self._staged(asked)
             }
         return {
-            topic: [each._replace(record_count=counts.get(each.place, 0)) for each in items]
-            for topic, items in ranges.items()
+            topic: [each._replace(record_count=counts.get(each.place, 0)) for each in of_topic]
+            for topic, of_topic in ranges.items()
         }
 
     def _staged(self, ranges: Sequence[StagedRange]) -> Sequence[Mapping[str, Any]]:

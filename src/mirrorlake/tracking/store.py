@@ -97,15 +97,15 @@ class MlflowStore:
 
     def params(self, run: str, values: Mapping[str, str]) -> None:
         """Add parameters."""
-        items = [self._entities.Param(key, value[:_PARAM_LENGTH]) for key, value in values.items()]
-        self._client.log_batch(run, params=items)
+        params = [self._entities.Param(key, value[:_PARAM_LENGTH]) for key, value in values.items()]
+        self._client.log_batch(run, params=params)
 
     def metrics(self, run: str, values: Mapping[str, float], at_ms: int, step: int) -> None:
         """Add one value to each metric."""
-        items = [
+        metrics = [
             self._entities.Metric(key, float(value), at_ms, step) for key, value in values.items()
         ]
-        self._client.log_batch(run, metrics=items)
+        self._client.log_batch(run, metrics=metrics)
 
     def text(self, run: str, name: str, content: str) -> None:
         """Add an artifact."""
