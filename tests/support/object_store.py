@@ -11,14 +11,17 @@ from socket import socket
 
 import yaml
 
+from mirrorlake.lake.place import Place, place_of
 from tests.support.waiting import until
 
 BUCKET = "lakes"
+#: What `Store.options` refer to, for the environment of who opens a lake there.
+KEY, SECRET = "MIRRORLAKE_TEST_KEY", "secret"
 
 
 @dataclass(frozen=True)
 class Store:
-    """A running server. `options` are those of `lake.storage`."""
+    """A running server, or a link to one. `options` are those of `lake.storage`."""
 
     address: str
 
@@ -27,18 +30,23 @@ class Store:
         return {
             "AWS_ENDPOINT_URL": self.address,
             "AWS_ACCESS_KEY_ID": "somebody",
-            "AWS_SECRET_ACCESS_KEY": "${env:MIRRORLAKE_TEST_KEY}",
+            "AWS_SECRET_ACCESS_KEY": f"${{env:{KEY}}}",
             "AWS_REGION": "us-east-1",
             "AWS_ALLOW_HTTP": "true",
         }
 
-    def hold(self, topology: Path, name: str) -> str:
-        """Let the lake of a topology file lie here. Returns its URL."""
+    def hold(self, topology: Path, name: str, **options: str) -> str:
+        """Let the lake of a topology file lie here, with more options. Returns its URL."""
         document = yaml.safe_load(topology.read_text(encoding="utf-8"))
         url = f"s3://{BUCKET}/{name}"
-        document["lake"] = {"path": url, "storage": self.options}
+        document["lake"] = {"path": url, "storage": {**self.options, **options}}
         topology.write_text(yaml.safe_dump(document), encoding="utf-8")
         return url
+
+    def place(self, name: str) -> Place:
+        """Where a lake of a name is, for a process that has resolved the options."""
+        options = {**self.options, "AWS_SECRET_ACCESS_KEY": SECRET}
+        return place_of(f"s3://{BUCKET}/{name}", options)
 
 
 @contextmanager

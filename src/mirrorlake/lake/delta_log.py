@@ -8,8 +8,9 @@ table, a `remove` one that is not any more
 """
 
 import json
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -51,11 +52,12 @@ def why_not_by_hand(table: DeltaTable) -> str | None:
 class Commit:
     """What a commit did to the table's files: statistics (JSON text, may be empty) of each that it
     added, and the paths of those that it removed. Paths are as the log has them, unescaped.
-    `changes_table`: it is about more than files."""
+    `changes_table`: it is about more than files. `applications` are the versions that it notes."""
 
     added: Mapping[str, str]
     removed: tuple[str, ...]
     changes_table: bool = False
+    applications: Mapping[str, int] = field(default_factory=dict)
 
 
 def files_of(table: DeltaTable) -> dict[str, int]:
@@ -91,14 +93,36 @@ class DeltaLog:
                 raise FileNotFoundError(f"commit {version} of {self.table} is gone")
             return None
         added, removed, changes = {}, [], False
+        applications: dict[str, int] = {}
         for line in text.splitlines():
             action = json.loads(line) if line else {}
             if "add" in action:
                 added[unquote(action["add"]["path"])] = action["add"].get("stats") or ""
             elif "remove" in action:
                 removed.append(unquote(action["remove"]["path"]))
+            elif "txn" in action:
+                applications[action["txn"]["appId"]] = int(action["txn"]["version"])
             changes = changes or "metaData" in action or "protocol" in action
-        return Commit(added, tuple(removed), changes)
+        return Commit(added, tuple(removed), changes, applications)
+
+    def statistics(self, version: int) -> Iterator[tuple[str, str]]:
+        """The statistics of files as their commits have them (JSON text), also what delta-rs does
+        not know of, behind their paths: of the newest checkpoint, and of the commits behind it up
+        to a version. Files of which the log has none are left out. Raises OSError."""
+        newest = self.newest_checkpoint()
+        with suppress(FileNotFoundError):  # a checkpoint of another form; a log that was cleaned up
+            if newest >= 0:
+                yield from self._of_checkpoint(newest)
+            for number in range(newest + 1, version + 1):
+                commit = self.commit(number)
+                yield from () if commit is None else commit.added.items()
+
+    def _of_checkpoint(self, version: int) -> Iterator[tuple[str, str]]:
+        with (self._folder / f"{version:020d}.checkpoint.parquet").open_parquet() as file:
+            for batch in file.iter_batches(columns=["add.path", "add.stats"]):
+                for add in batch.column("add").to_pylist():
+                    if add is not None and add.get("stats"):
+                        yield unquote(add["path"]), add["stats"]
 
     def text(self, version: int) -> str | None:
         """The text of a commit; None where it is not there, or not any more. Raises OSError."""

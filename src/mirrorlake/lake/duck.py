@@ -211,27 +211,25 @@ class DuckLake:
         delta = self.snapshot(table)
         # Of the folder as it is: in URIs of delta-rs a space is %20. DuckDB takes some characters
         # for patterns.
-        sizes = {} if delta is None else files_of(delta)
-        folder = self.folder(table)
-        if self._stored is not None:
-            self._stored.sizes.update({f"{folder}{path}": size for path, size in sizes.items()})
-            files = [f"{folder}{path}" for path in sizes]
-        else:
-            files = [glob.escape(f"{folder}{path}") for path in sizes]
-        if not files:
+        files = {} if delta is None else files_of(delta)
+        if delta is None or not files:
             empty = ", ".join(
                 f'CAST(NULL AS {kind}) AS "{column}"' for column, kind in wanted.items()
             )
             self._connection.execute(f'CREATE TEMP VIEW "{view}" AS SELECT {empty} WHERE false')
             return
+        folder, numbered = self.folder(table), view != table
         # Files written before a column was added lack it.
-        relation = self._connection.read_parquet(
-            files,
-            union_by_name=True,
-            hive_partitioning=False,
-            filename=view != table,
-            file_row_number=view != table,
-        )
+        if self._stored is None:
+            relation = self._connection.read_parquet(
+                [glob.escape(f"{folder}{path}") for path in files],
+                union_by_name=True,
+                hive_partitioning=False,
+                filename=numbered,
+                file_row_number=numbered,
+            )
+        else:
+            relation = self._stored.rows(self._connection, delta, folder, view, numbered)
         kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
         columns = [_column(column, kinds.get(column), kind) for column, kind in wanted.items()]
         columns += [f'"{column}"' for column in kinds if column not in wanted]

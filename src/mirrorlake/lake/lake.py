@@ -62,6 +62,11 @@ class Lake(SessionTables):
         """Where the lake is, as sentences name it."""
 
     @property
+    def in_store(self) -> bool:
+        """Whether it is in an object store, where each request takes time and is paid for."""
+        return self.directory is not None and self.directory.in_store
+
+    @property
     def checkpoints(self) -> Path:
         """Where streaming checkpoints live. Raises LakeError when the lake was opened to be
         read."""

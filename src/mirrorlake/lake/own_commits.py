@@ -1,5 +1,5 @@
-"""Files of a table that take the place of others: written here, in the order of their rows, and
-committed here.
+"""Commits that are written here: files of a table that take the place of others, in the order of
+their rows; and what is appended to one in an object store (`lake/store_tables.py`).
 
 delta-rs has no commit that names files to be removed, and what it rewrites it does in an order of
 its own; a flow that reads offsets out of order has to sort. The commit is Delta's: `add`, `remove`
@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from mirrorlake.lake.delta_log import DeltaLog, files_of, layout_of
-from mirrorlake.lake.parquet import REPEATED
+from mirrorlake.lake.parquet import KEYS, REPEATED, ranges_of_rows, told_ranges
 from mirrorlake.lake.place import Place
 
 _ROW_GROUP = 100_000
@@ -42,6 +42,8 @@ class NewFile:
         self.rows = self.size = 0
         self._layout = layout
         self._keys = {name: [None, None, 0] for name in keys}
+        self._of_stage = set(KEYS) <= self._keys.keys()
+        self._ranges: dict[tuple[object, ...], list[int]] = {}
         # As what is landed: a dictionary of values would hide how much they are in memory.
         repeated = [name for name in REPEATED if name in layout.names]
         self._file = self.place.writer()
@@ -65,6 +67,9 @@ class NewFile:
                 values = [each for each in (known[at], sides[side]) if each is not None]
                 known[at] = better(values, default=None)
             known[2] += rows[name].null_count
+        for *place, first, last, count in ranges_of_rows(rows) if self._of_stage else ():
+            bounds = self._ranges.setdefault(tuple(place), [first, last, 0])
+            bounds[:] = min(bounds[0], first), max(bounds[1], last), bounds[2] + count
 
     def close(self) -> None:
         """Nothing more comes."""
@@ -85,7 +90,8 @@ class NewFile:
         )
         nulls = {name: known[2] for name, known in self._keys.items()}
         statistics = {"numRecords": self.rows, "minValues": least, "maxValues": most}
-        return json.dumps({**statistics, "nullCount": nulls})
+        ranges = told_ranges([[*place, *bounds] for place, bounds in self._ranges.items()])
+        return json.dumps({**statistics, "nullCount": nulls, **ranges})
 
 
 def keys_of(table: DeltaTable) -> list[str]:
@@ -119,59 +125,77 @@ def replace_files(
     """
     now = time.time_ns() // 1_000_000
     changed = {"dataChange": operation != "OPTIMIZE"}
-    actions: list[dict[str, Any]] = []
-    for file in added:
-        add = {"modificationTime": now, **changed, "stats": file.statistics}
-        actions.append({"add": {**_placed(log, file), **add}})
+    actions = [added_by(log, file, **changed) for file in added]
     for path, size in removed.items():
         remove = {"path": path, "deletionTimestamp": now, **changed, "extendedFileMetadata": True}
         actions.append({"remove": {**remove, "partitionValues": {}, "size": size}})
     actions += [{"cdc": {**_placed(log, file), "dataChange": False}} for file in gone]
-    committed = _commit(log, version, actions, operation, set(removed))
+    committed = _replaced(log, version, actions, operation, set(removed))
     if committed is None:
         for file in (*added, *gone):
             file.discard()
     return committed
 
 
-def _commit(
+def added_by(log: DeltaLog, file: NewFile, **more: object) -> dict[str, Any]:
+    """The action that makes a closed file a part of the table."""
+    now = time.time_ns() // 1_000_000
+    add = {**_placed(log, file), "modificationTime": now, "stats": file.statistics}
+    return {"add": {**add, **more}}
+
+
+def commit_at(
+    log: DeltaLog, version: int, actions: Sequence[dict[str, Any]], operation: str
+) -> bool:
+    """Make the commit of a version, behind all that are there; False where another one has it.
+
+    Raises FileNotFoundError where the log went on so far that what lies behind `version` has been
+    deleted from it, so that a commit there is none of the table's; OSError.
+    """
+    info = {"timestamp": time.time_ns() // 1_000_000, "operation": operation}
+    info |= {"operationParameters": {}, "isBlindAppend": operation == "WRITE"}
+    # no other commit has this text: one whose answer was lost is known again
+    info |= {"engineInfo": "mirrorlake", "txnId": str(uuid.uuid4())}
+    lines = [{"commitInfo": info}, *actions]
+    text = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
+    try:
+        log.file_of(version).create(text)
+    except FileExistsError:
+        return False
+    # A log is deleted only behind a checkpoint, which is noted before.
+    if log.newest_checkpoint() > version and not _is_in(log, actions):
+        raise FileNotFoundError(f"commit {version} of {log.table} lies behind its log")
+    return True
+
+
+def _replaced(
     log: DeltaLog,
     version: int,
     actions: Sequence[dict[str, Any]],
     operation: str,
     removed: Set[str],
 ) -> int | None:
-    """Make a commit of actions: the next one behind a version, and behind all that came meanwhile
-    and left the files alone that these remove, and the table itself.
-
-    Returns its version; None where one did not, or where the log went on so far that what lies
-    behind `version` has been deleted from it, so that a commit there is none of the table's. Raises
-    FileNotFoundError where that is seen before, OSError.
-    """
-    info = {"timestamp": time.time_ns() // 1_000_000, "operation": operation}
-    info |= {"operationParameters": {}, "isBlindAppend": False}
-    # no other commit has this text: one whose answer was lost is known again
-    info |= {"engineInfo": "mirrorlake", "txnId": str(uuid.uuid4())}
-    lines = [{"commitInfo": info}, *actions]
-    text = "".join(f"{json.dumps(line)}\n" for line in lines).encode()
-    while True:
-        version += 1
-        try:
-            log.file_of(version).create(text)
-        except FileExistsError:
+    """Commit actions behind a version and behind all that came meanwhile and left the files alone
+    that these remove, and the table itself; None where one did not, or its commit is gone."""
+    try:
+        while not commit_at(log, version := version + 1, actions, operation):
             came = log.commit(version)
             if came is None or came.changes_table or not removed.isdisjoint(came.removed):
                 return None
-            continue
-        # A log is deleted only behind a checkpoint, which is noted before.
-        behind = log.newest_checkpoint() <= version
-        return version if behind or _is_in(log, actions) else None
+    except FileNotFoundError:
+        return None
+    return version
 
 
 def _is_in(log: DeltaLog, actions: Sequence[dict[str, Any]]) -> bool:
     """Whether a table is as if some actions had been done."""
-    files = files_of(log.opened())
+    table = log.opened()
+    files = files_of(table)
     for action in actions:
+        if "txn" in action:
+            known = table.transaction_version(action["txn"]["appId"])
+            if known is None or known < action["txn"]["version"]:
+                return False
         if "add" in action and unquote(action["add"]["path"]) not in files:
             return False
         if "remove" in action and unquote(action["remove"]["path"]) in files:

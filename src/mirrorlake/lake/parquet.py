@@ -1,7 +1,7 @@
 """Opening the Parquet files of a table as the table names them, and what offsets files of the stage
 hold."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from urllib.parse import unquote, urlparse
 
 import numpy as np
@@ -14,6 +14,9 @@ from mirrorlake.lake.place import Place, place_of
 from mirrorlake.offsets.partition_ranges import StagedRange
 
 _PLACE = ("source_cluster", "topic", "partition", "generation")
+#: Ranges that are written into a file's statistics; more would make a commit large, and are read
+#: from the file.
+_TOLD_RANGES = 200
 _TYPES = (pa.string(), pa.string(), pa.int32(), pa.int32(), pa.int64())
 _COORDINATES = pa.schema(list(zip((*_PLACE, "offset"), _TYPES, strict=True)))
 
@@ -72,8 +75,7 @@ def ranges_of_files(
     # The empty one: files written before there were generations lack the column.
     rows = pa.concat_tables([wanted.empty_table(), *parts], promote_options="default")
     if generation is None:
-        generations = fill_null(rows["generation"], int64(0))
-        rows = rows.set_column(rows.schema.get_field_index("generation"), "generation", generations)
+        rows = _with_generations(rows)
     keys = ["file", *(name for name in wanted.names if name != "offset")]
     grouped = rows.append_column(
         "file", pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
@@ -92,6 +94,28 @@ def ranges_of_files(
     for file, staged_range in zip(columns["file"], ranges, strict=True):
         by_file[file].append(staged_range)
     return by_file
+
+
+def ranges_of_rows(rows: pa.Table) -> Iterator[StagedRange]:
+    """What rows of the stage are: a range for each partition and generation."""
+    grouped = _with_generations(rows.select(_COORDINATES.names)).group_by(list(_PLACE))
+    columns = grouped.aggregate([("offset", how) for how in ("min", "max", "count")]).to_pydict()
+    return map(
+        StagedRange,
+        *(columns[name] for name in (*_PLACE, "offset_min", "offset_max", "offset_count")),
+    )
+
+
+def _with_generations(rows: pa.Table) -> pa.Table:
+    """Rows of which an earlier version left the generation out: it was the first one."""
+    generations = fill_null(rows["generation"], int64(0))
+    return rows.set_column(rows.schema.get_field_index("generation"), "generation", generations)
+
+
+def told_ranges(ranges: Collection[Sequence[object]]) -> dict[str, object]:
+    """What a commit says of the ranges of a file, fields of `StagedRange` each, beside Delta's own
+    statistics: who follows the log does not have to open it (`lake/stage_index.py`)."""
+    return {"ranges": list(ranges)} if 0 < len(ranges) <= _TOLD_RANGES else {}
 
 
 def _local(uri: str) -> str:

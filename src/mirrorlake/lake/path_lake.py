@@ -51,7 +51,7 @@ class PathLake(Lake):
         super().__init__(opening, schema_of(root), root, checkpoints)
         self.root = root
         self.one_writer = is_one_writer(root, registered)
-        self.tables = PathTables(root)
+        self.tables = _tables_at(root)
 
     @property
     def place(self) -> str:
@@ -132,7 +132,7 @@ class PathLake(Lake):
 
     def _open_session(self) -> "SparkSession":
         spark = super()._open_session()
-        if self.root.in_store:  # Spark reads none of its tables
+        if self.in_store:  # Spark reads none of its tables
             spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.schema}")
             return spark
         spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.schema} LOCATION '{quoted(self.root)}'")
@@ -140,7 +140,7 @@ class PathLake(Lake):
 
     def table(self, table: str) -> "DataFrame":
         """See `Lake.table`: in a session that does not know Delta, its files as of now."""
-        if self.root.in_store or not self._lacks_delta:
+        if self.in_store or not self._lacks_delta:
             return super().table(table)
         layout = ", ".join(f"`{each.name}` {each.spark_type}" for each in definition(table).columns)
         files = files_of(self.tables.opened(table))
@@ -157,7 +157,7 @@ class PathLake(Lake):
         return self.spark.conf.get(NO_DELTA_SETTING, None) is not None
 
     def _find(self, table: str) -> None:
-        if self.root.in_store:
+        if self.in_store:
             raise LakeError(
                 f"table {table} of the lake at {self.root} is not read by Spark, but by DuckDB: "
                 "ask without --engine spark"
@@ -174,3 +174,11 @@ class PathLake(Lake):
             )
             self._tables_known.add(table)
             self.add_columns(table)
+
+
+def _tables_at(root: Place) -> PathTables:
+    if not root.in_store:
+        return PathTables(root)
+    from mirrorlake.lake.store_tables import StoreTables  # obstore is an extra
+
+    return StoreTables(root)

@@ -154,7 +154,7 @@ class PathTables:
             none = in_layout(definition(table).rows.empty_table(), layout_of(delta))
             owner = CommitProperties(app_transactions=[Transaction(application, number)])
             write_deltalake(delta, none, mode="append", commit_properties=owner)
-            self._commits[table] = self._commits.get(table, 0) + 1
+            self._count(table)
             return number
 
         return self._commit_with_retries(table, taken)
@@ -207,18 +207,30 @@ class PathTables:
         those that its own appends made; of those of before it opened the table the `newest`. Asks
         nothing of the disk."""
         with self._lock(table):
-            delta = self._open.get(table)
-            if delta is None:
+            version = self._known_version(table)
+            if version is None:
                 return []
-            first = self._looked.get(table, max(-1, delta.version() - newest)) + 1
-            self._looked[table] = delta.version()
+            first = self._looked.get(table, max(-1, version - newest)) + 1
+            self._looked[table] = version
             own = {*self._own.pop(table, ())}
-            return [each for each in range(first, delta.version() + 1) if each not in own]
+            return [each for each in range(first, version + 1) if each not in own]
+
+    def _known_version(self, table: str) -> int | None:
+        """The newest version that this process has come by; None of a table that it did not
+        open."""
+        delta = self._open.get(table)
+        return None if delta is None else delta.version()
 
     def due(self) -> list[str]:
         """The tables to which this process has committed often since they were compact."""
         commits = self._commits.copy()  # others commit to further tables meanwhile
         return [table for table, count in commits.items() if count >= COMPACT_AFTER]
+
+    def _count(self, table: str, version: int | None = None) -> None:
+        """Count an append, and the version that it made, where that is known."""
+        if version is not None:
+            self._own.setdefault(table, deque(maxlen=_OWN_KNOWN)).append(version)
+        self._commits[table] = self._commits.get(table, 0) + 1
 
     def _committed(
         self,
@@ -242,9 +254,7 @@ class PathTables:
                 properties = CommitProperties(app_transactions=[Transaction(application, version)])
             before = delta.version()
             commit(delta, properties)
-            if delta.version() > before:
-                self._own.setdefault(table, deque(maxlen=_OWN_KNOWN)).append(delta.version())
-            self._commits[table] = self._commits.get(table, 0) + 1
+            self._count(table, delta.version() if delta.version() > before else None)
 
         self._commit_with_retries(table, committed)
 
@@ -269,9 +279,13 @@ class PathTables:
         if known is not None:
             known.update_incremental()
             return known
-        _add_missing_columns((self.place / table).delta(), table)
-        self._open[table] = (self.place / table).delta()
+        self._open[table] = self._opened(table)
         return self._open[table]
+
+    def _opened(self, table: str) -> DeltaTable:
+        place = self.place / table
+        delta = place.delta()
+        return place.delta() if _add_missing_columns(delta, table) else delta
 
 
 def in_layout(rows: pa.Table, layout: pa.Schema) -> pa.Table:
@@ -287,9 +301,9 @@ def in_layout(rows: pa.Table, layout: pa.Schema) -> pa.Table:
     return pa.table(columns, names=layout.names)
 
 
-def _add_missing_columns(delta: DeltaTable, table: str) -> None:
+def _add_missing_columns(delta: DeltaTable, table: str) -> bool:
     """Give a table that an earlier version made the columns that it lacks, and let its log be
-    short."""
+    short. Returns whether it had to be changed."""
     there = {field.name for field in delta.schema().fields}
     missing = [column for column in definition(table).columns if column.name not in there]
     if missing:
@@ -297,5 +311,7 @@ def _add_missing_columns(delta: DeltaTable, table: str) -> None:
             pa.schema([(column.name, column.arrow_type) for column in missing])
         )
         delta.alter.add_columns(added.fields)
-    if not LOG_RETENTION.items() <= delta.metadata().configuration.items():
+    is_long = not LOG_RETENTION.items() <= delta.metadata().configuration.items()
+    if is_long:
         delta.alter.set_table_properties(dict(LOG_RETENTION))
+    return bool(missing) or is_long

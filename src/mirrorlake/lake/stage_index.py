@@ -10,7 +10,7 @@ anything.
 import json
 import logging
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
@@ -101,6 +101,8 @@ class _LocalStage:
         index.apply((), set(index.paths()) - set(paths), index.version)
         fresh = [at for at, path in enumerate(paths) if path not in index.numbers()]
         by_statistics = _ranges_from_statistics(files.take(int64s(fresh)))
+        unknown = {names[number]: at for at, number in enumerate(fresh) if at not in by_statistics}
+        by_statistics |= self._told(unknown, version)
         left = [number for at, number in enumerate(fresh) if at not in by_statistics]
         constants = _constants(files.take(int64s(left)))
         counts: list[int | None] = [None] * len(left)
@@ -124,6 +126,13 @@ class _LocalStage:
             "index of the stage: %d files at version %d, %d of them read", len(paths), version, read
         )
         return index
+
+    def _told(self, files: Mapping[str, int], version: int) -> dict[int, list[StagedRange]]:
+        """What the log says of files of several partitions, by their numbers; delta-rs does not
+        know it."""
+        said = self._log.statistics(version) if files else ()
+        told = ((files[path], _ranges_from_commit(text)) for path, text in said if path in files)
+        return {number: ranges for number, ranges in told if ranges is not None}
 
     def follow(self, index: StageIndex) -> None:
         """Take over the commits behind the index's version."""

@@ -4,12 +4,18 @@ of its own, which it would download.
 Files of a table never change: a small one is read at once, and kept for who opens it again.
 """
 
+import time
 from datetime import datetime, timezone
 from typing import Any
 
+import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
+from deltalake import DeltaTable
 
 from mirrorlake.extras import needs
+from mirrorlake.lake.arrow_values import int64s, table_of
+from mirrorlake.lake.delta_log import layout_of
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.store_place import IN_MEMORY, StorePlace
 
@@ -18,6 +24,8 @@ with needs("stores"):
 
 #: So many bytes of files that are read at once are kept: DuckDB opens a file several times.
 _KEPT = 64 << 20
+#: Files of rows with `batch_id`, a time in ms, that is older than this are old ones.
+_YOUNG_MS = 25 * 3_600_000
 _BEGAN = datetime(2020, 1, 1, tzinfo=timezone.utc)
 
 
@@ -37,6 +45,42 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no typ
         self._place = place
         self._small: dict[str, bytes] = {}
         self.sizes: dict[str, int] = {}
+
+    def rows(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        table: DeltaTable,
+        folder: str,
+        view: str,
+        numbered: bool,
+    ) -> duckdb.DuckDBPyRelation:
+        """The rows of a table, of which names of files begin with `folder`, for a view: by columns
+        and counts as the log has them, so that no file is opened before it is read, and none that
+        is old for a question about the last day; `numbered`, with names of files and numbers of
+        rows. A view's files stay in variables of its name."""
+        empty = connection.from_arrow(layout_of(table).empty_table())
+        columns = zip(map(_quoted, empty.columns), map(_quoted, map(str, empty.types)), strict=True)
+        schema = (
+            f"{name}: {{name: {name}, type: {kind}, default_value: NULL}}" for name, kind in columns
+        )
+        options = [f"schema = MAP {{{', '.join(schema)}}}", "hive_partitioning = false"]
+        options += [f"filename = {numbered}", f"file_row_number = {numbered}"]
+        files = table_of(table.get_add_actions(flatten=True))
+        began = time.time_ns() // 1_000_000 - _YOUNG_MS
+        old, young = _by_age(files, began)
+        parts = []
+        for age, numbers, condition in (
+            ("old", old, f"WHERE batch_id < {began}"),
+            ("young", young, ""),
+        ):
+            part, variable = files.take(int64s(numbers)), f"{view} {age}"
+            names = [f"{folder}{path}" for path in part["path"].to_pylist()]
+            self.sizes.update(zip(names, part["size_bytes"].to_pylist(), strict=True))
+            connection.execute(f'SET VARIABLE "{variable}" = $names', {"names": names})
+            count = f"explicit_cardinality = {pc.sum(part['num_records']).as_py() or 0}"
+            read = ", ".join([f"getvariable('{variable}')", *options, count])
+            parts += [f"SELECT * FROM read_parquet({read}) {condition}"] if names else []
+        return connection.sql(" UNION ALL ".join(parts))
 
     def glob(self, path: str, **_: Any) -> list[str]:
         """The file of a name; DuckDB's patterns were escaped (`duck.DuckLake`)."""
@@ -65,3 +109,20 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no typ
     def modified(self, path: str) -> datetime:
         """Never."""
         return _BEGAN
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _by_age(files: pa.Table, began: int) -> tuple[list[int], list[int]]:
+    """The numbers of files that have rows only of batches before a time, by the log's statistics,
+    and of the others."""
+    if not {"max.batch_id", "null_count.batch_id"} <= set(files.column_names):
+        return [], list(range(files.num_rows))
+    newest, nulls = (files[f"{what}.batch_id"].to_pylist() for what in ("max", "null_count"))
+    old, young = list[int](), list[int]()
+    for number, (last, lacking) in enumerate(zip(newest, nulls, strict=True)):
+        is_old = last is not None and last < began and lacking == 0
+        (old if is_old else young).append(number)
+    return old, young

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mirrorlake import failpoints
-from mirrorlake.lake.parquet import KEYS, RARE, REPEATED
+from mirrorlake.lake.parquet import KEYS, RARE, REPEATED, told_ranges
 from mirrorlake.lake.place import FileWriter, Place
 from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.landing.stage_rows import Read, columns_of_records, wanted_of
@@ -26,9 +26,6 @@ from mirrorlake.spark.tasks import Work
 #: Arrow's bytes that wait to be written together, and those from which a partition gets row groups
 #: of its own.
 GATHERED_BYTES, OWN_GROUP_BYTES = 64 << 20, 2 << 20
-#: Ranges that are written into a file's statistics; more would make a commit large, and are read
-#: from the file.
-_TOLD_RANGES = 200
 #: What a task hands to the driver of each file: its name, its size in bytes, what the commit says
 #: of it, how many records it has and their bytes as Arrow has them, the same a record by topic, as
 #: JSON, and how long it took to read and write it.
@@ -124,8 +121,7 @@ class StageFile:
         self._writer.write_table(rows, row_group_size=rows.num_rows)
 
     def _stats(self) -> str:
-        """Delta's statistics of the file, and beside them the offset ranges of its partitions: who
-        follows the log does not have to open it (lake/stage_index.py)."""
+        """Delta's statistics of the file, and beside them the offset ranges of its partitions."""
         part = self._part
         ranges: list[list[Any]] = [
             [part.source_cluster, *key, part.generations.get(key, 0), *bounds]
@@ -143,9 +139,9 @@ class StageFile:
             "maxValues": {name: max(values) for name, values in columns.items()},
             "nullCount": dict.fromkeys(columns, 0),
         }
-        if len(ranges) <= _TOLD_RANGES:
-            stats["ranges"] = ranges
-        return json.dumps(stats, ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(
+            {**stats, **told_ranges(ranges)}, ensure_ascii=False, separators=(",", ":")
+        )
 
 
 def write_parts(

@@ -16,7 +16,7 @@ from mirrorlake.lake import store_lock
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.place import Place, place_of
-from tests.support.object_store import BUCKET, Store, moto_server
+from tests.support.object_store import Store, moto_server
 from tests.support.store_link import Fault, Request, StoreLink, link_to
 from tests.support.waiting import until
 
@@ -32,8 +32,7 @@ def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreLink]:
 @pytest.fixture
 def place(link: StoreLink, request: pytest.FixtureRequest) -> Place:
     """Where the leases of a lake are."""
-    options = {**Store(link.address).options, "AWS_SECRET_ACCESS_KEY": "secret"}
-    return place_of(f"s3://{BUCKET}/{request.node.name}", options)
+    return Store(link.address).place(request.node.name)
 
 
 def lease_at(place: Place) -> Lease:

@@ -1,0 +1,211 @@
+"""The tables of a lake in an object store: as those in a folder, but for appends, which are most of
+all commits, and for what is asked before each of them.
+
+delta-rs lists the log three times an append, and reads all of it behind the last checkpoint for the
+version of an application: a dozen requests, one after another. Here an append is a put of its rows
+and a put of its commit (`own_commits.commit_at`): what it depends on is known by following the
+log, of which each commit is read once. A table with anything that this does not know is left to
+delta-rs.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+from deltalake.transaction import AddAction
+
+from mirrorlake.errors import LakeError
+from mirrorlake.lake.delta_log import Commit, DeltaLog, layout_of, why_not_by_hand
+from mirrorlake.lake.own_commits import NewFile, added_by, commit_at, keys_of
+from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
+from mirrorlake.lake.path_tables import PathTables, in_layout
+from mirrorlake.lake.place import Place
+
+logger = logging.getLogger(__name__)
+
+#: Versions of a table between checkpoints of its log, where nothing else writes them: Delta's own
+#: default.
+_CHECKPOINT_EVERY = 100
+#: Properties by which a table asks that rows be checked before they are written.
+_CHECKS = "delta.constraints."
+
+
+class StoreTables(PathTables):
+    """Tables by name; see `PathTables`."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(place)
+        self._logs: dict[str, FollowedLog] = {}
+
+    def version(self, table: str) -> int:
+        """See `PathTables.version`."""
+        with self._lock(table):
+            return self._log(table).newest()
+
+    def application_version(self, table: str, application: str) -> int | None:
+        """See `PathTables.application_version`."""
+        with self._lock(table):
+            log = self._log(table)
+            log.newest()
+            return log.application_version(application)
+
+    def append(
+        self, table: str, rows: pa.Table, application: str | None = None, version: int = 0
+    ) -> None:
+        """See `PathTables.append`."""
+        if not self._append(table, lambda log: log.written(rows), application, version):
+            super().append(table, rows, application, version)
+
+    def add_files(
+        self, table: str, files: Sequence[AddAction], application: str, version: int
+    ) -> None:
+        """See `PathTables.add_files`."""
+        if not self._append(table, lambda _: list(map(_added, files)), application, version):
+            super().add_files(table, files, application, version)
+
+    def take_over(self, table: str, application: str, least: int) -> int:
+        """See `Lake.take_over`."""
+        with self._lock(table):
+            log = self._log(table)
+            while log.is_plain:
+                log.newest()
+                known = log.application_version(application)
+                number = least if known is None else max(least, known + OWNER_NUMBERS)
+                if log.commit([], application, number):
+                    self._count(table, log.version)
+                    return number
+            return super().take_over(table, application, least)
+
+    def _append(
+        self,
+        table: str,
+        made: "Callable[[FollowedLog], list[dict[str, Any]]]",
+        application: str | None,
+        version: int,
+    ) -> bool:
+        """Commit what `made` puts into the store, unless the application has come as far; False
+        where the table asks for more than is known here. Raises Fenced where it has come
+        further."""
+        with self._lock(table):
+            log, added = self._log(table), None
+            while log.is_plain:
+                known = None if application is None else log.application_version(application)
+                if known is not None and known == version:
+                    return True  # by an attempt before
+                if application is not None and known is not None and known > version:
+                    raise fenced(table, application, known, version)
+                added = made(log) if added is None else added
+                if log.commit(added, application, version):
+                    self._count(table, log.version)
+                    return True
+            return False
+
+    def _known_version(self, table: str) -> int | None:
+        log = self._logs.get(table)
+        return None if log is None else log.version
+
+    def _count(self, table: str, version: int | None = None) -> None:
+        super()._count(table, version)
+        if version is None or version % _CHECKPOINT_EVERY:
+            return
+        try:
+            self._now(table).create_checkpoint()
+        except (DeltaError, OSError) as error:
+            logger.warning("the log of table %s has no newer checkpoint: %s", table, error)
+
+    def _log(self, table: str) -> "FollowedLog":
+        if table not in self._logs:
+            self._logs[table] = FollowedLog(self.place / table, lambda: self._opened(table))
+        return self._logs[table]
+
+    def _now(self, table: str) -> DeltaTable:
+        log = self._log(table)
+        if log.newest() != log.table.version():
+            log.table.update_incremental()
+        return log.table
+
+
+class FollowedLog:
+    """What decides about appends to a table, kept up by reading the commits that come.
+
+    Attributes:
+        table: as it was at some version.
+        version: the newest one of which is known what it did.
+        is_plain: whether the table asks of an append what is known here.
+    """
+
+    def __init__(self, place: Place, opened: Callable[[], DeltaTable]) -> None:
+        self._place, self._log, self._opened = place, DeltaLog(place), opened
+        self._open()
+
+    def _open(self) -> None:
+        self.table = self._opened()
+        self.version = self.table.version()
+        self._applications: dict[str, int | None] = {}
+        configuration = self.table.metadata().configuration
+        checked = any(name.startswith(_CHECKS) for name in configuration)
+        self.is_plain = not checked and why_not_by_hand(self.table) is None
+
+    def newest(self) -> int:
+        """The table's newest version; what came up to it is taken over."""
+        try:
+            while (came := self._log.commit(self.version + 1)) is not None:
+                self._take(came)
+        except FileNotFoundError:  # the log was cleaned up meanwhile
+            self._open()
+        return self.version
+
+    def _take(self, came: Commit) -> None:
+        if came.changes_table:
+            self._open()
+            return
+        self.version += 1
+        self._applications.update(came.applications)
+
+    def application_version(self, application: str) -> int | None:
+        """How far an application has come, as of `version`."""
+        if application not in self._applications:
+            self._applications[application] = self.table.transaction_version(application)
+        return self._applications[application]
+
+    def written(self, rows: pa.Table) -> list[dict[str, Any]]:
+        """Put rows into the store, and return the actions that make them a part of the table.
+        Raises LakeError for one that lacks what each has to have."""
+        if not rows.num_rows:
+            return []
+        layout = layout_of(self.table)
+        fitting = in_layout(rows, layout)
+        needed = [field.name for field in self.table.schema().fields if not field.nullable]
+        if lacking := [name for name in needed if fitting[name].null_count]:
+            raise LakeError(
+                f"rows of table {self._place.name} have no {', '.join(lacking)}; none was written"
+            )
+        file = NewFile(self._place, layout, keys_of(self.table))
+        file.write(fitting)
+        file.close()
+        return [added_by(self._log, file, dataChange=True)]
+
+    def commit(self, added: Sequence[dict[str, Any]], application: str | None, number: int) -> bool:
+        """Commit actions behind the newest version, as the `number` of an application. False where
+        another commit came before: it has been taken over, and the application is to be asked for
+        again."""
+        noted = [] if application is None else [{"txn": {"appId": application, "version": number}}]
+        try:
+            if not commit_at(self._log, self.version + 1, [*noted, *added], "WRITE"):
+                self.newest()
+                return False
+        except FileNotFoundError:  # the log was cleaned up meanwhile
+            self._open()
+            return False
+        self.version += 1
+        if application is not None:
+            self._applications[application] = number
+        return True
+
+
+def _added(file: AddAction) -> dict[str, Any]:
+    add = {"path": file.path, "partitionValues": {}, "size": file.size, "stats": file.stats}
+    return {"add": {**add, "modificationTime": file.modification_time, "dataChange": True}}

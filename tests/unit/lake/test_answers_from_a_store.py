@@ -1,0 +1,140 @@
+"""What an answer asks of an object store: it does not grow with the files that are staged."""
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake.transaction import AddAction
+
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.delta_log import DeltaLog, layout_of
+from mirrorlake.lake.duck import DuckLake
+from mirrorlake.lake.own_commits import NewFile, keys_of, replace_files
+from mirrorlake.lake.path_tables import in_layout
+from mirrorlake.lake.place import Place
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.store_tables import StoreTables
+from mirrorlake.run.status import read_status
+from tests.support.object_store import Store, moto_server
+from tests.support.store_link import StoreLink, link_to
+
+NOW = datetime.now(timezone.utc)
+MS = int(NOW.timestamp() * 1000)
+PLACE = {"source_cluster": "east", "topic": "orders", "generation": 0}
+PARTITIONS = (0, 1)
+
+
+@pytest.fixture(scope="module")
+def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreLink]:
+    with moto_server(tmp_path_factory.mktemp("store")) as store, link_to(store.address) as link:
+        yield link
+
+
+@pytest.fixture
+def place(link: StoreLink, request: pytest.FixtureRequest) -> Place:
+    return Store(link.address).place(request.node.name)
+
+
+def test_status_opens_no_file_of_the_stage_however_many_there_are(
+    link: StoreLink, place: Place, tmp_path: Path
+) -> None:
+    """Files of several partitions, of earlier days, none of which is there. All that is staged is
+    in the map, and of what came today, between whose records the source has a marker, the rows are
+    compared."""
+    tables, asked = StoreTables(place), []
+    for table in ("records", "offset_map", "objectives"):
+        tables.create(table)
+    flow = {"flow": "east->west", "enabled": True, "gaps": True, "mode": "once", "since": NOW}
+    tables.append("objectives", rows_of("objectives", [flow]))
+    today = [
+        {**PLACE, "topic": "today", "partition": 0, "offset": offset, "batch_id": MS}
+        for offset in (0, 1, 3)
+    ]
+    tables.append("records", rows_of("records", today))
+    tables.append("offset_map", mapped("today", 0, 0, 1))
+    tables.append("offset_map", mapped("today", 0, 3, 3))
+    for known, files in ((0, 30), (30, 120)):
+        adds = [
+            AddAction(f"task-{number}.parquet", 1_000, {}, number, True, statistics(number))
+            for number in range(known, files)
+        ]
+        tables.add_files("records", adds, "a", files)
+        for partition in PARTITIONS:
+            tables.append("offset_map", mapped("orders", partition, 10 * known, 10 * files - 1))
+        for table in ("records", "offset_map"):
+            tables.write_log_checkpoint(table)
+        before, lake = len(link.requests), DuckLake(place, tmp_path / "nothing yet")
+        status = read_status(lake, None)
+        assert [row["alert"] for row in status["alerts"]] == []
+        proofs = {row["topic"]: row["mapped_records"] for row in status["proofs"]}
+        assert proofs == {"orders": 2 * 10 * files, "today": 3}
+        staged = StageFiles(lake).ends("east")
+        assert staged[("orders", 1)] == (0, 10 * files) and staged[("today", 0)] == (0, 4)
+        asked.append(sum(link.counted(before).values()))
+    assert asked[1] <= asked[0] + 2 * len(PARTITIONS), "files of the map, which upkeep makes few"
+
+
+def test_what_the_log_says_of_files_is_known_without_a_checkpoint_too(
+    link: StoreLink, place: Place, tmp_path: Path
+) -> None:
+    tables = StoreTables(place)
+    tables.create("records")
+    for number in range(3):
+        add = AddAction(f"task-{number}.parquet", 1_000, {}, number, True, statistics(number))
+        tables.add_files("records", [add], "a", number)
+    stage = StageFiles(DuckLake(place, tmp_path / "nothing yet"))
+    assert stage.ends("east") == {("orders", partition): (0, 30) for partition in PARTITIONS}
+
+
+def test_a_file_that_takes_the_place_of_others_need_not_be_opened_either(
+    place: Place, tmp_path: Path
+) -> None:
+    tables = StoreTables(place)
+    tables.create("records")
+    table, log = tables.opened("records"), DeltaLog(place / "records")
+    file = NewFile(log.table, layout_of(table), keys_of(table))
+    for first in (0, 5):
+        rows = [
+            {**PLACE, "partition": partition, "offset": first + at}
+            for partition in PARTITIONS
+            for at in range(5)
+        ]
+        file.write(in_layout(rows_of("records", rows), layout_of(table)))
+    file.close()
+    assert replace_files(log, table.version(), {}, [file]) == 1
+    file.place.delete()
+    stage = StageFiles(DuckLake(place, tmp_path / "nothing yet"))
+    with stage.reading() as index:
+        assert [staged[1:] for _, staged in index.rows()] == [
+            ("orders", partition, 0, 0, 9, 10) for partition in PARTITIONS
+        ]
+
+
+def statistics(number: int) -> str:
+    """What landing says of a file of ten records of each partition."""
+    first, last = 10 * number, 10 * number + 9
+    least, most = (
+        {**PLACE, "partition": partition, "offset": offset, "batch_id": number}
+        for partition, offset in ((PARTITIONS[0], first), (PARTITIONS[-1], last))
+    )
+    ranges = [["east", "orders", partition, 0, first, last, 10] for partition in PARTITIONS]
+    return json.dumps(
+        {
+            "numRecords": 10 * len(PARTITIONS),
+            "minValues": least,
+            "maxValues": most,
+            "nullCount": dict.fromkeys(least, 0),
+            "ranges": ranges,
+        }
+    )
+
+
+def mapped(topic: str, partition: int, first: int, last: int) -> pa.Table:
+    """A row of the map."""
+    row = {"flow": "east->west", "topic": topic, "target_topic": f"east.{topic}"}
+    row |= {"partition": partition, "target_partition": partition, "produced_at": NOW}
+    row |= {"source_first": first, "source_last": last, "target_first": first, "target_last": last}
+    return rows_of("offset_map", [{**row, "record_count": last - first + 1, "batch_id": MS}])

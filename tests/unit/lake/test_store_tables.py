@@ -1,0 +1,241 @@
+"""Tables in an object store: what an append costs, and what becomes of it where a store misbehaves,
+on a real server behind a link of ours."""
+
+import threading
+from collections.abc import Iterator
+from datetime import datetime, timezone
+
+import pyarrow as pa
+import pytest
+
+from mirrorlake.errors import Fenced, LakeError
+from mirrorlake.lake import store_tables
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.delta_log import DeltaLog, files_of
+from mirrorlake.lake.place import Place, place_of
+from mirrorlake.lake.store_tables import StoreTables
+from tests.support.object_store import Store, moto_server
+from tests.support.store_link import Fault, Request, StoreLink, link_to
+
+#: Of the HTTP client, so that a test of silence is short.
+IMPATIENT = {"timeout": "1s", "connect_timeout": "1s"}
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with moto_server(tmp_path_factory.mktemp("store")) as store:
+        yield store
+
+
+@pytest.fixture
+def link(server: Store) -> Iterator[StoreLink]:
+    with link_to(server.address) as link:
+        yield link
+
+
+@pytest.fixture
+def place(link: StoreLink, request: pytest.FixtureRequest) -> Place:
+    """Where the lake of a test lies."""
+    return Store(link.address).place(request.node.name)
+
+
+@pytest.fixture
+def tables(place: Place) -> StoreTables:
+    """With a table of one row."""
+    tables = StoreTables(place)
+    tables.create("changes")
+    tables.append("changes", row("first"), "a", 1)
+    return tables
+
+
+def row(kind: str) -> pa.Table:
+    now = datetime.now(timezone.utc)
+    place = {"flow": "a->b", "at": now, "resource": "topic", "outcome": "done"}
+    return rows_of("changes", [{**place, "kind": kind}])
+
+
+def kinds(place: Place) -> list[str]:
+    """What the table holds, as delta-rs reads it."""
+    table = (place / "changes").delta()
+    return sorted(table.to_pyarrow_table(columns=["kind"])["kind"].to_pylist())
+
+
+def commits(key: str, number: int | None = None) -> bool:
+    name = key.rpartition("/")[2]
+    return "_delta_log" in key and name.endswith(
+        ".json" if number is None else f"{number:020d}.json"
+    )
+
+
+class Once:
+    """A fault of the first put of a commit, and of no other request."""
+
+    def __init__(self, fault: Fault) -> None:
+        self._fault: Fault | None = fault
+
+    def __call__(self, request: Request) -> Fault | None:
+        if request.kind != "PUT" or not commits(request.key) or self._fault is None:
+            return None
+        fault, self._fault = self._fault, None
+        return fault
+
+
+def test_an_append_is_a_put_of_its_rows_and_one_of_its_commit(
+    link: StoreLink, place: Place, tables: StoreTables
+) -> None:
+    known = len(link.requests)
+    tables.append("changes", row("second"), "a", 2)
+    assert link.counted(known) == {"PUT": 2, "GET": 1}
+    known = len(link.requests)
+    tables.fence("changes", "a", 7)
+    assert link.counted(known) == {"PUT": 1, "GET": 1}
+    assert kinds(place) == ["first", "second"]
+    statistics = (place / "changes").delta().get_add_actions(flatten=True)
+    assert sum(pa.table(statistics)["num_records"].to_pylist()) == 2
+
+
+def test_who_asks_again_lists_nothing(link: StoreLink, tables: StoreTables) -> None:
+    """A turn in which nothing happened."""
+    assert tables.application_version("changes", "b") is None
+    assert tables.opened("changes").version() == 1
+    known = len(link.requests)
+    for _ in range(5):
+        assert tables.version("changes") == 1
+        assert tables.application_version("changes", "a") == 1
+        assert tables.opened("changes").version() == 1
+    assert link.counted(known).keys() == {"GET"}
+    tables.append("changes", row("first"), "a", 1)
+    assert link.counted(known).keys() == {"GET"}, "it is there already"
+
+
+def test_processes_append_beside_one_another(place: Place, tables: StoreTables) -> None:
+    """All rows come in once; who commits for an owner that was followed is told so."""
+    others = [StoreTables(place) for _ in range(3)]
+    threads = [
+        threading.Thread(
+            target=lambda one=one, number=number: [
+                one.append("changes", row(f"{number}-{at}"), f"p{number}", at) for at in range(6)
+            ]
+        )
+        for number, one in enumerate(others)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert kinds(place) == sorted(["first", *(f"{n}-{at}" for n in range(3) for at in range(6))])
+    assert tables.version("changes") == 19
+    number = others[0].take_over("changes", "a", 5)
+    assert number > 5 and tables.application_version("changes", "a") == number
+    for stale in (tables, others[1]):
+        with pytest.raises(Fenced):
+            stale.append("changes", row("late"), "a", 2)
+    others[2].append("changes", row("after"), "a", number + 1)
+    assert kinds(place)[:2] == ["0-0", "0-1"] and "late" not in kinds(place)
+
+
+@pytest.mark.parametrize("fault", ["torn", "503", "slow"])
+@pytest.mark.parametrize("application", ["a", None])
+def test_a_commit_that_fails_for_once_is_there_once(
+    link: StoreLink, place: Place, tables: StoreTables, fault: Fault, application: str | None
+) -> None:
+    """An answer that was lost is not taken for another process's commit."""
+    link.fault = Once(fault)
+    tables.append("changes", row("second"), application, 2)
+    assert kinds(place) == ["first", "second"]
+    assert tables.version("changes") == 2, "one commit"
+    tables.append("changes", row("third"), application, 3)
+    assert kinds(place) == ["first", "second", "third"]
+
+
+def test_a_store_that_says_nothing_is_asked_again(
+    link: StoreLink, place: Place, tables: StoreTables
+) -> None:
+    impatient = StoreTables(place_of(str(place), {**(place.options or {}), **IMPATIENT}))
+    assert impatient.version("changes") == 1
+    link.fault = Once("silent")
+    impatient.append("changes", row("second"), "a", 2)
+    assert kinds(place) == ["first", "second"] and tables.version("changes") == 2
+
+
+def test_a_commit_of_delta_rs_whose_answer_was_lost_changes_rows_once(
+    link: StoreLink, place: Place, tables: StoreTables
+) -> None:
+    def with_second(rows: pa.Table) -> pa.Table | None:
+        there = "second" in rows["kind"].to_pylist()
+        return None if there else pa.concat_tables([rows, row("second")], promote_options="default")
+
+    link.fault = Once("torn")
+    tables.rewrite("changes", with_second)
+    assert kinds(place) == ["first", "second"]
+
+
+def test_what_a_store_refuses_is_refused(
+    link: StoreLink, place: Place, tables: StoreTables
+) -> None:
+    """As where credentials have expired; with others it goes on, and each row is there once."""
+    link.fault = lambda request: "expired" if request.access_key else None
+    with pytest.raises(OSError, match="ExpiredToken"):
+        tables.append("changes", row("second"), "a", 2)
+    link.fault = lambda _request: None
+    tables.append("changes", row("second"), "a", 2)
+    assert kinds(place) == ["first", "second"]
+
+
+def test_a_commit_behind_a_log_that_was_cleaned_up_is_made_again(
+    place: Place, tables: StoreTables
+) -> None:
+    """By a process that was suspended for long: the number that it takes for the next one is free
+    again, and a commit there is none of the table's."""
+    other = StoreTables(place)
+    for number in range(2, 8):
+        other.append("changes", row(str(number)), "b", number)
+    other.opened("changes").create_checkpoint()
+    log = DeltaLog(place / "changes")
+    for version in range(6):
+        log.file_of(version).delete()
+    tables.append("changes", row("late"), "a", 2)
+    assert kinds(place) == sorted(["first", "late", *map(str, range(2, 8))])
+    assert tables.version("changes") == 8 == other.version("changes")
+    with pytest.raises(Fenced):
+        tables.append("changes", row("later"), "b", 6)
+
+
+def test_a_log_gets_checkpoints(
+    place: Place, tables: StoreTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_tables, "_CHECKPOINT_EVERY", 3)
+    for number in (2, 3, 4):
+        tables.append("changes", row(str(number)), "a", number)
+    assert DeltaLog(place / "changes").newest_checkpoint() == 3
+    assert kinds(place) == ["2", "3", "4", "first"]
+
+
+def test_a_table_that_asks_for_more_is_left_to_delta_rs(
+    link: StoreLink, place: Place, tables: StoreTables
+) -> None:
+    table = (place / "changes").delta()
+    table.alter.add_constraint({"few": "kind <> 'none'"})
+    known = len(link.requests)
+    tables.append("changes", row("second"), "a", 2)
+    assert link.counted(known)["LIST"], "it listed"
+    with pytest.raises(Exception, match="validation check"):
+        tables.append("changes", row("none"), "a", 3)
+    assert kinds(place) == ["first", "second"]
+    assert len(files_of(tables.opened("changes"))) == 2
+
+
+def test_what_each_row_has_to_have(place: Place, tables: StoreTables) -> None:
+    with pytest.raises(LakeError, match="rows of table changes have no at"):
+        tables.append("changes", row("second").drop_columns(["at"]), "a", 2)
+    assert kinds(place) == ["first"]
+
+
+def test_tables_are_made_compact(place: Place, tables: StoreTables) -> None:
+    for number in range(2, 6):
+        tables.append("changes", row(str(number)), "a", number)
+    replaced = tables.compact("changes")
+    tables.write_log_checkpoint("changes")
+    assert len(replaced) == 5 and len(files_of(tables.opened("changes"))) == 1
+    tables.append("changes", row("6"), "a", 6)
+    assert kinds(place) == ["2", "3", "4", "5", "6", "first"]
