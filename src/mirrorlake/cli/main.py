@@ -30,6 +30,7 @@ from mirrorlake.cli.trace import trace
 from mirrorlake.cli.verify import verify
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.extras import missing_by
+from mirrorlake.library.store_refusals import store_refusal
 from mirrorlake.terminal import end_silently
 
 logger = logging.getLogger(__name__)
@@ -110,6 +111,10 @@ def main(words: Sequence[str] | None = None) -> None:
         if (missing := missing_by(error)) is None:
             raise
         raise _ended(missing) from None
+    except OSError as error:
+        if (refusal := store_refusal(error)) is None:
+            raise
+        raise _ended(refusal) from None
 
 
 def _ended(error: MirrorlakeError) -> Ended:

@@ -123,12 +123,9 @@ def replace_files(
     the version; None where another commit took one of the files away, or changed the table itself:
     then all that was written is deleted.
     """
-    now = time.time_ns() // 1_000_000
     changed = {"dataChange": operation != "OPTIMIZE"}
     actions = [added_by(log, file, **changed) for file in added]
-    for path, size in removed.items():
-        remove = {"path": path, "deletionTimestamp": now, **changed, "extendedFileMetadata": True}
-        actions.append({"remove": {**remove, "partitionValues": {}, "size": size}})
+    actions += removed_by(removed, **changed)
     actions += [{"cdc": {**_placed(log, file), "dataChange": False}} for file in gone]
     committed = _replaced(log, version, actions, operation, set(removed))
     if committed is None:
@@ -142,6 +139,14 @@ def added_by(log: DeltaLog, file: NewFile, **more: object) -> dict[str, Any]:
     now = time.time_ns() // 1_000_000
     add = {**_placed(log, file), "modificationTime": now, "stats": file.statistics}
     return {"add": {**add, **more}}
+
+
+def removed_by(files: Mapping[str, int], **more: object) -> list[dict[str, Any]]:
+    """The actions by which files (path below the table's folder: bytes) are no part of the table
+    any more."""
+    removed = {"deletionTimestamp": time.time_ns() // 1_000_000, **more}
+    removed |= {"extendedFileMetadata": True, "partitionValues": {}}
+    return [{"remove": {"path": path, **removed, "size": size}} for path, size in files.items()]
 
 
 def commit_at(

@@ -165,13 +165,14 @@ class PathTables:
             return self._now(table).transaction_version(application)
 
     def set_properties(self, table: str, properties: Mapping[str, str]) -> None:
-        """Give a table properties."""
-        self._commit_with_retries(
-            table,
-            lambda delta: delta.alter.set_table_properties(
-                dict(properties), raise_if_not_exists=False
-            ),
-        )
+        """Give a table properties; one that has them, perhaps by an attempt whose answer was lost,
+        stays as it is."""
+
+        def given(delta: DeltaTable) -> None:
+            if not properties.items() <= delta.metadata().configuration.items():
+                delta.alter.set_table_properties(dict(properties), raise_if_not_exists=False)
+
+        self._commit_with_retries(table, given)
 
     def compact(self, table: str) -> list[Place]:
         """Make one file of many small ones, the newest rows first; returns those that were

@@ -1,11 +1,11 @@
-"""The tables of a lake in an object store: as those in a folder, but for appends, which are most of
-all commits, and for what is asked before each of them.
+"""The tables of a lake in an object store: as those in a folder, but for commits of rows, and for
+what is asked before each of them.
 
 delta-rs lists the log three times an append, and reads all of it behind the last checkpoint for the
-version of an application: a dozen requests, one after another. Here an append is a put of its rows
-and a put of its commit (`own_commits.commit_at`): what it depends on is known by following the
-log, of which each commit is read once. A table with anything that this does not know is left to
-delta-rs.
+version of an application: a dozen requests, one after another. Here it is a put of its rows and a
+put of its commit (`own_commits.commit_at`), which is known again where its answer was lost: what it
+depends on is known by following the log, of which each commit is read once. A table with anything
+that this does not know is left to delta-rs.
 """
 
 import logging
@@ -18,8 +18,8 @@ from deltalake.exceptions import DeltaError
 from deltalake.transaction import AddAction
 
 from mirrorlake.errors import LakeError
-from mirrorlake.lake.delta_log import Commit, DeltaLog, layout_of, why_not_by_hand
-from mirrorlake.lake.own_commits import NewFile, added_by, commit_at, keys_of
+from mirrorlake.lake.delta_log import Commit, DeltaLog, files_of, layout_of, why_not_by_hand
+from mirrorlake.lake.own_commits import NewFile, added_by, commit_at, keys_of, removed_by
 from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
 from mirrorlake.lake.path_tables import PathTables, in_layout
 from mirrorlake.lake.place import Place
@@ -65,6 +65,20 @@ class StoreTables(PathTables):
         """See `PathTables.add_files`."""
         if not self._append(table, lambda _: list(map(_added, files)), application, version):
             super().add_files(table, files, application, version)
+
+    def rewrite(self, table: str, change: Callable[[pa.Table], pa.Table | None]) -> None:
+        """See `PathTables.rewrite`: delta-rs takes a commit of its own whose answer was lost for
+        another process's, and what it changes would be changed again."""
+        with self._lock(table):
+            log = self._log(table)
+            while log.is_plain:
+                rows = change(self._now(table).to_pyarrow_table())
+                if rows is None:
+                    return
+                if log.commit(log.replaced_by(rows), operation="MERGE"):
+                    self._count(table, log.version)
+                    return
+            super().rewrite(table, change)
 
     def take_over(self, table: str, application: str, least: int) -> int:
         """See `Lake.take_over`."""
@@ -188,13 +202,24 @@ class FollowedLog:
         file.close()
         return [added_by(self._log, file, dataChange=True)]
 
-    def commit(self, added: Sequence[dict[str, Any]], application: str | None, number: int) -> bool:
+    def replaced_by(self, rows: pa.Table) -> list[dict[str, Any]]:
+        """Put rows into the store, and return the actions by which they are all that the table
+        holds, where nothing came behind `table`. Raises LakeError as `written`."""
+        return [*self.written(rows), *removed_by(files_of(self.table), dataChange=True)]
+
+    def commit(
+        self,
+        actions: Sequence[dict[str, Any]],
+        application: str | None = None,
+        number: int = 0,
+        operation: str = "WRITE",
+    ) -> bool:
         """Commit actions behind the newest version, as the `number` of an application. False where
         another commit came before: it has been taken over, and the application is to be asked for
         again."""
         noted = [] if application is None else [{"txn": {"appId": application, "version": number}}]
         try:
-            if not commit_at(self._log, self.version + 1, [*noted, *added], "WRITE"):
+            if not commit_at(self._log, self.version + 1, [*noted, *actions], operation):
                 self.newest()
                 return False
         except FileNotFoundError:  # the log was cleaned up meanwhile

@@ -134,6 +134,20 @@ def test_processes_append_beside_one_another(place: Place, tables: StoreTables) 
     assert kinds(place)[:2] == ["0-0", "0-1"] and "late" not in kinds(place)
 
 
+class FirstOfEach:
+    """A fault of the first put of each commit."""
+
+    def __init__(self, fault: Fault) -> None:
+        self._fault: Fault = fault
+        self._met = set[str]()
+
+    def __call__(self, request: Request) -> Fault | None:
+        if request.kind != "PUT" or not commits(request.key) or request.key in self._met:
+            return None
+        self._met.add(request.key)
+        return self._fault
+
+
 @pytest.mark.parametrize("fault", ["torn", "503", "slow"])
 @pytest.mark.parametrize("application", ["a", None])
 def test_a_commit_that_fails_for_once_is_there_once(
@@ -158,16 +172,49 @@ def test_a_store_that_says_nothing_is_asked_again(
     assert kinds(place) == ["first", "second"] and tables.version("changes") == 2
 
 
-def test_a_commit_of_delta_rs_whose_answer_was_lost_changes_rows_once(
+def test_a_change_of_rows_whose_answer_was_lost_is_done_once(
     link: StoreLink, place: Place, tables: StoreTables
 ) -> None:
-    def with_second(rows: pa.Table) -> pa.Table | None:
-        there = "second" in rows["kind"].to_pylist()
-        return None if there else pa.concat_tables([rows, row("second")], promote_options="default")
+    """Also one that would change them again each time; each commit is put twice here."""
 
-    link.fault = Once("torn")
-    tables.rewrite("changes", with_second)
-    assert kinds(place) == ["first", "second"]
+    def longer(rows: pa.Table) -> pa.Table:
+        names = pa.array([f"{kind}!" for kind in rows["kind"].to_pylist()])
+        return rows.set_column(rows.schema.get_field_index("kind"), "kind", names)
+
+    link.fault = FirstOfEach("torn")
+    tables.rewrite("changes", longer)
+    tables.append("changes", row("second"), "a", 2)
+    tables.rewrite("changes", longer)
+    assert kinds(place) == ["first!!", "second!"]
+    assert tables.version("changes") == 4, "a commit each"
+
+
+def test_what_comes_beside_a_change_of_rows_is_changed_too(
+    place: Place, tables: StoreTables
+) -> None:
+    other, seen = StoreTables(place), list[list[str]]()
+
+    def all_seen(rows: pa.Table) -> pa.Table:
+        if not seen:
+            other.append("changes", row("beside"), "b", 1)
+        seen.append(sorted(rows["kind"].to_pylist()))
+        names = pa.array(["seen"] * rows.num_rows)
+        return rows.set_column(rows.schema.get_field_index("kind"), "kind", names)
+
+    tables.rewrite("changes", all_seen)
+    assert seen == [["first"], ["beside", "first"]] and kinds(place) == ["seen", "seen"]
+    other.rewrite("changes", lambda rows: rows.slice(0, 0))
+    assert kinds(place) == [] and tables.version("changes") == 4
+
+
+def test_properties_are_given_once(server: Store, request: pytest.FixtureRequest) -> None:
+    """An attempt whose answer was lost is made again."""
+    tables = StoreTables(server.place(request.node.name))
+    tables.create("changes")
+    for _ in range(2):
+        tables.set_properties("changes", {"mirrorlake.test": "a"})
+        assert tables.properties("changes")["mirrorlake.test"] == "a"
+    assert tables.version("changes") == 1
 
 
 def test_what_a_store_refuses_is_refused(

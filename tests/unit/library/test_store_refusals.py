@@ -1,0 +1,41 @@
+"""What a store said, in a sentence."""
+
+import errno
+
+import pytest
+
+from mirrorlake.library.store_refusals import store_refusal
+
+PLACE = "http://127.0.0.1:45325/lakes/x/changes/_delta_log/_last_checkpoint"
+BY_DELTA = (
+    "Kernel error -> Generic S3 error\n          \x1b[31m↳\x1b[0m "
+    f"Error performing GET {PLACE} in 3.8ms - Server returned non-2xx status code\n"
+    "           \x1b[31m↳\x1b[0m 503 Service Unavailable\n"
+)
+BY_OBSTORE = f"Generic S3 error: Error performing GET {PLACE} in 13 s - HTTP error: timed out"
+MISSING = f'Generic GCS error: Error performing GET {PLACE}: 404 Not Found: <?xml version="1.0"?>'
+RIGHTS = "The operation lacked the necessary privileges to complete for path x: 403 Forbidden"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (BY_DELTA, "503 Service Unavailable; try again"),
+        (BY_OBSTORE, "HTTP error: timed out; try again"),
+        (MISSING, "404 Not Found; try again"),
+        (RIGHTS, "403 Forbidden; try again"),
+    ],
+)
+def test_what_a_store_said_is_one_sentence(text: str, said: str) -> None:
+    problem = store_refusal(OSError(text))
+    assert problem is not None and problem.exit_code == 2
+    assert said in problem.message and "\n" not in problem.message and "\x1b" not in problem.message
+    assert len(store_refusal(OSError(text + 9_999 * "x")).message) < 600  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [OSError(errno.ENOSPC, "No space left on device"), ValueError(BY_OBSTORE), OSError("closed")],
+)
+def test_what_a_disk_says_is_none_of_it(error: Exception) -> None:
+    assert store_refusal(error) is None
