@@ -20,6 +20,7 @@ from mirrorlake.spark.jars import connector_jars
 from mirrorlake.spark.session import SHORT_VARIABLE, local_session
 from mirrorlake.terminal import end_silently
 from tests.support.clusters import ClusterPair, cluster_pair, given_clusters
+from tests.support.metastore import Metastore, hive_metastore
 from tests.support.sample_lake import empty_lake, fill
 
 pytest_plugins = ("tests.support.chunks", "tests.support.laws")
@@ -100,6 +101,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = local_session(cores="2", settings=settings, more_jars=connector_jars())
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metastore]:
+    """A Hive metastore; each test has schemas of its own there."""
+    with hive_metastore(tmp_path_factory.mktemp("metastore")) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")
