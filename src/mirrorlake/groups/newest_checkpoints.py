@@ -1,0 +1,105 @@
+"""The newest checkpoints of a running flow: kept in memory, and read from the lake at the start."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition, selects_group
+from mirrorlake.groups.checkpoint_table import newest_checkpoints
+from mirrorlake.groups.running_flow import RunningFlow
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.source_generations import source_generations
+from mirrorlake.offsets.positions import TopicAndPartition
+
+
+class NewestCheckpoints:
+    """Those that count, by group and partition. For one thread.
+
+    Attributes:
+        unpublished: those that MirrorMaker 2's clients may not have yet.
+        landed: the generations that partitions were landed in when they were last asked for.
+    """
+
+    def __init__(
+        self,
+        flow: ResolvedFlow,
+        lake: Lake,
+        running: RunningFlow,
+        forget: Callable[[str], None],
+    ) -> None:
+        """`forget` forgets what was translated of a topic."""
+        self._flow = flow
+        self._lake = lake
+        self._running = running
+        self._forget = forget
+        self._newest: dict[GroupPartition, Checkpoint] | None = None
+        self.unpublished: dict[GroupPartition, Checkpoint] = {}
+        self.landed: dict[TopicAndPartition, int] = {}
+
+    def known(self) -> Mapping[GroupPartition, Checkpoint]:
+        """The newest checkpoints, except those of groups that the flow does not mirror (any more),
+        and of generations of target topics, or of source topics, that are over: they say
+        nothing. Looks at all positions."""
+        newest = self._read()
+        living = self.generations(key[1] for key in newest)
+        self.begin_generations({key[1:] for key in newest})
+        other = {
+            key: checkpoint
+            for key, checkpoint in newest.items()
+            if checkpoint.generation != self.landed[key[1:]]
+        }
+        newest.update(carried := self._carried_over(other) if other else {})
+        over = {
+            key
+            for key, checkpoint in newest.items()
+            if living.get(key[1]) != checkpoint.target_generation
+        }
+        for key in over | other.keys() - carried.keys():
+            self._forget(key[1])
+            del newest[key]
+            self.unpublished.pop(key, None)
+        return newest
+
+    def update(self, rows: Sequence[Checkpoint]) -> None:
+        """Take rows that were written."""
+        self.known()
+        self._read().update({row.group_partition: row for row in rows})
+
+    def generations(self, topics: Iterable[str]) -> dict[str, int]:
+        """The generations that topics are produced to; those without one are left out."""
+        generations = {topic: self._running.target_generation(topic) for topic in set(topics)}
+        return {
+            topic: generation for topic, generation in generations.items() if generation is not None
+        }
+
+    def begin_generations(self, keys: Iterable[TopicAndPartition]) -> None:
+        """What was translated of a partition's previous generation says nothing about the newer
+        one."""
+        for key in keys:
+            generation = self._running.generation(key)
+            if self.landed.setdefault(key, generation) != generation:
+                self.landed[key] = generation
+                self._forget(key[0])
+
+    def _read(self) -> dict[GroupPartition, Checkpoint]:
+        if self._newest is None:
+            newest = newest_checkpoints(self._lake.now, self._flow.name)
+            ours = {key for key in newest if selects_group(self._flow.settings, key[0])}
+            self._newest = {key: newest[key][0] for key in ours}
+            # a process before this one may have died between the two
+            self.unpublished = dict(self._newest)
+        return self._newest
+
+    def _carried_over(
+        self, checkpoints: Mapping[GroupPartition, Checkpoint]
+    ) -> dict[GroupPartition, Checkpoint]:
+        """Checkpoints of earlier generations that are as good in those that are landed now: a log
+        that went back is the same up to where it did."""
+        known = source_generations(self._lake.now, self._flow.name)
+        return {
+            key: replace(checkpoint, generation=self.landed[key[1:]])
+            for key, checkpoint in checkpoints.items()
+            if checkpoint.generation < self.landed[key[1:]] == known.newest(key[1:])
+            and known.living(checkpoint.place, checkpoint.source_position)
+            == checkpoint.source_position
+        }
