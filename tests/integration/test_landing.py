@@ -49,13 +49,13 @@ def test_no_batch_compiles_code_of_its_own(
     compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
     counts = []
     with settings_for_now(spark, generated):
-        for batches in (1, 1, 21):
+        for batches in (1, 1, 11):
             write(clusters.east, topic_name, numbered(100 * batches, 1))
             counted = compiled.getCount()
             land_only(spark, topology)
             counts.append(compiled.getCount() - counted)
     assert place == "path" or counts[0] > 0, counts
-    assert counts[2] - counts[1] < 20, counts
+    assert counts[2] - counts[1] < 10, counts
 
 
 def test_records_go_on_where_objectives_cannot_be_noted(

@@ -93,7 +93,7 @@ def test_a_record_of_any_time_arrives_beside_its_neighbours(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lane", ["native", "python"], indirect=True)
+@pytest.mark.parametrize("lane", ["native"], indirect=True)
 def test_a_catalog_takes_records_of_any_time_too(
     spark: SparkSession, clusters: ClusterPair, tmp_path: Path, topic_name: str, lane: str
 ) -> None:

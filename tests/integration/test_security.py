@@ -306,7 +306,7 @@ def test_refused_logins(secure: SecureClusters, tmp_path: Path, case: str) -> No
     )
     answer = Answer(tmp_path, "plan")
     answer.assert_one_sentence(*parts)
-    assert answer.seconds < 15
+    assert answer.seconds < 30  # a client that is not refused for good asks for a minute
     for secret in secure.secrets():
         assert secret.decode() not in answer.err + answer.out
 

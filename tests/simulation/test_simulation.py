@@ -16,9 +16,8 @@ SCHEDULES = "500"
 LIMIT = 300
 
 
-@pytest.mark.parametrize("seed", ["1", pytest.param("2", marks=pytest.mark.slow)])
-def test_no_schedule_breaks_a_law(seed: str, pytestconfig: pytest.Config) -> None:
-    command = [sys.executable, "-m", "tests.chaos", "--schedules", SCHEDULES, "--seed", seed]
+def test_no_schedule_breaks_a_law(pytestconfig: pytest.Config) -> None:
+    command = [sys.executable, "-m", "tests.chaos", "--schedules", SCHEDULES, "--seed", "1"]
     ended = subprocess.run(
         command,
         cwd=pytestconfig.rootpath,

@@ -2,7 +2,8 @@
 
 `pa.array`, `pa.scalar`, and whatever is given a number of Python instead of one of Arrow, ask first
 whether they were given something of pandas. Where that is installed they import it to ask, which
-costs every answer a second.
+costs every answer a second. A command has them not ask (`mirrorlake/no_pandas.py`); elsewhere the
+functions below do without.
 """
 
 from array import array

@@ -169,6 +169,8 @@ def settings_of(
         "min.insync.replicas": "1",
         "group.initial.rebalance.delay.ms": "0",
         "log.cleaner.backoff.ms": "200",
+        # A record twice a second that says nothing: most of what an idle broker does.
+        "metadata.max.idle.interval.ms": "0",
         # A broker killed with -9 may register again only when its old session has run out: 9 s by
         # default.
         "broker.session.timeout.ms": "3000",
