@@ -82,10 +82,6 @@ BELOW_THE_FACE = {
         "cli.spark_queries",
         "failover",
     ): "the checkpoint of somebody's query is a file, and no part of a lake",
-    (
-        "cli.context",
-        "no_pandas",
-    ): "a process of its own may say what Arrow takes values for; a library may not",
     ("cli.spark_queries", "spark"): "its answer has the form of an option of Spark's Kafka source",
     ("notebook.capacity", "config"): "where runs of MLflow are, the widgets say",
     ("notebook.capacity", "tracking"): "runs of MLflow are no tables of a lake",

@@ -12,7 +12,6 @@ import typer
 
 import mirrorlake
 from mirrorlake.cli import logs
-from mirrorlake.no_pandas import leave_pandas_out
 from mirrorlake.terminal import plain_console
 
 if TYPE_CHECKING:
@@ -57,10 +56,9 @@ class Context:
     @cached_property
     def lake(self) -> "mirrorlake.OpenLake":
         """The lake of the topology file, which alone is read by now. Raises TopologyError."""
-        leave_pandas_out()
         lake = mirrorlake.open(self.config, engine=self.engine)
         lake.internals.say = self.say
-        lake.internals.by_files = True
+        lake.internals.in_a_command()
         return lake
 
     def by(self, engine: str | None) -> "Context":

@@ -30,6 +30,7 @@ from mirrorlake.lake.reader import Reader
 from mirrorlake.library.progress import Progress
 from mirrorlake.library.session_start import SessionStart
 from mirrorlake.native.selfcheck import problem as native_problem
+from mirrorlake.no_pandas import leave_pandas_out
 
 if TYPE_CHECKING:  # answers without Spark come by this module too
     from pyspark.sql import SparkSession
@@ -62,8 +63,8 @@ class Internals:
         self.directory = directory
         self.config = config
         self.read_only = read_only
-        # Whether no caller reads tables by Spark's own words, as is so in a command: a session of a
-        # lake in a folder then needs no jar.
+        # Whether no caller reads tables by Spark's own words: a session of a lake in a folder then
+        # needs no jar.
         self.by_files = False
         self.short = True  # a session that answers and ends; `run` says otherwise before it is made
         # gets a line for what making a session does once on a machine
@@ -141,6 +142,12 @@ class Internals:
             # a DataFrame then shows its rows inline
             session.conf.set("spark.sql.repl.eagerEval.enabled", "true")
         return session
+
+    def in_a_command(self) -> None:
+        """Nothing in this process but a command uses the lake: no caller reads tables by Spark's
+        own words, or hands Arrow what is of pandas."""
+        self.by_files = True
+        leave_pandas_out()
 
     def _needs_delta(self) -> bool:
         """Whether Spark reads or writes tables, and not only their files."""

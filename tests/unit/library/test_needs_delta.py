@@ -19,7 +19,8 @@ def needed(
     directory: Path, location: Location = FOLDER, engine: str | None = None, by_files: bool = True
 ) -> bool:
     known = Internals(location, directory=directory, engine=engine)
-    known.by_files = by_files
+    if by_files:
+        known.in_a_command()
     return known._needs_delta()
 
 
