@@ -61,8 +61,8 @@ ended = command.run(nb)
 # MAGIC ## How it ended
 # MAGIC
 # MAGIC Exit code 0: done, and healthy. 1: the replication needs attention, and the output says why.
-# MAGIC 2: nothing was done, since an input is wrong or a cluster cannot be used; the sentence says
-# MAGIC what to change.
+# MAGIC 2: it was not done, since an input is wrong, or a cluster or the lake cannot be used; the
+# MAGIC sentence says what to change.
 
 # COMMAND ----------
 

@@ -35,7 +35,7 @@ from mirrorlake.terminal import end_silently
 
 logger = logging.getLogger(__name__)
 
-_MEANINGS = {1: "exit code 1, the replication needs attention", 2: "exit code 2, nothing was done"}
+_MEANINGS = {1: "exit code 1, the replication needs attention", 2: "exit code 2, it was not done"}
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -90,7 +90,7 @@ def test_wrong_input_ends_with_a_sentence(
 def test_an_unknown_option_is_refused_by_the_command_itself(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with pytest.raises(Ended, match="exit code 2, nothing was done") as end:
+    with pytest.raises(Ended, match="exit code 2, it was not done") as end:
         called("plan", "--florw east->west")
     assert end.value.code == 2
     assert "No such option: --florw" in capsys.readouterr().err
