@@ -34,7 +34,7 @@ ifdef CHUNK
 test-all: env
 	$(BIN)/pytest -m slow --chunk $(CHUNK)
 else
-test-all: test ## those and the slow ones, an hour: every lane, topology, security mode; CHUNK=3/8 goes on with an eighth
+test-all: test ## those and the slow ones, 75 minutes: every lane, topology, security mode; CHUNK=3/8 goes on with an eighth
 	$(BIN)/pytest -n auto -m "hypothesis and not slow" --hypothesis-profile=search tests/unit
 	@$(MAKE) --no-print-directory -j 4 --keep-going --output-sync=target $(EACH_CHUNK) || { echo \
 		"go on with make test-all CHUNK=3/$(CHUNKS), where chunk-3 is one of those that failed" >&2; exit 1; }
