@@ -15,3 +15,18 @@ def fenced(table: str, application: str, known: int | None, version: int) -> Fen
         f"is {known}, ours {version}), while this one was suspended or cut off; this one writes "
         "nothing more and ends: be sure that only one process does this"
     )
+
+
+def next_owner(known: int | None, least: int) -> int:
+    """The number of the next owner of an application that has come as far as `known`; at least
+    `least`."""
+    return least if known is None else max(least, known + OWNER_NUMBERS)
+
+
+def is_done(table: str, application: str, known: int | None, version: int) -> bool:
+    """Whether an application that has come as far as `known` has appended under a number already,
+    by an attempt before: no two owners of an application have a number in common. Raises Fenced
+    where it has come further."""
+    if known is not None and known > version:
+        raise fenced(table, application, known, version)
+    return known == version

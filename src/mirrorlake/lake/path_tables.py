@@ -20,7 +20,7 @@ from deltalake.transaction import AddAction
 from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.delta_log import features_of, files_of, layout_of
 from mirrorlake.lake.folder import has_table
-from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
+from mirrorlake.lake.owners import is_done, next_owner
 from mirrorlake.lake.place import Place, place_of
 
 logger = logging.getLogger(__name__)
@@ -149,8 +149,7 @@ class PathTables:
         """See `Lake.take_over`."""
 
         def taken(delta: DeltaTable) -> int:
-            known = delta.transaction_version(application)
-            number = least if known is None else max(least, known + OWNER_NUMBERS)
+            number = next_owner(delta.transaction_version(application), least)
             none = in_layout(definition(table).rows.empty_table(), layout_of(delta))
             owner = CommitProperties(app_transactions=[Transaction(application, number)])
             write_deltalake(delta, none, mode="append", commit_properties=owner)
@@ -247,11 +246,8 @@ class PathTables:
             properties = None
             if application is not None:
                 known = delta.transaction_version(application)
-                if known == version:
-                    # by an attempt before: no two owners of an application have a number in common
+                if is_done(table, application, known, version):
                     return
-                if known is not None and known > version:
-                    raise fenced(table, application, known, version)
                 properties = CommitProperties(app_transactions=[Transaction(application, version)])
             before = delta.version()
             commit(delta, properties)

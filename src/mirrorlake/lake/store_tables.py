@@ -20,7 +20,7 @@ from deltalake.transaction import AddAction
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.delta_log import Commit, DeltaLog, files_of, layout_of, why_not_by_hand
 from mirrorlake.lake.own_commits import NewFile, added_by, commit_at, keys_of, removed_by
-from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
+from mirrorlake.lake.owners import is_done, next_owner
 from mirrorlake.lake.path_tables import PathTables, in_layout
 from mirrorlake.lake.place import Place
 
@@ -86,8 +86,7 @@ class StoreTables(PathTables):
             log = self._log(table)
             while log.is_plain:
                 log.newest()
-                known = log.application_version(application)
-                number = least if known is None else max(least, known + OWNER_NUMBERS)
+                number = next_owner(log.application_version(application), least)
                 if log.commit([], application, number):
                     self._count(table, log.version)
                     return number
@@ -106,11 +105,10 @@ class StoreTables(PathTables):
         with self._lock(table):
             log, added = self._log(table), None
             while log.is_plain:
-                known = None if application is None else log.application_version(application)
-                if known is not None and known == version:
-                    return True  # by an attempt before
-                if application is not None and known is not None and known > version:
-                    raise fenced(table, application, known, version)
+                if application is not None:
+                    known = log.application_version(application)
+                    if is_done(table, application, known, version):
+                        return True
                 added = made(log) if added is None else added
                 if log.commit(added, application, version):
                     self._count(table, log.version)

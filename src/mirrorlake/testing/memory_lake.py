@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
+from mirrorlake.lake.owners import is_done, next_owner
 from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.reader import Frame, Frames, QueryRows, Reader
 
@@ -98,8 +98,7 @@ class MemoryLake(Lake):
 
     def take_over(self, table: str, application: str, least: int) -> int:
         """See `Lake.take_over`."""
-        known = self._versions.get((table, application))
-        number = least if known is None else max(least, known + OWNER_NUMBERS)
+        number = next_owner(self._versions.get((table, application)), least)
         self._versions[table, application] = number
         return number
 
@@ -119,11 +118,9 @@ class MemoryLake(Lake):
     def _numbered(self, table: str, application: str, version: int) -> bool:
         """Whether an application has not come as far yet. Raises Fenced where it has come
         further."""
-        known = self._versions.get((table, application))
-        if known is not None and known > version:
-            raise fenced(table, application, known, version)
+        done = is_done(table, application, self._versions.get((table, application)), version)
         self._versions[table, application] = version
-        return known != version
+        return not done
 
 
 def _no_session() -> "NoReturn | SparkSession":
