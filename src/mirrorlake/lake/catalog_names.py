@@ -20,12 +20,26 @@ CREATED, ALTERED, KEPT = "created", "altered", "kept"
 _OF_TABLE = "# Detailed Table Information"
 
 
+class StatementRefused(InputError):
+    """Raised when a catalog answers, and does not run a statement."""
+
+
 class CatalogNames:
     """One schema. `schema` is its name as statements have it, quoted."""
 
     def __init__(self, run: Run, schema: str) -> None:
-        self.run = run
+        self._run = run
         self.schema = schema
+
+    def run(self, text: str) -> Sequence[Mapping[str, Any]]:
+        """Run a statement. Raises StatementRefused for one that the catalog does not run, LakeError
+        where it does not answer."""
+        try:
+            return self._run(text)
+        except LakeError:
+            raise
+        except InputError as error:
+            raise StatementRefused(str(error)) from error
 
     @property
     def place(self) -> str:
@@ -38,9 +52,7 @@ class CatalogNames:
         try:
             tables = self.run(f"SHOW TABLES IN {self.schema}")
             views = self.run(f"SHOW VIEWS IN {self.schema}")  # some catalogs list them apart
-        except LakeError:
-            raise
-        except InputError as error:
+        except StatementRefused as error:
             raise LakeError(
                 f"the schema {self.place} cannot be looked into ({error}); it has to be there, and "
                 "to be shown to the principal that runs this command"
@@ -49,7 +61,7 @@ class CatalogNames:
 
     def detail(self, name: str) -> dict[str, str]:
         """What the catalog says of a table or view, such as Type, Location or View Text. Raises
-        InputError."""
+        as `run`."""
         rows = [*self.run(f"DESCRIBE TABLE EXTENDED {self.schema}.{name}")]
         begins = next(
             (number for number, row in enumerate(rows) if row["col_name"] == _OF_TABLE), len(rows)

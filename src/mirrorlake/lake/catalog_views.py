@@ -6,8 +6,8 @@ Databricks as in Spark. A session that reads a folder makes its own views instea
 session sees (`Lake.make_known`).
 """
 
-from mirrorlake.errors import InputError, LakeError
-from mirrorlake.lake.catalog_names import ALTERED, CREATED, KEPT, CatalogNames
+from mirrorlake.errors import LakeError
+from mirrorlake.lake.catalog_names import ALTERED, CREATED, KEPT, CatalogNames, StatementRefused
 from mirrorlake.lake.definitions import VIEWS, view_query
 
 
@@ -29,9 +29,7 @@ def _kept(names: CatalogNames, view: str, is_known: bool) -> str:
     verb = f"ALTER VIEW {view}" if is_known else f"CREATE VIEW IF NOT EXISTS {view}"
     try:
         names.run(f"{verb} AS\n{query}")
-    except LakeError:
-        raise
-    except InputError as error:
+    except StatementRefused as error:
         done = "altered, which only its owner may" if is_known else "made"
         raise LakeError(
             f"the view {view} in {names.schema} cannot be {done} ({error}); let the principal that "

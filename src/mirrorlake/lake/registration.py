@@ -6,8 +6,8 @@ that is there is never made anew, since grants hang on it; nor is it moved.
 
 import re
 
-from mirrorlake.errors import InputError, LakeError
-from mirrorlake.lake.catalog_names import CREATED, KEPT, CatalogNames
+from mirrorlake.errors import LakeError
+from mirrorlake.lake.catalog_names import CREATED, KEPT, CatalogNames, StatementRefused
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.folder import quoted
 
@@ -36,9 +36,7 @@ def _registered(names: CatalogNames, table: str, root: str, is_known: bool) -> s
     name = f"{names.schema}.{table}"
     try:
         names.run(f"CREATE TABLE IF NOT EXISTS {name} USING DELTA LOCATION '{quoted(place)}'")
-    except LakeError:
-        raise
-    except InputError as error:
+    except StatementRefused as error:
         raise LakeError(
             f"table {table} cannot be registered in {names.place} at {place} ({error}); the "
             "principal that runs this command needs CREATE TABLE on the schema and, in Unity "
@@ -63,9 +61,7 @@ def _other(names: CatalogNames, table: str, place: str) -> str | None:
     """What a name in a catalog is, where it is not the external table at a place."""
     try:
         detail = names.detail(table)
-    except LakeError:
-        raise
-    except InputError as error:
+    except StatementRefused as error:
         return f"what it is cannot be seen ({error})"
     kind = detail.get("Type", "")
     if kind != "EXTERNAL":
