@@ -21,6 +21,7 @@ from mirrorlake.spark.session import SHORT_VARIABLE, local_session
 from mirrorlake.terminal import end_silently
 from tests.support.clusters import ClusterPair, cluster_pair, given_clusters
 from tests.support.metastore import Metastore, hive_metastore
+from tests.support.object_store import Store, moto_server
 from tests.support.sample_lake import empty_lake, fill
 
 pytest_plugins = ("tests.support.chunks", "tests.support.laws")
@@ -90,6 +91,13 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     if request.param == "spark":
         monkeypatch.setattr(PathLake, "reader", property(lambda lake: lake))
     return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def object_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    """An S3 on this machine, with an empty bucket."""
+    with moto_server(tmp_path_factory.mktemp("store")) as store:
+        yield store
 
 
 @pytest.fixture(scope="session")

@@ -14,18 +14,12 @@ import pytest
 from tests.support.clusters import ClusterPair
 from tests.support.commands import forked
 from tests.support.kafka import create_topic, read_topic
-from tests.support.object_store import KEY, SECRET, Store, moto_server
+from tests.support.object_store import KEY, SECRET, Store
 from tests.support.replication import write_topology
 from tests.support.store_link import Fault, Request, StoreLink, link_to
 from tests.support.topologies import fill
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with moto_server(tmp_path_factory.mktemp("store")) as store:
-        yield store
 
 
 @dataclass
@@ -74,14 +68,14 @@ def scene(
     clusters: ClusterPair,
     topic_name: str,
     tmp_path: Path,
-    server: Store,
+    object_store: Store,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Scene]:
     monkeypatch.setenv(KEY, SECRET)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
     create_topic(clusters.east, topic_name, 2)
-    with link_to(server.address) as link:
+    with link_to(object_store.address) as link:
         Store(link.address).hold(topology, topic_name)
         yield Scene(clusters, topology, topic_name, link)
 

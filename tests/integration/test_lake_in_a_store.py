@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,9 @@ import pytest
 
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, read_topic
-from tests.support.object_store import Store, moto_server
+from tests.support.object_store import Store
 from tests.support.replication import FLOW, write_topology
 from tests.support.topologies import fill
-
-
-@pytest.fixture(scope="module")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with moto_server(tmp_path_factory.mktemp("store")) as store:
-        yield store
 
 
 def mirrorlake(topology: Path, *words: str, code: int = 0) -> Any:
@@ -40,10 +33,10 @@ def mirrorlake(topology: Path, *words: str, code: int = 0) -> Any:
 
 
 def test_a_lake_in_a_store_is_one_as_any_other(
-    clusters: ClusterPair, topic_name: str, tmp_path: Path, store: Store
+    clusters: ClusterPair, topic_name: str, tmp_path: Path, object_store: Store
 ) -> None:
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
-    store.hold(topology, topic_name)
+    object_store.hold(topology, topic_name)
     create_topic(clusters.east, topic_name, 2)
     fill(clusters.east, topic_name, "a", 20)
     assert mirrorlake(topology, "plan")
@@ -73,14 +66,14 @@ def test_a_lake_in_a_store_is_one_as_any_other(
 
 @pytest.mark.slow
 def test_tasks_write_and_read_the_store(
-    clusters: ClusterPair, topic_name: str, tmp_path: Path, store: Store
+    clusters: ClusterPair, topic_name: str, tmp_path: Path, object_store: Store
 ) -> None:
     """More records than this process takes itself: Spark's tasks land and produce them."""
     long_way = {"small_batch_records": 0}
     topology = write_topology(
         tmp_path, clusters.east, clusters.west, {"topics": [topic_name]}, long_way
     )
-    store.hold(topology, topic_name)
+    object_store.hold(topology, topic_name)
     create_topic(clusters.east, topic_name, 2)
     fill(clusters.east, topic_name, "a", 2_000)
     mirrorlake(topology, "run", "--once")

@@ -7,15 +7,15 @@ import pytest
 import yaml
 
 from tests.support.commands import forked
-from tests.support.object_store import KEY, SECRET, Store, moto_server
+from tests.support.object_store import KEY, SECRET, Store
 from tests.support.store_link import StoreLink, link_to
 
 PLACE = ("--flow", "east->west", "--topic", "orders", "--partition", "0", "--offset", "3")
 
 
 @pytest.fixture(scope="module")
-def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreLink]:
-    with moto_server(tmp_path_factory.mktemp("store")) as store, link_to(store.address) as link:
+def link(object_store: Store) -> Iterator[StoreLink]:
+    with link_to(object_store.address) as link:
         yield link
 
 

@@ -18,7 +18,7 @@ from mirrorlake.lake.place import Place
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.store_tables import StoreTables
 from mirrorlake.run.status import read_status
-from tests.support.object_store import Store, moto_server
+from tests.support.object_store import Store
 from tests.support.store_link import StoreLink, link_to
 
 NOW = datetime.now(timezone.utc)
@@ -28,8 +28,8 @@ PARTITIONS = (0, 1)
 
 
 @pytest.fixture(scope="module")
-def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreLink]:
-    with moto_server(tmp_path_factory.mktemp("store")) as store, link_to(store.address) as link:
+def link(object_store: Store) -> Iterator[StoreLink]:
+    with link_to(object_store.address) as link:
         yield link
 
 

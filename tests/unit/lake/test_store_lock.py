@@ -16,7 +16,7 @@ from mirrorlake.lake import store_lock
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.place import Place, place_of
-from tests.support.object_store import Store, moto_server
+from tests.support.object_store import Store
 from tests.support.store_link import Fault, Request, StoreLink, link_to
 from tests.support.waiting import until
 
@@ -24,8 +24,8 @@ WHAT = "flow a->b"
 
 
 @pytest.fixture(scope="module")
-def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StoreLink]:
-    with moto_server(tmp_path_factory.mktemp("store")) as store, link_to(store.address) as link:
+def link(object_store: Store) -> Iterator[StoreLink]:
+    with link_to(object_store.address) as link:
         yield link
 
 

@@ -14,22 +14,16 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.delta_log import DeltaLog, files_of
 from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.store_tables import StoreTables
-from tests.support.object_store import Store, moto_server
+from tests.support.object_store import Store
 from tests.support.store_link import Fault, Request, StoreLink, link_to
 
 #: Of the HTTP client, so that a test of silence is short.
 IMPATIENT = {"timeout": "1s", "connect_timeout": "1s"}
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
-    with moto_server(tmp_path_factory.mktemp("store")) as store:
-        yield store
-
-
 @pytest.fixture
-def link(server: Store) -> Iterator[StoreLink]:
-    with link_to(server.address) as link:
+def link(object_store: Store) -> Iterator[StoreLink]:
+    with link_to(object_store.address) as link:
         yield link
 
 
@@ -207,9 +201,9 @@ def test_what_comes_beside_a_change_of_rows_is_changed_too(
     assert kinds(place) == [] and tables.version("changes") == 4
 
 
-def test_properties_are_given_once(server: Store, request: pytest.FixtureRequest) -> None:
+def test_properties_are_given_once(object_store: Store, request: pytest.FixtureRequest) -> None:
     """An attempt whose answer was lost is made again."""
-    tables = StoreTables(server.place(request.node.name))
+    tables = StoreTables(object_store.place(request.node.name))
     tables.create("changes")
     for _ in range(2):
         tables.set_properties("changes", {"mirrorlake.test": "a"})
