@@ -49,6 +49,9 @@ EXTRAS: Mapping[str, Extra] = {
         "the SQL warehouse that the topology file names (--engine spark does without it)",
         {"databricks": "databricks-sql-connector"},
     ),
+    "metrics": Extra(
+        "what a run serves for Prometheus", {"prometheus_client": "prometheus-client"}
+    ),
 }
 
 
