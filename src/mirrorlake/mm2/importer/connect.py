@@ -20,20 +20,31 @@ _OFF: Mapping[str, Mapping[str, bool]] = {
     },
     "MirrorHeartbeatConnector": {"emit_heartbeats_enabled": False},
 }
+_ALIAS = "source.cluster.alias"
 _WORKER = (
     "flow {flow}: a connector's records go to the cluster of its Connect worker; mirrorlake "
     "writes to target.cluster.bootstrap.servers, so check that they are the same"
 )
 
 
+def is_mirror(settings: Mapping[str, Entry]) -> bool:
+    """Whether the connector is one of MirrorMaker 2's."""
+    return _class_of(settings) in _CONNECTORS
+
+
 def kind_of(settings: Mapping[str, Entry]) -> str:
     """Name the connector; raises InputError for a class that is none of MirrorMaker 2's."""
-    entry = settings["connector.class"]
-    kind = entry.value.rpartition(".")[2]
-    kind = kind if kind.endswith("Connector") else f"{kind}Connector"  # Connect takes either
+    kind = _class_of(settings)
     if kind not in _CONNECTORS:
-        raise entry.wrong(f"is none of MirrorMaker 2's connectors, {', '.join(_CONNECTORS)}")
+        raise settings["connector.class"].wrong(
+            f"is none of MirrorMaker 2's connectors, {', '.join(_CONNECTORS)}"
+        )
     return kind
+
+
+def _class_of(settings: Mapping[str, Entry]) -> str:
+    name = settings["connector.class"].value.rpartition(".")[2]
+    return name if name.endswith("Connector") else f"{name}Connector"  # Connect takes either
 
 
 def read_connectors(connectors: Sequence[Mapping[str, Entry]], draft: Draft) -> None:
@@ -42,9 +53,11 @@ def read_connectors(connectors: Sequence[Mapping[str, Entry]], draft: Draft) -> 
     Raises InputError if a connector does not name its ends, or two contradict each other.
     """
     kinds_by_flow: dict[str, set[str]] = {}
+    kept = _keep_names(connectors, draft)
     ordered = sorted(connectors, key=lambda settings: _CONNECTORS.index(kind_of(settings)))
     for settings in ordered:
-        kind, flow = kind_of(settings), _flow(settings)
+        unnamed = kept and _unnamed(settings)
+        kind, flow = kind_of(settings), _flow(settings, unnamed)
         for alias in flow.split("->"):
             draft.add_cluster(alias)
         draft.add_flow(flow)
@@ -55,19 +68,50 @@ def read_connectors(connectors: Sequence[Mapping[str, Entry]], draft: Draft) -> 
         kinds_by_flow[flow].add(kind)
         for entry in sorted(settings.values(), key=lambda entry: entry.key == "enabled"):
             # that one has the last word
-            _place(draft, flow, kind, entry)
+            if unnamed and _says_names_stay(entry):
+                draft.set_flow(flow, {"policy": "identity"}, entry)
+            else:
+                _place(draft, flow, kind, entry)
     for flow, kinds in kinds_by_flow.items():
         _complete(draft, flow, kinds)
 
 
-def _flow(settings: Mapping[str, Entry]) -> str:
+def _unnamed(settings: Mapping[str, Entry]) -> bool:
+    return _ALIAS in settings and not settings[_ALIAS].value
+
+
+def _says_names_stay(entry: Entry) -> bool:
+    """Whether the entry, behind an empty alias, is part of how names stay; the default policy is,
+    too."""
+    if entry.key == "replication.policy.class":
+        return entry.value.endswith((".DefaultReplicationPolicy", ".IdentityReplicationPolicy"))
+    return entry.key == "replication.policy.separator" and not entry.value
+
+
+def _keep_names(connectors: Sequence[Mapping[str, Entry]], draft: Draft) -> bool:
+    """Whether a source has no alias so that names stay, as it was done before Kafka had its
+    identity policy (KIP-690): by an empty separator behind an empty alias."""
+    unnamed = [one for one in connectors if _unnamed(one)]
+    signs = [entry for one in unnamed for entry in one.values() if _says_names_stay(entry)]
+    if not any("Default" not in entry.value for entry in signs):
+        return False
+    draft.report.note(
+        f"{unnamed[0][_ALIAS].at} is empty, by which names stay: the flow has policy: identity, "
+        "and source and target are our names for the clusters, which you may change in the whole "
+        "file before the first run; heartbeats arrive as source.heartbeats"
+    )
+    return True
+
+
+def _flow(settings: Mapping[str, Entry], unnamed: bool) -> str:
     connector = settings["connector.class"]
-    source, target = settings.get("source.cluster.alias"), settings.get("target.cluster.alias")
-    if source is None or not source.value:
+    source, target = settings.get(_ALIAS), settings.get("target.cluster.alias")
+    if not unnamed and (source is None or not source.value):
         raise connector.wrong(
             "comes without source.cluster.alias, the name of the cluster that it reads"
         )
-    return f"{source.value}->{target.value if target and target.value else 'target'}"
+    ends = [(source, "source"), (target, "target")]
+    return "->".join(entry.value if entry and entry.value else name for entry, name in ends)
 
 
 def _place(draft: Draft, flow: str, kind: str, entry: Entry) -> None:

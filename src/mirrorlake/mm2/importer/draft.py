@@ -18,6 +18,7 @@ _NO_CLIENT = (
     "MirrorMaker 2 passes it to no client from here; write it into a consumer, producer "
     "or admin block"
 )
+_HEADING = "it is a heading, which Kafka itself reads as a key without a value and leaves alone"
 
 
 class Rank(IntEnum):
@@ -123,6 +124,8 @@ class Draft:
             why = _NO_CLIENT
         if why:
             self.report.skip(entry, why)
+        elif key.startswith("["):
+            self.report.skip(entry, _HEADING)
 
     def document(self) -> dict[str, Any]:
         """Make the topology. Raises InputError if a cluster has no address, or entries contradict

@@ -64,8 +64,8 @@ def read_properties(file: SourceFile) -> list[Entry]:
 
 
 def read_json(file: SourceFile) -> list[list[Entry]]:
-    """Read connectors, each as its entries: `{"name": …, "config": {…}}`, a bare config, or a list
-    of either.
+    """Read connectors, each as its entries: `{"name": …, "config": {…}}`, a bare config, a list of
+    either, or what Connect's `GET /connectors?expand=info` answers.
 
     Raises InputError that names the file, and the line where there is one.
     """
@@ -81,6 +81,8 @@ def read_json(file: SourceFile) -> list[list[Entry]]:
     except (_Twice, RecursionError) as error:
         raise InputError(f"{file.name} is not usable JSON: {error}") from None
     lines = _Lines(text)
+    if _is_listing(content):
+        return [list(_listed(file.name, name, parts, lines)) for name, parts in content.items()]
     return [
         list(_connector(file.name, connector, lines))
         for connector in (content if isinstance(content, list) else [content])
@@ -113,6 +115,34 @@ class _Lines:
             return None
         self._position = match.end()
         return self._text.count("\n", 0, match.start()) + 1
+
+
+def _is_listing(content: object) -> bool:
+    """Whether it is Connect's answer with `expand`: connectors by name, with `info` or `status`."""
+    return (
+        isinstance(content, dict)
+        and bool(content)
+        and all(
+            isinstance(parts, dict) and bool(parts) and parts.keys() <= {"info", "status"}
+            for parts in content.values()
+        )
+    )
+
+
+def _listed(file: str, name: str, parts: dict[str, Any], lines: "_Lines") -> Iterator[Entry]:
+    """One connector of such an answer. Raises InputError for an answer without configs."""
+    if "info" not in parts:
+        raise InputError(
+            f"{file} has the states of connectors and not their configs; save what "
+            "GET /connectors?expand=info answers"
+        )
+    lines.line_of(name)
+    for part, content in parts.items():
+        line = lines.line_of(part)
+        if part == "info":
+            yield from _connector(file, content, lines)
+        else:
+            yield Entry(file, line, f"({part})", "")
 
 
 def _connector(file: str, connector: object, lines: _Lines) -> Iterator[Entry]:

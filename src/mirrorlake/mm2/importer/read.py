@@ -1,5 +1,6 @@
 """From files to a checked topology document and the report about it."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +22,21 @@ from mirrorlake.mm2.importer.report import Report
 from mirrorlake.mm2.importer.secrets import Secrets
 
 Settings = Mapping[str, Entry]
+#: A connector that is none of MirrorMaker 2's, as an answer of Connect lists them too.
+_FOREIGN = "foreign"
 _KINDS = {
     "dedicated": "MirrorMaker 2's dedicated mode",
     "connector": "Kafka Connect",
+    _FOREIGN: "other connectors",
     "mirrormaker1": "MirrorMaker 1",
 }
+#: How JSON begins: an object, or a list of objects.
+_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[\]{])")
+_RESOURCE = re.compile(rb'^[ \t"]*kind"?[ \t]*:[ \t]*"?(Kafka(?:MirrorMaker2?|Connector))\b', re.M)
+_STRIMZI = (
+    "{file} is a resource of Strimzi (kind {kind}), which import does not read; it reads what that "
+    "runs: save the answer of GET /connectors?expand=info from port 8083 of its pod as a .json file"
+)
 _START = (
     "a flow starts at the oldest record that its source has, and what MirrorMaker wrote to the "
     "target stays there: stop MirrorMaker first, and mirror into topics that are empty, or the "
@@ -60,7 +71,8 @@ def import_files(
 ) -> Imported:
     """Import the files of one replication; with `beside` as a topology that runs beside it. Raises
     InputError, one sentence that names the file and the key."""
-    parts = [part for file in files for part in _parts(file)]
+    every = [part for file in files for part in _parts(file)]
+    parts = [part for part in every if part[0] != _FOREIGN] or every
     kinds = {kind for kind, _ in parts}
     given = options.entries()
     if len(kinds) > 1:
@@ -77,7 +89,11 @@ def import_files(
         raise InputError(
             "--beside is for MirrorMaker 2; MirrorMaker 1 leaves no offset syncs to move groups by"
         )
-    report = Report([*(entry for _, entries in parts for entry in entries), *given.values()])
+    if kind == _FOREIGN:
+        connect.kind_of({entry.key: entry for entry in parts[0][1]})
+    report = Report([*(entry for _, entries in every for entry in entries), *given.values()])
+    for entry in (entry for part, entries in every if part != kind for entry in entries):
+        report.skip(entry, "its connector is none of MirrorMaker 2's, and goes on as it is")
     settings = [_last(entries, report) for _, entries in parts]
     if kind == "dedicated":
         settings = [_merged(settings, report)]
@@ -105,7 +121,10 @@ def _parts(file: SourceFile) -> list[tuple[str, list[Entry]]]:
     them."""
     if b"\0" in file.data:
         raise InputError(f"{file.name} is not a text file")
-    is_json = file.name.lower().endswith(".json") or file.data.lstrip()[:1] in (b"{", b"[")
+    if resource := _RESOURCE.search(file.data):
+        raise InputError(_STRIMZI.format(file=file.name, kind=resource[1].decode()))
+    # A line [section], as Python's configparser writes it, is a key to java.util.Properties.
+    is_json = file.name.lower().endswith(".json") or bool(_JSON.match(file.data))
     groups = read_json(file) if is_json else [read_properties(file)]
     return [
         (_kind(file.name, {entry.key: entry for entry in entries}, is_json), entries)
@@ -115,8 +134,7 @@ def _parts(file: SourceFile) -> list[tuple[str, list[Entry]]]:
 
 def _kind(name: str, settings: Settings, is_json: bool) -> str:
     if "connector.class" in settings:
-        connect.kind_of(settings)
-        return "connector"
+        return "connector" if connect.is_mirror(settings) else _FOREIGN
     if not is_json and "clusters" in settings:
         return "dedicated"
     if not is_json and mirrormaker1.looks_like(settings):

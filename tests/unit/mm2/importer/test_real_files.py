@@ -1,0 +1,137 @@
+"""Files of the shapes that people have: what other programs made of them, and what older versions
+took."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirrorlake.config.topology import load_topology
+from mirrorlake.errors import InputError
+from mirrorlake.mm2.importer.document import topology_text
+from mirrorlake.mm2.importer.entries import SourceFile
+from mirrorlake.mm2.importer.read import Imported, import_files
+
+MIRROR = "org.apache.kafka.connect.mirror."
+ENDS = {
+    "source.cluster.bootstrap.servers": "a:1",
+    "target.cluster.bootstrap.servers": "b:1",
+}
+
+
+def read(name: str, content: str) -> Imported:
+    return import_files([SourceFile(name, content.encode())])
+
+
+def loaded(imported: Imported, directory: Path) -> Any:
+    """The topology as `plan` reads it."""
+    path = directory / "mirrorlake.yml"
+    path.write_text(topology_text(imported.topology, ["f"], imported.variables), encoding="utf-8")
+    return load_topology(path)
+
+
+def test_a_heading_by_configparser_is_a_key_that_kafka_leaves_alone(tmp_path: Path) -> None:
+    imported = read(
+        "mm2.properties",
+        "[mirrormaker]\nclusters = a, b\na.bootstrap.servers = a:1\nb.bootstrap.servers = b:1\n"
+        "a->b.enabled = true\n\n[topics of b]\na->b.topics = orders.*\n",
+    )
+    assert loaded(imported, tmp_path).flow("a->b").settings.topics == ("orders.*",)
+    headings = [row for row in imported.report["not_needed"] if row["key"].startswith("[")]
+    assert [(row["line"], row["key"]) for row in headings] == [(1, "[mirrormaker]"), (7, "[topics")]
+    assert "heading" in headings[0]["reason"]
+
+
+def listing(**others: dict[str, Any]) -> str:
+    """What `GET /connectors?expand=info&expand=status` answers."""
+
+    def connector(name: str, config: dict[str, str]) -> dict[str, Any]:
+        return {
+            "info": {"name": name, "config": config, "tasks": [], "type": "source"},
+            "status": {"name": name, "connector": {"state": "RUNNING", "worker_id": "w:8083"}},
+        }
+
+    ends = {**ENDS, "source.cluster.alias": "east", "target.cluster.alias": "west"}
+    mirrors = {
+        kind: connector(kind, {"connector.class": MIRROR + kind, "name": kind, **ends, **more})
+        for kind, more in (
+            ("MirrorSourceConnector", {"topics": "orders.*"}),
+            ("MirrorCheckpointConnector", {"groups": "billing"}),
+        )
+    }
+    others = {name: connector(name, config) for name, config in others.items()}
+    return json.dumps({**mirrors, **others}, indent=1)
+
+
+def test_the_answer_of_connects_rest_interface(tmp_path: Path) -> None:
+    imported = read("connectors.json", listing())
+    flow = loaded(imported, tmp_path).flow("east->west").settings
+    assert (flow.topics, flow.groups) == (("orders.*",), ("billing",))
+    lines = {row["key"]: row["line"] for row in imported.report["carried"]}
+    text = listing().splitlines()
+    assert '"topics"' in text[lines["topics"] - 1] and '"groups"' in text[lines["groups"] - 1]
+
+
+def test_other_connectors_of_a_worker_are_left_where_they_are() -> None:
+    sink = {"connector.class": "io.confluent.connect.jdbc.JdbcSinkConnector", "topics": "orders"}
+    imported = read("connectors.json", listing(sink=sink))
+    assert imported.topology["flows"]["east->west"]["topics"] == ["orders.*"]
+    left = [row for row in imported.report["not_needed"] if "none of Mirr" in row["reason"]]
+    assert {"connector.class", "topics"} <= {row["key"] for row in left}
+
+
+def test_a_worker_without_mirrormaker_is_refused_by_its_class() -> None:
+    sink = {"connector.class": "io.confluent.connect.jdbc.JdbcSinkConnector"}
+    with pytest.raises(InputError, match=r"connector.class is none of MirrorMaker 2's connectors"):
+        read("connectors.json", json.dumps({"sink": {"info": {"name": "sink", "config": sink}}}))
+
+
+def test_states_alone_say_what_to_save() -> None:
+    with pytest.raises(InputError, match=r"not their configs; save what GET /connectors\?expand="):
+        read("connectors.json", json.dumps({"m": {"status": {"name": "m"}}}))
+
+
+NAMELESS = {**ENDS, "source.cluster.alias": "", "target.cluster.alias": ""}
+
+
+@pytest.mark.parametrize(
+    "naming",
+    [
+        {"replication.policy.separator": ""},
+        {
+            "replication.policy.separator": "",
+            "replication.policy.class": MIRROR + "DefaultReplicationPolicy",
+        },
+        {"replication.policy.class": "io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy"},
+    ],
+)
+def test_names_stay_by_an_empty_alias(naming: dict[str, str], tmp_path: Path) -> None:
+    config = {"connector.class": f"{MIRROR}MirrorSourceConnector", **NAMELESS, **naming}
+    imported = read("source.json", json.dumps({"name": "m", "config": config}))
+    flow = loaded(imported, tmp_path).flow("source->target")
+    assert flow.target_topic("orders") == "orders"
+    assert any("our names for the clusters" in note for note in imported.report["notes"])
+    assert not imported.report["not_supported"]
+
+
+def test_an_empty_alias_with_a_separator_names_nothing_that_is_known() -> None:
+    config = {"connector.class": f"{MIRROR}MirrorSourceConnector", **NAMELESS}
+    with pytest.raises(InputError, match=r"comes without source\.cluster\.alias"):
+        read("source.json", json.dumps({"name": "m", "config": config}))
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_resource_of_strimzi_is_called_by_its_name(as_json: bool) -> None:
+    resource = {
+        "apiVersion": "kafka.strimzi.io/v1beta2",
+        "kind": "KafkaMirrorMaker2",
+        "metadata": {"name": "mirror"},
+        "spec": {"clusters": [{"alias": "east", "bootstrapServers": "a:1"}]},
+    }
+    yaml_text = (
+        "apiVersion: kafka.strimzi.io/v1beta2\nkind: KafkaMirrorMaker2\nmetadata:\n  name: mirror\n"
+        "spec:\n  clusters:\n    - alias: east\n      bootstrapServers: a:1\n"
+    )
+    with pytest.raises(InputError, match=r"resource of Strimzi \(kind KafkaMirrorMaker2\).*expand"):
+        read("mirror.yaml", json.dumps(resource, indent=2) if as_json else yaml_text)
