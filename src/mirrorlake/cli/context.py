@@ -25,8 +25,8 @@ ENGINE = typer.Option(
     None,
     "--engine",
     metavar="spark|duckdb",
-    help="Who reads the tables. Default: DuckDB; for a catalog the file's SQL warehouse, else "
-    "Spark.",
+    help="Who reads the tables. Default: DuckDB; for a catalog's own tables the file's SQL "
+    "warehouse, else DuckDB where their files are at hand, else Spark.",
 )
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 #: How wide tables are where no terminal is: a program that reads a pipe wants each row on its line.

@@ -59,6 +59,17 @@ class CatalogNames:
             ) from error
         return {row["tableName"] for row in tables} | {row["viewName"] for row in views}
 
+    @cached_property
+    def described(self) -> dict[str, str]:
+        """What the catalog says of each name, in lines such as `Type: MANAGED` and `Location: …`,
+        as of when that is first asked for; nothing, where the catalog does not tell of all at once.
+        Raises LakeError."""
+        try:
+            rows = self.run(f"SHOW TABLE EXTENDED IN {self.schema} LIKE '*'")
+        except StatementRefused:
+            return {}
+        return {row["tableName"]: row["information"] for row in rows}
+
     def detail(self, name: str) -> dict[str, str]:
         """What the catalog says of a table or view, such as Type, Location or View Text. Raises
         as `run`."""

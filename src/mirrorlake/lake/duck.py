@@ -21,7 +21,7 @@ from deltalake import DeltaTable
 
 from mirrorlake.errors import InputError, LakeError, first_line
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
-from mirrorlake.lake.delta_log import BARRED_FEATURES, DeltaLog, files_of
+from mirrorlake.lake.delta_log import BARRED_FEATURES, DeltaLog, features_of, files_of
 from mirrorlake.lake.dialect import PREPARED, WITH_FILES, DuckQuery, columns_of, to_duckdb
 from mirrorlake.lake.duck_changes import give
 from mirrorlake.lake.folder import has_table, own_folder
@@ -187,16 +187,28 @@ class DuckLake:
         """A table as this reader has it; None where the lake has none of that name yet. Raises
         LakeError for one of which files are not the rows."""
         if table not in self._snapshots and has_table(self._root, table):
-            delta = (self._root / table).delta()
-            barred = BARRED_FEATURES & set(delta.protocol().reader_features or ())
-            if barred:
-                raise LakeError(
-                    f"table {table} of the lake at {self._root} has {', '.join(sorted(barred))}, "
-                    "which only Spark reads: ask with --engine spark"
-                )
-            self._snapshots[table] = delta
-            self._marks[table] = DeltaLog(self._root / table).newest_mark(delta.version())
+            self.keep(table, self.opened(table))
         return self._snapshots.get(table)
+
+    def opened(self, table: str) -> DeltaTable:
+        """A table that is there, as of now. Raises LakeError for one of which files are not the
+        rows."""
+        delta = (self._root / table).delta()
+        if barred := BARRED_FEATURES & features_of(delta.protocol()):
+            raise LakeError(
+                f"table {table} of the lake at {self._root} has {', '.join(sorted(barred))}, "
+                "which only Spark reads: ask with --engine spark"
+            )
+        return delta
+
+    def keeps(self, table: str) -> bool:
+        """Whether a table is open."""
+        return table in self._snapshots
+
+    def keep(self, table: str, delta: DeltaTable) -> None:
+        """Read a table as of this until `refresh`."""
+        self._snapshots[table] = delta
+        self._marks[table] = DeltaLog(self._root / table).newest_mark(delta.version())
 
     def folder(self, table: str) -> str:
         """What the names of a table's files begin with, as DuckDB has them."""

@@ -12,7 +12,7 @@ from mirrorlake.kafka.secrets import resolved
 from mirrorlake.lake.place import FolderPlace, Place, is_url, place_of
 
 #: Stores that commit as Delta asks for: a put fails where the object is there already.
-_STORES = ("s3", "s3a", "abfs", "abfss", "az", "azure", "gs")
+STORES = ("s3", "s3a", "abfs", "abfss", "az", "azure", "gs")
 
 
 def lake_place(location: Location, directory: Path) -> Place:
@@ -26,10 +26,10 @@ def lake_place(location: Location, directory: Path) -> Place:
     scheme, colon, _ = path.partition(":")
     if not colon or not re.fullmatch(r"[A-Za-z][\w+.-]*", scheme):
         return place_of((directory / path).resolve())
-    if scheme not in _STORES or not is_url(path):
+    if scheme not in STORES or not is_url(path):
         raise LakeError(
             f"the lake cannot be at {path}: a path is a folder, or a URL of "
-            f"{', '.join(f'{one}://' for one in _STORES)}; mount it, or use catalog and schema"
+            f"{', '.join(f'{one}://' for one in STORES)}; mount it, or use catalog and schema"
         )
     return place_of(path, {name: resolved(value) for name, value in location.storage.items()})
 

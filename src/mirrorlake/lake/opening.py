@@ -1,15 +1,18 @@
 """Opens a lake: proves that its place can be written to, makes what is missing, refuses one of a
 newer version."""
 
+import logging
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mirrorlake.config.topology import Lake as Location
-from mirrorlake.errors import LakeError
+from mirrorlake.errors import InputError, LakeError
+from mirrorlake.lake.catalog_files import CatalogFiles, NotedFiles, files_by_catalog, note_files
 from mirrorlake.lake.catalog_lake import CatalogLake
 from mirrorlake.lake.catalog_names import CatalogNames, catalog_answers, names_by_session
 from mirrorlake.lake.catalog_views import keep_views
@@ -23,6 +26,8 @@ from mirrorlake.lake.registration import check_own
 
 if TYPE_CHECKING:  # answers without Spark (lake/duck.py) come by this module too
     from pyspark.sql import SparkSession
+
+logger = logging.getLogger(__name__)
 
 
 def open_lake(
@@ -54,7 +59,32 @@ def _open_schema(spark: "SparkSession", schema: str, checkpoints: Path) -> Lake:
     for table in existing:
         lake.add_columns(table)
     keep_views(names)  # a catalog has them for dashboards and other readers
+    _note_files(lake, names, checkpoints)
     return lake
+
+
+def _note_files(lake: Lake, names: CatalogNames, checkpoints: Path) -> None:
+    """Note where the tables' files are, for who has no session: where this process can read them,
+    and they are this lake's, by its identity; else that they are not at hand."""
+    noted: NotedFiles | None = None
+    try:
+        files = files_by_catalog(names)
+        if files is not None:
+            noted = _opened_files(files, checkpoints, lake.stored_id)
+        note_files(checkpoints, noted)
+    except (InputError, OSError) as error:
+        logger.info("answers about %s need a session: %s", names.place, error)
+        with suppress(OSError):
+            note_files(checkpoints, None)
+
+
+def _opened_files(files: CatalogFiles, checkpoints: Path, lake_id: str | None) -> NotedFiles:
+    from mirrorlake.lake.catalog_reader import CatalogReader  # DuckDB's import takes time
+
+    reader = CatalogReader(files, checkpoints)
+    if lake_id is None or reader.lake_id != lake_id:
+        raise LakeError(f"what lies at {files.root} here is another lake")
+    return reader.noted
 
 
 def names_in_catalog(spark: "SparkSession", location: Location) -> CatalogNames:

@@ -27,6 +27,7 @@ from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.properties import PROPERTY
 from mirrorlake.lake.reader import Reader
+from mirrorlake.library.files_at_hand import FilesAtHand
 from mirrorlake.library.progress import Progress
 from mirrorlake.library.session_start import SessionStart
 from mirrorlake.native.selfcheck import problem as native_problem
@@ -35,7 +36,8 @@ from mirrorlake.no_pandas import leave_pandas_out
 if TYPE_CHECKING:  # answers without Spark come by this module too
     from pyspark.sql import SparkSession
 
-#: What answers: by default DuckDB for a lake in a folder, Spark for one in a catalog.
+#: What answers: by default DuckDB, for a lake at a path, and for a catalog's own tables where their
+#: files are at hand; else Spark, or the SQL warehouse that the topology file names.
 ENGINES = ("spark", "duckdb")
 
 
@@ -209,7 +211,7 @@ class Internals:
         """The tables as of now, read without a session whatever the engine is; None where only a
         session can."""
         if not self._is_folder:
-            return self.warehouse
+            return (None if self.engine == "duckdb" else self.warehouse) or self._files.reader
         self._duck.refresh()
         return self._duck
 
@@ -240,16 +242,18 @@ class Internals:
         return DuckLake(root, None if place is None else (self.directory / place).resolve())
 
     @cached_property
+    def _files(self) -> FilesAtHand:
+        return FilesAtHand(self.location, self.directory)
+
+    @cached_property
     def _warehouse(self) -> Reader:
         from mirrorlake.lake.warehouse import warehouse_lake  # the connector is an extra
 
         return warehouse_lake(self.location, self.connections.resolve)
 
     def _without_session(self) -> bool:
-        if self.engine == "duckdb" and not self._is_folder:
-            raise InputError(
-                "DuckDB reads a lake that is a folder of this machine; ask with --engine spark"
-            )
+        if self.engine == "duckdb" and not self._is_folder and self._files.reader is None:
+            raise InputError(f"DuckDB cannot read the lake in {self.place}: {self._files.why_not}")
         return self.engine != "spark"
 
 

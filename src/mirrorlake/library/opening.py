@@ -39,7 +39,8 @@ def open(
             produced from it.
         spark: the session to use; the active one, or a local one, for None.
         engine: what answers that are no DataFrames are read by: "duckdb", which is the default for
-            a folder and needs no session, or "spark", the default for a catalog.
+            a folder, and for a catalog's own tables where their files are at hand, and needs no
+            session; or "spark".
 
     Returns:
         The lake.

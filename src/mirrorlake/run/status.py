@@ -49,8 +49,10 @@ def read_status(lake: Reader, connections: Connections | None) -> dict[str, Any]
     proofs = lake.table_rows("proof_status")
     warnings: list[str] = []
     try:
-        named = connections is not None and connections.topology.lake.catalog is not None
-        warnings += newest_by_others(lake.directory, registered=named)
+        location = None if connections is None else connections.topology.lake
+        if location is None or location.path is not None:  # a catalog's own tables are Spark's
+            named = location is not None and location.catalog is not None
+            warnings += newest_by_others(lake.directory, registered=named)
     except OSError as error:
         unchecked = [*unchecked, f"the log was not looked at for other programs' commits: {error}"]
     return {
