@@ -2,7 +2,7 @@
 wrong input, or a cluster or lake that the command cannot do without does not answer."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import typer
@@ -20,6 +20,7 @@ from mirrorlake.cli.importing import import_
 from mirrorlake.cli.inspect import plan, sql, status, translate
 from mirrorlake.cli.maintain import maintain
 from mirrorlake.cli.migrate import migrate
+from mirrorlake.cli.overview import Overview
 from mirrorlake.cli.register import register
 from mirrorlake.cli.replay import replay
 from mirrorlake.cli.replicate import run
@@ -38,6 +39,7 @@ logger = logging.getLogger(__name__)
 _MEANINGS = {1: "exit code 1, the replication needs attention", 2: "exit code 2, it was not done"}
 
 app = typer.Typer(
+    cls=Overview,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -59,23 +61,60 @@ def options(
     logs.install(lambda: shared.err, verbose)
 
 
-@app.command()
 def version() -> None:
     """Print the version."""
     typer.echo(__version__)
 
 
-# fmt: off
-for added in (
-    plan, status, translate, sql, translate_checkpoint, run, resolve, register, maintain, forget,
-    verify, trace, replay, restore, groups, failover, failback, divergence, migrate, demo,
-    dashboard, bench,
-):
-    app.command()(added)
-# fmt: on
-app.command("import")(import_)
+#: The commands by what a person is about to do, each with its line of `--help`: at most 56
+#: characters, so that it is whole at 80 columns.
+COMMANDS: Mapping[str, Sequence[tuple[Callable[..., object], str]]] = {
+    "Start": (
+        (demo, "Two clusters, a crash, a failover, and the proof."),
+        (import_, "Make a topology file of MirrorMaker's files."),
+        (plan, "Show what would be done, without doing it."),
+        (run, "Replicate: land, produce, keep both sides alike."),
+        (register, "Give tables at a path or URL names in a catalog."),
+    ),
+    "Look": (
+        (status, "Show what needs attention, then how flows stand."),
+        (groups, "Show where consumer groups stand on both sides."),
+        (trace, "Tell one record's life, from written to read."),
+        (translate, "Translate a position between source and target."),
+        (translate_checkpoint, "Translate the checkpoint of a streaming query."),
+        (sql, "Run a query over the tables and views of the lake."),
+        (dashboard, "Show the dashboard on a local page."),
+    ),
+    "Act": (
+        (resolve, "List open incidents with the choices, and decide."),
+        (failover, "Move consumer groups to the target of a flow."),
+        (failback, "Move them back to its source."),
+        (migrate, "Move them from MirrorMaker's copies to ours."),
+        (replay, "Send staged records again, by a predicate."),
+        (restore, "Rebuild topics from the lake, as of a time."),
+        (forget, "Delete staged records, by a predicate."),
+        (maintain, "Delete old records, and keep tables small."),
+    ),
+    "Prove": (
+        (verify, "Compare source, stage and target by content."),
+        (divergence, "List source records that never reached the target."),
+    ),
+    "Develop": (
+        (bench, "Race against MirrorMaker 2 on this machine."),
+        (version, "Print the version."),
+    ),
+}
+for panel, added in COMMANDS.items():
+    for function, line in added:
+        name = function.__name__.strip("_").replace("_", "-")
+        app.command(name, short_help=line, rich_help_panel=panel)(function)
 app.command(hidden=True)(command)
-app.add_typer(local.app, name="local")
+app.add_typer(
+    local.app,
+    name="local",
+    short_help="Embedded Kafka clusters for development.",
+    rich_help_panel="Develop",
+)
 
 
 class Ended(SystemExit):

@@ -1,6 +1,7 @@
 """`--help` imports what parses a command line and nothing of what commands do: it answers in a
 moment."""
 
+import re
 import subprocess
 import sys
 
@@ -54,3 +55,20 @@ def test_help_imports_nothing_heavy() -> None:
 def test_each_command_says_what_it_does(name: str) -> None:
     command = typer.main.get_command(app).commands[name]  # type: ignore[attr-defined]
     assert command.get_short_help_str()
+
+
+def test_the_overview_shows_each_command_whole_at_80_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        app(["--help"], prog_name="mirrorlake")
+    lines = capsys.readouterr().out.splitlines()[1:]  # behind the usage
+    assert not [line for line in lines if "…" in line or line.endswith("...") or len(line) > 80]
+    groups = [line for line in lines if re.fullmatch(r"\w+:", line)]
+    assert groups == ["Options:", "Start:", "Look:", "Act:", "Prove:", "Develop:"]
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    for name, command in commands.items():
+        shown = [line.split(maxsplit=1)[1] for line in lines if line.startswith(f"  {name} ")]
+        assert shown == ([] if command.hidden else [command.short_help]), name
+        assert command.hidden or command.short_help.endswith(".")
