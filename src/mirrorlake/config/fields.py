@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationInfo
 
-from mirrorlake.naming.selection import check_pattern
+from mirrorlake.naming.patterns import check_pattern
 
 
 def names_of(value: object) -> object:

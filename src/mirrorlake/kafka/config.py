@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from mirrorlake.config.client_settings import JAVA_CONSUMER, LIBRDKAFKA, Role
+from mirrorlake.config.pem import is_pem, with_line_breaks
 from mirrorlake.config.security import Security
 from mirrorlake.config.topology import Cluster
 from mirrorlake.errors import TopologyError
@@ -117,8 +118,8 @@ def _librdkafka_token(security: Security, resolve: Resolve) -> dict[str, str]:
 def _pem(alias: str, resolve: Resolve, read_file: ReadFile, text: str) -> str:
     """PEM text: as it stands, or what the file holds. Raises TopologyError."""
     value = resolve(text)
-    if value.lstrip().startswith("-----BEGIN"):
-        return value
+    if is_pem(value):
+        return with_line_breaks(value)
     try:
         return read_file(value)
     except (OSError, UnicodeDecodeError, ValueError):

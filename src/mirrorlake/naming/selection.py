@@ -19,10 +19,6 @@ DEFAULT_GROUPS_EXCLUDE = ("console-consumer-.*", "connect-.*", "__.*")
 """MirrorMaker 2's `groups.exclude`."""
 
 _NOTHING = "(?!)"
-_GROUP = re.compile(r"\((?:\?(?:[:=!]|<[=!]|[is]+:)|(?![?]))")
-_ESCAPE = re.compile(r"\\(?:[^a-zA-Z0-9]|[dDwWsSbBAtnrf]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})")
-_CLASS_ESCAPE = re.compile(r"\\(?:[^a-zA-Z0-9]|[dDwWsStnrf]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})")
-_REPEAT = re.compile(r"\{\d+(?:,\d*)?\}")
 
 
 @dataclass(frozen=True)
@@ -78,67 +74,6 @@ def matches_any(patterns: Sequence[str], name: str) -> bool:
     return any(_compiled(pattern).fullmatch(name) for pattern in patterns)
 
 
-def check_pattern(pattern: str) -> str | None:
-    """Say why a regex cannot be used, None if it can: it must compile, and mean the same to Java
-    and to Python.
-
-    Many patterns become one, so back references and named groups, which count across it, are
-    refused as well.
-    """
-    position, in_class = 0, False
-    while position < len(pattern):
-        step = _class_token(pattern, position) if in_class else _token(pattern, position)
-        if isinstance(step, str):
-            return step
-        opened, closed = (
-            not in_class and pattern[position] == "[",
-            in_class and pattern[position] == "]",
-        )
-        in_class = (in_class or opened) and not closed
-        position += step
-    try:
-        re.compile(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        return str(error)
-    return None
-
-
-def _token(pattern: str, position: int) -> int | str:
-    """Length of the token outside a character class at `position`, or why it is refused."""
-    char = pattern[position]
-    if char == "[":
-        start = 2 if pattern.startswith("[^", position) else 1
-        if pattern.startswith("]", position + start):
-            return "write ] as \\] within [ ]"
-        return start
-    for lead, known in (("\\", _ESCAPE), ("(", _GROUP), ("{", _REPEAT)):
-        if char == lead:
-            match = known.match(pattern, position)
-            return len(match[0]) if match else _refusal(pattern, position)
-    return 1
-
-
-def _class_token(pattern: str, position: int) -> int | str:
-    """Length of the token inside a character class at `position`, or why it is refused."""
-    if pattern[position] == "\\":
-        match = _CLASS_ESCAPE.match(pattern, position)
-        return len(match[0]) if match else _refusal(pattern, position)
-    if pattern[position] == "[" or pattern.startswith(("&&", "||", "~~", "--"), position):
-        return (
-            f"{pattern[position]} within [ ] means a set operation to Java or Python; write it "
-            "with a backslash"
-        )
-    return 1
-
-
-def _refusal(pattern: str, position: int) -> str:
-    part = pattern[position : position + 3]
-    return (
-        f"{part!r} at position {position} is not a syntax that Java and Python share, or it "
-        "counts groups"
-    )
-
-
 def _either(patterns: Sequence[str]) -> str:
     return "|".join(f"(?:{pattern})" for pattern in patterns)
 
@@ -149,4 +84,5 @@ def _unless(regex: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+    # As Java reads \w, \d, \s and \b, and what ignores case: of ASCII.
+    return re.compile(pattern, re.ASCII)

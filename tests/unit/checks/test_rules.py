@@ -14,8 +14,9 @@ from mirrorlake.checks.routes import ClusterTopic, Cycle, Routes, examples
 from mirrorlake.checks.rules import check_flows
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.control.topic_plan import plan_topics
+from mirrorlake.naming.patterns import check_pattern
 from mirrorlake.naming.policy import check_topic_name
-from mirrorlake.naming.selection import check_pattern, matches_any
+from mirrorlake.naming.selection import matches_any
 
 NAMES = ("east", "north", "south", "west")
 

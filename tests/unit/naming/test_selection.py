@@ -9,10 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mirrorlake.naming.naming import Naming
+from mirrorlake.naming.patterns import check_pattern
 from mirrorlake.naming.selection import (
     DEFAULT_TOPICS_EXCLUDE,
     TopicSelection,
-    check_pattern,
     matches_any,
 )
 

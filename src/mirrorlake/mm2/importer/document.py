@@ -41,3 +41,12 @@ class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:
         """Say that nothing is shared."""
         return True
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+    """A text of several lines, such as a certificate, line by line."""
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)

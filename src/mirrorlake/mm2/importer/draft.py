@@ -89,9 +89,13 @@ class Draft:
         outcome = flow_keys.translate(entry, key)
         if outcome is None:
             return False
+        self.place_outcome(flow, outcome, entry)
+        return True
+
+    def place_outcome(self, flow: str | None, outcome: SettingOutcome, entry: Entry) -> None:
+        """Place what a setting of a flow, or of the defaults for None, means."""
         self._place(outcome, entry)
         self.set_flow(flow, outcome.fields, entry)
-        return True
 
     def place_client_setting(
         self, alias: str, role: str | None, entry: Entry, name: str, rank: Rank
@@ -152,6 +156,8 @@ class Draft:
             self.report.skip(entry, outcome.not_needed)
         if outcome.not_supported:
             self.report.refuse(entry, outcome.not_supported)
+        for note in outcome.notes:
+            self.report.note(note)
 
     def _cluster(self, alias: str, by_name: _Offers) -> dict[str, Any]:
         chosen = {name: self._choose(alias, offers) for name, offers in by_name.items()}

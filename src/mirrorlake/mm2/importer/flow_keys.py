@@ -11,6 +11,7 @@ from mirrorlake.config.flow import Flow
 from mirrorlake.config.flow_reasons import normal, reason
 from mirrorlake.config.topology_file import explain
 from mirrorlake.mm2.importer.entries import Entry
+from mirrorlake.mm2.importer.patterns import patterns_of
 from mirrorlake.mm2.importer.setting_outcome import SettingOutcome, Value
 
 #: Names that older versions had, and what they are called now.
@@ -55,6 +56,8 @@ _NO_SEPARATOR = (
     "mirrorlake needs one and takes a dot; policy: identity, where names stay, uses it "
     "for heartbeats only"
 )
+#: What AWS's guides for MSK have: names stay (aws-samples/mirrormaker2-msk-migration).
+_SAMPLE = "com.amazonaws.kafka.samples.CustomMM2ReplicationPolicy"
 _TRANSFORM = "mirrorlake copies records as they are; change them where they are consumed"
 
 
@@ -103,7 +106,7 @@ def _carried(entry: Entry, key: str) -> SettingOutcome:
     name, value = normal(key), entry.value
     if key in LISTS:
         names = names_of(value)
-        return SettingOutcome({name: list(names) if isinstance(names, tuple) else []})
+        return patterns_of(entry, key, names if isinstance(names, tuple) else ())
     if key in FLAGS:
         return SettingOutcome({name: flag(entry)})
     if key in INTERVALS:
@@ -138,7 +141,7 @@ def _policy(value: str) -> SettingOutcome:
     name = value.rpartition(".")[2]
     if name == "DefaultReplicationPolicy":
         return SettingOutcome({"policy": "default"})
-    if name == "IdentityReplicationPolicy":  # Kafka's own, and Strimzi's from before KIP-690
+    if name == "IdentityReplicationPolicy" or value == _SAMPLE:  # Kafka's, or Strimzi's before it
         return SettingOutcome({"policy": "identity"})
     return SettingOutcome(
         not_supported="it is a Java class: until you set policy to identity, or to a Python class "

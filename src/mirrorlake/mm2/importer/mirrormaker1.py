@@ -7,6 +7,7 @@ from mirrorlake.errors import InputError
 from mirrorlake.mm2.importer import client_keys
 from mirrorlake.mm2.importer.draft import Draft, Rank
 from mirrorlake.mm2.importer.entries import Entry
+from mirrorlake.mm2.importer.patterns import patterns_of
 
 #: Where options stand, for the report.
 COMMAND_LINE = "command line"
@@ -121,10 +122,12 @@ def _place_topics(draft: Draft, flow: str, options: Mapping[str, Entry]) -> None
     if whitelist is not None and blacklist is not None:
         raise whitelist.wrong("and --blacklist exclude each other, as they do in MirrorMaker 1")
     if whitelist is not None:
-        draft.set_flow(flow, {"topics": _patterns(whitelist)}, whitelist)
+        draft.place_outcome(flow, patterns_of(whitelist, "topics", _patterns(whitelist)), whitelist)
         draft.set_flow(flow, {"topics_exclude": []})
     elif blacklist is not None:
-        draft.set_flow(flow, {"topics_exclude": _patterns(blacklist)}, blacklist)
+        draft.place_outcome(
+            flow, patterns_of(blacklist, "topics.exclude", _patterns(blacklist)), blacklist
+        )
     if "--num.streams" in options:
         draft.report.skip(
             options["--num.streams"], "Spark deals the source's partitions over its cores"

@@ -20,6 +20,7 @@ from mirrorlake.mm2.importer.flow_keys import INTERVALS, RENAMED
 from mirrorlake.mm2.importer.mirrormaker1 import Options
 from mirrorlake.mm2.importer.report import Report
 from mirrorlake.mm2.importer.secrets import Secrets
+from mirrorlake.naming.policy import readable_aliases
 
 Settings = Mapping[str, Entry]
 #: A connector that is none of MirrorMaker 2's, as an answer of Connect lists them too.
@@ -106,6 +107,7 @@ def import_files(
     else:
         mirrormaker1.read_mirrormaker1(settings, given, draft)
     document = draft.document()
+    _name_heartbeats(document, report)
     if beside:
         set_beside(document, report)
     else:
@@ -189,6 +191,23 @@ def _check(document: Mapping[str, Any], files: Sequence[SourceFile]) -> None:
     except ValidationError as error:
         made_of = ", ".join(file.name for file in files)
         raise explain(Path(f"the topology made of {made_of}"), error, {}) from None
+
+
+def _name_heartbeats(document: dict[str, Any], report: Report) -> None:
+    """Where topics keep their names, only those of heartbeats and checkpoints hold the separator:
+    take the dot if they could be read in two ways with the file's own."""
+    aliases = frozenset(document["clusters"])
+    for flow, own in document["flows"].items():
+        settings, alias = {**document.get("defaults", {}), **own}, flow.partition("->")[0]
+        separator = settings.get("replication_policy_separator", ".")
+        if settings.get("policy") != "identity" or alias in readable_aliases(aliases, separator):
+            continue
+        own["replication_policy_separator"] = "."
+        report.note(
+            f"flows.{flow}.replication_policy_separator is a dot: topics keep their names, and "
+            f"alias {alias} begins with another one and {separator!r}, so names of heartbeats "
+            f"could be read in two ways; they arrive as {alias}.heartbeats"
+        )
 
 
 def _unset(document: Mapping[str, Any], name: str) -> list[str]:

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from mirrorlake.config.pem import is_pem, with_line_breaks
 from mirrorlake.mm2.importer.entries import Entry
 from mirrorlake.mm2.importer.report import Report
 from mirrorlake.mm2.importer.secrets import Secrets
@@ -132,7 +133,7 @@ class _Tls:
         return self._settings.pop(name, None)
 
     def _path(self, entry: Entry, field: str) -> str:
-        value = entry.value
+        value = with_line_breaks(entry.value) if is_pem(entry.value) else entry.value
         if not value.startswith(("/", "-----BEGIN", "${")) and not re.match(r"[A-Za-z]:", value):
             self._report.note(
                 f"{entry.at} is a relative path: MirrorMaker looks below the folder it was started "

@@ -358,10 +358,6 @@ def test_defaults_that_differ_are_told_once_each() -> None:
             "clusters = a, b\na->b.enabled = true\na.bootstrap.servers = x:1\n",
             "gives no b.bootstrap.servers",
         ),
-        (
-            f"{ON}topics = orders.(*",
-            "mm2.properties, line 5: topics holds the invalid regular expression",
-        ),
         (f"{ON}replication.factor = many", "line 5: replication.factor must be a whole number"),
         (f"{ON}replication.factor = 0", "line 5: replication_factor must be at least 1"),
         (

@@ -2,15 +2,22 @@
 took."""
 
 import json
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
 
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import InputError
 from mirrorlake.mm2.importer.document import topology_text
 from mirrorlake.mm2.importer.entries import SourceFile
+from mirrorlake.mm2.importer.mirrormaker1 import Options
 from mirrorlake.mm2.importer.read import Imported, import_files
 
 MIRROR = "org.apache.kafka.connect.mirror."
@@ -135,3 +142,100 @@ def test_a_resource_of_strimzi_is_called_by_its_name(as_json: bool) -> None:
     )
     with pytest.raises(InputError, match=r"resource of Strimzi \(kind KafkaMirrorMaker2\).*expand"):
         read("mirror.yaml", json.dumps(resource, indent=2) if as_json else yaml_text)
+
+
+def dedicated(lines: str, source: str = "a", target: str = "b") -> Imported:
+    ends = f"clusters = {source}, {target}\n"
+    ends += f"{source}.bootstrap.servers = a:1\n{target}.bootstrap.servers = b:1\n"
+    return read("mm2.properties", f"{ends}{source}->{target}.enabled = true\n{lines}\n")
+
+
+@pytest.mark.parametrize(
+    ("value", "carried", "hint"),
+    [
+        ("orders.*   # all orders", "orders.*   # all orders", "a comment is a line of its own"),
+        ('"orders.*,payments"', '"orders.*', "quotes are part of the pattern"),
+        ("orders payments", "orders payments", "blanks within a pattern count"),
+    ],
+)
+def test_a_pattern_that_no_name_can_match_is_carried_and_noted_by_line(
+    value: str, carried: str, hint: str, tmp_path: Path
+) -> None:
+    imported = dedicated(f"a->b.topics = {value}")
+    assert loaded(imported, tmp_path).flow("a->b").settings.topics[0] == carried
+    (note, *_) = [note for note in imported.report["notes"] if "matches no legal name" in note]
+    assert note.startswith(f"mm2.properties, line 5: a->b.topics holds {carried!r}")
+    assert note.endswith(hint) or hint in note
+
+
+def test_names_of_groups_may_hold_anything() -> None:
+    imported = dedicated("a->b.groups = my group")
+    assert not [note for note in imported.report["notes"] if "no legal name" in note]
+
+
+@pytest.mark.parametrize(("source", "target"), [("dc-west", "dc"), ("dc", "dc-west")])
+def test_names_stay_whatever_the_separator_and_the_aliases(
+    source: str, target: str, tmp_path: Path
+) -> None:
+    policy = f"replication.policy.class = {MIRROR}IdentityReplicationPolicy"
+    lines = f"{policy}\nreplication.policy.separator = -\n{target}->{source}.enabled = true"
+    imported = dedicated(lines, source, target)
+    flow = loaded(imported, tmp_path).flow(f"{source}->{target}")
+    assert flow.target_topic("orders") == "orders"
+    assert [note for note in imported.report["notes"] if "arrive as dc-west.heartbeats" in note]
+
+
+def test_the_policy_of_awss_guides_keeps_names(tmp_path: Path) -> None:
+    policy = "com.amazonaws.kafka.samples.CustomMM2ReplicationPolicy"
+    imported = dedicated(f"replication.policy.class = {policy}")
+    assert loaded(imported, tmp_path).flow("a->b").target_topic("orders") == "orders"
+
+
+def test_a_pattern_of_java_alone_is_left_out_by_itself(tmp_path: Path) -> None:
+    imported = dedicated(r"a->b.topics = orders, (?i)pay.*, (x)\\1")
+    settings = loaded(imported, tmp_path).flow("a->b").settings
+    assert (settings.topics, settings.paused) == (("orders",), False)
+    (row,) = imported.report["not_supported"]
+    assert (row["line"], row["key"]) == (5, "a->b.topics")
+    assert "write '(?i:pay.*)' into topics" in row["reason"]
+    assert "write another one into topics" in row["reason"]
+
+
+@pytest.mark.parametrize("key", ["topics", "groups", "config.properties"])
+def test_a_flow_that_would_take_more_without_an_exclusion_is_paused(
+    key: str, tmp_path: Path
+) -> None:
+    imported = dedicated(rf"a->b.{key}.exclude = \\p{{Upper}}.*")
+    assert loaded(imported, tmp_path).flow("a->b").paused
+    (row,) = imported.report["not_supported"]
+    assert "write '[A-Z].*' into" in row["reason"] and "take paused away" in row["reason"]
+
+
+def test_mirrormaker_1_leaves_out_such_a_pattern_too() -> None:
+    files = [
+        SourceFile("consumer.properties", b"bootstrap.servers = a:1\ngroup.id = m"),
+        SourceFile("producer.properties", b"bootstrap.servers = b:1\nacks = all"),
+    ]
+    imported = import_files(files, Options(whitelist="(?i)orders,payments"))
+    assert imported.topology["flows"]["source->target"]["topics"] == ["payments"]
+    assert "write '(?i:orders)'" in imported.report["not_supported"][0]["reason"]
+
+
+def certificate(name: str) -> str:
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    begin = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    builder = x509.CertificateBuilder(subject, subject, key.public_key(), 1, begin, begin)
+    return builder.sign(key, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
+
+
+def test_certificates_joined_in_one_line_get_their_lines_back(tmp_path: Path) -> None:
+    pem = certificate("one") + certificate("two")
+    joined = " \\\n".join(pem.splitlines())  # as in Kafka's documentation of PEM values
+    tls = "security.protocol = SSL\nb.ssl.truststore.type = PEM"
+    imported = dedicated(f"b.{tls}\nb.ssl.truststore.certificates = {joined}")
+    cluster = loaded(imported, tmp_path).clusters["b"]
+    assert cluster.security.ca_file == pem
+    assert len(x509.load_pem_x509_certificates(cluster.security.ca_file.encode())) == 2
+    text = (tmp_path / "mirrorlake.yml").read_text(encoding="utf-8")
+    assert "      ca_file: |\n        -----BEGIN CERTIFICATE-----\n" in text
