@@ -158,7 +158,7 @@ def test_compute_is_dedicated_and_has_the_settings_that_matter() -> None:
         assert "autoscale" not in cluster
         for name, value in cluster["spark_conf"].items():
             assert LOCAL_SETTINGS[name] == value, name
-        assert cluster["spark_version"].startswith("17.3."), "Spark 4.0, as in uv.lock"
+        assert cluster["spark_version"].startswith("17.3."), "an LTS, with Spark 4.0"
 
 
 def test_paths_exist() -> None:

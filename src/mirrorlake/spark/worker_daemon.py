@@ -27,4 +27,4 @@ if __name__ == "__main__":
         import_module(name)
     gc.collect()
     gc.freeze()
-    manager()  # type: ignore[no-untyped-call]
+    manager()

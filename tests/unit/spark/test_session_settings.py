@@ -1,18 +1,33 @@
-"""What a local session is started with names what the installed Spark has."""
+"""What a local session is started with names what its Spark has."""
 
+from pathlib import Path
 from zipfile import ZipFile
 
-from mirrorlake.spark.jars import SPARK_MINORS, pyspark_jars, spark_minor
+import pytest
+
+from mirrorlake.spark.jars import pyspark_jars
 from mirrorlake.spark.session import query_log_settings
+
+SETTING = "spark.sql.streaming.checkpointFileManagerClass"
 
 
 def test_the_manager_of_query_logs_is_in_the_installed_spark() -> None:
-    (name,) = query_log_settings(spark_minor()).values()
+    (name,) = query_log_settings(pyspark_jars()).values()
     (jar,) = pyspark_jars().glob("spark-sql_*.jar")
     with ZipFile(jar) as classes:
         assert f"{name.replace('.', '/')}.class" in classes.namelist()
 
 
-def test_of_a_spark_that_is_not_known_no_class_is_named() -> None:
-    assert all(query_log_settings(minor) for minor in SPARK_MINORS)
-    assert query_log_settings("5.0") == {}
+@pytest.mark.parametrize("package", ["org.apache.spark", "org.apache.spark.of_another_version"])
+def test_it_is_named_as_the_jar_names_it(tmp_path: Path, package: str) -> None:
+    manager = f"{package}.FileSystemBasedCheckpointFileManager"
+    with ZipFile(tmp_path / "spark-sql_2.13-5.0.0.jar", "w") as classes:
+        for name in ("org.apache.spark.Other", f"{manager}Test", manager):
+            classes.writestr(f"{name.replace('.', '/')}.class", b"")
+    assert query_log_settings(tmp_path) == {SETTING: manager}
+
+
+def test_a_spark_without_it_keeps_its_own(tmp_path: Path) -> None:
+    with ZipFile(tmp_path / "spark-sql_2.13-5.0.0.jar", "w") as classes:
+        classes.writestr("org/apache/spark/Other.class", b"")
+    assert query_log_settings(tmp_path) == {} == query_log_settings(tmp_path / "nowhere")
