@@ -47,7 +47,7 @@ def test_a_drain_waits_for_a_process_whose_locks_it_does_not_see(
     monkeypatch.setattr("mirrorlake.failover.drain.Replicator", beside)
     with live(spark, file) as run:
         until(lambda: ends(clusters.west, [f"east.{topic_name}"]) >= 10, "the flow runs")
-        until(lambda: run.lake.table("positions").count() > 0, "it was sampled")
+        until(lambda: run.lake.ask_table("positions"), "it was sampled")
         fill(clusters.east, topic_name, "b", 10, 1)
         topology = load_topology(file)
         drained = drain(Deployment.opened(here, Connections(topology)), topology.flow(FLOW))

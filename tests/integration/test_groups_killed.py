@@ -17,6 +17,7 @@ from mirrorlake.groups.sync_plan import BEHIND
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
+from tests.support.lake_rows import now_of
 from tests.support.replication import (
     FLOW,
     finish,
@@ -63,7 +64,7 @@ def killed(topology: Path, point: str, *arguments: str) -> None:
 
 def newest(lake: Lake, *groups: str) -> dict[str, Any]:
     """The newest checkpoints of groups."""
-    rows = lake.sql(f"SELECT * FROM group_positions WHERE flow = '{FLOW}'").collect()
+    rows = now_of(lake).rows(f"SELECT * FROM group_positions WHERE flow = '{FLOW}'")
     return {row["group_id"]: row for row in rows if row["group_id"] in groups}
 
 
@@ -167,7 +168,7 @@ def test_half_way_through_a_failover(
             "reason",
         )
         at_target = positions(clusters.west, groups, mirror)
-        changes = lake.sql("SELECT * FROM changes WHERE kind = 'group' ORDER BY resource").collect()
+        changes = now_of(lake).rows("SELECT * FROM changes WHERE kind = 'group' ORDER BY resource")
         told = [
             (row["after"], row["outcome"])
             for row in changes

@@ -23,12 +23,14 @@ from tests.support.clusters import ClusterPair
 from tests.support.groups import checkpoints_of, commit_all, delete_groups
 from tests.support.half_alive import ThreeBrokers, three_brokers
 from tests.support.kafka import create_topic, numbered, write
+from tests.support.lake_rows import now_of
 from tests.support.replication import FLOW, replicate_once, write_topology
 
 pytestmark = pytest.mark.slow
 
 RECORDS = 300
 GROUPS = 12
+CHECKPOINTED = f"SELECT group_id, reason FROM group_positions WHERE flow = '{FLOW}'"
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +75,7 @@ def test_groups_of_a_coordinator_that_is_away_are_unknown_and_not_gone(
 
     with pytest.raises(ReplicationError, match="did not report"):
         checkpoints_of(topology, lake).checkpoint()
-    rows = lake.sql(f"SELECT group_id, reason FROM group_positions WHERE flow = '{FLOW}'").collect()
+    rows = now_of(lake).rows(CHECKPOINTED)
     assert {row["group_id"] for row in rows} == groups and GONE not in {
         row["reason"] for row in rows
     }
@@ -90,7 +92,7 @@ def test_groups_of_a_coordinator_that_is_away_are_unknown_and_not_gone(
     assert any(f"{name}-{leaderless}" in line for line in found["left"]), "its end is not known"
     code, found = call(topology, "failover", "--flow", FLOW, "--no-drain", "--group", f"{name}-g0")
     assert code == 1 and "was not reported" in " ".join(found["left"])
-    sampled = lake.sql(f"SELECT * FROM positions WHERE topic = '{name}'").collect()
+    sampled = now_of(lake).rows(f"SELECT * FROM positions WHERE topic = '{name}'")
     fresh = [row for row in sampled if row["sampled_at"].astimezone(timezone.utc) > began]
     away_now = {row["partition"] for row in fresh if row["source_end"] is None}
     assert away_now == {leaderless} and len(fresh) > 1, "samples of the others go on, or hold"
@@ -99,7 +101,7 @@ def test_groups_of_a_coordinator_that_is_away_are_unknown_and_not_gone(
     gone = f"{name}-g0"
     delete_groups(east.address, [gone])
     checkpoints_of(topology, lake).checkpoint()
-    rows = lake.sql(f"SELECT group_id, reason FROM group_positions WHERE flow = '{FLOW}'").collect()
+    rows = now_of(lake).rows(CHECKPOINTED)
     assert {row["group_id"] for row in rows if row["reason"] == GONE} == {gone}
     code, found = call(topology, "failover", "--flow", FLOW, "--all-groups")
     assert code == 0, found["left"]

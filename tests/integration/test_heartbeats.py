@@ -41,8 +41,8 @@ def heartbeats(bootstrap: str, topic: str) -> list[Heartbeat]:
 
 def status(lake: Lake) -> dict[str, object]:
     """The flow's row of `flow_status`."""
-    rows = lake.table("flow_status").collect()
-    return dict(rows[0].asDict()) if rows else {}
+    rows = lake.ask_table("flow_status")
+    return rows[0] if rows else {}
 
 
 def age_of(lake: Lake) -> float:
@@ -77,7 +77,7 @@ def test_heartbeats_are_mirrored_and_their_age_is_told(
     assert {
         own_configs(address, "heartbeats")["cleanup.policy"] for address in (own.east, own.west)
     } == {"compact"}
-    rows = run.lake.table("changes").where("kind = 'topic'").collect()
+    rows = [row for row in run.lake.ask_table("changes") if row["kind"] == "topic"]
     assert {"heartbeats", "heartbeats on cluster east", "east.heartbeats"} <= {
         row["resource"] for row in rows
     }

@@ -205,7 +205,7 @@ def test_a_topic_that_was_made_again_is_another_one(scene: Scene) -> None:
     assert len(there) == 100 + 50
     assert map_pairs(scene.lake, FLOW, scene.topic, 0) == before
     assert map_pairs(scene.lake, FLOW, scene.topic, 0, 1) == list(enumerate(there[100:]))
-    assert translate(scene.lake, FLOW, scene.topic, 0, 7).offset == there[107]
+    assert translate(now_of(scene.lake), FLOW, scene.topic, 0, 7).offset == there[107]
 
 
 @pytest.mark.law("stage is the truth", "progress is offsets")

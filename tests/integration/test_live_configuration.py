@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, read_topic, topics_of
-from tests.support.topologies import Live, ends, fill, live, values, write_flows
+from tests.support.topologies import Live, ends, fill, live, staged_count, values, write_flows
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -21,6 +21,12 @@ pytestmark = pytest.mark.slow
 #: What the issue promises; and how much longer a first record may take, of a flow that has to
 #: start.
 IN_FORCE, AND_A_RECORD = 15.0, 30.0
+
+
+def edits(run: Live, outcome: str) -> list[dict[str, Any]]:
+    """What `changes` notes of edits of the topology file that ended so."""
+    rows = run.lake.ask_table("changes")
+    return [row for row in rows if (row["kind"], row["outcome"]) == ("topology", outcome)]
 
 
 def test_edits_are_in_force_within_15_seconds(
@@ -46,15 +52,12 @@ def test_edits_are_in_force_within_15_seconds(
 
     @contextmanager
     def in_force(run: Live, outcome: str = "done") -> Iterator[None]:
-        known = told(run, outcome)  # before the edit, which may be in force before this is answered
+        known = len(
+            edits(run, outcome)
+        )  # before the edit, which may be in force before this is answered
         yield
-        seconds = until(lambda: told(run, outcome) > known, "the edit is told in changes")
+        seconds = until(lambda: len(edits(run, outcome)) > known, "the edit is noted in changes")
         assert seconds < IN_FORCE
-
-    def told(run: Live, outcome: str) -> int:
-        return (
-            run.lake.table("changes").where(f"kind = 'topology' AND outcome = '{outcome}'").count()
-        )
 
     def values_of(name: str) -> list[str]:
         return values(read_topic(clusters.west, f"east.{mark}{name}")[0])
@@ -73,8 +76,7 @@ def test_edits_are_in_force_within_15_seconds(
         fill(clusters.east, mark + "second", "b", 10, 1)
         fill(clusters.east, mark + "first", "b", 10, 1)
         until(lambda: "b:9" in values_of("first"), "the other topic goes on")
-        staged = run.lake.table("records").where(f"topic = '{mark}second'")
-        until(lambda: staged.count() == 20, "a paused topic is landed")
+        until(lambda: staged_count(run.lake, f"{mark}second")[0] == 20, "a paused topic is landed")
         assert len(values_of("second")) == 10
 
         edit({"topics": both})
@@ -98,7 +100,7 @@ def test_edits_are_in_force_within_15_seconds(
         assert not run.incidents()
     assert values_of("first") == [f"{tag}:{n}" for tag in "abc" for n in range(10)]
     assert values_of("second") == [f"{tag}:{n}" for tag in "ab" for n in range(10)]
-    refused = run.lake.table("changes").where("kind = 'topology' AND outcome = 'refused'").collect()
+    refused = edits(run, "refused")
     assert all("mirrorlake.yml" in row["error"] for row in refused) and len(refused) == 2
 
 
@@ -129,7 +131,4 @@ def test_an_edit_while_the_target_is_away_is_in_force_when_it_is_back(
                 150,
             )
             until(lambda: not run.incidents("topology_edit"), "nothing waits any more")
-            assert (
-                run.lake.table("changes").where("kind = 'topology' AND outcome = 'done'").count()
-                == 1
-            )
+            assert len(edits(run, "done")) == 1

@@ -14,7 +14,7 @@ from mirrorlake.lake.maintain import stage_of
 from mirrorlake.lake.retention import cut_records
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topics, write
-from tests.support.lake_rows import ago
+from tests.support.lake_rows import ago, now_of
 from tests.support.replication import replicate_once, replicating, write_topology
 
 ROUNDS = 5
@@ -37,14 +37,13 @@ def everything(lake: Lake, file: Path) -> int:
 
 
 def mapped(lake: Lake) -> int:
-    return int(
-        lake.sql("SELECT coalesce(sum(record_count), 0) AS n FROM offset_map").collect()[0]["n"]
-    )
+    (row,) = now_of(lake).rows("SELECT coalesce(sum(record_count), 0) AS n FROM offset_map")
+    return int(row["n"])
 
 
 def modes(lake: Lake) -> dict[str, str]:
     """How the lake says that each flow runs."""
-    return {row["flow"]: row["mode"] for row in lake.table("objectives").collect()}
+    return {row["flow"]: row["mode"] for row in lake.ask_table("objectives")}
 
 
 @pytest.mark.timeout(1200)
@@ -65,10 +64,10 @@ def test_the_replicator_runs_through_maintenance(
             assert time.monotonic() < deadline, mapped(run.lake)
             time.sleep(0.5)
         removed += everything(run.lake, file)
-        assert run.lake.table("incidents").collect() == []
+        assert run.lake.ask_table("incidents") == []
         assert modes(run.lake) == {"east->west": "continuous"}
     assert modes(run.lake) == {"east->west": "stopped"}
-    assert run.lake.table("records").count() == ROUNDS * PER_ROUND - removed == 3, (
+    assert len(run.lake.ask_table("records")) == ROUNDS * PER_ROUND - removed == 3, (
         "the newest of each partition stay"
     )
 
@@ -86,5 +85,5 @@ def test_the_replicator_runs_through_maintenance(
     ] == told
     assert sum(map(len, told)) == (ROUNDS + 2) * PER_ROUND == mapped(lake)
     assert modes(lake) == {"east->west": "once"}
-    assert lake.table("divergence").collect() == []
-    assert [row["alert"] for row in lake.table("alerts").collect()] == []
+    assert lake.ask_table("divergence") == []
+    assert [row["alert"] for row in lake.ask_table("alerts")] == []

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from mirrorlake.lake.lake import Lake
 from tests.support.histories import FLOW, History
+from tests.support.lake_rows import now_of
 
 pytestmark = pytest.mark.slow
 
@@ -55,8 +56,6 @@ def test_every_metric_of_mirrormaker_is_on_the_page() -> None:
     "statement", STATEMENTS, ids=[" ".join(text.split())[:60] for text in STATEMENTS]
 )
 def test_the_statement_answers(lake: Lake, statement: str) -> None:
-    rows = lake.sql(statement).collect()
+    rows = now_of(lake).rows(statement)
     assert rows
-    assert {name for name, value in rows[0].asDict().items() if value is None} <= {
-        "heartbeat_age_seconds"
-    }
+    assert {name for name, value in rows[0].items() if value is None} <= {"heartbeat_age_seconds"}

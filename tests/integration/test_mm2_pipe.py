@@ -14,6 +14,7 @@ from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.kafka import NewRecord, create_topic, send, transactional_producer
+from tests.support.lake_rows import now_of
 from tests.support.mirror_client import ask_mirror_client
 from tests.support.topologies import live, write_flows
 from tests.support.waiting import until
@@ -38,7 +39,7 @@ def table(lake: Lake, flow: str) -> Mapping[str, dict[str, list[Any]]]:
     """The newest checkpoints of a flow as the client gives them: by group, `topic/partition` to
     [offset, metadata]."""
     found: dict[str, dict[str, list[Any]]] = {}
-    for row in lake.sql(f"SELECT * FROM group_positions WHERE flow = '{flow}'").collect():
+    for row in now_of(lake).rows(f"SELECT * FROM group_positions WHERE flow = '{flow}'"):
         place = f"{row['target_topic']}/{row['partition']}"
         found.setdefault(row["group_id"], {})[place] = [
             row["target_position"],

@@ -36,6 +36,7 @@ from mirrorlake.lake.translate import translate
 from mirrorlake.spark.jars import connector_jars
 from tests.integration.test_wrong_input import Answer
 from tests.support.kafka import create_topic, numbered, read_topic, write
+from tests.support.lake_rows import now_of
 from tests.support.replication import FLOW, finish, lake_of, replicate_once, replicating, start_run
 from tests.support.secure import USER, SecureClusters, grant, secure_clusters
 from tests.support.waiting import until
@@ -208,8 +209,8 @@ def assert_mirrored_without_secrets(
         ]
     lake = lake_of(spark, path)
     for name in (FLOW, BACK):
-        assert translate(lake, name, topic, 1, 7).offset == 7
-    tables = "\n".join(str(lake.table(name).collect()) for name in TABLES)
+        assert translate(now_of(lake), name, topic, 1, 7).offset == 7
+    tables = "\n".join(str(lake.ask_table(name)) for name in TABLES)
     assert_no_secret(secure, path.parent, lines, tables)
 
 

@@ -26,6 +26,7 @@ from tests.support.kafka import (
     topics_of,
     truncate,
 )
+from tests.support.lake_rows import now_of
 from tests.support.lanes import BOTH_LANES
 from tests.support.replication import FLOW
 from tests.support.topologies import (
@@ -174,10 +175,16 @@ def _new(scene: Scene) -> None:
 def _gone(run: Live, scene: Scene) -> None:
     scene.delete("goes")
     scene.goes_on("stays", "b", 100)
-    changes = run.lake.table("changes").where(
-        f"outcome = 'gone' AND resource = '{scene.source('goes')}'"
+    goes = scene.source("goes")
+    until(
+        lambda: (
+            [
+                row["resource"] for row in run.lake.ask_table("changes") if row["outcome"] == "gone"
+            ].count(goes)
+            == 1
+        ),
+        "noted in changes",
     )
-    until(lambda: changes.count() == 1, "told in changes")
     assert scene.seen("goes") == texts("a", 100)
     until(lambda: not run.incidents(), "a deleted topic is no incident")
 
@@ -228,20 +235,20 @@ def _overtaken(run: Live, scene: Scene) -> None:
 def _translated(run: Live, scene: Scene) -> None:
     """Of a topic with two generations: positions of the newest one, and the target's whole
     history."""
-    again = scene.source("again")
+    again, mirror = scene.source("again"), scene.target("again")
     source, target = (
         read_topic(scene.clusters.east, again)[0],
-        read_topic(scene.clusters.west, scene.target("again"))[0],
+        read_topic(scene.clusters.west, mirror)[0],
     )
     assert map_pairs(run.lake, FLOW, again, 0, 1) == [
         (record.offset, other.offset) for record, other in zip(source, target[50:], strict=True)
     ]
     for index in (0, 7, len(source) - 1):
-        there = translate(run.lake, FLOW, again, 0, source[index].offset)
+        there = translate(now_of(run.lake), FLOW, again, 0, source[index].offset)
         assert (there.offset, there.exact) == (target[50 + index].offset, True)
-        back = translate(run.lake, FLOW, scene.target("again"), 0, there.offset, reverse=True)
+        back = translate(now_of(run.lake), FLOW, mirror, 0, there.offset, reverse=True)
         assert (back.offset, back.exact) == (source[index].offset, True)
-    previous = translate(run.lake, FLOW, scene.target("again"), 0, target[3].offset, reverse=True)
+    previous = translate(now_of(run.lake), FLOW, mirror, 0, target[3].offset, reverse=True)
     assert previous.offset == 3
     assert (
         assert_mapped(

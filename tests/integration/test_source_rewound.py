@@ -16,6 +16,7 @@ from mirrorlake.lake.translate import translate
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, read_topic
+from tests.support.lake_rows import now_of
 from tests.support.lanes import BOTH_LANES
 from tests.support.replication import FLOW, lake_of, replicate_once, write_topology
 from tests.support.topologies import fill, incidents, map_pairs, texts, values
@@ -101,9 +102,9 @@ def translated(lake, topic: str, first: list[int], second: list[int]) -> None:  
     before."""
     assert map_pairs(lake, FLOW, topic, 0, 1) == list(zip(range(30, 85), first[50:], strict=True))
     for offset, there in ((5, first[5]), (29, first[29]), (30, first[50]), (84, first[104])):
-        position = translate(lake, FLOW, topic, 0, offset)
+        position = translate(now_of(lake), FLOW, topic, 0, offset)
         assert (position.offset, position.exact) == (there, True), offset
-        back = translate(lake, FLOW, f"east.{topic}", 0, there, reverse=True)
+        back = translate(now_of(lake), FLOW, f"east.{topic}", 0, there, reverse=True)
         assert (back.offset, back.exact) == (offset, True), offset
     for offset in (5, 49, 104):
-        assert translate(lake, FLOW, topic, 1, offset).offset == second[offset]
+        assert translate(now_of(lake), FLOW, topic, 1, offset).offset == second[offset]

@@ -26,6 +26,7 @@ from mirrorlake.run.resolve import Wanted, resolve
 from mirrorlake.run.status import read_status
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import NewRecord, create_topic, delete_topic, read_topic, topics_of, write
+from tests.support.lake_rows import now_of
 from tests.support.lanes import BOTH_LANES
 from tests.support.replication import FLOW, lake_of, replicate_once
 from tests.support.topologies import (
@@ -113,7 +114,7 @@ def position(bootstrap: str, group: str, topic: str) -> int | None:
 
 def broken(lake: Lake, topology: Path) -> set[str]:
     """What `status` finds wrong, except lateness: what an operator stopped lags for good."""
-    alerts = read_status(lake, Connections(load_topology(topology)))["alerts"]
+    alerts = read_status(now_of(lake), Connections(load_topology(topology)))["alerts"]
     return {row["alert"] for row in alerts} - {"lag", "stuck", "latency"}
 
 
@@ -144,11 +145,11 @@ def assert_exact(lake: Lake, scene: Scene, name: str, first: int, last: int) -> 
     assert [other for _, other in pairs] == [
         offset for offset, value in target.items() if value != b"foreign"
     ], name
-    there = translate_all(lake, FLOW, [(scene.source(name), 0, one) for one, _ in pairs])
+    there = translate_all(now_of(lake), FLOW, [(scene.source(name), 0, one) for one, _ in pairs])
     found = {position[2]: (item.offset, item.exact) for position, item in there.items()}
     assert found == {one: (other, True) for one, other in pairs}, name
     back = translate_all(
-        lake, FLOW, [(scene.target(name), 0, other) for _, other in pairs], reverse=True
+        now_of(lake), FLOW, [(scene.target(name), 0, other) for _, other in pairs], reverse=True
     )
     found = {position[2]: (item.offset, item.exact) for position, item in back.items()}
     assert found == {other: (one, True) for one, other in pairs}, name
@@ -211,9 +212,9 @@ def _told(lake: Lake, topology: Path, scene: Scene, lost: tuple[str, ...]) -> No
     assert broken(lake, topology) == {"incident"}
     for name in lost:
         for offset in (0, READ, 100):
-            there = translate(lake, FLOW, scene.source(name), 0, offset)
+            there = translate(now_of(lake), FLOW, scene.source(name), 0, offset)
             assert (there.topic, there.offset, there.exact) == (scene.target(name), 0, False), name
-        back = translate(lake, FLOW, scene.target(name), 0, 5, reverse=True)
+        back = translate(now_of(lake), FLOW, scene.target(name), 0, 5, reverse=True)
         assert (back.topic, back.offset, back.exact) == (scene.source(name), 0, False), name
         assert position(scene.clusters.west, scene.prefix + name, scene.target(name)) is None, name
     assert position(scene.clusters.west, scene.prefix + "stays", scene.target("stays")) == READ

@@ -16,6 +16,7 @@ from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.produce.provenance import HEADER
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import Record, create_topic, read_topics, topics_of
+from tests.support.lake_rows import now_of
 from tests.support.topologies import (
     Live,
     assert_mapped,
@@ -313,15 +314,17 @@ def test_one_landing_serves_all_flows_of_a_source(
     worlds: Mapping[str, World], tmp_path: Path
 ) -> None:
     for world in worlds.values():
-        rows = world.run.lake.sql(
+        reader = now_of(world.run.lake)
+        (rows,) = reader.rows(
             "SELECT count(*) AS rows, count(DISTINCT source_cluster, topic, partition, offset) AS "
             "records FROM records"
-        ).collect()[0]
+        )
         assert rows["rows"] == rows["records"] > 0
-        staged = world.run.lake.sql("SELECT DISTINCT source_cluster, topic FROM records").collect()
+        staged = reader.rows("SELECT DISTINCT source_cluster, topic FROM records")
         # Spark finds a pattern anywhere in a name; what no flow of the source selects must not be
         # landed.
-        assert {(row[0], row[1]) for row in staged} == set(read_by(world.prefix))
+        topics = {(row["source_cluster"], row["topic"]) for row in staged}
+        assert topics == set(read_by(world.prefix))
         # Each source had one landing; no query goes on from the checkpoint of another, so none is
         # left.
         left = sorted(

@@ -91,6 +91,10 @@ OPTIMISE_LESS = (
     "-XX:Tier4CompileThreshold=150000",
     "-XX:Tier4BackEdgeThreshold=400000",
 )
+#: What a short session says to the JVM: no optimising compiler, and as much room for compiled code
+#: as there is with one. A fifth of it, the default then, fills in a few minutes of planning, after
+#: which the JVM throws code away and compiles it again for a fifth of its CPU.
+OPTIMISE_NEVER = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
 #: How Hive's client waits for its metastore where no setting says it: one that takes the connection
 #: and does not answer costs ten minutes by default, for each of several tries.
 METASTORE_SETTINGS: Mapping[str, str] = {"hive.metastore.client.socket.timeout": "20s"}
@@ -141,7 +145,7 @@ def local_session(
     master = cores if "[" in cores or "://" in cores else f"local[{cores},1]"
     short = short or os.environ.get(SHORT_VARIABLE) == "1"
     jars = [*(spark_jars(progress) if delta else ()), *more_jars]
-    flags = ["-XX:+UseParallelGC", *(["-XX:TieredStopAtLevel=1"] if short else OPTIMISE_LESS)]
+    flags = ["-XX:+UseParallelGC", *(OPTIMISE_NEVER if short else OPTIMISE_LESS)]
     flags += archive_flags(SESSIONS, java)
     flags += os.environ.get("MIRRORLAKE_JAVA_OPTIONS", "").split()
     log_settings = Path(str(files("mirrorlake.spark") / "log4j2.properties"))
