@@ -15,8 +15,8 @@ import mirrorlake
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.spark.jars import spark_jars
-from mirrorlake.spark.session import DELTA_SETTINGS, LOCAL_SETTINGS
 from tests.support.clusters import ClusterPair
+from tests.support.elsewhere import short_settings
 from tests.support.guarded import guarded_cluster
 from tests.support.kafka import create_topic, numbered, write
 
@@ -153,7 +153,7 @@ def test_a_command_uses_the_session_of_spark_submit(topology: Path, tmp_path: Pa
     folder, events = Path(mirrorlake.__path__[0]), tmp_path / "events"
     events.mkdir()
     master = "local-cluster[2,1,1024]"
-    options = {**LOCAL_SETTINGS, **DELTA_SETTINGS, "spark.jars": ",".join(map(str, spark_jars()))}
+    options = {**short_settings(), "spark.jars": ",".join(map(str, spark_jars()))}
     options |= {"spark.eventLog.enabled": "true", "spark.eventLog.compress": "false"}
     options["spark.eventLog.dir"] = events.as_uri()
     command = [str(Path(sys.executable).parent / "spark-submit"), "--master", master]

@@ -17,18 +17,36 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.translate import translate
 from mirrorlake.run.replicator import Replicator, RunOptions
+from mirrorlake.spark.class_archive import SESSIONS, archive_flags
 from mirrorlake.spark.jars import spark_jars
-from mirrorlake.spark.session import DELTA_SETTINGS, LOCAL_SETTINGS, local_session
+from mirrorlake.spark.java import find_java
+from mirrorlake.spark.session import (
+    DELTA_SETTINGS,
+    LOCAL_SETTINGS,
+    OPTIMISE_NEVER,
+    SHORT_SETTINGS,
+    local_session,
+)
 
 #: What is compared of a translated position.
 PLACE = ("topic", "partition", "offset", "exact")
+#: How executors in processes of their own, which do little, do it with less CPU.
+EXECUTORS = {"spark.executor.extraJavaOptions": " ".join(OPTIMISE_NEVER)}
+
+
+def short_settings() -> dict[str, str]:
+    """Settings of a session that others start than `local_session`: with little to do, as these
+    tests have it."""
+    flags = " ".join([*OPTIMISE_NEVER, *archive_flags(SESSIONS, find_java())])
+    own = {"spark.driver.extraJavaOptions": flags, **EXECUTORS}
+    return {**LOCAL_SETTINGS, **DELTA_SETTINGS, **SHORT_SETTINGS, **own}
 
 
 def connect_session() -> SparkSession:
     """A local Spark Connect server, from the pip package, and its client."""
     os.environ["PYSPARK_PYTHON"] = sys.executable  # the server runs here, and so do its workers
     builder = SparkSession.builder.remote("local[2]")
-    settings = {**LOCAL_SETTINGS, **DELTA_SETTINGS}
+    settings = short_settings()
     if events := os.environ.get("MIRRORLAKE_TEST_EVENTS"):
         settings |= {
             "spark.eventLog.enabled": "true",
@@ -41,7 +59,10 @@ def connect_session() -> SparkSession:
 
 
 def main(kind: str, topology_file: str, flow: str, topic: str) -> None:
-    spark = connect_session() if kind == "connect" else local_session("local-cluster[2,1,1024]")
+    if kind == "connect":
+        spark = connect_session()
+    else:
+        spark = local_session("local-cluster[2,1,1024]", settings=EXECUTORS)
     topology = load_topology(Path(topology_file))
     lake = open_lake(spark, topology.lake, topology.directory)
     reports = []
@@ -52,6 +73,7 @@ def main(kind: str, topology_file: str, flow: str, topic: str) -> None:
         report=lambda _name, batch: reports.append(batch.reader),
     )
     replicator.run()
+    # Asked by the session, which is what these tests are about.
     there = translate(lake, flow, topic, 0, 7)
     back = translate(lake, flow, there.topic, 0, there.offset, reverse=True)
     seen = {
