@@ -2,11 +2,12 @@
 where they stopped.
 
 Whole files are dealt to chunks, by the seconds that each took when `--note-seconds` wrote them down
-last: what the fixtures of a file start is so started once. What passed is remembered in pytest's
-cache for as long as nothing in the working tree changes: the same chunk, started again after it was
-interrupted, runs the tests that have not passed yet. Each chunk has a note of its own there, so
-that two may run side by side. pytest-split deals single tests, and pytest's own `--last-failed` and
-`--stepwise` know nothing of a test that was never reached.
+last: what the fixtures of a file start is so started once, and a chunk reads no file of another
+one. What passed is remembered in pytest's cache for as long as nothing in the working tree changes:
+the same chunk, started again after it was interrupted, runs the tests that have not passed yet.
+Each chunk has a note of its own there, so that two may run side by side. pytest-split deals single
+tests, and pytest's own `--last-failed` and `--stepwise` know nothing of a test that was never
+reached.
 """
 
 import hashlib
@@ -17,13 +18,14 @@ import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 #: Seconds by file, of its slow tests.
 SECONDS_FILE = Path(__file__).parents[1] / "slow_seconds.json"
-#: What a test of a file without an entry is taken for, seconds.
-UNKNOWN_SECONDS = 10.0
+#: What a file without an entry is taken for, seconds: most have no slow test.
+UNKNOWN_SECONDS = 1.0
 _PASSED = "chunks/passed-{}-of-{}"
 
 
@@ -74,11 +76,31 @@ class Chunks:
         self._noted: dict[str, float] = json.loads(SECONDS_FILE.read_text(encoding="utf-8"))
         self._tree = state_of_tree(config.rootpath)
         self._chunk, self._chunks = parsed(config.getoption("--chunk") or "1/1")
+        self._mine = self._dealt(config) if config.getoption("--chunk") else None
         self._passed = self._remembered()
         self._outcomes: dict[str, set[str]] = defaultdict(set)
         self._seconds: Counter[str] = Counter()
         self._running: Counter[str] = Counter()
         self._line = ""
+
+    def _dealt(self, config: pytest.Config) -> set[str]:
+        """The files of the chunk, of all that hold tests: one without a slow test is in some chunk
+        too."""
+        root = config.rootpath
+        folders = [root / folder for folder in config.getini("testpaths") or ["."]]
+        files = {path for folder in folders for path in folder.rglob("test_*.py")}
+        names = [path.relative_to(root).as_posix() for path in files]
+        seconds = {name: self._noted.get(name, UNKNOWN_SECONDS) for name in names}
+        return set(deal(seconds, self._chunks)[self._chunk - 1])
+
+    def pytest_ignore_collect(
+        self, collection_path: Path, config: pytest.Config
+    ) -> Literal[True] | None:
+        """Leave the files of other chunks unread."""
+        if self._mine is None or not re.fullmatch(r"test_.*\.py", collection_path.name):
+            return None
+        name = collection_path.relative_to(config.rootpath).as_posix()
+        return None if name in self._mine else True
 
     def _remembered(self) -> set[str]:
         """The tests that have passed in any chunk: a file may have been dealt to another one
@@ -97,24 +119,14 @@ class Chunks:
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
         """Leave the tests of the chunk that have not passed."""
-        text = config.getoption("--chunk")
         tests = Counter(map(_file, items))
-        mine = set(tests)
-        if text:
-            seconds = {
-                name: self._noted.get(name, UNKNOWN_SECONDS * count)
-                for name, count in tests.items()
-            }
-            mine = set(deal(seconds, self._chunks)[self._chunk - 1])
-            left = [
-                item for item in items if _file(item) in mine and item.nodeid not in self._passed
-            ]
+        if self._mine is not None:
+            left = [item for item in items if item.nodeid not in self._passed]
             config.hook.pytest_deselected(items=[item for item in items if item not in set(left)])
-            about = sum(seconds[name] for name in mine)
-            passed = sum(tests[name] for name in mine) - len(left)
+            about = sum(self._noted.get(name, UNKNOWN_SECONDS) for name in tests)
             self._line = (
-                f"chunk {text}: {len(mine)} files of about {about:.0f} s, {passed} tests "
-                "have passed before"
+                f"chunk {self._chunk}/{self._chunks}: {len(tests)} files of about {about:.0f} s, "
+                f"{len(items) - len(left)} tests have passed before"
             )
             items[:] = left
         # Of a file of which some tests passed before nothing is to be learned.
