@@ -19,12 +19,13 @@ mirror stays, and so do the rights on it. Nor is another policy: who reads the e
 on reading them until an operator says otherwise.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
-from mirrorlake.kafka.values import Acl
+from mirrorlake.control.sorted_names import Prefixes, SortedNames
+from mirrorlake.kafka.values import Acl, Grant
 from mirrorlake.lake.changes import Change
 
 KIND = "acl"
@@ -124,6 +125,7 @@ def implied_acls(
     implied: set[Acl] = set()
     withheld: list[Acl] = []
     below: dict[str, list[tuple[str, str]]] = {}
+    topics = SortedNames(mirrors.names)
     written = 0
     rules = ((acl, acl) for acl in source) if writable else _rules(source)
     for asked, kept in sorted(rules, key=lambda rule: (rule[1].permission != "DENY", rule[0])):
@@ -134,7 +136,7 @@ def implied_acls(
             )
             continue
         if asked.prefix not in below:
-            below[asked.prefix] = _below(asked.prefix, mirrors)
+            below[asked.prefix] = _below(asked.prefix, topics.below(asked.prefix), mirrors)
         if written + len(below[asked.prefix]) > limit:
             withheld.append(asked)
             continue
@@ -145,10 +147,10 @@ def implied_acls(
     return Implied(frozenset(implied), tuple(withheld))
 
 
-def _below(prefix: str, mirrors: Mirrors) -> list[tuple[str, str]]:
-    """Pattern and name of the ACLs that an ACL on a prefix of the source becomes; none without a
-    topic below it."""
-    names = [name for topic, name in mirrors.names.items() if topic.startswith(prefix)]
+def _below(prefix: str, topics: Sequence[str], mirrors: Mirrors) -> list[tuple[str, str]]:
+    """Pattern and name of the ACLs that an ACL on a prefix of the source becomes; none without
+    `topics` below it."""
+    names = [mirrors.names[topic] for topic in topics]
     wide = mirrors.wide(prefix) if names else None
     if wide is None:
         return [("LITERAL", name) for name in names]
@@ -200,32 +202,6 @@ def plan_acls(
     )
 
 
-def removals(
-    changes: Iterable[AclChange],
-    undone: AbstractSet[Acl],
-    closed: Callable[[str], bool] = lambda prefix: True,
-) -> list[Acl]:
-    """The ACLs to take away now: not those in whose place another one is to come that could not be
-    made, unless they allow what lies below a prefix that is not `closed`."""
-    waiting: dict[tuple[str, str, str, str], list[Acl]] = {}
-    for acl in undone:
-        waiting.setdefault(acl.grant, []).append(acl)
-    return [
-        change.acl
-        for change in changes
-        if change.action == "delete"
-        and (
-            _allows_more(change.acl, closed)
-            or not any(map(change.acl.overlaps, waiting.get(change.acl.grant, ())))
-        )
-    ]
-
-
-def _allows_more(acl: Acl, closed: Callable[[str], bool]) -> bool:
-    """Whether it allows something on topics that are no mirrors."""
-    return acl.permission == "ALLOW" and acl.prefix is not None and not closed(acl.prefix)
-
-
 class _SourceAcls:
     """Says of ACLs of the target whether the source still asks for them; `there` are those that are
     there, or will be in a moment. Checks each owned ACL alone: written out, those of the source may
@@ -239,9 +215,17 @@ class _SourceAcls:
         withheld: AbstractSet[Acl],
     ) -> None:
         self._mirrors, self._there, self._withheld = mirrors, there, withheld
-        self._rules: dict[tuple[str, str, str, str], list[Acl]] = {}
+        self._literal: set[tuple[Grant, str]] = set()
+        self._prefixed: set[tuple[Grant, str]] = set()
+        self._wide: dict[tuple[Grant, str | None], list[Acl]] = {}
         for asked, kept in _rules(source):
-            self._rules.setdefault(kept.grant, []).append(asked)
+            if asked.prefix is None:
+                self._literal.add((kept.grant, asked.name))
+            else:
+                mirrored = mirrors.prefix(asked.prefix)
+                self._prefixed.add((kept.grant, asked.prefix))
+                self._wide.setdefault((kept.grant, mirrored), []).append(asked)
+        self._prefixes = Prefixes(prefix for _, prefix in self._prefixed)
         self._topics: dict[str, list[str]] = {}
         for topic, name in {**mirrors.upstream, **mirrors.names}.items():
             self._topics.setdefault(name, []).append(topic)
@@ -252,22 +236,28 @@ class _SourceAcls:
 
     def still(self, acl: Acl) -> bool:
         """Whether some ACL of the source asks for it."""
-        applies = self._applies if acl.prefix is None else self._is_wide
-        return any(applies(acl, rule) for rule in self._rules.get(acl.grant, ()))
+        if acl.prefix is not None:
+            wide = self._wide.get((acl.grant, acl.name), ())
+            return any(self._is_wide(acl, rule) for rule in wide)
+        topics = self._topics[acl.name]
+        if any((acl.grant, topic) in self._literal for topic in topics):
+            return True
+        return any(
+            self._is_written_out(acl, prefix)
+            for topic in topics
+            for prefix in self._prefixes.of(topic)
+            if (acl.grant, prefix) in self._prefixed
+        )
 
     def _is_wide(self, acl: Acl, rule: Acl) -> bool:
-        if rule.prefix is None or self._mirrors.prefix(rule.prefix) != acl.name:
-            return False
-        return self._mirrors.wide(rule.prefix) is not None or (
+        """Of an ACL on a prefix, which is the mirrored prefix of a rule."""
+        return self._mirrors.wide(str(rule.prefix)) is not None or (
             acl.permission == "DENY" and rule in self._withheld
         )
 
-    def _applies(self, acl: Acl, rule: Acl) -> bool:
-        if rule.prefix is None:
-            return rule.name in self._topics[acl.name]
-        if not any(topic.startswith(rule.prefix) for topic in self._topics[acl.name]):
-            return False
-        wide = self._mirrors.wide(rule.prefix)
+    def _is_written_out(self, acl: Acl, prefix: str) -> bool:
+        """Of an ACL on a topic below the prefix of a rule that says the same."""
+        wide = self._mirrors.wide(prefix)
         return (
             wide is None
             or not acl.name.startswith(wide)

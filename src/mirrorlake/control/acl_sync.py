@@ -22,9 +22,10 @@ from mirrorlake.control.acl_plan import (
     implied_acls,
     owned_acls,
     plan_acls,
-    removals,
 )
+from mirrorlake.control.acl_removals import removals
 from mirrorlake.control.repeats import RefusedChanges
+from mirrorlake.control.sorted_names import SortedNames
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_acls import NoAcls, create_acls, delete_acls, describe_topic_acls
@@ -228,7 +229,7 @@ class AclSync:
     def _mirrors(self, owned: Mapping[Acl, str | None]) -> Mirrors:
         names = self._names()
         ours = {*names.values(), *self._mirrored()}
-        strange = [topic for topic in self._target.topics() if topic not in ours]
+        strange = SortedNames(topic for topic in self._target.topics() if topic not in ours)
 
         every = self._naming.target_prefix("")
         checkpoints = checkpoints_topic(self.flow)
@@ -241,7 +242,7 @@ class AclSync:
             Our own topic of checkpoints is none, except to those who have a right on all topics of
             the source: what it holds is in `__consumer_offsets` there.
             """
-            below = (topic for topic in strange if topic.startswith(prefix))
+            below = strange.below(prefix)
             return all(topic == checkpoints and prefix == every for topic in below)
 
         return Mirrors(

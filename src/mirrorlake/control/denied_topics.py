@@ -57,7 +57,9 @@ class DeniedTopics:
         if not due:
             return
         rights = self._rights(due.values())
-        over = [topic for topic, name in due.items() if (rights.get(name) or NEEDED) >= NEEDED]
+        over = {
+            topic: name for topic, name in due.items() if (rights.get(name) or NEEDED) >= NEEDED
+        }
         for topic in over:
             logger.info(
                 "flow %s: the target takes topic %s again, as far as it says", self._flow, topic

@@ -19,6 +19,7 @@ class RefusedChanges:
     def __init__(self, retry_seconds: float = RETRY_REFUSED_SECONDS) -> None:
         self._retry = retry_seconds
         self._known: dict[Hashable, tuple[str, float]] = {}
+        self._by_reason: dict[str, set[Hashable]] = {}
 
     def waits(self, key: Hashable) -> bool:
         """Whether this was refused a short while ago, so that it is not worth trying."""
@@ -39,20 +40,24 @@ class RefusedChanges:
     def accepted(self, key: Hashable) -> None:
         """Forget a refusal, and all for the same reason: they are worth trying."""
         if key in self._known:
-            reason = self._known[key][0]
-            self._known = {
-                other: known for other, known in self._known.items() if known[0] != reason
-            }
+            for other in self._by_reason.pop(self._known[key][0]):
+                del self._known[other]
 
     def is_news(self, key: Hashable, error: str) -> bool:
         """Remember a refusal; False if the same was reported before."""
         known = self._known.get(key)
+        if known is not None:
+            self._by_reason[known[0]].discard(key)
         self._known[key] = (error, time.monotonic() + self._retry)
+        self._by_reason.setdefault(error, set()).add(key)
         return known is None or known[0] != error
 
     def keep(self, keys: Collection[Hashable]) -> None:
         """Forget all but these: what comes back later is reported again."""
         self._known = {key: known for key, known in self._known.items() if key in keys}
+        self._by_reason = {}
+        for key, (reason, _) in self._known.items():
+            self._by_reason.setdefault(reason, set()).add(key)
 
 
 class Contests:
@@ -64,13 +69,18 @@ class Contests:
 
     def __init__(self, seconds: float = RETRY_REFUSED_SECONDS) -> None:
         self._seconds = seconds
+        #: When each was made, the one that was made last at the end.
         self._made: dict[Hashable, list[float]] = {}
 
     def made(self, key: Hashable) -> None:
         """Count a change that was made."""
-        oldest = time.monotonic() - self._seconds
-        self._made = {known: times for known, times in self._made.items() if times[-1] > oldest}
-        self._made.setdefault(key, []).append(time.monotonic())
+        now = time.monotonic()
+        while self._made:
+            oldest = next(iter(self._made))
+            if self._made[oldest][-1] > now - self._seconds:
+                break
+            del self._made[oldest]
+        self._made[key] = [*self._made.pop(key, ()), now]
 
     def is_contested(self, key: Hashable) -> bool:
         """Whether the change was made so often that it is not worth making again now."""

@@ -70,6 +70,7 @@ class TargetGenerations:
         self._incidents = incidents
         self._noted: dict[str, list[NotedTarget]] | None = None
         self._names: dict[str, str] = {}
+        self._targets: frozenset[str] | None = None
         self._decisions: list[TargetDecision] | None = None
         self._begun_here: set[str] = set()
         self._never_mapped: set[str] = set()
@@ -78,6 +79,13 @@ class TargetGenerations:
         """The target topics that were noted, by source topic."""
         self._load()
         return dict(self._names)
+
+    def targets(self) -> frozenset[str]:
+        """The target topics of `names`."""
+        if self._targets is None:
+            self._load()
+            self._targets = frozenset(self._names.values())
+        return self._targets
 
     def partitions(self, target: str) -> int:
         """How many partitions a target topic had when it was noted last."""
@@ -190,11 +198,12 @@ class TargetGenerations:
     def _note(self, begun: Mapping[tuple[str, str], NotedTarget]) -> None:
         noted = self._load()
         note_targets(self._lake, self._flow, begun)
+        self._targets = None
+        self.decided -= {topic for topic, _ in begun}
         for (topic, target), generation in begun.items():
             noted.setdefault(target, []).append(generation)
             self._names[topic] = target
             self._begun_here.add(target)
-            self.decided -= {topic}
             if generation.topic_id:
                 self._begin_living(target)
             if generation.number:

@@ -122,7 +122,7 @@ class TargetTopics:
     def mirrored(self) -> frozenset[str]:
         """The target topics that the flow has written to, in any run, or was about to."""
         with self._use:
-            return frozenset(self.generations.names().values())
+            return self.generations.targets()
 
     def target_generation(self, topic: str) -> int | None:
         """Which generation of its target topic a source topic is produced to; None where it is
@@ -135,7 +135,7 @@ class TargetTopics:
                 return self.generations.newest(topic)
             living = self.generations.living.get(target)
             if living is None:
-                return None if target in self.generations.names().values() else 0
+                return None if target in self.generations.targets() else 0
             return living.number
 
     def plan(self) -> list[TopicPlan]:

@@ -1,6 +1,6 @@
 """The newest checkpoints of a running flow: kept in memory, and read from the lake at the start."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from mirrorlake.config.topology import ResolvedFlow
@@ -25,9 +25,9 @@ class NewestCheckpoints:
         flow: ResolvedFlow,
         lake: Lake,
         running: RunningFlow,
-        forget: Callable[[str], None],
+        forget: Callable[[Collection[str]], None],
     ) -> None:
-        """`forget` forgets what was translated of a topic."""
+        """`forget` forgets what was translated of topics."""
         self._flow = flow
         self._lake = lake
         self._running = running
@@ -54,8 +54,9 @@ class NewestCheckpoints:
             for key, checkpoint in newest.items()
             if living.get(key[1]) != checkpoint.target_generation
         }
-        for key in over | other.keys() - carried.keys():
-            self._forget(key[1])
+        dropped = over | other.keys() - carried.keys()
+        self._forget({key[1] for key in dropped})
+        for key in dropped:
             del newest[key]
             self.unpublished.pop(key, None)
         return newest
@@ -75,11 +76,13 @@ class NewestCheckpoints:
     def begin_generations(self, keys: Iterable[TopicAndPartition]) -> None:
         """What was translated of a partition's previous generation says nothing about the newer
         one."""
+        begun = set()
         for key in keys:
             generation = self._running.generation(key)
             if self.landed.setdefault(key, generation) != generation:
                 self.landed[key] = generation
-                self._forget(key[0])
+                begun.add(key[0])
+        self._forget(begun)
 
     def _read(self) -> dict[GroupPartition, Checkpoint]:
         if self._newest is None:

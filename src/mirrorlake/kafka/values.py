@@ -52,6 +52,9 @@ class ConfigValue:
 TopicConfigs = Mapping[str, ConfigValue]
 
 
+#: What an ACL says, apart from where: principal, host, operation, permission.
+Grant = tuple[str, str, str, str]
+
 _WILDCARD = "*"
 
 
@@ -85,20 +88,13 @@ class Acl:
         return "" if self.name == _WILDCARD else None
 
     @property
-    def grant(self) -> tuple[str, str, str, str]:
+    def grant(self) -> Grant:
         """What it says, apart from where."""
         return self.principal, self.host, self.operation, self.permission
 
     def on(self, pattern: str, name: str) -> "Acl":
         """The same about other topics."""
         return Acl(pattern, name, *self.grant)
-
-    def overlaps(self, other: "Acl") -> bool:
-        """Whether both say the same of some topic, one of them perhaps of more."""
-        return self.grant == other.grant and any(
-            wide.prefix is not None and narrow.name.startswith(wide.prefix)
-            for wide, narrow in ((self, other), (other, self))
-        )
 
 
 @dataclass(frozen=True)

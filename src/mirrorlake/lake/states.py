@@ -59,9 +59,7 @@ class States:
         last report."""
         with self._use:
             known = self.newest(cluster)
-            states = {
-                topic: self._with_acls(cluster, topic, state) for topic, state in states.items()
-            }
+            states = self._with_acls(cluster, states)
             fresh = {topic: state for topic, state in states.items() if known.get(topic) != state}
             now = datetime.now(timezone.utc)
             rows = [
@@ -96,10 +94,15 @@ class States:
             if known[topic].acls != now
         }
 
-    def _with_acls(self, cluster: str, topic: str, state: TopicState) -> TopicState:
-        if state.acls is not None:
-            return state
+    def _with_acls(self, cluster: str, states: Mapping[str, TopicState]) -> dict[str, TopicState]:
+        """States whose ACLs are not reported, with those that were reported last."""
+        untold = {topic for topic, state in states.items() if state.acls is None}
         if cluster in self._acls:
-            return replace(state, acls=applying_acls([topic], self._acls[cluster])[topic])
-        known = self._known[cluster].get(topic)
-        return state if known is None else replace(state, acls=known.acls)
+            acls: Mapping[str, tuple[Acl, ...] | None] = applying_acls(untold, self._acls[cluster])
+        else:
+            known = self._known[cluster]
+            acls = {topic: known[topic].acls for topic in untold & known.keys()}
+        return {
+            topic: replace(state, acls=acls[topic]) if topic in acls else state
+            for topic, state in states.items()
+        }

@@ -150,10 +150,12 @@ class Translator:
         self._flow = flow
         self._ends: dict[TopicAndPartition, int] | None = None
 
-    def forget(self, topic: str) -> None:
-        """Forget a topic that began a new generation, or whose target topic began a new
+    def forget(self, topics: Collection[str]) -> None:
+        """Forget topics that began a new generation, or whose target topics began a new
         generation."""
-        self._ends = {key: end for key, end in (self._ends or {}).items() if key[0] != topic}
+        if topics:
+            known = self._ends or {}
+            self._ends = {key: end for key, end in known.items() if key[0] not in topics}
 
     def translate(
         self,

@@ -4,6 +4,7 @@ again; one of a source's partition also when its log there went back. Pure."""
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
@@ -24,9 +25,13 @@ class SourceGenerations:
     """All generations that the topics of a source cluster have had."""
 
     def __init__(self, begun: Iterable[Begun]) -> None:
-        self._begun: dict[str, list[Begun]] = defaultdict(list)
-        for generation in begun:
-            self._begun[generation.topic].append(generation)
+        self._of_topics: dict[str, list[Begun]] = defaultdict(list)
+        self._of_partitions: dict[TopicAndPartition, list[Begun]] = defaultdict(list)
+        for one in begun:
+            if one.partition is None:
+                self._of_topics[one.topic].append(one)
+            else:
+                self._of_partitions[one.topic, one.partition].append(one)
 
     def newest(self, key: TopicAndPartition) -> int:
         """The newest generation of a partition."""
@@ -41,7 +46,7 @@ class SourceGenerations:
         return min([offset, *(one.first_offset or 0 for one in later)])
 
     def _of(self, key: TopicAndPartition) -> Iterable[Begun]:
-        return (one for one in self._begun.get(key[0], ()) if one.partition in (None, key[1]))
+        return chain(self._of_topics.get(key[0], ()), self._of_partitions.get(key, ()))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,50 @@
+"""When ACLs of ours at a target may be taken away. Pure."""
+
+from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Set as AbstractSet
+
+from mirrorlake.control.acl_plan import AclChange
+from mirrorlake.control.sorted_names import Prefixes, SortedNames
+from mirrorlake.kafka.values import Acl, Grant
+
+
+def removals(
+    changes: Iterable[AclChange],
+    undone: AbstractSet[Acl],
+    closed: Callable[[str], bool] = lambda prefix: True,
+) -> list[Acl]:
+    """The ACLs to take away now: not those in whose place another one is to come that could not be
+    made, unless they allow what lies below a prefix that is not `closed`."""
+    waiting: dict[Grant, list[Acl]] = {}
+    for acl in undone:
+        waiting.setdefault(acl.grant, []).append(acl)
+    places = {grant: _Places(acls) for grant, acls in waiting.items()}
+    return [
+        change.acl
+        for change in changes
+        if change.action == "delete"
+        and (
+            _allows_more(change.acl, closed)
+            or change.acl.grant not in places
+            or not places[change.acl.grant].overlap(change.acl)
+        )
+    ]
+
+
+def _allows_more(acl: Acl, closed: Callable[[str], bool]) -> bool:
+    """Whether it allows something on topics that are no mirrors."""
+    return acl.permission == "ALLOW" and acl.prefix is not None and not closed(acl.prefix)
+
+
+class _Places:
+    """Where ACLs of one grant apply."""
+
+    def __init__(self, acls: Sequence[Acl]) -> None:
+        self._names = SortedNames(acl.name for acl in acls)
+        self._prefixes = Prefixes(acl.prefix for acl in acls if acl.prefix is not None)
+
+    def overlap(self, acl: Acl) -> bool:
+        """Whether one of them says the same as another ACL of some topic, one of the two perhaps of
+        more."""
+        below = acl.prefix is not None and self._names.below(acl.prefix)
+        return bool(below or self._prefixes.of(acl.name))
