@@ -45,6 +45,17 @@ def memory_mib(
     return size / 2**20
 
 
+def resident_bytes(root: int) -> dict[str, int]:
+    """Resident memory of a process tree by kind: `driver` is its root, `java` what runs Java, and
+    `workers` the rest, in bytes."""
+    sizes = {"driver": 0, "java": 0, "workers": 0}
+    for process in tree_of([root]):
+        with suppress(psutil.Error):  # it ended meanwhile
+            kind = "java" if process.name() == "java" else "workers"
+            sizes["driver" if process.pid == root else kind] += process.memory_info().rss
+    return sizes
+
+
 def wait_for_end(processes: Collection[psutil.Process], seconds: float) -> None:
     """Wait until processes are gone; kill those that are left after so long. A reused id is left
     alone."""

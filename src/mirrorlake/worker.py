@@ -66,7 +66,7 @@ class Worker:
 
     `error` is what it ended with: what no further turn could help with, or what the last turn
     failed with when `stop` came. None while it works, and when it ended in order. `ended` is set
-    when no turn follows any more.
+    when no turn follows any more. `failures` counts the turns that failed.
     """
 
     def __init__(
@@ -96,6 +96,7 @@ class Worker:
         self._at_end = at_end
         self._in_words = in_words
         self._failures = 0  # in a row
+        self.failures = 0
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -111,6 +112,13 @@ class Worker:
         """Ask for the end: the turn in hand is finished, unless it looks at `stopping` itself; none
         follows."""
         self.stopping.set()
+
+    @property
+    def state(self) -> str:
+        """`working`; `failing` while the last turn failed; `ended`, or `stopped` with an error."""
+        if self.ended.is_set():
+            return "ended" if self.error is None else "stopped"
+        return "failing" if self._failures else "working"
 
     def join(self, seconds: float | None = None) -> bool:
         """Wait for the end, for so many seconds at most, or for as long as it takes; returns
@@ -143,6 +151,7 @@ class Worker:
             except BaseException as error:  # noqa: BLE001 - a library's panic is no Exception
                 failure = self._failed(error, self._failures)
                 self._failures += 1
+                self.failures += 1
                 if failure.ends:
                     return failure
                 self._report(failure)

@@ -26,7 +26,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("control",),
     ("groups", "checks"),
     ("run",),
-    ("failover", "verify", "resend", "forget", "trace", "tracking", "dashboard", "devtools.local"),
+    ("failover", "verify", "resend", "forget", "trace", "tracking", "metrics")
+    + ("dashboard", "devtools.local"),
     ("migrate",),
     ("library",),
     ("devtools", "devtools.demo", "devtools.bench", "testing"),
@@ -96,7 +97,7 @@ BELOW_THE_FACE = {
 #: What is no part of the house: it stands on it, and the rest runs without it, and without its
 #: libraries.
 OUTBUILDINGS = {
-    *("dashboard", "migrate", "mm2.importer", "notebook", "tracking"),
+    *("dashboard", "metrics", "migrate", "mm2.importer", "notebook", "tracking"),
     *("devtools", "devtools.bench", "devtools.demo", "devtools.local"),
 }
 #: Who leads into one besides the command line, within a function, and why. `library` is a face:
@@ -105,6 +106,7 @@ DOORS = {
     ("library.positions", "migrate"): "`OpenLake.migrate` is a call like the others",
     ("library.moving", "migrate"): "the same",
     ("library.moving", "tracking"): "groups that are moved are a run of MLflow, whoever moves them",
+    ("library.replicating", "metrics"): "what Prometheus is served takes a library of its own",
     ("library.replicating", "tracking"): "so is a replicator, where MLflow is installed",
     ("notebook.capacity", "tracking"): "an outbuilding too: it compares the runs of MLflow",
     (

@@ -30,6 +30,9 @@ def run(
     reader: str = typer.Option(
         "auto", help="How tasks read the stage: auto, files or rows.", hidden=True
     ),
+    metrics: str | None = typer.Option(
+        None, metavar="HOST:PORT", help="Serve Prometheus, /healthz and /readyz there."
+    ),
     log: logs.Form = typer.Option(
         logs.Form.auto,
         help="Stderr: live lines at a terminal, plain lines, or a JSON object a line.",
@@ -53,7 +56,9 @@ def run(
     with living(shared.err, progress, "" if once else _hint(shared)) if shows else logged(progress):
         with progress.phase(f"reading {shared.config}"):
             lake = _opened(shared, flow, progress)
-        totals = lake.run(flow or None, once=once, stop=stop, reader=reader, register=register)
+        totals = lake.run(
+            flow or None, once=once, stop=stop, reader=reader, register=register, metrics=metrics
+        )
     if as_json:
         shared.answer({"flows": {row.pop("flow"): row for row in totals}})
     else:

@@ -25,6 +25,7 @@ from mirrorlake.config.client_settings import ROLES, setting_refusal
 from mirrorlake.config.fields import Model, Override, names_of, relative_to_file
 from mirrorlake.config.flow import Flow
 from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.config.metrics import Metrics
 from mirrorlake.config.objectives import FlowObjectives, Objectives
 from mirrorlake.config.security import Security
 from mirrorlake.config.topology_file import explain, nearest, read_mapping
@@ -163,6 +164,7 @@ class Topology(Model):
     tracking: Tracking = Tracking()
     objectives: Objectives = Objectives()
     maintain: Maintenance = Maintenance()
+    metrics: Metrics = Metrics()
     _directory: Path = PrivateAttr(default=Path("."))
 
     def model_post_init(self, context: Any) -> None:
@@ -324,6 +326,7 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("objectives",): Objectives,
     ("objectives", "flows", "*"): FlowObjectives,
     ("maintain",): Maintenance,
+    ("metrics",): Metrics,
 }
 
 

@@ -144,6 +144,10 @@ class Incidents:
         asked."""
         return Counter(key.flow for key in self._seen)
 
+    def open_kind_counts(self) -> Mapping[tuple[str, str], int]:
+        """The same by flow and kind."""
+        return Counter((key.flow, key.kind) for key in self._seen)
+
     def close_except(self, flow: str, kind: str, still: Collection[str]) -> None:
         """Close a flow's incidents of one kind that are about topics, except those topics of which
         it still holds."""

@@ -94,6 +94,7 @@ class OpenLake(Queries, Positions, Resends):
         stop: Event | None = None,
         reader: str = "auto",
         register: bool = False,
+        metrics: str | None = None,
     ) -> Rows:
         """Replicate: land, produce, and keep topics, groups and ACLs alike. Blocks; recorded as a
         run of MLflow.
@@ -110,6 +111,7 @@ class OpenLake(Queries, Positions, Resends):
                 notebook's stop) does.
             reader: how tasks read the stage: auto, files or rows.
             register: call `register` before the first record.
+            metrics: HOST:PORT to serve Prometheus at; that of the file for None.
 
         Returns:
             flow, records, batches and short_batches of each flow.
@@ -130,6 +132,7 @@ class OpenLake(Queries, Positions, Resends):
             stop=stop,
             reader=reader,
             register=register,
+            metrics=metrics,
         )
 
     def register(self) -> Registered:

@@ -4,7 +4,7 @@ import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from mirrorlake.checks.preflight import judge
@@ -21,6 +21,8 @@ from mirrorlake.run.samples import FlowLag
 from mirrorlake.spark.causes import cause_of
 
 if TYPE_CHECKING:
+    from mirrorlake.metrics.recorder import Recorder
+    from mirrorlake.metrics.standing import Standing
     from mirrorlake.tracking.runs import Tracked
 
 logger = logging.getLogger(__name__)
@@ -37,8 +39,45 @@ def replicated(
     stop: threading.Event | None,
     reader: str,
     register: bool = False,
+    metrics: str | None = None,
 ) -> Rows:
     """Run flows until the end; returns and raises as `OpenLake.run` says."""
+    progress, served_by_file = known.progress or Progress(), known.topology.metrics
+    address = metrics or served_by_file.address
+    with ExitStack() as serving:
+        standing = None
+        if address is not None:
+            from mirrorlake.metrics.serving import served  # of an extra
+
+            standing = serving.enter_context(
+                served(address, served_by_file.max_series, progress.current_phase)
+            )
+        return _replicated(
+            known,
+            names,
+            progress,
+            standing,
+            once=once,
+            report=report,
+            stop=stop,
+            reader=reader,
+            register=register,
+        )
+
+
+def _replicated(
+    known: Internals,
+    names: Sequence[str] | None,
+    progress: Progress,
+    standing: "Standing | None",
+    *,
+    once: bool,
+    report: Report | None,
+    stop: threading.Event | None,
+    reader: str,
+    register: bool,
+) -> Rows:
+    """The same; `standing` is what is served of it, if anything is."""
     from mirrorlake.tracking.runs import check_wanted, tracked  # of an extra: a run may do without
 
     topology = known.topology
@@ -51,7 +90,6 @@ def replicated(
     flows = topology.active_flows(names)
     if register:
         prepare_to_register(known)
-    progress = known.progress or Progress()
     # Meanwhile the rest is asked, and wrong input is reported without waiting for it.
     start = None if later else known.begin_session()
     # Clusters first, since checking the lake makes it.
@@ -92,6 +130,9 @@ def replicated(
                 stop=ending,
                 sampled=counts.sampled,
             )
+            if standing is not None:
+                counts.listeners.append(standing.recorder)
+                standing.replicator = replicator
             progress.incidents = replicator.event_log.incidents.open_counts
             replicator.run()
             if later and known.session_there:
@@ -122,7 +163,7 @@ class _Counts:
     def __init__(
         self, flows: Sequence[str], reader: str, progress: Progress, report: Report | None
     ) -> None:
-        self.listeners: list[Progress | Tracked] = [progress]
+        self.listeners: list[Progress | Tracked | Recorder] = [progress]
         self._totals = {name: Produced(name, 0, 0, 0, reader) for name in flows}
         self._reader = reader
         self._report = report

@@ -11,8 +11,9 @@ target (how far the flow goes), see `produce/task.py`.
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake import failpoints
@@ -44,7 +45,8 @@ _READER_FAILURES = (FilesUnreadable, LayoutError, FileNotFoundError)
 class BatchReport:
     """What a batch did. `reader` is `files`, or `rows` where Spark fed the workers; `way` says
     where it was produced. `replication_ms` are p50, p95 and p99 of replication latency, each of the
-    latest partition; None where no record was acknowledged.
+    latest partition; None where no record was acknowledged. `result` are the rows of
+    `produce.report.RESULT` behind it.
     """
 
     batch_id: int
@@ -54,10 +56,16 @@ class BatchReport:
     complete: bool
     replication_ms: tuple[int, int, int] | None = None
     way: BatchWay = "long"
+    result: pa.Table | None = field(default=None, compare=False, repr=False)
 
     def followed_by(self, rest: "BatchReport") -> "BatchReport":
         """Of a batch of which another one, with this one as its first part, has done the rest."""
-        return replace(rest, record_count=self.record_count + rest.record_count)
+        results = [each.result for each in (self, rest) if each.result is not None]
+        return replace(
+            rest,
+            record_count=self.record_count + rest.record_count,
+            result=pa.concat_tables(results) if results else None,
+        )
 
 
 class FlowProducer:
@@ -212,6 +220,7 @@ class FlowProducer:
             complete=complete,
             replication_ms=latest_ms(result, self._is_heartbeats),
             way=way,
+            result=result,
         )
         self.batch_id += 1
         return report

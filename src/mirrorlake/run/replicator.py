@@ -28,6 +28,7 @@ from mirrorlake.run.samples import FlowLag
 from mirrorlake.run.upkeep import Upkeep
 from mirrorlake.run.watch import TopologyWatch
 from mirrorlake.spark.causes import as_mirrorlake_error
+from mirrorlake.worker import Worker
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +75,8 @@ class Replicator:
     ) -> None:
         self.lake = lake = deployment.lake
         self.event_log = deployment.event_log
+        #: Whether what is to run has been started.
+        self.begun = False
         self._stage = StageFiles(lake)
         self._connections = deployment.connections
         self._flows = list(flows)
@@ -96,6 +99,24 @@ class Replicator:
     def _deployment(self) -> Deployment:
         """With the clusters as the topology file has them now."""
         return Deployment(self.lake, self._connections, self.event_log)
+
+    @property
+    def topology(self) -> Topology:
+        """The topology file in force."""
+        return self._connections.topology
+
+    @property
+    def running(self) -> list[ResolvedFlow]:
+        """The flows that run now: those that are paused as a whole do not."""
+        return [running.worker.flow for running in list(self._running.values())]
+
+    @property
+    def workers(self) -> list[Worker]:
+        """Its threads."""
+        workers = [landing.thread for landing in list(self._landings.values())]
+        for running in list(self._running.values()):
+            workers += [running.worker.thread, running.control.thread]
+        return workers + ([] if self._upkeep is None else [self._upkeep.thread])
 
     def stop(self) -> None:
         """Ask for the end: batches in hand are finished."""
@@ -129,6 +150,7 @@ class Replicator:
         self._check_alone()
         self._apply(judge(self.lake, self._connections, self._flows))
         in_force(self.event_log, self._connections, self._flows)
+        self.begun = True
         if self._upkeep is not None:
             self._upkeep.thread.start()
 

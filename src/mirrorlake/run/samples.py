@@ -2,7 +2,7 @@
 new."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 
 from mirrorlake.config.topology import ResolvedFlow
@@ -38,6 +38,8 @@ class FlowLag:
 
     records: int
     seconds: float
+    #: The rows that were sampled, heartbeats' too, as `positions` has them.
+    rows: Mapping[TopicAndPartition, Row] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,9 @@ class Sampler:
             if not self._is_heartbeats(topic)
         ]
         return FlowLag(
-            sum(records for records, _ in lags), max((seconds for _, seconds in lags), default=0.0)
+            sum(records for records, _ in lags),
+            max((seconds for _, seconds in lags), default=0.0),
+            rows,
         )
 
     def _look_for_losses(self, ends: _TargetEnds) -> None:

@@ -11,6 +11,7 @@ from pydantic_core import PydanticUndefined
 from mirrorlake.config.flow import DEFAULT_CONFIG_PROPERTIES_EXCLUDE, Flow
 from mirrorlake.config.flow_reasons import NOT_NEEDED, normal, reason
 from mirrorlake.config.maintenance import Maintenance
+from mirrorlake.config.metrics import Metrics
 from mirrorlake.config.objectives import Objectives
 from mirrorlake.config.topology import Cluster, Lake, Landing, Topology, Warehouse
 from mirrorlake.config.tracking import Tracking
@@ -134,6 +135,7 @@ def test_the_documented_defaults_of_mirrormaker_are_theirs() -> None:
         ("key of `tracking`", Tracking),
         ("key of `objectives`", Objectives),
         ("key of `maintain`", Maintenance),
+        ("key of `metrics`", Metrics),
     ],
 )
 def test_every_key_of_a_cluster_is_documented_with_its_default(

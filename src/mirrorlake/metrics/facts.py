@@ -1,0 +1,111 @@
+"""What is known of a running process at one moment: what its threads reported, how they are, and
+what the topology file says of its flows. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mirrorlake.metrics.histogram import Histogram
+from mirrorlake.offsets.positions import TopicAndPartition
+
+#: A consumer group at one partition of a topic of the flow's source.
+GroupPartition = tuple[str, str, int]
+
+
+@dataclass(frozen=True)
+class Volume:
+    """Records, and bytes of their keys and values."""
+
+    records: int = 0
+    bytes: int = 0
+
+    def plus(self, other: "Volume") -> "Volume":
+        """Both together."""
+        return Volume(self.records + other.records, self.bytes + other.bytes)
+
+
+@dataclass(frozen=True)
+class PartitionSample:
+    """Where a partition was when it was sampled last. Ends are next offsets, None at a target that
+    has none; times are seconds since 1970. `moved_at` is when it was last seen to move, or to have
+    nothing to do; `transaction_since` since when a transaction is open at the source, in front of
+    what is to be mirrored."""
+
+    lag_records: int
+    lag_seconds: float
+    source_end: int
+    produced_end: int
+    target_end: int | None
+    moved_at: float
+    transaction_since: float | None = None
+
+
+@dataclass(frozen=True)
+class FlowFacts:
+    """What was reported of one flow. Topics are the source's. `sampled_at` and `heartbeat_at` are
+    seconds since 1970, None before the first one."""
+
+    produced: Mapping[TopicAndPartition, Volume] = field(default_factory=dict)
+    landing: Mapping[str, Histogram] = field(default_factory=dict)
+    replication: Mapping[str, Histogram] = field(default_factory=dict)
+    batches: Mapping[str, int] = field(default_factory=dict)
+    samples: Mapping[TopicAndPartition, PartitionSample] = field(default_factory=dict)
+    sampled_at: float | None = None
+    heartbeat_at: float | None = None
+
+    @property
+    def has_nothing_to_do(self) -> bool:
+        """Whether all that the source had when it was asked last is at the target."""
+        return self.sampled_at is not None and not any(
+            sample.lag_records for sample in self.samples.values()
+        )
+
+
+@dataclass(frozen=True)
+class WorkerFacts:
+    """A thread of the run. `state` is working, failing (its last turn failed, and is tried again),
+    ended or stopped (it ended with an error); `failures` counts the turns that failed."""
+
+    name: str
+    state: str
+    failures: int
+
+
+@dataclass(frozen=True)
+class FlowInForce:
+    """A flow that this process runs by the topology file as it is now: the topics of its samples
+    that are paused, and its objectives, seconds."""
+
+    name: str
+    paused: frozenset[str] = frozenset()
+    objectives: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """All of it. `phase` is what the start is at, None once flows run; `incidents` how many are
+    open by flow and kind; `memory` the resident bytes by kind of process."""
+
+    flows: Mapping[str, FlowFacts] = field(default_factory=dict)
+    in_force: tuple[FlowInForce, ...] = ()
+    workers: tuple[WorkerFacts, ...] = ()
+    incidents: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    memory: Mapping[str, int] = field(default_factory=dict)
+    build: Mapping[str, str] = field(default_factory=dict)
+    phase: str | None = None
+    now: float = 0.0
+
+
+def waits(facts: Facts) -> list[str]:
+    """Why the process is not ready, a sentence each: a flow has neither produced anything nor seen
+    that there is nothing to do, or its thread ended with an error."""
+    if facts.phase is not None:
+        return [f"starting: {facts.phase}"]
+    stopped = {worker.name for worker in facts.workers if worker.state == "stopped"}
+    sentences = []
+    for flow in facts.in_force:
+        known = facts.flows.get(flow.name, FlowFacts())
+        if f"flow {flow.name}" in stopped:
+            sentences.append(f"flow {flow.name} has stopped; mirrorlake status says why")
+        elif not known.batches and not known.has_nothing_to_do:
+            sentences.append(f"flow {flow.name} has not produced anything yet")
+    return sentences

@@ -1,0 +1,283 @@
+"""The metrics, and their values by what is known of a process. Pure.
+
+Names are `mirrorlake_…` in base units; counters end in `_total` and begin at 0 with the process.
+What has more series than its bound is added up: over partitions first, then over topics, whose
+labels are then empty.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from operator import add
+from typing import Any, Literal, TypeVar
+
+from mirrorlake.metrics.facts import Facts, Volume
+from mirrorlake.metrics.histogram import Histogram
+
+#: Values of a metric by a tuple of the values of its labels.
+Series = Mapping[Any, float | Histogram]
+Value = TypeVar("Value")
+
+PARTITION = ("flow", "topic", "partition")
+STATES = ("working", "failing", "ended", "stopped")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric: its full name, the labels of its series, and what it says."""
+
+    name: str
+    kind: Literal["counter", "gauge", "histogram"]
+    labels: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True)
+class Family:
+    """A metric with its values now."""
+
+    metric: Metric
+    series: Series
+
+
+def families(facts: Facts, bound: int) -> Iterator[Family]:
+    """Every metric, also those that have no value yet; none has more than `bound` series of
+    partitions, or of topics."""
+    values = {
+        **_about_the_process(facts),
+        **_about_records(facts, bound),
+        **_about_lag(facts, bound),
+    }
+    for metric in METRICS:
+        yield Family(metric, values[metric.name])
+
+
+def bounded(
+    values: Mapping[tuple[str, ...], Value], bound: int, fold: Callable[[Value, Value], Value]
+) -> dict[tuple[str, ...], Value]:
+    """Values by labels, the first of which always stays, at most `bound` of them as far as that
+    goes: what has too many is added up over its last label, then over the one before."""
+    series = dict(values)
+    at = len(next(iter(series), ())) - 1
+    while len(series) > bound and at > 0:
+        merged: dict[tuple[str, ...], Value] = {}
+        for labels, value in series.items():
+            key = (*labels[:at], "", *labels[at + 1 :])
+            merged[key] = fold(merged[key], value) if key in merged else value
+        series, at = merged, at - 1
+    return series
+
+
+def _about_the_process(facts: Facts) -> dict[str, Series]:
+    in_force = {flow.name for flow in facts.in_force}
+    return {
+        "mirrorlake_build_info": {tuple(facts.build.values()): 1.0} if facts.build else {},
+        "mirrorlake_process_memory_bytes": {(kind,): size for kind, size in facts.memory.items()},
+        "mirrorlake_worker_state": {
+            (worker.name, state): float(worker.state == state)
+            for worker in facts.workers
+            for state in STATES
+        },
+        "mirrorlake_worker_failures_total": {
+            (worker.name,): worker.failures for worker in facts.workers
+        },
+        "mirrorlake_open_incidents": {
+            **{(flow, ""): 0.0 for flow in in_force - {flow for flow, _ in facts.incidents}},
+            **{(flow, kind): float(count) for (flow, kind), count in facts.incidents.items()},
+        },
+        "mirrorlake_objective_seconds": {
+            (flow.name, name): seconds
+            for flow in facts.in_force
+            for name, seconds in flow.objectives.items()
+        },
+    }
+
+
+def _about_records(facts: Facts, bound: int) -> dict[str, Series]:
+    produced = bounded(
+        {
+            (name, topic, str(partition)): volume
+            for name, flow in facts.flows.items()
+            for (topic, partition), volume in flow.produced.items()
+        },
+        bound,
+        Volume.plus,
+    )
+    landing, replication = (
+        bounded(
+            {
+                (name, topic): histogram
+                for name, flow in facts.flows.items()
+                for topic, histogram in getattr(flow, kind).items()
+            },
+            bound,
+            Histogram.plus,
+        )
+        for kind in ("landing", "replication")
+    )
+    return {
+        "mirrorlake_produced_records_total": {at: each.records for at, each in produced.items()},
+        "mirrorlake_produced_bytes_total": {at: each.bytes for at, each in produced.items()},
+        "mirrorlake_landing_latency_seconds": landing,
+        "mirrorlake_replication_latency_seconds": replication,
+        "mirrorlake_batches_total": {
+            (name, way): float(flow.batches.get(way, 0))
+            for name, flow in facts.flows.items()
+            for way in ("short", "long")
+        },
+        "mirrorlake_heartbeat_timestamp_seconds": {
+            (name,): flow.heartbeat_at
+            for name, flow in facts.flows.items()
+            if flow.heartbeat_at is not None
+        },
+    }
+
+
+def _about_lag(facts: Facts, bound: int) -> dict[str, Series]:
+    samples = [
+        ((name, topic, str(partition)), sample)
+        for name, flow in facts.flows.items()
+        for (topic, partition), sample in flow.samples.items()
+    ]
+
+    def series(
+        values: Iterable[tuple[tuple[str, ...], float | None]],
+        fold: Callable[[float, float], float] = _highest,
+    ) -> dict[tuple[str, ...], float]:
+        return bounded({at: value for at, value in values if value is not None}, bound, fold)
+
+    return {
+        "mirrorlake_lag_records": series(
+            ((at, float(one.lag_records)) for at, one in samples), add
+        ),
+        "mirrorlake_lag_seconds": series((at, one.lag_seconds) for at, one in samples),
+        "mirrorlake_stalled_seconds": series(
+            (at, facts.now - one.moved_at if one.lag_records else 0.0) for at, one in samples
+        ),
+        "mirrorlake_open_transaction_timestamp_seconds": series(
+            ((at, one.transaction_since) for at, one in samples), _lowest
+        ),
+        "mirrorlake_paused": series(
+            ((flow.name, topic), 1.0) for flow in facts.in_force for topic in flow.paused
+        ),
+        "mirrorlake_sample_timestamp_seconds": {
+            (name,): flow.sampled_at
+            for name, flow in facts.flows.items()
+            if flow.sampled_at is not None
+        },
+    }
+
+
+def _highest(one: float, other: float) -> float:
+    return max(one, other)
+
+
+def _lowest(one: float, other: float) -> float:
+    return min(one, other)
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "mirrorlake_build_info",
+        "gauge",
+        ("version", "python", "librdkafka"),
+        "1; which version runs.",
+    ),
+    Metric(
+        "mirrorlake_process_memory_bytes",
+        "gauge",
+        ("process",),
+        "Resident memory: of this process (driver), of Spark's Java, of its Python workers.",
+    ),
+    Metric(
+        "mirrorlake_worker_state",
+        "gauge",
+        ("worker", "state"),
+        "1 for the state that a thread of the run is in: working, failing (its last turn failed "
+        "and is tried again), ended, stopped (it ended with an error).",
+    ),
+    Metric(
+        "mirrorlake_worker_failures_total",
+        "counter",
+        ("worker",),
+        "Turns of a thread that failed.",
+    ),
+    Metric(
+        "mirrorlake_open_incidents",
+        "gauge",
+        ("flow", "kind"),
+        "Open incidents, as far as this process knows; one series without a kind where none is.",
+    ),
+    Metric(
+        "mirrorlake_objective_seconds",
+        "gauge",
+        ("flow", "objective"),
+        "The objectives of the topology file: lag, latency_p99, heartbeat, stuck, transaction.",
+    ),
+    Metric(
+        "mirrorlake_produced_records_total",
+        "counter",
+        PARTITION,
+        "Records whose transaction is committed at the target.",
+    ),
+    Metric(
+        "mirrorlake_produced_bytes_total",
+        "counter",
+        PARTITION,
+        "Bytes of keys and values of those.",
+    ),
+    Metric(
+        "mirrorlake_landing_latency_seconds",
+        "histogram",
+        ("flow", "topic"),
+        "From a produced record's timestamp to its row in the lake.",
+    ),
+    Metric(
+        "mirrorlake_replication_latency_seconds",
+        "histogram",
+        ("flow", "topic"),
+        "From a record's timestamp to the commit of its transaction at the target.",
+    ),
+    Metric(
+        "mirrorlake_batches_total",
+        "counter",
+        ("flow", "way"),
+        "Batches produced, by way: short (by the driver itself) or long (by Spark's tasks).",
+    ),
+    Metric(
+        "mirrorlake_heartbeat_timestamp_seconds",
+        "gauge",
+        ("flow",),
+        "When the newest heartbeat was written that has come through to the target.",
+    ),
+    Metric(
+        "mirrorlake_lag_records",
+        "gauge",
+        PARTITION,
+        "Offsets at the source that are not produced yet, by the newest sample.",
+    ),
+    Metric(
+        "mirrorlake_lag_seconds",
+        "gauge",
+        PARTITION,
+        "How long the first record that is not produced yet has been at the source.",
+    ),
+    Metric(
+        "mirrorlake_stalled_seconds",
+        "gauge",
+        PARTITION,
+        "How long a partition with records that wait has not moved; 0 where none wait.",
+    ),
+    Metric(
+        "mirrorlake_open_transaction_timestamp_seconds",
+        "gauge",
+        PARTITION,
+        "Since when a transaction is open at the source, in front of what is to be mirrored.",
+    ),
+    Metric("mirrorlake_paused", "gauge", ("flow", "topic"), "1 for a topic that is paused."),
+    Metric(
+        "mirrorlake_sample_timestamp_seconds",
+        "gauge",
+        ("flow",),
+        "When the flow's partitions were sampled last.",
+    ),
+)

@@ -1,0 +1,129 @@
+"""What the threads of a run report, counted for those that scrape it. Nothing that goes wrong here
+reaches the thread that reports."""
+
+import logging
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from threading import Lock
+from typing import Any
+
+import pyarrow as pa
+
+from mirrorlake.metrics.facts import FlowFacts, PartitionSample, Volume
+from mirrorlake.metrics.histogram import Histogram, of_records
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.produce.flow import BatchReport
+from mirrorlake.run.samples import FlowLag
+
+logger = logging.getLogger(__name__)
+
+#: Heartbeats as every process of ours writes them at a source; `alerts` looks at this topic too.
+HEARTBEATS = "heartbeats"
+_COLUMNS = [
+    *("topic", "partition", "record_count", "byte_count"),
+    *(
+        f"{kind}_{name}_ms"
+        for kind in ("landing", "replication")
+        for name in ("min", "avg", "p50", "p95", "p99", "max")
+    ),
+]
+
+
+@dataclass
+class _Flow:
+    """What was reported of one flow."""
+
+    produced: dict[TopicAndPartition, Volume] = field(default_factory=dict)
+    landing: dict[str, Histogram] = field(default_factory=dict)
+    replication: dict[str, Histogram] = field(default_factory=dict)
+    batches: Counter[str] = field(default_factory=Counter)
+    samples: dict[TopicAndPartition, PartitionSample] = field(default_factory=dict)
+    sampled_at: float | None = None
+    heartbeat_at: float | None = None
+
+    def facts(self) -> FlowFacts:
+        """The same as of now: what it holds is replaced, and never changed."""
+        return FlowFacts(
+            dict(self.produced),
+            landing=dict(self.landing),
+            replication=dict(self.replication),
+            batches=dict(self.batches),
+            samples=self.samples,
+            sampled_at=self.sampled_at,
+            heartbeat_at=self.heartbeat_at,
+        )
+
+
+class Recorder:
+    """Threads of a run report to it; `clock` gives seconds since 1970."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._use = Lock()
+        self._flows: defaultdict[str, _Flow] = defaultdict(_Flow)
+
+    def batch(self, flow: str, report: BatchReport) -> None:
+        """A batch was produced."""
+        self._noted(partial(self._batch, flow, report))
+
+    def sampled(self, flow: str, lag: FlowLag) -> None:
+        """A sample of positions was written."""
+        self._noted(partial(self._sampled, flow, lag))
+
+    def facts(self) -> dict[str, FlowFacts]:
+        """What was reported of each flow so far."""
+        with self._use:
+            return {name: flow.facts() for name, flow in self._flows.items()}
+
+    def _noted(self, note: Callable[[], None]) -> None:
+        try:
+            with self._use:
+                note()
+        except Exception:
+            logger.exception("a report does not count in the metrics")
+
+    def _batch(self, name: str, report: BatchReport) -> None:
+        flow = self._flows[name]
+        flow.batches[report.way] += 1
+        for row in [] if report.result is None else _rows(report.result):
+            key, topic = (row["topic"], row["partition"]), row["topic"]
+            volume = Volume(row["record_count"], row["byte_count"])
+            flow.produced[key] = flow.produced.get(key, Volume()).plus(volume)
+            for kind in ("landing", "replication"):
+                known: dict[str, Histogram] = getattr(flow, kind)
+                late = of_records(kind, row, row["record_count"])
+                known[topic] = known.get(topic, Histogram()).plus(late)
+            if topic == HEARTBEATS and row["replication_min_ms"] is not None:
+                beat = self._clock() - row["replication_min_ms"] / 1_000
+                flow.heartbeat_at = max(flow.heartbeat_at or 0.0, beat)
+
+    def _sampled(self, name: str, lag: FlowLag) -> None:
+        flow, now = self._flows[name], self._clock()
+        flow.samples = {
+            key: _sample(row, flow.samples.get(key), now) for key, row in lag.rows.items()
+        }
+        flow.sampled_at = now
+
+
+def _rows(result: pa.Table) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = result.select(_COLUMNS).to_pylist()
+    return rows
+
+
+def _sample(row: Mapping[str, Any], before: PartitionSample | None, now: float) -> PartitionSample:
+    """A row of `positions`, behind the sample before."""
+    end, waiting = int(row["produced_end"]), int(row["lag_records"])
+    stands = before is not None and waiting > 0 and end == before.produced_end
+    since = row["transaction_since"]
+    return PartitionSample(
+        waiting,
+        lag_seconds=float(row["lag_seconds"] or 0.0),
+        source_end=int(row["source_end"]),
+        produced_end=end,
+        target_end=row["target_end"],
+        moved_at=before.moved_at if before is not None and stands else now,
+        transaction_since=None if since is None else since.timestamp(),
+    )

@@ -1,0 +1,91 @@
+"""How a process and its run are at this moment, for a scrape: asked of what it has in memory, and
+of /proc."""
+
+import platform
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from os import getpid
+from time import time
+
+import confluent_kafka
+
+from mirrorlake import __version__
+from mirrorlake.config.objectives import Objectives
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.metrics.facts import Facts, FlowFacts, FlowInForce, WorkerFacts
+from mirrorlake.metrics.recorder import Recorder
+from mirrorlake.run.replicator import Replicator
+from mirrorlake.worker import Worker
+
+#: Objectives of the topology file, by what they are called in a scrape, and how many a second.
+_OBJECTIVES = {
+    "lag": ("lag_seconds", 1),
+    "latency_p99": ("latency_p99_ms", 1_000),
+    "heartbeat": ("heartbeat_seconds", 1),
+    "stuck": ("stuck_seconds", 1),
+    "transaction": ("transaction_seconds", 1),
+}
+
+
+class Standing:
+    """The facts of a process. Threads report to `recorder`; `replicator` is None until there is
+    one, and `phase` gives what the start is at, and for how many seconds."""
+
+    def __init__(self, phase: Callable[[], tuple[str, float] | None]) -> None:
+        self.recorder = Recorder()
+        self.replicator: Replicator | None = None
+        self._phase = phase
+
+    def facts(self) -> Facts:
+        """All that is known now."""
+        replicator, flows = self.replicator, self.recorder.facts()
+        facts = Facts(flows, memory=_memory(), build=dict(_build()), now=time())
+        if replicator is None or not replicator.begun:
+            phase = self._phase()
+            return replace(facts, phase="the first steps" if phase is None else phase[0])
+        objectives = replicator.topology.objectives
+        return replace(
+            facts,
+            in_force=tuple(
+                _in_force(flow, flows.get(flow.name, FlowFacts()), objectives)
+                for flow in replicator.running
+            ),
+            workers=tuple(map(_worker, replicator.workers)),
+            incidents=replicator.event_log.incidents.open_kind_counts(),
+        )
+
+
+def _in_force(flow: ResolvedFlow, known: FlowFacts, objectives: Objectives) -> FlowInForce:
+    topics = {topic for topic, _ in known.samples}
+    thresholds = objectives.for_flow(flow.name)
+    return FlowInForce(
+        flow.name,
+        frozenset(topic for topic in topics if flow.pauses(topic)),
+        {name: thresholds[key] / per for name, (key, per) in _OBJECTIVES.items()},
+    )
+
+
+def _worker(worker: Worker) -> WorkerFacts:
+    return WorkerFacts(worker.name, worker.state, worker.failures)
+
+
+@cache
+def _build() -> tuple[tuple[str, str], ...]:
+    """The labels of `mirrorlake_build_info`, in their order."""
+    return (
+        ("version", __version__),
+        ("python", platform.python_version()),
+        ("librdkafka", confluent_kafka.libversion()[0]),
+    )
+
+
+def _memory() -> dict[str, int]:
+    """Resident bytes of this process and of those that it started; empty where psutil is not
+    installed."""
+    with suppress(ModuleNotFoundError):
+        from mirrorlake.processes import resident_bytes  # psutil is an extra
+
+        return resident_bytes(getpid())
+    return {}

@@ -1,0 +1,94 @@
+"""`run --metrics` on real clusters: what a scrape gives of flows that run, and what probes get."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import HTTPError, URLError
+from urllib.request import urlopen
+
+import pytest
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from mirrorlake.metrics.model import METRICS
+from tests.support.clusters import ClusterPair
+from tests.support.commands import exit_code
+from tests.support.kafka import create_topic, numbered, write
+from tests.support.replication import finish, start_run, write_topology
+from tests.support.waiting import until
+
+#: What has a value only where something special happens.
+RARE = {"mirrorlake_open_transaction_timestamp_seconds", "mirrorlake_paused"}
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        return port
+
+
+def answer(port: int, path: str) -> tuple[int, str]:
+    """Status and text; 0 where nothing listens."""
+    try:
+        with urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as got:
+            return got.status, got.read().decode()
+    except HTTPError as refused:
+        return refused.code, refused.read().decode()
+    except URLError:
+        return 0, ""
+
+
+def scrape(port: int) -> dict[str, Metric]:
+    return {one.name: one for one in text_string_to_metric_families(answer(port, "/metrics")[1])}
+
+
+@pytest.fixture(scope="module")
+def topology(clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("scrape")
+    create_topic(clusters.east, "scraped", partitions=2)
+    write(clusters.east, "scraped", numbered(500))
+    flow = {"topics": ["scraped"], "emit_heartbeats_enabled": True}
+    yield write_topology(folder, clusters.east, clusters.west, flow)
+
+
+def test_a_scrape_of_a_run(topology: Path) -> None:
+    port = free_port()
+    run = start_run(topology, "--metrics", f"127.0.0.1:{port}")
+    try:
+        until(lambda: answer(port, "/healthz")[0] == 200, "the process lives")
+        status, why = answer(port, "/readyz")
+        assert status == 503 and why, "it is not ready before it has produced"
+        until(lambda: answer(port, "/readyz") == (200, "ready\n"), "it is ready")
+        until(lambda: bool(scrape(port)["mirrorlake_lag_records"].samples), "it was sampled")
+        families = scrape(port)
+    finally:
+        assert finish(run) == 0
+    names = {metric.name.removesuffix("_total") for metric in METRICS}
+    assert names <= families.keys()
+    assert {name for name in names if not families[name].samples} <= RARE
+    records = [
+        sample.value
+        for sample in families["mirrorlake_produced_records"].samples
+        if sample.labels["topic"] == "scraped"
+    ]
+    assert sum(records) == 500
+    late = families["mirrorlake_replication_latency_seconds"].samples
+    assert {500.0} == {
+        sample.value
+        for sample in late
+        if sample.name.endswith("_count") and sample.labels["topic"] == "scraped"
+    }
+    states = {
+        sample.labels["worker"]: sample.labels["state"]
+        for sample in families["mirrorlake_worker_state"].samples
+        if sample.value
+    }
+    assert states["flow east->west"] == states["landing from cluster east"] == "working"
+
+
+def test_an_address_in_use_ends_it_before_anything_is_done(topology: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        assert exit_code(topology, "run", "--metrics", address) == 2
+    said = (topology.parent / "run.log").read_text(encoding="utf-8").strip().splitlines()[-1]
+    assert f"metrics cannot be served at {address} (Address already in use)" in said

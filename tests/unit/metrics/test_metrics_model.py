@@ -1,0 +1,85 @@
+"""What a scrape gives of what is known: names, labels, and bounds."""
+
+import operator
+import re
+from dataclasses import replace
+
+from mirrorlake.metrics.facts import (
+    Facts,
+    FlowFacts,
+    FlowInForce,
+    PartitionSample,
+    Volume,
+    WorkerFacts,
+    waits,
+)
+from mirrorlake.metrics.histogram import observed
+from mirrorlake.metrics.model import METRICS, Series, bounded, families
+
+SAMPLE = PartitionSample(
+    5, lag_seconds=2.0, source_end=15, produced_end=10, target_end=10, moved_at=100.0
+)
+FLOW = FlowFacts(
+    produced={("orders", 0): Volume(3, 30), ("orders", 1): Volume(4, 40)},
+    replication={"orders": observed(0.2)},
+    batches={"short": 2},
+    samples={("orders", 0): SAMPLE, ("orders", 1): replace(SAMPLE, lag_seconds=9.0)},
+    sampled_at=110.0,
+)
+FACTS = Facts({"east->west": FLOW}, in_force=(FlowInForce("east->west"),), now=130.0)
+
+
+def scraped(facts: Facts, bound: int = 1000) -> dict[str, Series]:
+    return {family.metric.name: family.series for family in families(facts, bound)}
+
+
+def test_names_are_ours_in_base_units() -> None:
+    for metric in METRICS:
+        assert re.fullmatch(r"mirrorlake(_[a-z0-9]+)+", metric.name)
+        assert metric.name.endswith("_total") == (metric.kind == "counter"), metric.name
+        assert not re.search(r"_(ms|mib|kb|minutes)\b", metric.name)
+        assert metric.text.endswith(".")
+
+
+def test_a_process_that_knows_nothing_has_every_metric() -> None:
+    assert set(scraped(Facts())) == {metric.name for metric in METRICS}
+    for family in families(FACTS, 1000):
+        assert all(len(labels) == len(family.metric.labels) for labels in family.series)
+
+
+def test_records_and_lag_by_partition() -> None:
+    values = scraped(FACTS)
+    assert values["mirrorlake_produced_records_total"] == {
+        ("east->west", "orders", "0"): 3,
+        ("east->west", "orders", "1"): 4,
+    }
+    assert values["mirrorlake_stalled_seconds"]["east->west", "orders", "0"] == 30.0
+    assert values["mirrorlake_open_incidents"] == {("east->west", ""): 0.0}
+
+
+def test_partitions_are_added_up_where_there_are_too_many() -> None:
+    values = scraped(FACTS, bound=1)
+    assert values["mirrorlake_produced_records_total"] == {("east->west", "orders", ""): 7}
+    assert values["mirrorlake_lag_records"] == {("east->west", "orders", ""): 10.0}
+    assert values["mirrorlake_lag_seconds"] == {("east->west", "orders", ""): 9.0}
+
+
+def test_topics_are_added_up_next_and_flows_never() -> None:
+    many = {("f", f"t{topic}", str(p)): 1 for topic in range(3) for p in range(3)}
+    assert bounded(many, 9, operator.add) == many
+    assert bounded(many, 8, operator.add) == {("f", f"t{topic}", ""): 3 for topic in range(3)}
+    assert bounded(many, 2, operator.add) == {("f", "", ""): 9}
+    assert len(bounded({(f"f{n}", "t"): 1 for n in range(5)}, 2, operator.add)) == 5
+
+
+def test_who_is_ready() -> None:
+    assert waits(FACTS) == []
+    assert waits(replace(FACTS, phase="starting Spark")) == ["starting: starting Spark"]
+    new = replace(FACTS, flows={})
+    assert waits(new) == ["flow east->west has not produced anything yet"]
+    idle = FlowFacts(samples={("orders", 0): replace(SAMPLE, lag_records=0)}, sampled_at=1.0)
+    assert waits(replace(new, flows={"east->west": idle})) == []
+    late = FlowFacts(samples={("orders", 0): SAMPLE}, sampled_at=1.0)
+    assert len(waits(replace(new, flows={"east->west": late}))) == 1
+    stopped = replace(FACTS, workers=(WorkerFacts("flow east->west", "stopped", 1),))
+    assert waits(stopped) == ["flow east->west has stopped; mirrorlake status says why"]

@@ -1,0 +1,86 @@
+"""What threads report is counted, and never fails them."""
+
+from datetime import datetime, timezone
+
+import pyarrow as pa
+import pytest
+
+from mirrorlake.metrics.facts import Volume
+from mirrorlake.metrics.recorder import Recorder
+from mirrorlake.produce.flow import BatchReport
+from mirrorlake.produce.report import RESULT
+from mirrorlake.run.samples import FlowLag
+
+LATE = {
+    f"{kind}_{name}_ms": 400
+    for kind in ("landing", "replication")
+    for name in ("min", "avg", "p50", "p95", "p99", "max")
+}
+
+
+def report(*rows: dict[str, object], way: str = "short") -> BatchReport:
+    result = pa.Table.from_pylist([{**LATE, **row} for row in rows], schema=RESULT)
+    count = sum(int(str(row["record_count"])) for row in rows)
+    return BatchReport(1, 1, count, "files", True, way=way, result=result)  # type: ignore[arg-type]
+
+
+def row(topic: str, count: int, **columns: object) -> dict[str, object]:
+    return {
+        "topic": topic,
+        "partition": 0,
+        "record_count": count,
+        "byte_count": 10 * count,
+        **columns,
+    }
+
+
+def sampled(end: int, lag: int) -> FlowLag:
+    since = datetime.fromtimestamp(50, timezone.utc)
+    columns = {
+        "produced_end": end,
+        "lag_records": lag,
+        "lag_seconds": 1.5,
+        "source_end": end + lag,
+        "target_end": None,
+        "transaction_since": since,
+    }
+    return FlowLag(lag, 1.5, {("orders", 0): columns})
+
+
+def test_batches_add_up() -> None:
+    recorder = Recorder(lambda: 1000.0)
+    recorder.batch("f", report(row("orders", 3)))
+    recorder.batch("f", report(row("orders", 4), row("heartbeats", 1), way="long"))
+    facts = recorder.facts()["f"]
+    assert facts.produced["orders", 0] == Volume(7, 70)
+    assert facts.replication["orders"].count == 7
+    assert facts.batches == {"short": 1, "long": 1}
+    assert facts.heartbeat_at == pytest.approx(999.6)
+
+
+def test_what_is_handed_out_does_not_change() -> None:
+    recorder = Recorder()
+    recorder.batch("f", report(row("orders", 3)))
+    before = recorder.facts()
+    recorder.batch("f", report(row("orders", 4)))
+    assert before["f"].produced["orders", 0] == Volume(3, 30)
+
+
+def test_a_partition_that_stands_still_says_since_when() -> None:
+    now = [100.0]
+    recorder = Recorder(lambda: now[0])
+    moved = []
+    for end, lag in ((5, 2), (5, 3), (6, 2), (6, 2), (8, 0), (8, 1)):
+        recorder.sampled("f", sampled(end, lag))
+        moved.append(recorder.facts()["f"].samples["orders", 0].moved_at)
+        now[0] += 10
+    # when it has nothing to do it does not stand still: what comes then waits from there on
+    assert moved == [100.0, 100.0, 120.0, 120.0, 140.0, 140.0]
+    assert recorder.facts()["f"].samples["orders", 0].transaction_since == 50.0
+
+
+def test_a_report_that_cannot_be_counted_fails_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    recorder = Recorder()
+    recorder.batch("f", report({"topic": "orders", "record_count": 1}))  # without a partition
+    recorder.sampled("f", FlowLag(1, 1.0, {("orders", 0): {}}))
+    assert "does not count in the metrics" in caplog.text
