@@ -1,5 +1,6 @@
 """`run --metrics` on real clusters: what a scrape gives of flows that run, and what probes get."""
 
+import signal
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from mirrorlake.metrics.model import METRICS
 from tests.support.clusters import ClusterPair
 from tests.support.commands import exit_code
+from tests.support.groups import commit_all
 from tests.support.kafka import create_topic, numbered, write
 from tests.support.replication import finish, start_run, write_topology
 from tests.support.waiting import until
@@ -46,8 +48,12 @@ def scrape(port: int) -> dict[str, Metric]:
 def topology(clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("scrape")
     create_topic(clusters.east, "scraped", partitions=2)
-    write(clusters.east, "scraped", numbered(500))
-    flow = {"topics": ["scraped"], "emit_heartbeats_enabled": True}
+    write(clusters.east, "scraped", numbered(500, partitions=2))
+    commit_all(clusters.east, "scraped", ["scraping"], 100, partitions=2)
+    flow = {
+        **{"topics": ["scraped"], "groups": ["scraping"], "emit_heartbeats_enabled": True},
+        **{"emit_checkpoints_enabled": True, "sync_group_offsets_enabled": True},
+    }
     yield write_topology(folder, clusters.east, clusters.west, flow)
 
 
@@ -59,10 +65,21 @@ def test_a_scrape_of_a_run(topology: Path) -> None:
         status, why = answer(port, "/readyz")
         assert status == 503 and why, "it is not ready before it has produced"
         until(lambda: answer(port, "/readyz") == (200, "ready\n"), "it is ready")
-        until(lambda: bool(scrape(port)["mirrorlake_lag_records"].samples), "it was sampled")
+        until(
+            lambda: (
+                {"source", "target"}
+                == {
+                    one.labels["side"]
+                    for one in scrape(port)["mirrorlake_group_lag_records"].samples
+                }
+            ),
+            "its partitions and groups were looked at",
+        )
         families = scrape(port)
     finally:
-        assert finish(run) == 0
+        run.send_signal(signal.SIGTERM)
+        ended = finish(run)
+    assert ended == 0
     names = {metric.name.removesuffix("_total") for metric in METRICS}
     assert names <= families.keys()
     assert {name for name in names if not families[name].samples} <= RARE
@@ -72,6 +89,14 @@ def test_a_scrape_of_a_run(topology: Path) -> None:
         if sample.labels["topic"] == "scraped"
     ]
     assert sum(records) == 500
+    landed = families["mirrorlake_landed_records"].samples
+    assert sum(one.value for one in landed if one.labels["topic"] == "scraped") == 500
+    groups = {
+        (one.labels["side"], one.labels["partition"]): one.value
+        for one in families["mirrorlake_group_lag_records"].samples
+        if one.labels["group"] == "scraping"
+    }
+    assert groups["source", "0"] + groups["source", "1"] == 500 - 2 * 100
     late = families["mirrorlake_replication_latency_seconds"].samples
     assert {500.0} == {
         sample.value

@@ -18,7 +18,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CODE = ROOT / "src" / "mirrorlake"
-FOLDERS = ("src", "tests", "docs", "notebooks", "bundles")
+FOLDERS = ("src", "tests", "docs", "notebooks", "bundles", "ops")
 FILES = sorted(
     path
     for path in (

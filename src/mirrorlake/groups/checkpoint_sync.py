@@ -36,7 +36,7 @@ from mirrorlake.groups.newest_checkpoints import NewestCheckpoints
 from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.groups.running_flow import RunningFlow
 from mirrorlake.groups.shared_topics import Route, joined
-from mirrorlake.groups.sync_plan import NOT_THERE, Keep, Move, decide
+from mirrorlake.groups.sync_plan import NOT_THERE, Keep, Move, TargetGroup, decide
 from mirrorlake.lake.changes import ChangeLog
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.translate import Translator
@@ -92,6 +92,24 @@ class Checkpoints:
         self._newest = NewestCheckpoints(flow, self._lake, running, self._translator.forget)
         self._listed = ListedGroups(flow, self._source)
         self._left_out = LeftOutGroups(flow, self._lake, self._source, running)
+        self._at_source: Mapping[GroupPartition, Committed] = {}
+        self._at_target: tuple[Sequence[Checkpoint], Mapping[str, TargetGroup]] = (), {}
+
+    def positions(self) -> dict[str, dict[GroupPartition, int]]:
+        """Where groups stood at the newest turn, by the source's partitions: at the `source`, and
+        at the `target`, where those with members are not asked for. For any thread."""
+        checkpoints, groups = self._at_target
+        at_target = {
+            checkpoint.group_partition: groups[checkpoint.group_id].positions[checkpoint.target]
+            for checkpoint in checkpoints
+            if checkpoint.group_id in groups
+            and checkpoint.target in groups[checkpoint.group_id].positions
+        }
+        sides = {"source": self._at_source, "target": at_target}
+        return {
+            side: {key: position.offset for key, position in known.items()}
+            for side, known in sides.items()
+        }
 
     def checkpoint(self) -> list[Checkpoint]:
         """Translate what groups have committed since the last turn; returns the rows that it wrote.
@@ -118,6 +136,7 @@ class Checkpoints:
         # again.
         generations = self._newest.generations(key[1] for key in (*committed, *newest))
         committed = {key: position for key, position in committed.items() if key[1] in generations}
+        self._at_source = committed
         wanted = to_translate(committed, newest)
         translated = readable_positions(wanted, self._sides) if wanted else {}
         asked = reported.positions.keys() - reported.errors.keys()
@@ -167,6 +186,7 @@ class Checkpoints:
         groups, errors = target_groups(
             self._target, {checkpoint.group_id for checkpoint in checkpoints}, starts
         )
+        self._at_target = checkpoints, groups
         rows, moves = [], []
         for checkpoint in checkpoints:
             if checkpoint.group_id not in groups or (

@@ -4,8 +4,10 @@ The rest of the package names tables and never a path, and does not ask which of
 `path_lake.PathLake` or `catalog_lake.CatalogLake`, opened by `opening.open_lake`.
 """
 
+import time
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -14,6 +16,7 @@ import pyarrow as pa
 
 from mirrorlake.errors import LakeError, first_line
 from mirrorlake.lake.group_commit import GroupCommit
+from mirrorlake.lake.meter import LakeMeter, Unmeasured
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.reader import Frame, Frames, QueryRows, Reader
 from mirrorlake.lake.session_tables import SessionTables
@@ -55,6 +58,8 @@ class Lake(SessionTables):
         self.stored_id: str | None = None
         self._checkpoints = checkpoints
         self._groups: dict[str, GroupCommit] = {}
+        #: Gets what this process commits.
+        self.meter: LakeMeter = Unmeasured()
 
     @property
     @abstractmethod
@@ -182,12 +187,24 @@ class Lake(SessionTables):
         if rows.num_rows == 0:
             return
         if application is not None:
-            self._commit(table, rows, application, version)
+            with self.measured(table):
+                self._commit(table, rows, application, version)
             return
         with self._use:
             if table not in self._groups:
-                self._groups[table] = GroupCommit(partial(self._commit, table))
+                self._groups[table] = GroupCommit(partial(self._commit_measured, table))
         self._groups[table].append(rows)
+
+    @contextmanager
+    def measured(self, table: str) -> Iterator[None]:
+        """The block commits to a table."""
+        began = time.monotonic()
+        yield
+        self.meter.committed(table, time.monotonic() - began)
+
+    def _commit_measured(self, table: str, rows: pa.Table) -> None:
+        with self.measured(table):
+            self._commit(table, rows)
 
     @abstractmethod
     def fence(self, table: str, application: str, version: int) -> None:

@@ -28,7 +28,7 @@ from mirrorlake.landing.checkpoints import is_fenced, is_fenced_by_delta, planne
 from mirrorlake.landing.driver_log import DriverLog
 from mirrorlake.landing.job import LandJob, read_document
 from mirrorlake.landing.pace import Pace
-from mirrorlake.landing.stage_file import ADDED, write_parts
+from mirrorlake.landing.stage_file import ADDED, landed_of, write_parts
 from mirrorlake.landing.stage_rows import read_part, schema_for_spark
 from mirrorlake.offsets.positions import Ranges, offset_count, ranges_between
 from mirrorlake.spark.tasks import Done, run_by_spark, run_parts
@@ -123,7 +123,9 @@ class PathSink:
             for file in files
         ]
         if adds:
-            self._lake.tables.add_files("records", adds, self._application, batch)
+            with self._lake.measured("records"):
+                self._lake.tables.add_files("records", adds, self._application, batch)
+            self._lake.meter.landed(self._job.alias, landed_of(files))
         failpoints.reached("landed")
         size, sizes = sum(file["bytes"] for file in files), dict[str, float]()
         for file in files:

@@ -8,7 +8,7 @@ only those row groups that hold what it wants (`produce/stage_files.py`).
 import json
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mirrorlake import failpoints
+from mirrorlake.lake.meter import Landed
 from mirrorlake.lake.parquet import KEYS, RARE, REPEATED, told_ranges
 from mirrorlake.lake.place import FileWriter, Place
 from mirrorlake.landing.job import LandJob, Part
@@ -142,6 +143,16 @@ class StageFile:
         return json.dumps(
             {**stats, **told_ranges(ranges)}, ensure_ascii=False, separators=(",", ":")
         )
+
+
+def landed_of(files: Iterable[Mapping[str, Any]]) -> Iterator[Landed]:
+    """What rows of ADDED brought, by partition; as a whole where a file has too many to be told."""
+    for file in files:
+        sizes, ranges = json.loads(file["topic_bytes"]), json.loads(file["stats"]).get("ranges")
+        if ranges is None:
+            yield Landed("", None, file["records"], file["bytes"])
+        for _, topic, partition, _, _, _, count in ranges or ():
+            yield Landed(topic, partition, count, round(count * sizes[topic]))
 
 
 def write_parts(

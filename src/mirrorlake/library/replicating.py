@@ -132,6 +132,7 @@ def _replicated(
             )
             if standing is not None:
                 counts.listeners.append(standing.recorder)
+                tables.meter = standing.recorder
                 standing.replicator = replicator
             progress.incidents = replicator.event_log.incidents.open_counts
             replicator.run()

@@ -51,6 +51,8 @@ class FlowFacts:
     samples: Mapping[TopicAndPartition, PartitionSample] = field(default_factory=dict)
     sampled_at: float | None = None
     heartbeat_at: float | None = None
+    transactions: int = 0
+    aborts: int = 0
 
     @property
     def has_nothing_to_do(self) -> bool:
@@ -73,23 +75,28 @@ class WorkerFacts:
 @dataclass(frozen=True)
 class FlowInForce:
     """A flow that this process runs by the topology file as it is now: the topics of its samples
-    that are paused, and its objectives, seconds."""
+    that are paused, its objectives, seconds, and the positions of consumer groups by side (source,
+    target)."""
 
     name: str
     paused: frozenset[str] = frozenset()
     objectives: Mapping[str, float] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[GroupPartition, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Facts:
     """All of it. `phase` is what the start is at, None once flows run; `incidents` how many are
-    open by flow and kind; `memory` the resident bytes by kind of process."""
+    open by flow and kind; `memory` the resident bytes by kind of process; `landed` what was landed
+    of (source cluster, topic, partition); `commits` how long commits took, by table."""
 
     flows: Mapping[str, FlowFacts] = field(default_factory=dict)
     in_force: tuple[FlowInForce, ...] = ()
     workers: tuple[WorkerFacts, ...] = ()
     incidents: Mapping[tuple[str, str], int] = field(default_factory=dict)
     memory: Mapping[str, int] = field(default_factory=dict)
+    landed: Mapping[tuple[str, str, int | None], Volume] = field(default_factory=dict)
+    commits: Mapping[str, Histogram] = field(default_factory=dict)
     build: Mapping[str, str] = field(default_factory=dict)
     phase: str | None = None
     now: float = 0.0

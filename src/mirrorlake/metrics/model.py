@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from operator import add
 from typing import Any, Literal, TypeVar
 
-from mirrorlake.metrics.facts import Facts, Volume
+from mirrorlake.metrics.facts import Facts, FlowFacts, Volume
 from mirrorlake.metrics.histogram import Histogram
 
 #: Values of a metric by a tuple of the values of its labels.
@@ -84,6 +84,9 @@ def _about_the_process(facts: Facts) -> dict[str, Series]:
             **{(flow, ""): 0.0 for flow in in_force - {flow for flow, _ in facts.incidents}},
             **{(flow, kind): float(count) for (flow, kind), count in facts.incidents.items()},
         },
+        "mirrorlake_lake_commit_seconds": {
+            (table,): histogram for table, histogram in facts.commits.items()
+        },
         "mirrorlake_objective_seconds": {
             (flow.name, name): seconds
             for flow in facts.in_force
@@ -93,6 +96,14 @@ def _about_the_process(facts: Facts) -> dict[str, Series]:
 
 
 def _about_records(facts: Facts, bound: int) -> dict[str, Series]:
+    landed = bounded(
+        {
+            (cluster, topic, "" if partition is None else str(partition)): volume
+            for (cluster, topic, partition), volume in facts.landed.items()
+        },
+        bound,
+        Volume.plus,
+    )
     produced = bounded(
         {
             (name, topic, str(partition)): volume
@@ -115,6 +126,14 @@ def _about_records(facts: Facts, bound: int) -> dict[str, Series]:
         for kind in ("landing", "replication")
     )
     return {
+        "mirrorlake_landed_records_total": {at: each.records for at, each in landed.items()},
+        "mirrorlake_landed_bytes_total": {at: each.bytes for at, each in landed.items()},
+        "mirrorlake_transactions_total": {
+            (name,): flow.transactions for name, flow in facts.flows.items()
+        },
+        "mirrorlake_transaction_aborts_total": {
+            (name,): flow.aborts for name, flow in facts.flows.items()
+        },
         "mirrorlake_produced_records_total": {at: each.records for at, each in produced.items()},
         "mirrorlake_produced_bytes_total": {at: each.bytes for at, each in produced.items()},
         "mirrorlake_landing_latency_seconds": landing,
@@ -156,6 +175,7 @@ def _about_lag(facts: Facts, bound: int) -> dict[str, Series]:
         "mirrorlake_open_transaction_timestamp_seconds": series(
             ((at, one.transaction_since) for at, one in samples), _lowest
         ),
+        "mirrorlake_group_lag_records": series(_group_lags(facts), add),
         "mirrorlake_paused": series(
             ((flow.name, topic), 1.0) for flow in facts.in_force for topic in flow.paused
         ),
@@ -165,6 +185,20 @@ def _about_lag(facts: Facts, bound: int) -> dict[str, Series]:
             if flow.sampled_at is not None
         },
     }
+
+
+def _group_lags(facts: Facts) -> Iterator[tuple[tuple[str, ...], float | None]]:
+    """How far groups are behind the newest sample of the side where they stand."""
+    for flow in facts.in_force:
+        samples = facts.flows.get(flow.name, FlowFacts()).samples
+        for side, positions in flow.groups.items():
+            for (group, topic, partition), position in positions.items():
+                sample = samples.get((topic, partition))
+                if sample is None:
+                    continue
+                end = sample.source_end if side == "source" else sample.target_end
+                labels = (flow.name, side, group, topic, str(partition))
+                yield labels, None if end is None else float(max(0, end - position))
 
 
 def _highest(one: float, other: float) -> float:
@@ -214,6 +248,25 @@ METRICS: tuple[Metric, ...] = (
         "The objectives of the topology file: lag, latency_p99, heartbeat, stuck, transaction.",
     ),
     Metric(
+        "mirrorlake_lake_commit_seconds",
+        "histogram",
+        ("table",),
+        "How long commits of this process to a table of the lake took, those of files that are "
+        "replaced not included.",
+    ),
+    Metric(
+        "mirrorlake_landed_records_total",
+        "counter",
+        ("cluster", "topic", "partition"),
+        "Records of a source cluster that this process has committed to a lake at a path or URL.",
+    ),
+    Metric(
+        "mirrorlake_landed_bytes_total",
+        "counter",
+        ("cluster", "topic", "partition"),
+        "Bytes of those in memory, headers and coordinates included.",
+    ),
+    Metric(
         "mirrorlake_produced_records_total",
         "counter",
         PARTITION,
@@ -244,6 +297,18 @@ METRICS: tuple[Metric, ...] = (
         "Batches produced, by way: short (by the driver itself) or long (by Spark's tasks).",
     ),
     Metric(
+        "mirrorlake_transactions_total",
+        "counter",
+        ("flow",),
+        "Transactions that were committed at the target.",
+    ),
+    Metric(
+        "mirrorlake_transaction_aborts_total",
+        "counter",
+        ("flow",),
+        "Transactions that the flow's own producers aborted, mostly since a record was refused.",
+    ),
+    Metric(
         "mirrorlake_heartbeat_timestamp_seconds",
         "gauge",
         ("flow",),
@@ -272,6 +337,13 @@ METRICS: tuple[Metric, ...] = (
         "gauge",
         PARTITION,
         "Since when a transaction is open at the source, in front of what is to be mirrored.",
+    ),
+    Metric(
+        "mirrorlake_group_lag_records",
+        "gauge",
+        ("flow", "side", "group", "topic", "partition"),
+        "How far a consumer group is behind the end, by the newest checkpoint: at the side source, "
+        "and at the side target as long as it has no members there.",
     ),
     Metric("mirrorlake_paused", "gauge", ("flow", "topic"), "1 for a topic that is paused."),
     Metric(

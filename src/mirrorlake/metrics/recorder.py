@@ -4,7 +4,7 @@ reaches the thread that reports."""
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
@@ -12,8 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from mirrorlake.metrics.facts import FlowFacts, PartitionSample, Volume
-from mirrorlake.metrics.histogram import Histogram, of_records
+from mirrorlake.lake.meter import Landed
+from mirrorlake.metrics.facts import Facts, FlowFacts, PartitionSample, Volume
+from mirrorlake.metrics.histogram import Histogram, observed, of_records
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.samples import FlowLag
@@ -23,7 +24,7 @@ logger = logging.getLogger(__name__)
 #: Heartbeats as every process of ours writes them at a source; `alerts` looks at this topic too.
 HEARTBEATS = "heartbeats"
 _COLUMNS = [
-    *("topic", "partition", "record_count", "byte_count"),
+    *("topic", "partition", "record_count", "byte_count", "transactions", "aborts"),
     *(
         f"{kind}_{name}_ms"
         for kind in ("landing", "replication")
@@ -43,6 +44,8 @@ class _Flow:
     samples: dict[TopicAndPartition, PartitionSample] = field(default_factory=dict)
     sampled_at: float | None = None
     heartbeat_at: float | None = None
+    transactions: int = 0
+    aborts: int = 0
 
     def facts(self) -> FlowFacts:
         """The same as of now: what it holds is replaced, and never changed."""
@@ -54,6 +57,8 @@ class _Flow:
             samples=self.samples,
             sampled_at=self.sampled_at,
             heartbeat_at=self.heartbeat_at,
+            transactions=self.transactions,
+            aborts=self.aborts,
         )
 
 
@@ -64,6 +69,8 @@ class Recorder:
         self._clock = clock
         self._use = Lock()
         self._flows: defaultdict[str, _Flow] = defaultdict(_Flow)
+        self._landed: dict[tuple[str, str, int | None], Volume] = {}
+        self._commits: dict[str, Histogram] = {}
 
     def batch(self, flow: str, report: BatchReport) -> None:
         """A batch was produced."""
@@ -73,10 +80,22 @@ class Recorder:
         """A sample of positions was written."""
         self._noted(partial(self._sampled, flow, lag))
 
-    def facts(self) -> dict[str, FlowFacts]:
-        """What was reported of each flow so far."""
+    def committed(self, table: str, seconds: float) -> None:
+        """See `LakeMeter`."""
+        self._noted(partial(self._committed, table, seconds))
+
+    def landed(self, cluster: str, landed: Iterable[Landed]) -> None:
+        """See `LakeMeter`."""
+        self._noted(partial(self._add_landed, cluster, landed))
+
+    def facts(self) -> Facts:
+        """What was reported so far."""
         with self._use:
-            return {name: flow.facts() for name, flow in self._flows.items()}
+            return Facts(
+                {name: flow.facts() for name, flow in self._flows.items()},
+                landed=dict(self._landed),
+                commits=dict(self._commits),
+            )
 
     def _noted(self, note: Callable[[], None]) -> None:
         try:
@@ -90,6 +109,8 @@ class Recorder:
         flow.batches[report.way] += 1
         for row in [] if report.result is None else _rows(report.result):
             key, topic = (row["topic"], row["partition"]), row["topic"]
+            flow.transactions += row["transactions"] or 0
+            flow.aborts += row["aborts"] or 0
             volume = Volume(row["record_count"], row["byte_count"])
             flow.produced[key] = flow.produced.get(key, Volume()).plus(volume)
             for kind in ("landing", "replication"):
@@ -99,6 +120,15 @@ class Recorder:
             if topic == HEARTBEATS and row["replication_min_ms"] is not None:
                 beat = self._clock() - row["replication_min_ms"] / 1_000
                 flow.heartbeat_at = max(flow.heartbeat_at or 0.0, beat)
+
+    def _committed(self, table: str, seconds: float) -> None:
+        self._commits[table] = self._commits.get(table, Histogram()).plus(observed(seconds))
+
+    def _add_landed(self, cluster: str, landed: Iterable[Landed]) -> None:
+        for one in landed:
+            key = cluster, one.topic, one.partition
+            volume = Volume(one.records, one.bytes)
+            self._landed[key] = self._landed.get(key, Volume()).plus(volume)
 
     def _sampled(self, name: str, lag: FlowLag) -> None:
         flow, now = self._flows[name], self._clock()

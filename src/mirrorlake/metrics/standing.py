@@ -2,7 +2,7 @@
 of /proc."""
 
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -13,10 +13,9 @@ import confluent_kafka
 
 from mirrorlake import __version__
 from mirrorlake.config.objectives import Objectives
-from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.metrics.facts import Facts, FlowFacts, FlowInForce, WorkerFacts
 from mirrorlake.metrics.recorder import Recorder
-from mirrorlake.run.replicator import Replicator
+from mirrorlake.run.replicator import Replicator, Running
 from mirrorlake.worker import Worker
 
 #: Objectives of the topology file, by what they are called in a scrape, and how many a second.
@@ -40,30 +39,31 @@ class Standing:
 
     def facts(self) -> Facts:
         """All that is known now."""
-        replicator, flows = self.replicator, self.recorder.facts()
-        facts = Facts(flows, memory=_memory(), build=dict(_build()), now=time())
+        replicator = self.replicator
+        facts = replace(self.recorder.facts(), memory=_memory(), build=dict(_build()), now=time())
         if replicator is None or not replicator.begun:
             phase = self._phase()
             return replace(facts, phase="the first steps" if phase is None else phase[0])
         objectives = replicator.topology.objectives
         return replace(
             facts,
-            in_force=tuple(
-                _in_force(flow, flows.get(flow.name, FlowFacts()), objectives)
-                for flow in replicator.running
-            ),
+            in_force=tuple(_in_force(each, facts.flows, objectives) for each in replicator.running),
             workers=tuple(map(_worker, replicator.workers)),
             incidents=replicator.event_log.incidents.open_kind_counts(),
         )
 
 
-def _in_force(flow: ResolvedFlow, known: FlowFacts, objectives: Objectives) -> FlowInForce:
-    topics = {topic for topic, _ in known.samples}
+def _in_force(
+    running: Running, known: Mapping[str, FlowFacts], objectives: Objectives
+) -> FlowInForce:
+    flow = running.worker.flow
+    topics = {topic for topic, _ in known.get(flow.name, FlowFacts()).samples}
     thresholds = objectives.for_flow(flow.name)
     return FlowInForce(
         flow.name,
         frozenset(topic for topic in topics if flow.pauses(topic)),
         {name: thresholds[key] / per for name, (key, per) in _OBJECTIVES.items()},
+        running.control.groups.positions(),
     )
 
 

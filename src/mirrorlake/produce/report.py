@@ -35,7 +35,7 @@ RESULT = pa.schema(
         *_fields(pa.string(), "worker topic target_topic refused_reason refused_kind"),
         *_fields(pa.int32(), "shard partition generation target_generation"),
         *_fields(pa.bool_(), "complete recovering"),
-        *_fields(pa.int64(), "reached record_count byte_count"),
+        *_fields(pa.int64(), "reached record_count byte_count transactions aborts"),
         *_fields(pa.int64(), "refused_first refused_last refused_target"),
         ("runs", pa.list_(RUN)),
         *(
@@ -63,6 +63,15 @@ class Refused:
     def columns(self) -> dict[str, object]:
         """As columns of RESULT."""
         return {f"refused_{name}": value for name, value in vars(self).items()}
+
+
+@dataclass
+class Ended:
+    """How many transactions of a shard were committed, and how many were aborted by its own
+    producer."""
+
+    transactions: int = 0
+    aborts: int = 0
 
 
 @dataclass
@@ -113,10 +122,14 @@ def measure(state: Progress, rows: pa.RecordBatch, acknowledged_ms: int) -> None
 
 
 def result_of(
-    shard: int, worker: str, states: Iterable[Progress], complete: bool
+    shard: int,
+    worker: str,
+    states: Iterable[Progress],
+    complete: bool,
+    ended: Ended | None = None,
 ) -> pa.RecordBatch:
     """One row of RESULT per partition. `complete` is false when rows of the shard were left for the
-    next batch.
+    next batch; what `ended` in the shard stands in its first row.
 
     `reached` is the next source offset to read: all below it is at the target, or was left out on
     purpose. `recovering` says that the target has more than was rebuilt: the next batch has to ask
@@ -126,6 +139,8 @@ def result_of(
         {"shard": shard, "worker": worker, "complete": complete, **_partition_row(state, complete)}
         for state in states
     ]
+    if rows and ended is not None:
+        rows[0].update(vars(ended))
     return pa.RecordBatch.from_pylist(rows, schema=RESULT)
 
 

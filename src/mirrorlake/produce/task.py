@@ -90,7 +90,7 @@ def produce_shard(job: ShardJob, rows: PlannedRows) -> pa.RecordBatch:
         # fresh one.
         _writers.take(job.target.transactional_id)
         raise
-    return result_of(job.plan.shard, WORKER, progress.values(), complete)
+    return result_of(job.plan.shard, WORKER, progress.values(), complete, writer.take_ended())
 
 
 def forget_writers(names: Iterable[str]) -> None:

@@ -43,6 +43,7 @@ from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
 from mirrorlake.produce.producers import new_producer
 from mirrorlake.produce.record_producer import OffsetsUnknown
+from mirrorlake.produce.report import Ended
 from mirrorlake.produce.target import PRODUCER_SETTINGS, Target
 
 logger = logging.getLogger(__name__)
@@ -94,6 +95,7 @@ class ShardWriter:
         self._group = Consumer({**target.client, **group})
         self._producer = new_producer(settings, self._patience, self._group)
         self._refused_before = False
+        self._ended = Ended()
         if target.transactional:
             # So that a task that is tried again does not hold a core for long where no broker
             # answers.
@@ -131,7 +133,16 @@ class ShardWriter:
         except TopicDenied:
             self._abort_denied()
             raise
+        self._commit()
+
+    def take_ended(self) -> Ended:
+        """The transactions that ended since this was last asked."""
+        ended, self._ended = self._ended, Ended()
+        return ended
+
+    def _commit(self) -> None:
         self._producer.commit_transaction(self._patience.call_seconds())
+        self._ended.transactions += 1
 
     def _send_offsets(self, offsets: Positions) -> None:
         group = self.target.group_id
@@ -222,7 +233,7 @@ class ShardWriter:
             check_target_rises(chunk, segments, written.get(key, ()))
         if self.target.transactional:
             self._send_offsets(positions_behind(done, written, self.target.produce_tasks))
-            self._producer.commit_transaction(self._patience.call_seconds())
+            self._commit()
             failpoints.reached("kafka-committed")
         self.pace.measured(size_of(chunks), time.monotonic() - begun)
         return done
@@ -238,6 +249,7 @@ class ShardWriter:
         while True:
             try:
                 self._producer.abort_transaction(ABORT_SECONDS)
+                self._ended.aborts += 1
                 return
             except KafkaException as error:
                 if error.args[0].code() != KafkaError._TIMED_OUT or time.monotonic() > end:

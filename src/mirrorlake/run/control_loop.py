@@ -71,7 +71,7 @@ class ControlLoop:
         self._event_log = event_log
         self._flow_worker = worker
         published = CheckpointTopic(flow, connections, event_log)
-        self._groups = Checkpoints(flow, deployment, worker, published)
+        self.groups = Checkpoints(flow, deployment, worker, published)
         source = connections.admin(flow.source)
         settings = partial(connections.client, flow.source, "consumer")
         self._heartbeats = HeartbeatTopics(
@@ -119,10 +119,10 @@ class ControlLoop:
             add("configs", settings.sync_topic_configs_interval_seconds, targets.sync_configs)
         emitting = settings.emit_checkpoints_interval_seconds
         if settings.emit_checkpoints_enabled:
-            add("checkpoints", emitting, self._groups.checkpoint)
+            add("checkpoints", emitting, self.groups.checkpoint)
             if settings.sync_group_offsets_enabled:
                 seconds = settings.sync_group_offsets_interval_seconds
-                add("group offsets", seconds, self._groups.sync)
+                add("group offsets", seconds, self.groups.sync)
         add("heartbeats topics", max(refresh, CHECK_SECONDS), self._heartbeats.look)
         if settings.emit_offset_syncs_enabled:
             topic = OffsetSyncTopic(flow, self._connections, self._event_log)

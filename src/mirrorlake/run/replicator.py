@@ -51,7 +51,7 @@ class RunOptions:
 
 
 @dataclass(frozen=True)
-class _Running:
+class Running:
     """What runs for one flow."""
 
     worker: FlowWorker
@@ -89,7 +89,7 @@ class Replicator:
         if isinstance(lake, PathLake):  # a catalog's platform does it
             self._upkeep = Upkeep(lake, self._stage)
         self._landings: dict[str, LandingWorker] = {}
-        self._running: dict[str, _Running] = {}
+        self._running: dict[str, Running] = {}
         self._errors: list[MirrorlakeError] = []
         # of a run with an end; reported after those about records
         self._control_errors: list[ReplicationError] = []
@@ -106,15 +106,15 @@ class Replicator:
         return self._connections.topology
 
     @property
-    def running(self) -> list[ResolvedFlow]:
-        """The flows that run now: those that are paused as a whole do not."""
-        return [running.worker.flow for running in list(self._running.values())]
+    def running(self) -> list[Running]:
+        """What runs now: of a flow that is paused as a whole nothing does."""
+        return list(self._running.values())
 
     @property
     def workers(self) -> list[Worker]:
         """Its threads."""
         workers = [landing.thread for landing in list(self._landings.values())]
-        for running in list(self._running.values()):
+        for running in self.running:
             workers += [running.worker.thread, running.control.thread]
         return workers + ([] if self._upkeep is None else [self._upkeep.thread])
 
@@ -272,7 +272,7 @@ class Replicator:
             left_out=preflight.left_out.get(flow.name),
         )
         control = ControlLoop(flow, deployment, worker, self._sampled)
-        self._running[flow.name] = _Running(worker, control, _made_of(flow, preflight))
+        self._running[flow.name] = Running(worker, control, _made_of(flow, preflight))
         worker.thread.start()
         if not self._options.once:
             control.thread.start()

@@ -57,6 +57,16 @@ def test_records_and_lag_by_partition() -> None:
     assert values["mirrorlake_open_incidents"] == {("east->west", ""): 0.0}
 
 
+def test_groups_on_both_sides() -> None:
+    at = ("billing", "orders", 0)
+    groups = {"source": {at: 11, ("billing", "gone", 0): 1}, "target": {at: 12}}
+    facts = replace(FACTS, in_force=(FlowInForce("east->west", groups=groups),))
+    assert scraped(facts)["mirrorlake_group_lag_records"] == {
+        ("east->west", "source", "billing", "orders", "0"): 4.0,
+        ("east->west", "target", "billing", "orders", "0"): 0.0,
+    }
+
+
 def test_partitions_are_added_up_where_there_are_too_many() -> None:
     values = scraped(FACTS, bound=1)
     assert values["mirrorlake_produced_records_total"] == {("east->west", "orders", ""): 7}

@@ -5,6 +5,7 @@ from datetime import datetime, timezone
 import pyarrow as pa
 import pytest
 
+from mirrorlake.lake.meter import Landed
 from mirrorlake.metrics.facts import Volume
 from mirrorlake.metrics.recorder import Recorder
 from mirrorlake.produce.flow import BatchReport
@@ -49,13 +50,28 @@ def sampled(end: int, lag: int) -> FlowLag:
 
 def test_batches_add_up() -> None:
     recorder = Recorder(lambda: 1000.0)
-    recorder.batch("f", report(row("orders", 3)))
+    recorder.batch("f", report(row("orders", 3, transactions=2, aborts=1)))
     recorder.batch("f", report(row("orders", 4), row("heartbeats", 1), way="long"))
-    facts = recorder.facts()["f"]
+    facts = recorder.facts().flows["f"]
     assert facts.produced["orders", 0] == Volume(7, 70)
     assert facts.replication["orders"].count == 7
+    assert (facts.transactions, facts.aborts) == (2, 1)
     assert facts.batches == {"short": 1, "long": 1}
     assert facts.heartbeat_at == pytest.approx(999.6)
+
+
+def test_commits_and_what_they_bring() -> None:
+    recorder = Recorder()
+    for seconds in (0.02, 0.3):
+        recorder.committed("records", seconds)
+    recorder.landed("east", [Landed("orders", 0, 5, 500), Landed("", None, 7, 70)])
+    recorder.landed("east", iter([Landed("orders", 0, 1, 10)]))
+    facts = recorder.facts()
+    assert (facts.commits["records"].count, facts.commits["records"].total) == (2, 0.32)
+    assert facts.landed == {
+        ("east", "orders", 0): Volume(6, 510),
+        ("east", "", None): Volume(7, 70),
+    }
 
 
 def test_what_is_handed_out_does_not_change() -> None:
@@ -63,7 +79,7 @@ def test_what_is_handed_out_does_not_change() -> None:
     recorder.batch("f", report(row("orders", 3)))
     before = recorder.facts()
     recorder.batch("f", report(row("orders", 4)))
-    assert before["f"].produced["orders", 0] == Volume(3, 30)
+    assert before.flows["f"].produced["orders", 0] == Volume(3, 30)
 
 
 def test_a_partition_that_stands_still_says_since_when() -> None:
@@ -72,11 +88,11 @@ def test_a_partition_that_stands_still_says_since_when() -> None:
     moved = []
     for end, lag in ((5, 2), (5, 3), (6, 2), (6, 2), (8, 0), (8, 1)):
         recorder.sampled("f", sampled(end, lag))
-        moved.append(recorder.facts()["f"].samples["orders", 0].moved_at)
+        moved.append(recorder.facts().flows["f"].samples["orders", 0].moved_at)
         now[0] += 10
     # when it has nothing to do it does not stand still: what comes then waits from there on
     assert moved == [100.0, 100.0, 120.0, 120.0, 140.0, 140.0]
-    assert recorder.facts()["f"].samples["orders", 0].transaction_since == 50.0
+    assert recorder.facts().flows["f"].samples["orders", 0].transaction_since == 50.0
 
 
 def test_a_report_that_cannot_be_counted_fails_nobody(caplog: pytest.LogCaptureFixture) -> None:

@@ -16,6 +16,7 @@ from mirrorlake.produce.culprit import TopicDenied, check_refused, is_reason_kno
 from mirrorlake.produce.delivery import Chunk, Delivery
 from mirrorlake.produce.patience import Patience
 from mirrorlake.produce.record_producer import OffsetsUnknown
+from mirrorlake.produce.report import Ended
 from mirrorlake.produce.writer import ABORT_SECONDS, ShardWriter
 
 PURGED, STATE, OTHER = (
@@ -120,9 +121,11 @@ def test_an_abort_that_waits_for_what_nobody_sends_is_called_again() -> None:
             raise KafkaException(error)
 
     writer = ShardWriter.__new__(ShardWriter)
+    writer._ended = Ended()
     writer._patience, made = Patience(), SimpleNamespace(abort_transaction=abort)
     writer._producer = made  # type: ignore[assignment]
     writer._abort()
     assert calls == [ABORT_SECONDS] * 2
+    assert writer.take_ended() == Ended(aborts=1) and writer.take_ended() == Ended()
     with pytest.raises(KafkaException):
         writer._abort()

@@ -5,7 +5,7 @@ import pytest
 
 from mirrorlake.offsets.progress import NOTHING_MAPPED
 from mirrorlake.produce.batch import PartitionPlan
-from mirrorlake.produce.report import LATENCY, Progress, measure, result_of
+from mirrorlake.produce.report import LATENCY, Ended, Progress, measure, result_of
 
 PLAN = PartitionPlan("t", 0, "east.t", floor=NOTHING_MAPPED, first=0, last=9)
 SENT_MS, LANDED_MS, ACKNOWLEDGED_MS = (1_000, 1_500, 2_001), 2_000, 3_000
@@ -32,3 +32,9 @@ def test_latency_is_in_milliseconds_and_negative_where_clocks_differ(unit: str) 
     assert found["landing"] == [-1, pytest.approx(499.6667), 500, 950, 990, 1_000]
     assert found["replication"] == [999, pytest.approx(1_499.6667), 1_500, 1_950, 1_990, 2_000]
     assert row["byte_count"] == 5
+
+
+def test_what_ended_in_a_shard_is_told_once() -> None:
+    states = [Progress(PLAN, 0, [], []), Progress(PLAN, 0, [], [])]
+    rows = result_of(0, "w", states, True, Ended(3, 1)).to_pylist()
+    assert [(row["transactions"], row["aborts"]) for row in rows] == [(3, 1), (None, None)]

@@ -1,0 +1,34 @@
+"""What counts the commits of a lake, and what they bring, for a process that is measured."""
+
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+
+class Landed(NamedTuple):
+    """What a commit brought of one partition of a source, None where the commit does not say of
+    which; bytes are Arrow's, of all columns."""
+
+    topic: str
+    partition: int | None
+    records: int
+    bytes: int
+
+
+class LakeMeter(Protocol):
+    """Gets it from any thread, and raises nothing."""
+
+    def committed(self, table: str, seconds: float) -> None:
+        """A commit of a table took so long."""
+
+    def landed(self, cluster: str, landed: Iterable[Landed]) -> None:
+        """Records of a source cluster are in the lake."""
+
+
+class Unmeasured:
+    """Nothing counts them."""
+
+    def committed(self, table: str, seconds: float) -> None:
+        """See `LakeMeter`."""
+
+    def landed(self, cluster: str, landed: Iterable[Landed]) -> None:
+        """See `LakeMeter`."""
