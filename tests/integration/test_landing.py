@@ -1,11 +1,14 @@
 """What landing costs does not grow with its batches, and it goes on beside what fails."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.errors import LakeError
+from mirrorlake.errors import LakeError, ReplicationError
+from mirrorlake.landing import stream_source
+from mirrorlake.landing.stream_source import source_of
 from mirrorlake.spark.session import settings_for_now
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topic, write
@@ -78,6 +81,39 @@ def test_records_go_on_where_objectives_cannot_be_noted(
     with pytest.raises(LakeError, match="takes no rows"):
         replicate_once(spark, topology)
     assert len(read_topic(clusters.west, f"east.{topic_name}")[0]) == 10
+
+
+def test_a_batch_of_which_spark_plans_no_part_is_not_taken_for_landed(
+    spark: SparkSession,
+    clusters: ClusterPair,
+    topic_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As Spark 4.1 and 4.2 do with readers of another kind, and report the batch as done."""
+
+    def source_without_parts(*given: Any) -> Any:
+        class NoParts(stream_source._Batches):
+            def partitions(self, *_: Any) -> list[Any]:
+                return []
+
+        class Source(source_of(*given)):  # type: ignore[misc]
+            def streamReader(self, schema: Any) -> NoParts:
+                return NoParts(given[0])
+
+        return Source
+
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    in_catalog(topology)
+    create_topic(clusters.east, topic_name, 2)
+    write(clusters.east, topic_name, numbered(100, 2))
+    with monkeypatch.context() as patched:
+        patched.setattr(stream_source, "source_of", source_without_parts)
+        with pytest.raises(ReplicationError, match="have read 0 of 100 offsets"):
+            replicate_once(spark, topology)
+    replicate_once(spark, topology)
+    names = {topic_name: f"east.{topic_name}"}
+    assert_same(lake_of(spark, topology), clusters.east, clusters.west, names, 100)
 
 
 def test_few_records_up_to_an_end_need_no_session(

@@ -7,7 +7,6 @@ committed exactly once. Nothing here needs a session before many records are to 
 the session is what commits.
 """
 
-import json
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -25,7 +24,7 @@ from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.landing.checkpoints import application_of, new_checkpoint, pace_file
-from mirrorlake.landing.job import LandJob, read_document
+from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.sinks import PathSink, SessionSink, rows_of
 from mirrorlake.landing.source_comparison import LandingPlan
 from mirrorlake.landing.source_ends import SourceEnds
@@ -64,7 +63,7 @@ class LandingQuery:
     @property
     def active(self) -> bool:
         """Whether it goes on, and has to."""
-        return self._goes_on() and not self._at_end()
+        return self._goes_on() and not self._at_end() and self.sink.failure is None
 
     @property
     def began(self) -> bool:
@@ -74,20 +73,14 @@ class LandingQuery:
         return not (self._goes_on() or self.exception())
 
     def exception(self) -> Exception | None:
-        """What ended it, if it did not end in order."""
+        """What ended it, or has to, if it did not end in order."""
         if self.query is None or self.query.isActive:
-            return self.error
+            return self.error or self.sink.failure
         return self.query.exception()
 
     def covered(self) -> dict[TopicAndPartition, int]:
         """How far each partition is covered, as it reports itself."""
-        progress = None if self.query is None else self.query.lastProgress
-        if progress is None:
-            return dict(self.landed)
-        end = json.loads(progress.json)["sources"][0]["endOffset"]
-        # Spark hands the offsets over as a JSON text within the JSON where it is one of Connect.
-        document = json.loads(end) if isinstance(end, str) else end
-        return read_document(document)[0] if document else {}
+        return dict(self.landed if self.query is None else self.sink.covered(self.query))
 
     def fenced(self) -> bool:
         """Whether another process has taken over, so that nothing of it is committed any more."""

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deltalake.transaction import AddAction
 
@@ -31,16 +31,27 @@ from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.stage_file import ADDED, landed_of, write_parts
 from mirrorlake.landing.stage_rows import read_part, schema_for_spark
 from mirrorlake.offsets.positions import Ranges, offset_count, ranges_between
+from mirrorlake.landing.stage_file import ADDED, write_parts
+from mirrorlake.landing.stage_rows import PART_DONE, read_part, schema_for_spark
+from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count, ranges_between
 from mirrorlake.spark.tasks import Done, run_by_spark, run_parts
 
 if TYPE_CHECKING:  # few records are landed without a session
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql.streaming.listener import StreamingQueryProgress
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
+Ends = Mapping[TopicAndPartition, int]
+#: What a query's progress has of each batch.
+_OFFSETS_READ = "offsets_read"
+
 
 class PathSink:
-    """Commits what a job reads by delta-rs, known by the name `application`."""
+    """Commits what a job reads by delta-rs, known by the name `application`. What fails ends the
+    query: there is no `failure` of one that goes on."""
+
+    failure: Exception | None = None
 
     def __init__(self, lake: PathLake, job: LandJob, application: str) -> None:
         self._lake = lake
@@ -68,6 +79,11 @@ class PathSink:
                 self.land(ranges, noted, batch, frame.sparkSession)
 
         return writer.foreachBatch(take).start()
+
+    def covered(self, query: "StreamingQuery") -> Ends:
+        """See `LandingQuery.covered`."""
+        progress = query.lastProgress
+        return {} if progress is None else _batch_of(progress, {}).end
 
     def is_small(self, ranges: Ranges) -> bool:
         """Whether this process reads so much itself."""
@@ -152,12 +168,16 @@ class PathSink:
 
 
 class SessionSink:
-    """Has a session commit what a job reads."""
+    """Has a session commit what a job reads. Spark takes a batch for done whose parts it did not
+    run: such a one is a `failure`, by what tasks say that they have read."""
 
     def __init__(self, lake: Lake, job: LandJob) -> None:
         self._lake = lake
         self._job = job
         self._query: tuple[str, Path] | None = None
+        self._reached: Ends = job.starts
+        self._looking = threading.Lock()
+        self.failure: Exception | None = None
 
     def start(self, writer: "DataStreamWriter", checkpoint: Path) -> "StreamingQuery":
         """Take the batches of a query with a checkpoint."""
@@ -169,9 +189,35 @@ class SessionSink:
         self._query = str(query.id), checkpoint
         return query
 
+    def covered(self, query: "StreamingQuery") -> Ends:
+        """See `LandingQuery.covered`. To be asked at least every hundred batches: Spark does not
+        remember more of them."""
+        last = query.lastProgress
+        if last is None:
+            return {}
+        with self._looking:
+            batch = _batch_of(last, self._job.starts)
+            if batch.end != self._reached:
+                follows = batch.start == self._reached
+                self._take([last] if follows else query.recentProgress)
+            return self._reached
+
     def fenced(self) -> bool:
         """See `LandingQuery.fenced`."""
         return self._query is not None and is_fenced_by_delta(self._lake, *self._query)
+
+    def _take(self, reported: "Sequence[StreamingQueryProgress]") -> None:
+        """Count batches that were read as they were planned, one behind the other."""
+        for batch in (_batch_of(progress, self._job.starts) for progress in reported):
+            if batch.start == self._reached and batch.read >= batch.planned:
+                self._reached = batch.end
+        if self._reached != batch.end:
+            self.failure = ReplicationError(
+                f"Spark reports a batch of cluster {self._job.alias} as landed of which its tasks "
+                f"have read {batch.read:,} of {batch.planned:,} offsets; landing goes on from what "
+                "is staged: compare that with `mirrorlake verify`, and Spark's version with "
+                "docs/compatibility.md"
+            )
 
     def stop_after_batch(self) -> None:
         """Nothing: behind a batch Spark plans the next one, which takes a moment."""
@@ -192,7 +238,8 @@ class SessionSink:
 def rows_of(
     lake: Lake, job: LandJob, what: str, reader: "DataStreamReader | DataFrameReader"
 ) -> "DataFrame":
-    """The rows of `records` that tasks hand over."""
+    """The rows of `records` that tasks hand over; of what they have read a query's progress
+    tells."""
     from pyspark.sql import functions as F
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -203,4 +250,31 @@ def rows_of(
     lake.spark.dataSource.register(source)
     added = {"source_cluster": F.lit(job.alias), "landed_at": F.timestamp_millis("batch_id")}
     columns = [added.get(name, F.col(name)).alias(name) for name in job.schema.names]
-    return reader.format(source.name()).load().select(columns)
+    done = F.col("partition") == PART_DONE
+    offsets = F.sum(F.when(done, F.col("offset"))).alias(_OFFSETS_READ)
+    rows_read = reader.format(source.name()).load().observe(_OFFSETS_READ, offsets)
+    return rows_read.where(~done).select(columns)
+
+
+class _Batch(NamedTuple):
+    """Where a batch begins and ends that Spark reports, and how many offsets its tasks have read,
+    as far as they hand rows over."""
+
+    start: Ends
+    end: Ends
+    read: int
+
+    @property
+    def planned(self) -> int:
+        return offset_count(ranges_between(self.start, self.end))
+
+
+def _batch_of(progress: "StreamingQueryProgress", starts: Ends) -> _Batch:
+    """The batch of a query that began at `starts`: Spark names no start of the first one."""
+    report = json.loads(progress.json)
+    # Spark hands the offsets over as a JSON text within the JSON where it is one of Connect.
+    given = [report["sources"][0].get(name) for name in ("startOffset", "endOffset")]
+    start, end = (json.loads(each) if isinstance(each, str) else each for each in given)
+    read = report.get("observedMetrics", {}).get(_OFFSETS_READ, {}).get(_OFFSETS_READ)
+    begins = read_document(start)[0] if start else starts
+    return _Batch(begins, read_document(end)[0] if end else begins, read or 0)

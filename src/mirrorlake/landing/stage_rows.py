@@ -10,7 +10,7 @@ from mirrorlake.kafka.log import read_ranges
 from mirrorlake.kafka.refusals import silence_in_words
 from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.native.exact import split_times
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import TopicAndPartition, offset_count
 
 #: Arrow's bytes that are handed to Spark together, about: each batch costs a fixed time.
 HANDED_BYTES = 2 << 20
@@ -20,6 +20,9 @@ ADDED_BY_SPARK = ("source_cluster", "landed_at")
 NEVER_NULL = frozenset(
     "topic partition offset timestamp_type batch_id generation batch_end".split()
 )
+#: In the column `partition`: the row is the last one that a task gives, and no record. `offset` is
+#: how many offsets it has read.
+PART_DONE = -1
 #: What is raised for values that a column does not take.
 _UNSTAGEABLE = (pa.ArrowException, ArithmeticError, ValueError)
 
@@ -49,8 +52,8 @@ def wanted_of(job: LandJob, read: Read) -> Read:
 
 
 def row_batches(job: LandJob, part: Part, read: Read) -> Iterator[pa.RecordBatch]:
-    """The rows of a part, for Spark: those of a partition in the order of their offsets. Raises
-    StagingError."""
+    """The rows of a part, for Spark: those of a partition in the order of their offsets; at the end
+    one of PART_DONE. Raises StagingError."""
     schema, waiting = schema_for_spark(job.schema), dict[TopicAndPartition, list[pa.RecordBatch]]()
     size = 0
     for key, rows in wanted_of(job, read):
@@ -61,6 +64,9 @@ def row_batches(job: LandJob, part: Part, read: Read) -> Iterator[pa.RecordBatch
             waiting, size = {}, 0
     if waiting:
         yield from _for_spark(schema, part, waiting)
+    done: dict[str, object] = {**dict.fromkeys(NEVER_NULL, 0), "topic": "", "partition": PART_DONE}
+    done["offset"] = offset_count(part.ranges)
+    yield pa.RecordBatch.from_pylist([done], schema)
 
 
 def schema_for_spark(schema: pa.Schema) -> pa.Schema:

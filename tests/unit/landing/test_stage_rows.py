@@ -1,9 +1,11 @@
 """Rows that a task hands to Spark."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import StagingError
 from mirrorlake.lake.definitions import definition
@@ -12,6 +14,8 @@ from mirrorlake.landing.job import Part
 from mirrorlake.landing.stage_rows import (
     ADDED_BY_SPARK,
     NEVER_NULL,
+    PART_DONE,
+    Read,
     row_batches,
     schema_for_spark,
 )
@@ -27,11 +31,12 @@ PART = Part("east", 1_700_000_000_123, {("b", 1): 2}, {("a", 0): 9, ("b", 1): 30
 def test_rows_have_the_columns_of_the_table_but_those_that_spark_adds(tmp_path: Path) -> None:
     job = job_in(tmp_path, schema=SCHEMA)
     read = [(("b", 1), rows(1, [7, 9])), (("a", 0), rows(0, [1, 2])), (("b", 1), rows(1, [10]))]
-    batches = list(row_batches(job, PART, read))
+    *batches, done = row_batches(job, PART, read)
     assert len(batches) == 1, "small parts go together"
     (batch,) = batches
     table = definition("records").rows
     assert set(table.names) - set(SCHEMA.names) == set(ADDED_BY_SPARK)
+    assert batch.schema.equals(done.schema)
     assert batch.schema.equals(SCHEMA), "Spark 4.2 compares them, nullability included"
     assert {field.name for field in SCHEMA if not field.nullable} == NEVER_NULL
     assert not any(batch.column(name).null_count for name in NEVER_NULL)
@@ -45,16 +50,41 @@ def test_rows_have_the_columns_of_the_table_but_those_that_spark_adds(tmp_path: 
 def test_what_is_handed_over_has_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage_rows, "HANDED_BYTES", 50_000)
     read = [(("a", 0), rows(0, [offset], 20_000)) for offset in range(10)]
-    batches = list(row_batches(job_in(tmp_path, schema=SCHEMA), PART, read))
+    *batches, _ = row_batches(job_in(tmp_path, schema=SCHEMA), PART, read)
     assert max(batch.num_rows for batch in batches) <= 3
     assert [row for batch in batches for row in batch.column("offset").to_pylist()] == [*range(10)]
+
+
+def test_the_last_row_says_how_many_offsets_were_read_and_comes_behind_all(tmp_path: Path) -> None:
+    """Of markers too, and of what is left out: it is compared with what Spark's batch has."""
+    part = replace(PART, ranges={("a", 0): (1, 9), ("b", 1): (7, 30)})
+    read = [(("a", 0), rows(0, [1, 2]))]
+    (*_, done), columns = (
+        row_batches(job_in(tmp_path, schema=SCHEMA), part, read),
+        sorted(NEVER_NULL),
+    )
+    (row,) = done.to_pylist()
+    assert (row["partition"], row["offset"]) == (PART_DONE, 8 + 23)
+    assert all(row[name] is not None for name in columns)
+    *_, done = row_batches(job_in(tmp_path, schema=SCHEMA), part, [])
+    assert done.to_pylist() == [row]
+
+    def broken() -> Read:
+        yield from read
+        raise KafkaException(KafkaError(KafkaError._TIMED_OUT))
+
+    given = list[pa.RecordBatch]()
+    with pytest.raises(KafkaException):
+        given.extend(row_batches(job_in(tmp_path, schema=SCHEMA), part, broken()))
+    assert PART_DONE not in [row["partition"] for batch in given for row in batch.to_pylist()]
 
 
 def test_what_was_forgotten_is_left_out(tmp_path: Path) -> None:
     forgotten = {("a", 0): OffsetRanges([(2, 3), (8, 8)])}
     job = job_in(tmp_path, schema=SCHEMA, forgotten=forgotten)
     read = [(("a", 0), rows(0, [1, 2, 3, 4])), (("a", 0), rows(0, [8])), (("b", 1), rows(1, [2]))]
-    found = [row for batch in row_batches(job, PART, read) for row in batch.to_pylist()]
+    *batches, _ = row_batches(job, PART, read)
+    found = [row for batch in batches for row in batch.to_pylist()]
     assert [(row["topic"], row["offset"]) for row in found] == [("a", 1), ("a", 4), ("b", 2)]
 
 
