@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 )
 from pyspark.sql import SparkSession
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.config.topology import load_topology
 from mirrorlake.control import acl_sync
 from mirrorlake.control.acl_plan import owned_acls

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions
 from pyspark.sql import SparkSession
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.translate import translate
 from mirrorlake.landing.generations import begin_generations, decisions_of

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import UnknownOffset
 from mirrorlake.groups.checkpoint_table import newest_checkpoints
 from mirrorlake.lake.incidents import IncidentKey, Incidents

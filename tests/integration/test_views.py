@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake.definitions import VIEWS
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import LakeError
 from mirrorlake.lake import catalog_views
 from mirrorlake.lake.catalog_names import names_by_session

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake.definitions import definition, rows_of, sql_text
 from mirrorlake.lake.duck_changes import Change
 from mirrorlake.lake.lake import Lake

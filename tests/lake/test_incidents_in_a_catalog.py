@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.incidents import Incident, Incidents
 from mirrorlake.lake.opening import open_lake

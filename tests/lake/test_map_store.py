@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import Fenced
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap

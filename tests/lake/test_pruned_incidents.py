@@ -5,7 +5,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake import table_upkeep
 from mirrorlake.lake.definitions import sql_text
 from mirrorlake.lake.incidents import CAME_THROUGH, READ_AGAIN, WENT_ON, Incidents

@@ -7,7 +7,7 @@ from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake.definitions import TABLES, definition
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_tables import LOG_RETENTION

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from deltalake import DeltaTable
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_lake import PathLake

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 

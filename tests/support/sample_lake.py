@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.groups.checkpoint_plan import GONE, HELD_BACK
 from mirrorlake.groups.sync_plan import ACTIVE
 from mirrorlake.lake.lake import Lake

@@ -11,19 +11,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import (
-    BaseModel,
-    Field,
-    PrivateAttr,
-    SecretStr,
-    ValidationError,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_validator
 
-from mirrorlake.config.client_settings import ROLES, setting_refusal
-from mirrorlake.config.fields import Model, Override, names_of, relative_to_file
+from mirrorlake.config.cluster import Cluster, Landing
+from mirrorlake.config.fields import Model
 from mirrorlake.config.flow import Flow
+from mirrorlake.config.lake import Lake
 from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.config.metrics import Metrics
 from mirrorlake.config.objectives import FlowObjectives, Objectives
@@ -34,83 +27,6 @@ from mirrorlake.errors import TopologyError
 from mirrorlake.naming.naming import Naming
 from mirrorlake.naming.policy import check_topic_name, is_usable_alias, readable_aliases
 from mirrorlake.naming.selection import TopicSelection, matches_any
-
-
-class Landing(Model):
-    """How a source cluster is read into `records`: batch size in records, files per batch, trigger
-    in milliseconds.
-
-    A batch of up to `small_batch_records` records goes the short way: without a task of Spark
-    except for reading Kafka.
-    """
-
-    max_records_per_batch: int = Field(default=4_000_000, ge=1)
-    files_per_batch: int = Field(default=2, ge=1)
-    trigger_ms: int = Field(default=350, ge=0)
-    small_batch_records: int = Field(default=20_000, ge=0)
-
-
-class Cluster(Model):
-    """One Kafka cluster. `consumer`, `producer` and `admin` are client settings under Kafka's own
-    names."""
-
-    bootstrap_servers: str = Field(min_length=1)
-    security: Security | None = None
-    consumer: Override = {}
-    producer: Override = {}
-    admin: Override = {}
-    landing: Landing = Landing()
-
-    @model_validator(mode="after")
-    def _known_settings(self) -> "Cluster":
-        for role in ROLES:
-            for name in getattr(self, role):
-                if reason := setting_refusal(role, name):
-                    raise ValueError(f"{role}.{name} {reason}")
-        return self
-
-    @field_validator("bootstrap_servers", mode="before")
-    @classmethod
-    def _join(cls, value: object) -> object:
-        names = names_of(value)
-        return ",".join(names) if isinstance(names, tuple) else value
-
-
-class Warehouse(Model):
-    """A SQL warehouse that answers what is asked of a catalog, under the names that its connection
-    details have in the workspace. Values may be references."""
-
-    server_hostname: str = Field(min_length=1)
-    http_path: str = Field(min_length=1)
-    access_token: SecretStr
-
-
-class Lake(Model):
-    """Where the tables live: at a path, or as a catalog's own in a schema of it, which a SQL
-    warehouse may read. Tables at a path may have names in a catalog, too (`mirrorlake register`).
-
-    `path` may be the URL of an object store, which `storage` says how to reach, in the words of
-    delta-rs. `checkpoints` is a folder; a catalog's own tables need one.
-    """
-
-    path: str | None = None
-    storage: dict[str, str] = {}
-    catalog: str | None = None
-    schema_name: str | None = Field(default=None, alias="schema")
-    checkpoints: str | None = None
-    warehouse: Warehouse | None = None
-
-    _resolve_paths = field_validator("path", "checkpoints")(relative_to_file)
-
-    @model_validator(mode="after")
-    def _one_place(self) -> "Lake":
-        if bool(self.catalog) != bool(self.schema_name) or not (self.path or self.catalog):
-            raise ValueError("needs path, or catalog and schema, or all three")
-        if self.storage and not self.path:
-            raise ValueError("storage is about a path")
-        if self.warehouse is not None and not self.catalog:
-            raise ValueError("a warehouse reads a catalog and schema, and no path")
-        return self
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from mirrorlake.config.precedence import opposite_name
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.acl_plan import (
     KIND,
-    MAX_WRITTEN_OUT,
     AclChange,
     AclPlan,
     Mirrors,
@@ -24,10 +23,10 @@ from mirrorlake.control.acl_plan import (
     plan_acls,
 )
 from mirrorlake.control.acl_removals import removals
+from mirrorlake.control.acl_reports import acls_unreported, not_written_out
 from mirrorlake.control.repeats import RefusedChanges
 from mirrorlake.control.sorted_names import SortedNames
 from mirrorlake.errors import ReplicationError
-from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_acls import NoAcls, create_acls, delete_acls, describe_topic_acls
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl
@@ -35,11 +34,6 @@ from mirrorlake.lake.changes import Change, ChangeLog
 from mirrorlake.mm2.topics import checkpoints_topic
 
 logger = logging.getLogger(__name__)
-
-#: Incident: ACLs on mirrors that the flow named by another policy wait for an operator.
-LEFT = "acls_left"
-#: How many of their names it has.
-NAMED = 8
 
 
 class _Compared(NamedTuple):
@@ -110,7 +104,7 @@ class AclSync:
         self.compared_at = began
         self.left = plan.left
         rows = self._not_reported(
-            [*untold, *map(self._not_written_out, plan.withheld)], plan.changes
+            [*untold, *(not_written_out(acl, self.flow) for acl in plan.withheld)], plan.changes
         )
         due = self._refusals.due(plan.changes)
         errors: dict[AclChange, str | None] = {
@@ -195,7 +189,7 @@ class AclSync:
         if not isinstance(source, NoAcls):
             self._on_read(source)
         untold = [
-            self._acls_unreported(admin, answer)
+            acls_unreported(admin, answer, self.flow)
             for admin, answer in ((self._source, source), (self._target, target))
             if isinstance(answer, NoAcls)
         ]
@@ -282,28 +276,6 @@ class AclSync:
                 upstream[topic] = name
         return upstream
 
-    def _not_written_out(self, acl: Acl) -> Change:
-        what = f"{acl.permission} {acl.operation} for {acl.principal} on {acl.pattern} {acl.name}"
-        error = (
-            f"{what} of cluster {self.flow.source} is not mirrored: flow {self.flow.name} would "
-            f"have to write it out for each topic, and writes out at most {MAX_WRITTEN_OUT:,} "
-            "ACLs; let its policy be default, which keeps prefixes, or grant it at the target by "
-            "hand"
-        )
-        return Change(KIND, f"{what} from {acl.host}", outcome="refused", error=error)
-
-    def _acls_unreported(self, admin: ClusterAdmin, answer: NoAcls) -> Change:
-        if answer.disabled:
-            error = (
-                f"cluster {admin.alias} has no authorizer, so flow {self.flow.name} mirrors no ACLs"
-            )
-            return Change(KIND, f"cluster {admin.alias}", outcome="skipped", error=error)
-        error = (
-            f"cluster {admin.alias} does not report its ACLs to flow {self.flow.name}: "
-            f"{answer.reason}"
-        )
-        return Change(KIND, f"cluster {admin.alias}", outcome="refused", error=error)
-
     def _log_and_record(self, rows: list[Change]) -> None:
         for row in rows:
             if row.outcome == "skipped":
@@ -317,16 +289,3 @@ class AclSync:
             )
         if rows:
             self._log.record(self.flow.name, rows)
-
-
-def left_acls(flow: str, left: Mapping[Acl, str | None]) -> ReplicationError:
-    """What an operator has to know of ACLs that a flow made on mirrors that it named otherwise."""
-    names = sorted({acl.name for acl in left})
-    policies = sorted({policy or "an earlier one" for policy in left.values()})
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    some = ", ".join(names[:NAMED]) + more
-    return ReplicationError(
-        f"flow {flow} leaves alone {len(left)} ACLs that it made under another policy "
-        f"({', '.join(policies)}), on {some}; decide with `mirrorlake resolve --flow '{flow}' "
-        f"--kind {LEFT}`"
-    )

@@ -13,19 +13,15 @@ from collections.abc import Collection, Mapping, Sequence
 
 from confluent_kafka import KafkaException
 
-from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.target_comparison import TargetComparison, TargetLoss, compare_targets
-from mirrorlake.errors import ClusterUnusable, TargetRecreated, TargetRefused
+from mirrorlake.control.target_lost import target_lost
+from mirrorlake.errors import TargetRecreated, TargetRefused
 from mirrorlake.kafka.admin import ClusterAdmin
-from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicIdentity
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.targets import (
-    MappedTarget,
     close_unfounded,
-    living_targets,
     mapped_targets,
     note_targets,
     noted_targets,
@@ -46,8 +42,6 @@ logger = logging.getLogger(__name__)
 GONE_SECONDS = 3.0
 MADE_SECONDS = 15.0
 _PAUSE_SECONDS = 0.25
-#: How many partitions an incident names.
-_NAMED_PARTITIONS = 8
 
 
 class TargetGenerations:
@@ -276,7 +270,7 @@ class TargetGenerations:
             about = (loss.topic, loss.generation)
             known = mapped.get(loss.target_topic, [])
             parts = [part for part in known if (part.topic, part.generation) == about]
-            problems.append(_lost(self._flow, self._target.alias, loss, parts))
+            problems.append(target_lost(self._flow, self._target.alias, loss, parts))
         for problem in problems:
             logger.error("%s", problem)
         self._incidents.open_all(self._flow, "target_recreated", problems)
@@ -300,54 +294,5 @@ class TargetGenerations:
         )
 
 
-def closed_targets(lake: Reader, connections: Connections, flow: ResolvedFlow) -> dict[str, str]:
-    """Source topics whose target topic is not, or not any more, the one that the flow writes to,
-    and why: target offsets of theirs mean nothing. Without an answer of the target, as the lake
-    knows it."""
-    living = living_targets(lake, flow.name)
-    identities: dict[str, TopicIdentity] = {}
-    missing: frozenset[str] = frozenset()
-    try:
-        names = sorted({target.target_topic for target in living.values()})
-        identities, missing = connections.admin(flow.target).identities(names)
-    except (ClusterUnusable, KafkaException) as error:
-        logger.warning("%s", error)
-    closed = {}
-    for topic, target in living.items():
-        there = identities.get(target.target_topic)
-        gone = target.target_topic in missing or (there and there.topic_id != target.topic_id)
-        if gone or not target.lives:
-            closed[topic] = (
-                f"{target.target_topic} at cluster {flow.target} is gone, or not the topic that "
-                f"flow {flow.name} wrote to; run the flow, and decide with mirrorlake resolve"
-            )
-    return closed
-
-
 def _end(ends: Sequence[int], partition: int) -> int:
     return ends[partition] if partition < len(ends) else 0
-
-
-def _lost(
-    flow: str, alias: str, loss: TargetLoss, mapped: Sequence[MappedTarget]
-) -> TargetRecreated:
-    """What was lost, and what can be decided."""
-    count = sum(part.record_count for part in mapped)
-    parts = [
-        f"partition {part.partition}: {part.first} to {part.last}"
-        for part in mapped[:_NAMED_PARTITIONS]
-    ]
-    left = len(mapped) - _NAMED_PARTITIONS
-    more = f" and {left} partitions more" if left > 0 else ""
-    what = f"{count} records of {loss.topic} (source offsets, {', '.join(parts)}{more})"
-    what = what if mapped else "nothing yet"
-    happened = "was deleted and made again" if loss.made_again else "was deleted"
-    return TargetRecreated(
-        f"topic {loss.target_topic} {happened} at cluster {alias}, to which flow {flow} had "
-        f"brought {what}; it waits until you decide: mirrorlake resolve --flow '{flow}' --topic "
-        f"'{loss.topic}' --choice again (or continue, or stop)",
-        topic=loss.topic,
-        first_offset=min((part.first for part in mapped), default=None),
-        last_offset=max((part.last for part in mapped), default=None),
-        target_generation=loss.generation,
-    )

@@ -17,6 +17,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable, MirrorlakeError
 from mirrorlake.failover.divergence import divergence_of
 from mirrorlake.failover.drained import Drained
+from mirrorlake.failover.left_over import left_over, warnings_of
 from mirrorlake.groups import logs
 from mirrorlake.groups.checkpoint_plan import GroupPartition
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
@@ -32,7 +33,7 @@ from mirrorlake.groups.moves import (
     verified,
 )
 from mirrorlake.groups.shared_topics import Direction, Route
-from mirrorlake.groups.sync_plan import TargetGroup, may_have_members
+from mirrorlake.groups.sync_plan import TargetGroup
 from mirrorlake.kafka.groups import GroupAdmin, GroupPositions, positions_or_errors
 from mirrorlake.lake.deployment import Deployment
 
@@ -40,8 +41,6 @@ logger = logging.getLogger(__name__)
 
 #: How long a turn of group sync may take that is under way when groups are to be moved, seconds.
 SYNC_SECONDS = 120.0
-#: How many topics, or partitions, of a group one sentence names.
-_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ def _document(
     results: Sequence[MoveResult],
     drained: Sequence[Drained],
 ) -> dict[str, Any]:
-    left = _left(route, inventory, results, drained)
+    left = left_over(route, inventory, results, drained)
     return {
         "flow": route.flow.name,
         "command": _word(route),
@@ -111,7 +110,7 @@ def _document(
         "origin_unreachable": inventory.gone,
         "drained": [asdict(flow_drained) for flow_drained in drained],
         "groups": documents(results),
-        "warnings": _warnings(route, inventory),
+        "warnings": warnings_of(route, inventory),
         "left": left,
         **({} if inventory.gone is None else divergence_of(route.lake, route.flow.name)),
     }
@@ -212,121 +211,6 @@ def _note_down(deployment: Deployment, direction: Direction, results: Sequence[M
         if result.done in noted
     ]
     append_checkpoints(deployment.lake, direction.flow.name, rows)
-
-
-def _left(
-    direction: Direction,
-    inventory: GroupInventory,
-    results: Sequence[MoveResult],
-    drained: Sequence[Drained],
-) -> list[str]:
-    """What is not as it should be, one sentence each."""
-    left = [
-        f"flow {flow_drained.flow} was not drained: {_why(flow_drained)}"
-        for flow_drained in drained
-        if flow_drained.detail or flow_drained.missing
-    ]
-    left += [
-        f"flow {flow_drained.flow} was not drained: {sentence}"
-        for flow_drained in drained
-        for sentence in flow_drained.held
-    ]
-    left += [
-        f"cluster {direction.origin} did not report all its groups: {why}"
-        for why in inventory.untold
-    ]
-    left += [
-        f"group {group} was not reported: {why}" for group, why in sorted(inventory.errors.items())
-    ]
-    left += [f"topic {topic}: {why}" for topic, why in inventory.closed.items()]
-    left += _without_counterpart(direction, inventory)
-    return left + [_left_over(direction, result) for result in results if result.is_left]
-
-
-def _without_counterpart(direction: Direction, inventory: GroupInventory) -> list[str]:
-    """Positions that lead nowhere, those of a group in a topic as one."""
-    places: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for (group, topic, partition), position in sorted(inventory.lost.items()):
-        places.setdefault((group, topic), []).append((partition, position))
-    return [
-        f"group {group} has no position at {direction.goal} for {topic}, where it stands at "
-        f"{_positions_named(positions)}: {_unmirrored(direction, topic)}"
-        for (group, topic), positions in places.items()
-    ]
-
-
-def _positions_named(positions: Sequence[tuple[int, int]]) -> str:
-    """Some of a topic's (partition, position), as words."""
-    named = ", ".join(
-        f"{position} of partition {number}" for number, position in positions[:_NAMED]
-    )
-    more = len(positions) - _NAMED
-    return f"{named} and in {more} partitions more" if more > 0 else named
-
-
-def _unmirrored(direction: Direction, topic: str) -> str:
-    if not direction.reverse and direction.flow.pauses(topic):
-        return "the topic is paused"
-    return "nothing of it was ever mirrored; `mirrorlake plan` says whether it is refused"
-
-
-def _left_over(direction: Direction, result: MoveResult) -> str:
-    """What is not as it should be about one position."""
-    standing, checkpoint = result.standing, result.standing.checkpoint
-    where = f"group {checkpoint.group_id}, {checkpoint.target_topic}-{checkpoint.partition}"
-    if result.done in ("kept", "failed"):
-        return f"{where}: {result.detail}"
-    reasons = []
-    if standing.past is not None:
-        place = f"{checkpoint.topic}-{checkpoint.partition} on {direction.origin} ({standing.past})"
-        reasons.append(
-            f"its position {checkpoint.source_position} lies behind the end of {place}, where no "
-            "record is"
-        )
-    if standing.gone:
-        reasons.append(
-            f"up to {standing.gone:,} records that it has not read are not there any more"
-        )
-    if standing.cut:
-        reasons.append(f"the log ends {standing.cut:,} offsets in front of what it has read")
-    if reasons:
-        return f"{where}: at {result.to_position}, since {' and '.join(reasons)}"
-    late = "the opposite flow has not caught up"
-    meaning = f"up to {standing.again} records will be read again" if standing.again else late
-    paused = not direction.reverse and direction.flow.pauses(checkpoint.topic)
-    return (
-        f"{where}: held back at {result.to_position}, "
-        f"{'since the topic is paused; ' if paused else ''}{meaning}"
-    )
-
-
-def _why(drained: Drained) -> str:
-    if drained.detail is not None:
-        return drained.detail
-    return f"{len(drained.missing)} partitions are not at their end, such as {drained.missing[0]}"
-
-
-def _warnings(route: Route, inventory: GroupInventory) -> list[str]:
-    """What an operator should know before consumers start: members left at the origin, open
-    incidents of the flow."""
-    warnings = [
-        f"group {group} still has members on {route.origin}: stop them, then run this again, "
-        "or they read on there"
-        for group, state in sorted(inventory.states.items())
-        if may_have_members(state)
-    ]
-    warnings += [
-        f"group {group or repr(group)} is not moved: it is {why}"
-        for group, why in inventory.not_moved.items()
-    ]
-    warnings += [
-        f"group {group} also stands in "
-        f"{', '.join(topics[:_NAMED])}{' and others' if len(topics) > _NAMED else ''}, which flow "
-        f"{route.flow.name} does not select: it has no position there at {route.goal}"
-        for group, topics in inventory.unselected.items()
-    ]
-    incidents = route.lake.query_rows("open_incidents_of", flow=route.flow.name)
-    return warnings + [f"open incident {row['kind']}: {row['detail']}" for row in incidents]
 
 
 def _word(direction: Direction) -> str:

@@ -4,35 +4,29 @@ other."""
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
-from mirrorlake.control.target_generations import closed_targets
-from mirrorlake.errors import ClusterUnusable, InputError
-from mirrorlake.groups import logs
+from mirrorlake.control.closed_targets import closed_targets
+from mirrorlake.errors import ClusterUnusable
 from mirrorlake.groups.checkpoint_plan import (
     EXCLUDED,
     NAMELESS,
     OTHER_KIND,
     Checkpoint,
     GroupPartition,
-    is_own_group,
     leaves_out,
     selects_group,
 )
 from mirrorlake.groups.checkpoint_table import left_out_groups, newest_checkpoints
 from mirrorlake.groups.moves import Standing, standing_by_checkpoint, standing_of
-from mirrorlake.groups.readable import Sides, bounded, readable_positions
-from mirrorlake.groups.shared_topics import Route, joined
+from mirrorlake.groups.named_groups import refuse_other_kinds, refuse_own, refuse_unknown
+from mirrorlake.groups.readable import bounded, readable_positions
+from mirrorlake.groups.route_sides import sides_of
+from mirrorlake.groups.shared_topics import Route
 from mirrorlake.kafka.groups import Listing, positions_or_errors
 from mirrorlake.lake.source_generations import source_generations
-from mirrorlake.lake.translate import translate_all, translate_living
+from mirrorlake.lake.translate import translate_all
 from mirrorlake.offsets.generations import SourceGenerations
-from mirrorlake.offsets.positions import (
-    LogEnds,
-    TopicAndPartition,
-    TopicPartitionOffset,
-    Translated,
-)
+from mirrorlake.offsets.positions import Translated
 
 logger = logging.getLogger(__name__)
 
@@ -119,19 +113,17 @@ def _by_cluster(route: Route, named: Sequence[str] | None) -> GroupInventory:
             admin, [group for group in known if selects_group(route.flow.settings, group)]
         )
     else:
-        _refuse_own(named)
-        _refuse_other_kinds(named, others)
+        refuse_own(named)
+        refuse_other_kinds(named, others)
         reported = positions_or_errors(admin, named)
         having = {group for group, positions in reported.positions.items() if positions}
-        _refuse_unknown(
-            named, listing.states.keys() | reported.errors.keys() | having, route.origin
-        )
+        refuse_unknown(named, listing.states.keys() | reported.errors.keys() | having, route.origin)
     everything = reported.by_partition
     mirrors = _mirrors(route, {key[1] for key in everything})
     committed = {key: position for key, position in everything.items() if key[1] in mirrors}
     translated = readable_positions(
         {(key[1], key[2], position.offset) for key, position in committed.items()},
-        _sides(route),
+        sides_of(route),
     )
     counterparts = {
         key: translated.get((key[1], key[2], position.offset))
@@ -215,8 +207,8 @@ def _by_checkpoints(route: Route, named: Sequence[str] | None, gone: str) -> Gro
     lake, flow = route.lake, route.flow
     newest = newest_checkpoints(lake, flow.name)
     if named is not None:
-        _refuse_own(named)
-        _refuse_unknown(named, {key[0] for key in newest}, "the table checkpoints")
+        refuse_own(named)
+        refuse_unknown(named, {key[0] for key in newest}, "the table checkpoints")
     chosen = {
         key: (checkpoint, at)
         for key, (checkpoint, at) in newest.items()
@@ -236,7 +228,7 @@ def _by_checkpoints(route: Route, named: Sequence[str] | None, gone: str) -> Gro
         place: (checkpoint.topic, checkpoint.partition, checkpoint.source_position)
         for place, (checkpoint, _) in chosen.items()
     }
-    sides = _sides(route, gone)
+    sides = sides_of(route, gone)
     translated = readable_positions(frozenset(asked.values()), sides)
     noted = {
         # What was never sampled has its checkpoint still: a partition without records, and position
@@ -300,62 +292,3 @@ def _as_written(
         )
         for key, checkpoint in checkpoints.items()
     }
-
-
-def _sides(route: Route, gone: str | None = None) -> Sides:
-    """Both sides of a route, as `readable_positions` asks them. Where the origin is gone, nothing
-    is known of its ends, and of its starts what the newest samples say."""
-    connections, lake, flow = route.connections, route.lake, route.flow.name
-    origin, goal = connections.admin(route.origin), connections.admin(route.goal)
-
-    def translate(
-        asked: Collection[TopicPartitionOffset],
-    ) -> dict[TopicPartitionOffset, Translated]:
-        return joined(route, translate_living(lake, flow, asked, route.reverse))
-
-    def sampled(_: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
-        rows = lake.query_rows("newest_samples", flow=flow, since_ms=0)
-        return {
-            (row["topic"], row["partition"]): row["source_start"]
-            for row in rows
-            if row["source_start"]
-        }
-
-    def goal_logs(wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
-        try:
-            return logs.logs(goal, wanted)
-        except ClusterUnusable as error:
-            # nothing moves there now, and the positions are as the map says
-            logger.warning("%s", error)
-            return {}
-
-    if gone is not None:
-        return Sides(translate, sampled, lambda _: {}, goal_logs)
-    return Sides(
-        translate,
-        partial(logs.starts, origin),
-        partial(logs.ends, origin, committed=False),
-        goal_logs,
-    )
-
-
-def _refuse_own(named: Sequence[str]) -> None:
-    ours = [group for group in named if is_own_group(group)]
-    if ours:
-        raise InputError(
-            f"group {ours[0]} holds the positions of a flow of mirrorlake; it must not be moved"
-        )
-
-
-def _refuse_other_kinds(named: Sequence[str], others: Mapping[str, str]) -> None:
-    for group in named:
-        if group in others:
-            raise InputError(f"group {group or repr(group)} cannot be moved: it is {others[group]}")
-
-
-def _refuse_unknown(named: Sequence[str], known: set[str], where: str) -> None:
-    unknown = sorted(set(named) - known)
-    if unknown:
-        raise InputError(
-            f"group {unknown[0]} is not known on {where}; `mirrorlake groups` lists those that are"
-        )

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import LakeError
 from mirrorlake.kafka.secrets import resolved
 from mirrorlake.lake.place import FolderPlace, Place, is_url, place_of

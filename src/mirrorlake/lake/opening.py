@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.catalog_files import CatalogFiles, NotedFiles, files_by_catalog, note_files
 from mirrorlake.lake.catalog_lake import CatalogLake

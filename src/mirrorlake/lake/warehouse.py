@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol
 import pyarrow as pa
 from sqlglot import exp
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import InputError, LakeError, first_line
 from mirrorlake.extras import needs
 from mirrorlake.lake.definitions import sql_text

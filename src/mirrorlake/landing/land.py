@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaException
 
-from mirrorlake.config.topology import Landing
+from mirrorlake.config.cluster import Landing
 from mirrorlake.errors import StagingError
 from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.forgotten import forgotten_from

@@ -29,9 +29,6 @@ from mirrorlake.landing.driver_log import DriverLog
 from mirrorlake.landing.job import LandJob, read_document
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.stage_file import ADDED, landed_of, write_parts
-from mirrorlake.landing.stage_rows import read_part, schema_for_spark
-from mirrorlake.offsets.positions import Ranges, offset_count, ranges_between
-from mirrorlake.landing.stage_file import ADDED, write_parts
 from mirrorlake.landing.stage_rows import PART_DONE, read_part, schema_for_spark
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count, ranges_between
 from mirrorlake.spark.tasks import Done, run_by_spark, run_parts

@@ -11,7 +11,8 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 
-from mirrorlake.config.topology import Cluster, ResolvedFlow
+from mirrorlake.config.cluster import Cluster
+from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError, StagingError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.renewal import LiveSettings

@@ -4,7 +4,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.catalog_files import NotedFiles, noted_files
 from mirrorlake.lake.opening import schema_in_catalog

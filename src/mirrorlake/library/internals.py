@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.extras import installed, missing, needs

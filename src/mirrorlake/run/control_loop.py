@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.control.acl_sync import LEFT, left_acls
+from mirrorlake.control.acl_reports import LEFT, left_acls
 from mirrorlake.errors import ReplicationError
 from mirrorlake.groups.checkpoint_sync import Checkpoints
 from mirrorlake.kafka.connections import Connections

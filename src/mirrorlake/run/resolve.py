@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mirrorlake.control.acl_sync import LEFT, AclSync
+from mirrorlake.control.acl_reports import LEFT
+from mirrorlake.control.acl_sync import AclSync
 from mirrorlake.errors import InputError
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.incidents import ACCEPT, PARK, PRODUCE_AGAIN, READ_AGAIN, key_of

@@ -24,9 +24,10 @@ from mirrorlake.verify.digest import Hops
 from mirrorlake.verify.job import Clusters, Compared, Range
 from mirrorlake.verify.not_compared import INTERRUPTED, STOPPED, NotCompared, on_its_way
 from mirrorlake.verify.outcome import Outcome
+from mirrorlake.verify.partition_scope import PartitionScope
 from mirrorlake.verify.plan import Choice, Chosen, choose, ranges_of, waves
 from mirrorlake.verify.ranges import Extent
-from mirrorlake.verify.scope import FlowScope, PartitionScope
+from mirrorlake.verify.scope import FlowScope
 from mirrorlake.verify.targets import compared_targets
 from mirrorlake.verify.workers import Workers
 

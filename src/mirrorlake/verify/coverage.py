@@ -19,8 +19,9 @@ from mirrorlake.verify.not_compared import (
     not_mapped,
     reason,
 )
+from mirrorlake.verify.partition_scope import PartitionScope
 from mirrorlake.verify.ranges import Extent
-from mirrorlake.verify.scope import FlowScope, PartitionScope
+from mirrorlake.verify.scope import FlowScope
 
 
 def find_not_compared(

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from mirrorlake.native.exact import SENT_FOR_ZERO, headers_of, times_of
 from mirrorlake.produce.provenance import HEADER
-from mirrorlake.verify.narrowing import Side
+from mirrorlake.verify.sides import Side
 
 #: What a side is read as. Timestamps are in ms; headers that are null are no headers, as Kafka has
 #: it; the name of one that cannot be read is null.

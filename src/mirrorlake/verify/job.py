@@ -19,7 +19,8 @@ from mirrorlake.verify import verdict as kinds
 from mirrorlake.verify.describing import describe
 from mirrorlake.verify.digest import Hops, Twins, range_digest
 from mirrorlake.verify.log_reader import LogReader
-from mirrorlake.verify.narrowing import Mapped, Side, compare
+from mirrorlake.verify.narrowing import compare
+from mirrorlake.verify.sides import Mapped, Side
 from mirrorlake.verify.stage_reader import read_stage
 from mirrorlake.verify.throttle import Throttle
 from mirrorlake.verify.verdict import Allowances, Difference, Verdict

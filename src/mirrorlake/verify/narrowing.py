@@ -9,56 +9,15 @@ it has to name, for each record, the offset at which the record is.
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
 from mirrorlake.offsets.ranges import merged
 from mirrorlake.verify import verdict as kinds
 from mirrorlake.verify.ranges import is_in
+from mirrorlake.verify.sides import Expected, Mapped, Side, extra_records, missing_records
 from mirrorlake.verify.verdict import Allowances, Difference, Verdict
-
-
-@dataclass(frozen=True)
-class Side:
-    """The records of one side: offsets, timestamps (ms), and the digest of each (`digest.py`).
-
-    `echo`: the record has been on the target already. `own`: it says that it came from the source.
-    Both are empty for flows without provenance. `sent`: of records that librdkafka cannot send as
-    they are, the digest of what is sent instead, by their own.
-    """
-
-    offsets: np.ndarray
-    timestamps: np.ndarray
-    digests: list[bytes]
-    echo: np.ndarray
-    own: np.ndarray
-    sent: Mapping[bytes, bytes] = field(default_factory=dict)
-
-    def in_order(self) -> "Side":
-        """The same by rising offsets, as the stage is read where its files are not in order."""
-        if len(self.offsets) < 2 or bool(np.all(self.offsets[1:] >= self.offsets[:-1])):
-            return self
-        at = np.argsort(self.offsets, kind="stable")
-        echo, own = (marks[at] if len(marks) else marks for marks in (self.echo, self.own))
-        digests = [self.digests[k] for k in at.tolist()]
-        offsets, timestamps = self.offsets[at], self.timestamps[at]
-        return Side(offsets, timestamps, digests, echo=echo, own=own, sent=self.sent)
-
-
-@dataclass
-class Expected:
-    """A record that there should be. `targets` are the offsets that the map says, mostly one."""
-
-    offset: int
-    digest: bytes
-    timestamp: int
-    staged: bool
-    targets: list[int]
-
-
-Mapped = tuple[np.ndarray, np.ndarray]
-"""Source offsets, rising, and the target offset of each."""
 
 
 def compare(
@@ -242,7 +201,7 @@ class _Comparison:
 
     def _compare_target(self, expected: list[Expected], got: list[tuple[int, bytes]]) -> None:
         """First as sets; then the order of what both have, and where the map says that it is."""
-        extra, missing = _extra(expected, got), _missing(expected, got)
+        extra, missing = extra_records(expected, got), missing_records(expected, got)
         surplus = set(extra)
         for record in missing.values():
             place = next((at for at in record.targets if at in extra), None)
@@ -288,42 +247,6 @@ class _Comparison:
             elif record.digest == digest and at not in record.targets:
                 detail = "it is not at the target offset that the map says"
                 self._tell(kinds.NOT_MAPPED, record.offset, detail, at)
-
-
-def _extra(expected: Iterable[Expected], got: list[tuple[int, bytes]]) -> dict[int, bytes]:
-    """Target offsets of what is there more often than it should be; rather those that the map does
-    not know."""
-    surplus = Counter(digest for _, digest in got)
-    surplus.subtract(Counter(record.digest for record in expected))
-    mapped = {at: record.digest for record in expected for at in record.targets[:1]}
-    candidates = [record for record in got if surplus[record[1]] > 0]
-    extra = {}
-    for at, digest in sorted(
-        candidates, key=lambda record: (mapped.get(record[0]) == record[1], -record[0])
-    ):
-        if surplus[digest] > 0:
-            surplus[digest] -= 1
-            extra[at] = digest
-    return extra
-
-
-def _missing(expected: list[Expected], got: list[tuple[int, bytes]]) -> dict[int, Expected]:
-    """By source offset, what is there less often than it should be; rather what is not where the
-    map says."""
-    surplus = Counter(record.digest for record in expected)
-    surplus.subtract(Counter(digest for _, digest in got))
-    there = dict(got)
-
-    def is_there(record: Expected) -> bool:
-        return any(there.get(at) == record.digest for at in record.targets)
-
-    candidates = [record for record in expected if surplus[record.digest] > 0]
-    missing = {}
-    for record in sorted(candidates, key=lambda record: (is_there(record), -record.offset)):
-        if surplus[record.digest] > 0:
-            surplus[record.digest] -= 1
-            missing[record.offset] = record
-    return dict(sorted(missing.items()))
 
 
 def _joined(differences: Iterable[Difference], ranks: Mapping[int, int]) -> Iterator[Difference]:

@@ -13,8 +13,9 @@ from mirrorlake.offsets.ranges import NO_END, OffsetRanges
 from mirrorlake.offsets.runs import Segment
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.verify.job import Range
+from mirrorlake.verify.partition_scope import PartitionScope
 from mirrorlake.verify.ranges import Extent, cut, sampled, without
-from mirrorlake.verify.scope import FlowScope, PartitionScope
+from mirrorlake.verify.scope import FlowScope
 from mirrorlake.verify.verdict import Allowances
 
 _ASKED = (

@@ -1,11 +1,8 @@
 """What there is to compare of a flow, by the tables and the clusters: partitions, how far they are
 mapped, what may differ there, and what was proven before."""
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
 
 from confluent_kafka import KafkaException
 
@@ -13,7 +10,6 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_configs import describe_topic_configs
-from mirrorlake.kafka.values import TopicConfigs
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Incidents
@@ -30,55 +26,16 @@ from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.verify import verdict as kinds
 from mirrorlake.verify.in_flight import target_positions
 from mirrorlake.verify.not_compared import Place
+from mirrorlake.verify.partition_scope import (
+    Audited,
+    PartitionScope,
+    Row,
+    first_staged,
+    newest_extents,
+)
 from mirrorlake.verify.ranges import Extent
+from mirrorlake.verify.retention import compacts, keeps_deletions_ms, keeps_from
 from mirrorlake.verify.verdict import Allowances
-
-Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Audited:
-    """A stretch of source offsets that was compared before, and up to where the target's log was
-    read for it."""
-
-    extent: Extent
-    proven: bool
-    target_last: int
-    record_count: int
-
-
-@dataclass(frozen=True)
-class PartitionScope:
-    """One partition of a flow that has something to compare.
-
-    Offsets `first` to `end` (exclusive) are those that the flow is done with: they are mapped, or
-    left out on purpose. `target_first` is where the flow began at the target, `target_end`
-    (exclusive) up to where its log is known to belong to the flow. `asks_source` is False where the
-    source's topic is another one than the staged one.
-    """
-
-    topic: str
-    partition: int
-    generation: int
-    target_topic: str
-    target_generation: int
-    first: int
-    end: int
-    target_first: int
-    target_end: int
-    allowed: Allowances
-    asks_source: bool = True
-    audited: tuple[Audited, ...] = field(default=(), repr=False)
-
-    @property
-    def place(self) -> PartitionGeneration:
-        """What its source offsets are of."""
-        return PartitionGeneration(self.topic, self.partition, self.generation)
-
-    @property
-    def key(self) -> TopicAndPartition:
-        """The source partition."""
-        return self.topic, self.partition
 
 
 class FlowScope:
@@ -106,7 +63,7 @@ class FlowScope:
         source, target = connections.admin(flow.source), connections.admin(flow.target)
         self._ask_source(source, wanted)
         self._ask_target(target, wanted)
-        self._rows = _newest(self._extents(wanted))
+        self._rows = newest_extents(self._extents(wanted))
         self.floors = floors_of(lake, flow.name, flow.target_topic)
         topics = {row["topic"] for row in self._rows} | self.selected
         mirrors = {row["target_topic"] for row in self._rows} | {
@@ -219,7 +176,7 @@ class FlowScope:
         if position is None or position.target_generation != number:
             return None
         floor = self.floors.get(key, (-1, 0))
-        first = _first_staged(staged, position.generation)
+        first = first_staged(staged, position.generation)
         known = floor[0] if row is None else max(floor[0], row["generation"])
         is_mapped = row is not None and known == position.generation
         if first is None or known > position.generation or is_mapped:
@@ -243,7 +200,7 @@ class FlowScope:
 
     def _standing(self, row: Row, staged: PartitionRanges | None) -> PartitionScope | None:
         topic, partition, target_topic = row["topic"], row["partition"], row["target_topic"]
-        first = _first_staged(staged, row["generation"])
+        first = first_staged(staged, row["generation"])
         if PartitionGeneration.from_row(row) not in self._left_out[kinds.STAGE_TRIMMED]:
             # nothing may be gone
             first = min(row["source_first"] if first is None else first, row["source_first"])
@@ -289,10 +246,10 @@ class FlowScope:
         left_out[kinds.PARKED] = OffsetRanges(parked)
         heartbeats = row["target_topic"] == HEARTBEATS  # the target's own go there, too
         return Allowances(
-            source_compacts=_compacts(source),
-            target_compacts=_compacts(target),
-            target_keeps_from=_keeps_from(target),
-            target_keeps_deletions_ms=_keeps_deletions_ms(target),
+            source_compacts=compacts(source),
+            target_compacts=compacts(target),
+            target_keeps_from=keeps_from(target),
+            target_keeps_deletions_ms=keeps_deletions_ms(target),
             left_out={why: ranges for why, ranges in left_out.items() if ranges},
             others=tuple(flying),
             shared=self.flow.settings.provenance == "headers",
@@ -322,48 +279,3 @@ class FlowScope:
         """The newest generation of the target topic of a source topic."""
         noted = self._noted.get(self.flow.target_topic(topic), ())
         return noted[-1].number if noted else 0
-
-
-def _newest(extents: Iterable[Row]) -> list[Row]:
-    """Of each partition what is mapped of the newest generation of its topic, in the target topic
-    that got it last."""
-    newest: dict[TopicAndPartition, Row] = {}
-    for row in extents:
-        known = newest.get((row["topic"], row["partition"]))
-        rank = (row["generation"], row["source_end"])
-        if known is None or rank > (known["generation"], known["source_end"]):
-            newest[row["topic"], row["partition"]] = row
-    return list(newest.values())
-
-
-def _first_staged(staged: PartitionRanges | None, generation: int) -> int | None:
-    """The first offset of a generation that the stage holds; None: nothing of it."""
-    return None if staged is None else staged.first_of(generation)
-
-
-def _compacts(configs: TopicConfigs) -> bool:
-    value = configs.get("cleanup.policy")
-    return value is not None and "compact" in (value.value or "")
-
-
-def _keeps_from(configs: TopicConfigs) -> int | None:
-    """Records with an older timestamp (ms) may have been deleted by retention; any, where a size
-    bounds it."""
-    settings = {
-        name: configs[name].value
-        for name in ("cleanup.policy", "retention.ms", "retention.bytes")
-        if name in configs
-    }
-    if "delete" not in (settings.get("cleanup.policy") or "delete"):
-        return None
-    now = time.time_ns() // 1_000_000
-    if int(settings.get("retention.bytes") or -1) >= 0:
-        return now
-    kept = int(settings.get("retention.ms") or -1)
-    return None if kept < 0 else now - kept
-
-
-def _keeps_deletions_ms(configs: TopicConfigs) -> int:
-    """For how long a compacted topic keeps deletions, ms."""
-    value = configs.get("delete.retention.ms")
-    return 0 if value is None else int(value.value or 0)

@@ -8,12 +8,14 @@ import pytest
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from mirrorlake.config.cluster import Cluster, Landing
 from mirrorlake.config.flow import DEFAULT_CONFIG_PROPERTIES_EXCLUDE, Flow
 from mirrorlake.config.flow_reasons import NOT_NEEDED, normal, reason
+from mirrorlake.config.lake import Lake, Warehouse
 from mirrorlake.config.maintenance import Maintenance
 from mirrorlake.config.metrics import Metrics
 from mirrorlake.config.objectives import Objectives
-from mirrorlake.config.topology import Cluster, Lake, Landing, Topology, Warehouse
+from mirrorlake.config.topology import Topology
 from mirrorlake.config.tracking import Tracking
 
 DOC = (Path(__file__).parents[3] / "docs" / "settings.md").read_text(encoding="utf-8")

@@ -8,8 +8,9 @@ import yaml
 from confluent_kafka import Consumer, KafkaException, Producer
 
 from mirrorlake.config.client_settings import JAVA_CONSUMER, LIBRDKAFKA_PRODUCER, setting_refusal
+from mirrorlake.config.cluster import Cluster
 from mirrorlake.config.security import Security
-from mirrorlake.config.topology import Cluster, load_topology
+from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import TopologyError
 from mirrorlake.kafka.config import librdkafka_config
 

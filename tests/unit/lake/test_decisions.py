@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, Schema, write_deltalake
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import ReplicationError, TargetLost
 from mirrorlake.lake.definitions import definition, rows_of
 from mirrorlake.lake.duck import DuckLake

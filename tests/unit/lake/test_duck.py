@@ -13,7 +13,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 import mirrorlake
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.definitions import TABLES, VIEWS, definition, rows_of
 from mirrorlake.lake.dialect import to_duckdb

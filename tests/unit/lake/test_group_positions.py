@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.groups.checkpoint_plan import GONE
 from mirrorlake.groups.checkpoint_table import positions_as_of
 from mirrorlake.lake.definitions import rows_of

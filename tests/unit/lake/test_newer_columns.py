@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, Schema, write_deltalake
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake.definitions import definition, rows_of, sql_text
 from mirrorlake.lake.duck_changes import Change
 from mirrorlake.lake.opening import open_lake

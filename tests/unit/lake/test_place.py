@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.folder import lake_place
 from mirrorlake.lake.opening import check_location, lake_exists

@@ -6,7 +6,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.retention import Removal
 from mirrorlake.lake.table_upkeep import note_removals, removals_from

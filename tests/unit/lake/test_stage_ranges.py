@@ -6,9 +6,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from mirrorlake.lake.file_ranges import constants_of
 from mirrorlake.lake.parquet import ranges_of_files
 from mirrorlake.lake.place import place_of
-from mirrorlake.lake.stage_index import _constants
 from mirrorlake.offsets.partition_ranges import StagedRange
 
 PLACE = ("source_cluster", "topic", "partition", "generation")
@@ -110,6 +110,6 @@ def test_what_all_rows_have_is_told_by_the_log_where_it_is_sure(
         }
         | {f"null_count.{name}": pa.array([nulls, nulls], pa.int64()) for name in columns}
     )
-    assert _constants(table) == found
-    assert _constants(table.drop_columns(["null_count.generation"])) == (None, None)
-    assert _constants(table.slice(0, 0)) == (None, None)
+    assert constants_of(table) == found
+    assert constants_of(table.drop_columns(["null_count.generation"])) == (None, None)
+    assert constants_of(table.slice(0, 0)) == (None, None)

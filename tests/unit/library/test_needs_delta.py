@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.library import internals
 from mirrorlake.library.internals import Internals

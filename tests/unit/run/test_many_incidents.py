@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from mirrorlake.config.topology import Lake as Location
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.control.target_generations import TargetGenerations
 from mirrorlake.errors import TargetRefused
 from mirrorlake.lake.deployment import Deployment

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mirrorlake.control.acl_sync import LEFT
+from mirrorlake.control.acl_reports import LEFT
 from mirrorlake.run.resolve import CHOICES, Wanted, choices_of
 
 REMADE = {"flow": "east->west", "kind": "topic_recreated", "topic": "orders", "partition": None}

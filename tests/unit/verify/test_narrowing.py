@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.offsets.ranges import OffsetRanges
-from mirrorlake.verify.narrowing import Side, compare
+from mirrorlake.verify.narrowing import compare
+from mirrorlake.verify.sides import Side
 from mirrorlake.verify.verdict import Allowances, Difference, Verdict
 
 SHIFT = 1_000

@@ -1,0 +1,47 @@
+"""One Kafka cluster in the topology file, and how it is read."""
+
+from pydantic import Field, field_validator, model_validator
+
+from mirrorlake.config.client_settings import ROLES, setting_refusal
+from mirrorlake.config.fields import Model, Override, names_of
+from mirrorlake.config.security import Security
+
+
+class Landing(Model):
+    """How a source cluster is read into `records`: batch size in records, files per batch, trigger
+    in milliseconds.
+
+    A batch of up to `small_batch_records` records goes the short way: without a task of Spark
+    except for reading Kafka.
+    """
+
+    max_records_per_batch: int = Field(default=4_000_000, ge=1)
+    files_per_batch: int = Field(default=2, ge=1)
+    trigger_ms: int = Field(default=350, ge=0)
+    small_batch_records: int = Field(default=20_000, ge=0)
+
+
+class Cluster(Model):
+    """One Kafka cluster. `consumer`, `producer` and `admin` are client settings under Kafka's own
+    names."""
+
+    bootstrap_servers: str = Field(min_length=1)
+    security: Security | None = None
+    consumer: Override = {}
+    producer: Override = {}
+    admin: Override = {}
+    landing: Landing = Landing()
+
+    @model_validator(mode="after")
+    def _known_settings(self) -> "Cluster":
+        for role in ROLES:
+            for name in getattr(self, role):
+                if reason := setting_refusal(role, name):
+                    raise ValueError(f"{role}.{name} {reason}")
+        return self
+
+    @field_validator("bootstrap_servers", mode="before")
+    @classmethod
+    def _join(cls, value: object) -> object:
+        names = names_of(value)
+        return ",".join(names) if isinstance(names, tuple) else value

@@ -1,0 +1,42 @@
+"""Where the tables live, by the topology file."""
+
+from pydantic import Field, SecretStr, field_validator, model_validator
+
+from mirrorlake.config.fields import Model, relative_to_file
+
+
+class Warehouse(Model):
+    """A SQL warehouse that answers what is asked of a catalog, under the names that its connection
+    details have in the workspace. Values may be references."""
+
+    server_hostname: str = Field(min_length=1)
+    http_path: str = Field(min_length=1)
+    access_token: SecretStr
+
+
+class Lake(Model):
+    """Where the tables live: at a path, or as a catalog's own in a schema of it, which a SQL
+    warehouse may read. Tables at a path may have names in a catalog, too (`mirrorlake register`).
+
+    `path` may be the URL of an object store, which `storage` says how to reach, in the words of
+    delta-rs. `checkpoints` is a folder; a catalog's own tables need one.
+    """
+
+    path: str | None = None
+    storage: dict[str, str] = {}
+    catalog: str | None = None
+    schema_name: str | None = Field(default=None, alias="schema")
+    checkpoints: str | None = None
+    warehouse: Warehouse | None = None
+
+    _resolve_paths = field_validator("path", "checkpoints")(relative_to_file)
+
+    @model_validator(mode="after")
+    def _one_place(self) -> "Lake":
+        if bool(self.catalog) != bool(self.schema_name) or not (self.path or self.catalog):
+            raise ValueError("needs path, or catalog and schema, or all three")
+        if self.storage and not self.path:
+            raise ValueError("storage is about a path")
+        if self.warehouse is not None and not self.catalog:
+            raise ValueError("a warehouse reads a catalog and schema, and no path")
+        return self

@@ -1,0 +1,51 @@
+"""What operators read of ACLs that a flow does not keep alike: those of mirrors that it named by
+another policy, those that it would have to write out, and those that no cluster reports."""
+
+from collections.abc import Mapping
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.control.acl_plan import KIND, MAX_WRITTEN_OUT
+from mirrorlake.errors import ReplicationError
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.admin_acls import NoAcls
+from mirrorlake.kafka.values import Acl
+from mirrorlake.lake.changes import Change
+
+#: Incident: ACLs on mirrors that the flow named by another policy wait for an operator.
+LEFT = "acls_left"
+#: How many of their names it has.
+NAMED = 8
+
+
+def left_acls(flow: str, left: Mapping[Acl, str | None]) -> ReplicationError:
+    """What an operator has to know of ACLs that a flow made on mirrors that it named otherwise."""
+    names = sorted({acl.name for acl in left})
+    policies = sorted({policy or "an earlier one" for policy in left.values()})
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    some = ", ".join(names[:NAMED]) + more
+    return ReplicationError(
+        f"flow {flow} leaves alone {len(left)} ACLs that it made under another policy "
+        f"({', '.join(policies)}), on {some}; decide with `mirrorlake resolve --flow '{flow}' "
+        f"--kind {LEFT}`"
+    )
+
+
+def not_written_out(acl: Acl, flow: ResolvedFlow) -> Change:
+    """An ACL on a prefix of the source that a flow would have to write out for too many topics."""
+    what = f"{acl.permission} {acl.operation} for {acl.principal} on {acl.pattern} {acl.name}"
+    error = (
+        f"{what} of cluster {flow.source} is not mirrored: flow {flow.name} would "
+        f"have to write it out for each topic, and writes out at most {MAX_WRITTEN_OUT:,} "
+        "ACLs; let its policy be default, which keeps prefixes, or grant it at the target by "
+        "hand"
+    )
+    return Change(KIND, f"{what} from {acl.host}", outcome="refused", error=error)
+
+
+def acls_unreported(admin: ClusterAdmin, answer: NoAcls, flow: ResolvedFlow) -> Change:
+    """A cluster that has no authorizer, or does not say which ACLs it has."""
+    if answer.disabled:
+        error = f"cluster {admin.alias} has no authorizer, so flow {flow.name} mirrors no ACLs"
+        return Change(KIND, f"cluster {admin.alias}", outcome="skipped", error=error)
+    error = f"cluster {admin.alias} does not report its ACLs to flow {flow.name}: {answer.reason}"
+    return Change(KIND, f"cluster {admin.alias}", outcome="refused", error=error)

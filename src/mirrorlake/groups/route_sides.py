@@ -1,0 +1,56 @@
+"""Both sides of a route, as positions are translated along it."""
+
+import logging
+from collections.abc import Collection, Mapping
+from functools import partial
+
+from mirrorlake.errors import ClusterUnusable
+from mirrorlake.groups import logs
+from mirrorlake.groups.readable import Sides
+from mirrorlake.groups.shared_topics import Route, joined
+from mirrorlake.lake.translate import translate_living
+from mirrorlake.offsets.positions import (
+    LogEnds,
+    TopicAndPartition,
+    TopicPartitionOffset,
+    Translated,
+)
+
+logger = logging.getLogger(__name__)
+
+
+def sides_of(route: Route, gone: str | None = None) -> Sides:
+    """Both sides of a route, as `readable_positions` asks them. Where the origin is gone, nothing
+    is known of its ends, and of its starts what the newest samples say."""
+    connections, lake, flow = route.connections, route.lake, route.flow.name
+    origin, goal = connections.admin(route.origin), connections.admin(route.goal)
+
+    def translate(
+        asked: Collection[TopicPartitionOffset],
+    ) -> dict[TopicPartitionOffset, Translated]:
+        return joined(route, translate_living(lake, flow, asked, route.reverse))
+
+    def sampled(_: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
+        rows = lake.query_rows("newest_samples", flow=flow, since_ms=0)
+        return {
+            (row["topic"], row["partition"]): row["source_start"]
+            for row in rows
+            if row["source_start"]
+        }
+
+    def goal_logs(wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
+        try:
+            return logs.logs(goal, wanted)
+        except ClusterUnusable as error:
+            # nothing moves there now, and the positions are as the map says
+            logger.warning("%s", error)
+            return {}
+
+    if gone is not None:
+        return Sides(translate, sampled, lambda _: {}, goal_logs)
+    return Sides(
+        translate,
+        partial(logs.starts, origin),
+        partial(logs.ends, origin, committed=False),
+        goal_logs,
+    )

@@ -1,0 +1,74 @@
+"""One partition of a flow as it is compared, and what was compared of it before."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mirrorlake.offsets.partition_ranges import PartitionRanges
+from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.verify.ranges import Extent
+from mirrorlake.verify.verdict import Allowances
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Audited:
+    """A stretch of source offsets that was compared before, and up to where the target's log was
+    read for it."""
+
+    extent: Extent
+    proven: bool
+    target_last: int
+    record_count: int
+
+
+@dataclass(frozen=True)
+class PartitionScope:
+    """One partition of a flow that has something to compare.
+
+    Offsets `first` to `end` (exclusive) are those that the flow is done with: they are mapped, or
+    left out on purpose. `target_first` is where the flow began at the target, `target_end`
+    (exclusive) up to where its log is known to belong to the flow. `asks_source` is False where the
+    source's topic is another one than the staged one.
+    """
+
+    topic: str
+    partition: int
+    generation: int
+    target_topic: str
+    target_generation: int
+    first: int
+    end: int
+    target_first: int
+    target_end: int
+    allowed: Allowances
+    asks_source: bool = True
+    audited: tuple[Audited, ...] = field(default=(), repr=False)
+
+    @property
+    def place(self) -> PartitionGeneration:
+        """What its source offsets are of."""
+        return PartitionGeneration(self.topic, self.partition, self.generation)
+
+    @property
+    def key(self) -> TopicAndPartition:
+        """The source partition."""
+        return self.topic, self.partition
+
+
+def newest_extents(extents: Iterable[Row]) -> list[Row]:
+    """Of each partition what is mapped of the newest generation of its topic, in the target topic
+    that got it last."""
+    newest: dict[TopicAndPartition, Row] = {}
+    for row in extents:
+        known = newest.get((row["topic"], row["partition"]))
+        rank = (row["generation"], row["source_end"])
+        if known is None or rank > (known["generation"], known["source_end"]):
+            newest[row["topic"], row["partition"]] = row
+    return list(newest.values())
+
+
+def first_staged(staged: PartitionRanges | None, generation: int) -> int | None:
+    """The first offset of a generation that the stage holds; None: nothing of it."""
+    return None if staged is None else staged.first_of(generation)

@@ -1,0 +1,34 @@
+"""What the configs of a topic let its brokers delete, which a comparison has to allow for."""
+
+import time
+
+from mirrorlake.kafka.values import TopicConfigs
+
+
+def compacts(configs: TopicConfigs) -> bool:
+    """Whether a topic is compacted."""
+    value = configs.get("cleanup.policy")
+    return value is not None and "compact" in (value.value or "")
+
+
+def keeps_from(configs: TopicConfigs) -> int | None:
+    """Records with an older timestamp (ms) may have been deleted by retention; any, where a size
+    bounds it."""
+    settings = {
+        name: configs[name].value
+        for name in ("cleanup.policy", "retention.ms", "retention.bytes")
+        if name in configs
+    }
+    if "delete" not in (settings.get("cleanup.policy") or "delete"):
+        return None
+    now = time.time_ns() // 1_000_000
+    if int(settings.get("retention.bytes") or -1) >= 0:
+        return now
+    kept = int(settings.get("retention.ms") or -1)
+    return None if kept < 0 else now - kept
+
+
+def keeps_deletions_ms(configs: TopicConfigs) -> int:
+    """For how long a compacted topic keeps deletions, ms."""
+    value = configs.get("delete.retention.ms")
+    return 0 if value is None else int(value.value or 0)
