@@ -30,7 +30,8 @@ import psutil
 from confluent_kafka import IsolationLevel, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
 
-from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
+from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.spark.session import SHORT_VARIABLE, local_session
 from tests.chaos.disk import Disk

@@ -26,7 +26,8 @@ from mirrorlake.control import acl_sync
 from mirrorlake.control.acl_plan import owned_acls
 from mirrorlake.control.acl_sync import AclSync
 from mirrorlake.control.topic_sync import TargetTopics
-from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
+from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.kafka.admin_acls import create_acls
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl
@@ -344,7 +345,8 @@ def test_readers_of_mirrors_keep_their_rights_when_the_policy_changes(
     Bench(tmp_path, guarded, topic_name, event_log).sync()
     before, after = acl(f"east.{topic_name}"), acl(topic_name)
     edited = Bench(tmp_path, guarded, topic_name, event_log, policy="identity")
-    targets = SimpleNamespace(acls=edited.acls, sync_acls=edited.acls.sync)
+    kept_alike = SimpleNamespace(sync_acls=edited.acls.sync)
+    targets = SimpleNamespace(acls=edited.acls, kept_alike=kept_alike)
     worker = SimpleNamespace(targets=targets)
     control: Any = SimpleNamespace(
         flow=edited.acls.flow, _event_log=event_log, _acls_left=None, _flow_worker=worker

@@ -7,7 +7,7 @@ from threading import Thread
 
 import pytest
 
-from mirrorlake.devtools.local.cluster import start_clusters, stop_clusters
+from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.produce import patience
 from mirrorlake.produce.task import produce_shard
 from mirrorlake.produce.writer import ShardWriter

@@ -24,7 +24,7 @@ TOPIC = "orders"
 CHILD = """
 import sys, threading
 from pathlib import Path
-from mirrorlake.devtools.local.cluster import start_clusters
+from mirrorlake.devtools.local.clusters import start_clusters
 clusters = start_clusters(["one"], Path(sys.argv[1]))
 sys.stdout.write(f"{clusters['one'].pids[0]}\\n")
 sys.stdout.flush()

@@ -10,7 +10,7 @@ import pytest
 
 from mirrorlake.control.config_plan import ALWAYS
 from mirrorlake.control.config_sync import ConfigSync
-from mirrorlake.devtools.local.cluster import start_clusters, stop_clusters
+from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import MemoryLog

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 import mirrorlake
 from mirrorlake.config.topology import load_topology
-from mirrorlake.devtools.local.cluster import start_clusters, stop_clusters
+from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.errors import TargetRefused
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment

@@ -18,7 +18,8 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from mirrorlake.cli.main import app
-from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
+from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.kafka.values import Acl
 from tests.support.acls import acl
 from tests.support.control import AUTHORIZER, acls_of, add_acls, own_configs

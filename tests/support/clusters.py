@@ -9,7 +9,8 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
-from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
+from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 
 #: Brokers look every five minutes for segments older than seven days: the records of a test that
 #: gives them old timestamps must not go while it runs. And a controller writes a record each half

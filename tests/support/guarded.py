@@ -12,7 +12,8 @@ from confluent_kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
+from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.devtools.local.ports import free_ports
 
 USER = "mirror"

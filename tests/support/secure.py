@@ -36,14 +36,11 @@ from confluent_kafka.admin import (
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-)
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
-from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
+from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.devtools.local.ports import free_ports
 
 USER = "mirror"

@@ -53,9 +53,10 @@ def bench(
 ) -> None:
     """Race mirrorlake against MirrorMaker 2 and a naive pipeline, on two embedded clusters of this
     machine."""
+    from mirrorlake.devtools.bench.arena import BenchOptions
     from mirrorlake.devtools.bench.latency import Pace
-    from mirrorlake.devtools.bench.report import tables
-    from mirrorlake.devtools.bench.run import BenchOptions, run_bench
+    from mirrorlake.devtools.bench.run import run_bench
+    from mirrorlake.devtools.bench.tables import tables
     from mirrorlake.tracking.bench import record_bench
 
     shared: Context = context.obj

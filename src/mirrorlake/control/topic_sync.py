@@ -9,14 +9,14 @@ from functools import partial
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.acl_sync import AclSync
-from mirrorlake.control.config_plan import ALWAYS
 from mirrorlake.control.config_sync import ConfigSync
 from mirrorlake.control.denied_topics import DeniedTopics
+from mirrorlake.control.kept_alike import KeptAlike
 from mirrorlake.control.protected_topics import ProtectedTopics
-from mirrorlake.control.stated_topics import StatedTopics
 from mirrorlake.control.target_comparison import TargetComparison
 from mirrorlake.control.target_generations import TargetGenerations
 from mirrorlake.control.topic_comparison import compare_topics
+from mirrorlake.control.topic_making import TopicMaking
 from mirrorlake.control.topic_plan import TopicPlan, refusals
 from mirrorlake.control.unmade_topics import UnmadeTopics
 from mirrorlake.errors import ClusterUnusable, TargetRefused, TopicRefused
@@ -33,10 +33,6 @@ logger = logging.getLogger(__name__)
 #: How old the target's last answer may be before a batch is handed to tasks, seconds. Tasks that
 #: wait for a target that is gone hold the cores that other flows need.
 ANSWERED_SECONDS = 2.0
-
-
-#: For how long ACLs and configs that were compared are not compared again, at most, seconds.
-COMPARED_SECONDS = 5.0
 
 
 class TopicsUnmade(Exception):
@@ -80,12 +76,15 @@ class TargetTopics:
         self.generations = TargetGenerations(
             deployment.lake, flow.name, self._target, event_log.incidents
         )
-        self._stated = StatedTopics(flow, self._target, self.configs)
+        self._making = TopicMaking(
+            flow, self._target, self.configs, self._protected, event_log.states
+        )
         self._there: Mapping[str, TopicInfo] = {}
         self._ready: dict[str, int] = {}  # target topic -> partitions known to be there
         self._answered = float("-inf")
         self._silent = False
         self._use = threading.RLock()  # control refreshes while the flow produces
+        self.kept_alike = KeptAlike(flow, self.configs, self.acls, self._use)
 
     def remote_topic(self, topic: str) -> str | None:
         """The target topic of a source topic; None where it could not bear that name, or must not
@@ -163,7 +162,9 @@ class TargetTopics:
             bare = self._protected.make(
                 {plan.topic: plan.target_topic for plan in plans if plan.action == "create"}
             )
-            refused = bare | self._carry_out([plan for plan in plans if plan.topic not in bare])
+            refused = bare | self._making.carry_out(
+                [plan for plan in plans if plan.topic not in bare]
+            )
             wanted = [
                 plan for plan in plans if plan.action != "refuse" and plan.topic not in refused
             ]
@@ -180,30 +181,6 @@ class TargetTopics:
             done = [plan for plan in done if plan.topic not in refused]
             self._event_log.record(self.flow.name, [plan.row() for plan in done])
             return done
-
-    def sync_acls_and_configs(self) -> None:
-        """Before records flow, bring up to date what came about while the flow did not run: ACLs,
-        and configs of the topics that are there. Raises ClusterUnreachable."""
-        self.sync_acls()
-        self.sync_configs()
-
-    def sync_acls(self) -> None:
-        """Keep ACLs alike, where the flow does, unless they were compared a moment ago: a flow and
-        its control begin together. Raises ClusterUnreachable."""
-        settings = self.flow.settings
-        if settings.sync_topic_acls_enabled:
-            with self._use:
-                if _is_due(self.acls.compared_at, settings.sync_topic_acls_interval_seconds):
-                    self.acls.sync()
-
-    def sync_configs(self) -> None:
-        """Keep configs of topics alike, where the flow does, as `sync_acls` does ACLs. Raises
-        ClusterUnreachable."""
-        settings = self.flow.settings
-        if settings.sync_topic_configs_enabled:
-            with self._use:
-                if _is_due(self.configs.compared_at, settings.sync_topic_configs_interval_seconds):
-                    self.configs.sync()
 
     def check(self) -> None:
         """Compare the target's topics with those that were noted; changes nothing on the target."""
@@ -274,8 +251,8 @@ class TargetTopics:
             return {}
         there = self._target.topics()
         needed = {target: max(1, self.generations.partitions(target)) for target in left.values()}
-        refused = self._make_by_states(
-            {t: name for t, name in left.items() if name not in there}, needed
+        refused = self._making.make_by_states(
+            {t: name for t, name in left.items() if name not in there}, needed, self._silent
         )
         made = {topic: target for topic, target in left.items() if target not in refused}
         untold = self._begin(comparison, made)
@@ -285,35 +262,6 @@ class TargetTopics:
             **{topic: refused[target] for topic, target in left.items() if target in refused},
             **untold,
         }
-
-    def _carry_out(self, plans: Sequence[TopicPlan]) -> dict[str, TargetRefused]:
-        """Make and grow topics; returns what the target refused, by source topic. One refused topic
-        stops no other."""
-        refused = self._create([plan for plan in plans if plan.action == "create"])
-        for plan in plans:
-            if plan.action == "add_partitions":
-                try:
-                    self._target.add_partitions(plan.target_topic, plan.partitions)
-                except TargetRefused as error:
-                    refused[plan.target_topic] = error
-        return {
-            plan.topic: refused[plan.target_topic] for plan in plans if plan.target_topic in refused
-        }
-
-    def _create(self, plans: Sequence[TopicPlan]) -> dict[str, TargetRefused]:
-        if not plans:
-            return {}
-        configs = {}
-        if self.flow.settings.sync_topic_configs_enabled:
-            configs = self.configs.creation({plan.topic: plan.factor for plan in plans})
-        topics = [
-            TopicInfo(
-                plan.target_topic, plan.partitions, plan.factor, configs.get(plan.topic, ALWAYS)
-            )
-            for plan in plans
-        ]
-        refused = self._target.try_create_topics(topics, self.configs.not_kept)
-        return {error.topic: error for error in refused}
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:
         """Be sure that the target answers and that the partitions of a batch are there; asks the
@@ -363,8 +311,8 @@ class TargetTopics:
             if topic in comparison.begin.keys() - comparison.decided
         }
         seen = self._target.topics()
-        refused = self._make_by_states(
-            {t: name for t, name in first.items() if name not in seen}, needed
+        refused = self._making.make_by_states(
+            {t: name for t, name in first.items() if name not in seen}, needed, self._silent
         )
         unmade = {topic: refused[target] for topic, target in first.items() if target in refused}
         unmade |= self._begin(
@@ -381,19 +329,3 @@ class TargetTopics:
             except TargetRefused as error:
                 unmade[topic] = error
         self._unmade.add(unmade)
-
-    def _make_by_states(
-        self, lacking: Mapping[str, str], partitions: dict[str, int]
-    ) -> dict[str, TargetRefused]:
-        if not lacking:
-            return {}
-        states = self._event_log.states.newest(self.flow.source, fresh=True)
-        bare = self._protected.make(lacking, states)
-        protected = {topic: name for topic, name in lacking.items() if topic not in bare}
-        made = self._stated.make(protected, states, partitions, self._silent)
-        return made | {error.topic: error for error in bare.values()}
-
-
-def _is_due(compared_at: float, interval: float) -> bool:
-    """Whether what was compared then, by the monotonic clock, is to be compared again."""
-    return time.monotonic() - compared_at >= min(COMPARED_SECONDS, interval / 2)

@@ -17,7 +17,7 @@ from mirrorlake.library.resent import Resent
 if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
     from mirrorlake.lake.stage_index import StageFiles
     from mirrorlake.produce.flow import BatchReport
-    from mirrorlake.resend.restore import Moment
+    from mirrorlake.resend.restore_request import Moment
 
 #: Called after each batch with how many records this call has sent.
 Report = Callable[[int], None]
@@ -206,7 +206,8 @@ class Resends(Opened):
         from mirrorlake.resend.extras import ALL
 
         with needs("spark"):
-            from mirrorlake.resend.restore import Restore, RestoreRequest
+            from mirrorlake.resend.restore import Restore
+            from mirrorlake.resend.restore_request import RestoreRequest
 
         if as_of is not None and below:
             raise InputError("name a time or offsets, not both")

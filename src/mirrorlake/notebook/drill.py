@@ -11,12 +11,8 @@ from confluent_kafka import Consumer, TopicPartition
 
 import mirrorlake
 from mirrorlake.config.topology import Topology
-from mirrorlake.devtools.local.cluster import (
-    STATE_FILE,
-    EmbeddedCluster,
-    start_clusters,
-    stop_clusters,
-)
+from mirrorlake.devtools.local.cluster import STATE_FILE, EmbeddedCluster
+from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.notebook.host import Notebook

@@ -3,7 +3,6 @@ in them."""
 
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -26,9 +25,10 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.resend import topics
 from mirrorlake.resend.compaction import Compaction
-from mirrorlake.resend.cut import Ends, ends_as_of, ends_of, ranges_below
+from mirrorlake.resend.cut import ends_as_of, ends_of, ranges_below
 from mirrorlake.resend.extras import Extras, ExtrasDone
 from mirrorlake.resend.note import Part, Resend
+from mirrorlake.resend.restore_request import Moment, RestoreRequest
 from mirrorlake.resend.sender import Outcome, Sending
 from mirrorlake.resend.steps import Planned, Steps
 
@@ -36,49 +36,6 @@ _OFFSETS = "topic STRING, partition INT, offset BIGINT, since INT"
 _RANGES = "topic STRING, partition INT, generation INT, first BIGINT, last BIGINT"
 #: What of a topic's own configs it needs for its records to be taken.
 NEEDED = ("max.message.bytes",)
-
-
-@dataclass(frozen=True)
-class Moment:
-    """A time of the source: up to where each topic had come, and how it was. `unproven` are topics
-    of which it was not noted what it takes to say that no transaction of the source is restored in
-    part."""
-
-    ends: Ends
-    states: Mapping[str, TopicState]
-    unproven: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class RestoreRequest:
-    """What a restore is asked for: the topics of the cluster `source` that one of the patterns
-    matches, named by a policy (as in a flow), to the cluster `target`, which may be the same one.
-
-    `words` tell one cut from another, so that the same restore is known when it is asked for again;
-    `start_over` begins a new one all the same. `compacted` restores the last value of each key
-    only. `extras` are some of `extras.ALL`, and `until_ms` is the time as of which they are, None
-    for now; neither tells one restore from another.
-    """
-
-    source: str
-    target: str
-    topics: tuple[str, ...] = (".*",)
-    rename: str = "identity"
-    words: Mapping[str, Any] = field(default_factory=dict)
-    compacted: bool = False
-    start_over: bool = False
-    extras: frozenset[str] = frozenset()
-    until_ms: int | None = None
-
-    @property
-    def request(self) -> dict[str, Any]:
-        """What the same restore is known by."""
-        return {
-            "topics": list(self.topics),
-            "rename": self.rename,
-            "compacted": self.compacted,
-            **self.words,
-        }
 
 
 class Restore:

@@ -116,7 +116,11 @@ class ControlLoop:
         if not settings.refresh_topics_enabled or refresh > CHECK_SECONDS:
             add("target topics", CHECK_SECONDS, self._flow_worker.check_targets, once=False)
         if settings.sync_topic_configs_enabled:
-            add("configs", settings.sync_topic_configs_interval_seconds, targets.sync_configs)
+            add(
+                "configs",
+                settings.sync_topic_configs_interval_seconds,
+                targets.kept_alike.sync_configs,
+            )
         emitting = settings.emit_checkpoints_interval_seconds
         if settings.emit_checkpoints_enabled:
             add("checkpoints", emitting, self.groups.checkpoint)
@@ -139,7 +143,7 @@ class ControlLoop:
     def _sync_acls(self) -> None:
         """Keep ACLs alike; what was made under another policy waits for an operator, who hears
         when it changes."""
-        self._flow_worker.targets.sync_acls()
+        self._flow_worker.targets.kept_alike.sync_acls()
         acls = self._flow_worker.targets.acls
         if acls.left == self._acls_left:
             return

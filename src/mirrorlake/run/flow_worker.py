@@ -190,7 +190,7 @@ class FlowWorker:
         while the source does not answer."""
         try:
             self.targets.refresh()
-            self.targets.sync_acls_and_configs()
+            self.targets.kept_alike.sync()
         except ClusterUnusable as error:
             if error.alias != self.flow.source:
                 raise

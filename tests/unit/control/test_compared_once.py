@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mirrorlake.config.topology import load_topology
-from mirrorlake.control import acl_sync, config_sync, topic_sync
+from mirrorlake.control import acl_sync, config_sync, kept_alike
 from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.kafka.admin_configs import Described
 from mirrorlake.kafka.connections import Connections
@@ -55,12 +55,12 @@ def test_what_a_flow_compared_its_control_does_not_compare_again_at_once(
     lake = MemoryLake()
     lake.answers["target_generations_of"] = []
     deployment = Deployment(lake, Connections(topology, clusters), event_log)
-    topics = TargetTopics(topology.flow(FLOW), deployment)
-    topics.sync_acls_and_configs()  # the flow, before its first record
+    topics = TargetTopics(topology.flow(FLOW), deployment).kept_alike
+    topics.sync()  # the flow, before its first record
     topics.sync_acls()  # its control's first turn
     topics.sync_configs()
     assert (asked.acls, asked.configs) == (["east", "west"], ["east", "west"])
-    monkeypatch.setattr(topic_sync, "COMPARED_SECONDS", 0.0)
+    monkeypatch.setattr(kept_alike, "COMPARED_SECONDS", 0.0)
     topics.sync_acls()  # a later turn
     topics.sync_configs()
     assert (len(asked.acls), len(asked.configs)) == (4, 4)

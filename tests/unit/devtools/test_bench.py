@@ -26,11 +26,11 @@ from mirrorlake.devtools.bench.report import (
     latency_of,
     percentile,
     ratio,
-    tables,
     throughput_document,
     throughput_of,
 )
 from mirrorlake.devtools.bench.soak import SoakSample, soak_document
+from mirrorlake.devtools.bench.tables import tables
 from mirrorlake.errors import InputError
 
 

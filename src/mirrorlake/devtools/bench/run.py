@@ -6,21 +6,24 @@ import platform
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from datetime import datetime, timezone
-from functools import cached_property
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from confluent_kafka.admin import AdminClient
-
+from mirrorlake.devtools.bench.arena import (
+    BROKERS,
+    Arena,
+    BenchOptions,
+    Say,
+    Start,
+    contestant,
+    delete_topic,
+)
 from mirrorlake.devtools.bench.contestants import (
-    Job,
-    Running,
     start_mirrorlake,
     start_mirrormaker,
     start_mirrormaker_and_landing,
@@ -50,7 +53,8 @@ from mirrorlake.devtools.bench.report import (
 from mirrorlake.devtools.bench.soak import KEPT, measure_soak
 from mirrorlake.devtools.bench.stage_size import measure_stage
 from mirrorlake.devtools.bench.start import measure_starts
-from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
+from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.spark.jars import (
@@ -62,18 +66,10 @@ from mirrorlake.spark.jars import (
 )
 from mirrorlake.spark.java import find_java, java_version
 
-Say = Callable[[str], None]
 Keep = Callable[[dict[str, Any]], None]
-Start = Callable[[Job], Running]
 #: No contestant is waited for longer than this, plus a second for every 5,000 records.
 _RACE_SECONDS = 180.0
-#: librdkafka reports events that it drops when a client ends; that is no news.
-_QUIET = {"log_level": 3}
 
-#: What a contestant wrote is gone when the next one starts: in its minute of grace it would hold
-#: gigabytes of memory, and memory that was not used lately is expensive on virtual machines, whose
-#: hosts take it back (six times, measured).
-_BROKERS = {"log.segment.delete.delay.ms": "1000"}
 
 #: The copier comes first: it says what the machine can do, and leaves both brokers warm for those
 #: behind it.
@@ -89,56 +85,6 @@ _PACED: Mapping[str, Start] = {
     MIRROR: start_mirrormaker,
     NAIVE: start_naive_pipeline,
 }
-
-
-@dataclass(frozen=True)
-class BenchOptions:
-    """What to measure: `backlogs` are records by record size in bytes, `fan_out` such that go to
-    three targets at once, and `proof` such that `verify` compares; empty, `pace` None, `feel` or
-    `control` False, leaves a part out. `laps` is how often a backlog is raced over; `soak_minutes`
-    how long memory is watched at full rate."""
-
-    backlogs: Mapping[int, int]
-    fan_out: Mapping[int, int] = field(default_factory=dict)
-    proof: Mapping[int, int] = field(default_factory=dict)
-    pace: Pace | None = field(default_factory=Pace)
-    feel: bool = True
-    control: bool = True
-    keep: bool = False
-    laps: int = 1
-    soak_minutes: float = 0.0
-
-
-@dataclass(frozen=True)
-class _Arena:
-    """The two clusters and the folder of one benchmark."""
-
-    east: EmbeddedCluster
-    west: EmbeddedCluster
-    directory: Path
-    say: Say
-
-    @cached_property
-    def source(self) -> ClusterAdmin:
-        return ClusterAdmin("east", {"bootstrap.servers": self.east.bootstrap_servers, **_QUIET})
-
-    @cached_property
-    def target(self) -> ClusterAdmin:
-        return ClusterAdmin("west", {"bootstrap.servers": self.west.bootstrap_servers, **_QUIET})
-
-    def job(self, name: str, what: str, topic: str, tuned: bool) -> Job:
-        """Describe a run in a fresh folder, under an alias that no other run has."""
-        alias = f"{name.replace('_', '-')}-{what}"
-        directory = self.directory / alias
-        directory.mkdir()
-        return Job(
-            self.east.bootstrap_servers,
-            self.west.bootstrap_servers,
-            topic,
-            alias=alias,
-            directory=directory,
-            tuned=tuned,
-        )
 
 
 def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict[str, Any]:
@@ -158,9 +104,9 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
         "machine": machine(),
     }
     say(f"starting two clusters in {directory}")
-    clusters = start_clusters(["east", "west"], directory / "clusters", properties=_BROKERS)
+    clusters = start_clusters(["east", "west"], directory / "clusters", properties=BROKERS)
     try:
-        arena = _Arena(clusters["east"], clusters["west"], directory, say)
+        arena = Arena(clusters["east"], clusters["west"], directory, say)
         if options.backlogs:
             document["throughput"] = {
                 str(size): _race(arena, size, records, _RACERS, laps=options.laps)
@@ -224,7 +170,7 @@ def machine() -> dict[str, Any]:
 
 
 def _race(
-    arena: _Arena,
+    arena: Arena,
     size: int,
     records: int,
     racers: Mapping[str, Start],
@@ -246,7 +192,7 @@ def _race(
     for lap, (name, start) in product(range(laps), racers.items()):
         job = arena.job(name, f"{size}-to-{len(targets)}-{lap}", topic, tuned=True)
         job = replace(job, more_targets=tuple(one.bootstrap_servers for one in more))
-        with _running(arena, job, start) as running:
+        with contestant(arena, job, start) as running:
             race = watch(
                 running,
                 job,
@@ -256,19 +202,19 @@ def _race(
                 timeout=_RACE_SECONDS + len(targets) * records / 5000,
             )
         for cluster in more:
-            _delete_topic(cluster, job.target_topic)
+            delete_topic(cluster, job.target_topic)
         runs[name].append(throughput_of(race))
         arena.say(f"{size} B: {TITLES[name]}: {runs[name][-1].records_per_second:,.0f} records/s")
-    _delete_topic(arena.east, topic)
+    delete_topic(arena.east, topic)
     return {"records": records, "targets": len(targets), **throughput_document(runs)}
 
 
 def _fan_out(
-    arena: _Arena, backlogs: Mapping[int, int], laps: int, directory: Path
+    arena: Arena, backlogs: Mapping[int, int], laps: int, directory: Path
 ) -> dict[str, Any]:
     """Race from one source to three targets."""
     arena.say("starting two more clusters")
-    more = start_clusters(["west2", "west3"], directory / "more", properties=_BROKERS)
+    more = start_clusters(["west2", "west3"], directory / "more", properties=BROKERS)
     try:
         return {
             str(size): _race(arena, size, records, _FANNED_OUT, laps=laps, more=list(more.values()))
@@ -278,7 +224,7 @@ def _fan_out(
         stop_clusters(more)
 
 
-def _proof(arena: _Arena, size: int, records: int) -> dict[str, Any]:
+def _proof(arena: Arena, size: int, records: int) -> dict[str, Any]:
     job = arena.job(MIRRORLAKE, f"proof-{size}", f"bench-proof-{size}", tuned=True)
     arena.say(
         f"proof: {records:,} records of {size} B, mirrored, compared by content, and read by Spark"
@@ -286,16 +232,16 @@ def _proof(arena: _Arena, size: int, records: int) -> dict[str, Any]:
     return measure_proof(job, arena.source, size, records)
 
 
-def _soak(arena: _Arena, minutes: float) -> dict[str, Any]:
+def _soak(arena: Arena, minutes: float) -> dict[str, Any]:
     topic = "bench-soak"
     arena.source.create_topics([TopicInfo(topic, PARTITIONS, 1, configs=KEPT)])
     job = arena.job(MIRRORLAKE, "soak", topic, tuned=True)
     arena.say(f"soak: {minutes:.0f} minutes at full rate")
-    with _running(arena, job, start_mirrorlake) as running:
+    with contestant(arena, job, start_mirrorlake) as running:
         return measure_soak(running, job, arena.target, minutes, arena.say)
 
 
-def _latencies(arena: _Arena, pace: Pace) -> dict[str, Any]:
+def _latencies(arena: Arena, pace: Pace) -> dict[str, Any]:
     runs = {}
     for name, start in _PACED.items():
         topic = f"bench-latency-{name.replace('_', '-')}"
@@ -307,7 +253,7 @@ def _latencies(arena: _Arena, pace: Pace) -> dict[str, Any]:
             f"latency: {TITLES[name]} at {pace.records_per_second:,} records/s for "
             f"{pace.seconds:.0f} s"
         )
-        with _running(arena, job, start) as running:
+        with contestant(arena, job, start) as running:
             runs[name] = latency_of(measure_latency(running, job, arena.target, pace))
         arena.say(
             f"latency: {TITLES[name]}: p50 {runs[name].p50_ms:,.0f} ms, p99 "
@@ -316,7 +262,7 @@ def _latencies(arena: _Arena, pace: Pace) -> dict[str, Any]:
     return {"pace": asdict(pace), **latency_document(runs)}
 
 
-def _feel(arena: _Arena) -> dict[str, Any]:
+def _feel(arena: Arena) -> dict[str, Any]:
     feels: dict[str, Feel] = {}
     for name in (MIRRORLAKE, MIRROR):
         topic = f"bench-feel-{name}"
@@ -326,25 +272,3 @@ def _feel(arena: _Arena) -> dict[str, Any]:
         os.sync()
         feels[name] = measure_feel(job, arena.target, _PACED[name], commands=name == MIRRORLAKE)
     return feel_document(feels)
-
-
-@contextmanager
-def _running(arena: _Arena, job: Job, start: Start) -> Iterator[Running]:
-    """Run a contestant with nothing left over from the one before; remove what it wrote, unless it
-    fails."""
-    os.sync()
-    running = start(job)
-    try:
-        yield running
-    finally:
-        running.stop()
-    _delete_topic(arena.west, job.target_topic)
-    for stage in job.directory.iterdir():
-        if stage.is_dir():
-            shutil.rmtree(stage)
-
-
-def _delete_topic(cluster: EmbeddedCluster, topic: str) -> None:
-    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, **_QUIET})
-    for future in admin.delete_topics([topic]).values():
-        future.result()

@@ -1,25 +1,25 @@
 """The demo's script: clusters, records, a driver killed with -9, a cluster lost, and the proof that
 nothing is lost or twice."""
 
-import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import threading
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, TopicPartition
 
 import mirrorlake
 from mirrorlake.config.topology import Topology, load_topology
 from mirrorlake.devtools.demo import consumer_group
-from mirrorlake.devtools.local.cluster import EmbeddedCluster, start_clusters, stop_clusters
+from mirrorlake.devtools.demo.feeder import Feeder
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
+from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.errors import InputError, ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicInfo
@@ -98,7 +98,7 @@ def _crash_and_recover(
 ) -> Counter[bytes]:
     """Chapters 2 to 4; returns what the group read meanwhile."""
     say(f"2/7 Producing {records:,} orders to east while `mirrorlake run` replicates them to west")
-    feeder = Feeder(source, records)
+    feeder = Feeder(source, TOPIC, PARTITIONS, records)
     feeder.start()
     run = _start_run(topology)
     try:
@@ -172,37 +172,6 @@ def _write_topology(directory: Path, clusters: dict[str, EmbeddedCluster]) -> Pa
     }
     path.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
     return path
-
-
-class Feeder(threading.Thread):
-    """Produces orders in the background, some before the replicator starts and some while it
-    runs."""
-
-    def __init__(self, bootstrap_servers: str, records: int) -> None:
-        super().__init__(name="feeder", daemon=True)
-        # its cluster is killed in the end
-        settings = {"compression.type": "lz4", "linger.ms": 5, "log_level": 0}
-        self._producer = Producer({"bootstrap.servers": bootstrap_servers, **settings})
-        self._records = records
-        self._pause = threading.Event()
-
-    def run(self) -> None:
-        """Produce all; the second half slowly, so that there is something under way when the driver
-        dies."""
-        slow_from = self._records // 2
-        for number in range(self._records):
-            order = {"order": number, "item": f"item-{number % 97}", "quantity": number % 7 + 1}
-            key = f"customer-{number % 1000}".encode()
-            while True:
-                try:
-                    self._producer.produce(TOPIC, json.dumps(order), key, number % PARTITIONS)
-                    break
-                except BufferError:
-                    self._producer.poll(0.1)
-            if number > slow_from and number % 200 == 0:
-                self._producer.poll(0)
-                self._pause.wait(0.1)
-        self._producer.flush(60)
 
 
 def _start_run(topology: Path, *flags: str) -> "subprocess.Popen[bytes]":

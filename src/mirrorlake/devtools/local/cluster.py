@@ -234,49 +234,6 @@ class EmbeddedCluster:
         fresh.replace(self.directory / STATE_FILE)
 
 
-def start_clusters(
-    names: Sequence[str],
-    directory: Path,
-    brokers: int = 1,
-    *,
-    properties: dict[str, str] | None = None,
-    heap: str = "512m",
-    detached: bool = False,
-    progress: Progress | None = None,
-) -> dict[str, EmbeddedCluster]:
-    """Start clusters side by side, each in `directory/<name>`; when one fails, none that this call
-    started is left."""
-    kafka_jars(progress)
-    clusters = {
-        name: EmbeddedCluster(
-            name,
-            directory / name,
-            brokers,
-            ports=None,
-            properties=properties,
-            heap=heap,
-            detached=detached,
-        )
-        for name in names
-    }
-    new = {name: cluster for name, cluster in clusters.items() if not cluster.pids}
-    with ThreadPoolExecutor(max_workers=max(1, len(clusters))) as pool:
-        starts = [pool.submit(cluster.start) for cluster in clusters.values()]
-    failures = [
-        failure for failure in (start.exception() for start in starts) if failure is not None
-    ]
-    if failures:
-        stop_clusters(new)
-        raise failures[0]
-    return clusters
-
-
-def stop_clusters(clusters: dict[str, EmbeddedCluster]) -> None:
-    """Stop clusters side by side."""
-    with ThreadPoolExecutor(max_workers=max(1, len(clusters))) as pool:
-        list(pool.map(EmbeddedCluster.stop, clusters.values()))
-
-
 def _brokers_of(
     directory: Path, count: int, ports: list[int] | None, known: dict[str, Any], version: str
 ) -> list[Broker]:

@@ -6,12 +6,8 @@ from pathlib import Path
 
 import yaml
 
-from mirrorlake.devtools.local.cluster import (
-    STATE_FILE,
-    EmbeddedCluster,
-    start_clusters,
-    stop_clusters,
-)
+from mirrorlake.devtools.local.cluster import STATE_FILE, EmbeddedCluster
+from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.devtools.local.load import load_pid, loaded_servers, start_load, stop_load
 from mirrorlake.errors import InputError
 

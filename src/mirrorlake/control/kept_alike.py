@@ -1,0 +1,48 @@
+"""When the ACLs and configs of a flow's topics are compared: a flow and its control begin together,
+and one comparison is enough for both."""
+
+import threading
+import time
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.control.acl_sync import AclSync
+from mirrorlake.control.config_sync import ConfigSync
+
+#: For how long ACLs and configs that were compared are not compared again, at most, seconds.
+COMPARED_SECONDS = 5.0
+
+
+class KeptAlike:
+    """ACLs and configs of one flow, as far as its settings keep them alike; one thread of those
+    that share the lock `use` at a time."""
+
+    def __init__(
+        self, flow: ResolvedFlow, configs: ConfigSync, acls: AclSync, use: threading.RLock
+    ) -> None:
+        self._settings, self._configs, self._acls, self._use = flow.settings, configs, acls, use
+
+    def sync(self) -> None:
+        """Before records flow, bring up to date what came about while the flow did not run: ACLs,
+        and configs of the topics that are there. Raises ClusterUnreachable."""
+        self.sync_acls()
+        self.sync_configs()
+
+    def sync_acls(self) -> None:
+        """Keep ACLs alike unless they were compared a moment ago. Raises ClusterUnreachable."""
+        if self._settings.sync_topic_acls_enabled:
+            with self._use:
+                if _is_due(self._acls.compared_at, self._settings.sync_topic_acls_interval_seconds):
+                    self._acls.sync()
+
+    def sync_configs(self) -> None:
+        """Keep configs of topics alike as `sync_acls` does ACLs. Raises ClusterUnreachable."""
+        if self._settings.sync_topic_configs_enabled:
+            interval = self._settings.sync_topic_configs_interval_seconds
+            with self._use:
+                if _is_due(self._configs.compared_at, interval):
+                    self._configs.sync()
+
+
+def _is_due(compared_at: float, interval: float) -> bool:
+    """Whether what was compared then, by the monotonic clock, is to be compared again."""
+    return time.monotonic() - compared_at >= min(COMPARED_SECONDS, interval / 2)
