@@ -30,24 +30,24 @@ class SecretStore(Protocol):
 
 
 class FolderSecrets:
-    """A file a secret, as Kubernetes and systemd hand them over; only its owner may be able to read
-    it."""
+    """A file a secret, as Kubernetes and systemd hand them over. Only its owner may be able to use
+    it, and its group may read it where this process is not the owner: a file that Kubernetes mounts
+    is root's, with mode 0440 for the group that `fsGroup` gives the process."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def read(self, scope: str, key: str) -> str | None:
-        """The file's text without a last line end. Raises Unresolved when others could read it
+        """The file's text without a last line end. Raises Unresolved when others could use it
         too."""
         if ".." in Path(scope, key).parts or Path(key).is_absolute():
             raise Unresolved(f"a secret lies below {self._folder}, and this name leads out of it")
         path = self._folder / scope / key
         try:
             with path.open(encoding="utf-8") as file:
-                if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & (stat.S_IRWXG | stat.S_IRWXO):
-                    raise Unresolved(
-                        f"others than its owner may use {path}; run `chmod 600 {path}`"
-                    )
+                there = os.fstat(file.fileno())
+                if stat.S_IMODE(there.st_mode) & refused_rights(there.st_uid):
+                    raise Unresolved(_too_open(path, there.st_uid))
                 return file.read().removesuffix("\n").removesuffix("\r")
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -58,6 +58,22 @@ class FolderSecrets:
     def where(self, scope: str, key: str) -> str:
         """The file's path."""
         return f"the file {self._folder / scope / key}"
+
+
+def refused_rights(owner: int) -> int:
+    """The rights that a file with a secret must not give: none but to its owner, and where that is
+    another user than this process's, who alone could change it, to read to its group."""
+    read_by_group = 0 if owner == os.geteuid() else stat.S_IRGRP
+    return (stat.S_IRWXG | stat.S_IRWXO) & ~read_by_group
+
+
+def _too_open(path: Path, owner: int) -> str:
+    if owner == os.geteuid():
+        return f"others than its owner may use {path}; run `chmod 600 {path}`"
+    return (
+        f"others than its owner and the readers of its group may use {path}; give it the mode 0440 "
+        "(in Kubernetes `defaultMode: 0440` and a securityContext with `fsGroup`)"
+    )
 
 
 class KeyringSecrets:

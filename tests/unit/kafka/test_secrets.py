@@ -1,5 +1,6 @@
 """Where secrets come from, and that whoever cannot give one says so in a sentence without it."""
 
+import os
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -54,6 +55,30 @@ def test_a_file_that_others_may_use_is_refused(tmp_path: Path, mode: int) -> Non
     with pytest.raises(Unresolved, match=f"chmod 600 {path}") as caught:
         FolderSecrets(tmp_path).read("kafka", "west")
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("mode", [0o440, 0o400, 0o640])
+def test_a_secret_that_kubernetes_mounts_is_read(
+    tmp_path: Path, mode: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files of root's behind two links, which the group of the process may read."""
+    put(tmp_path, "kafka/..2026_11_27/west", "pw", mode)
+    (tmp_path / "kafka" / "..data").symlink_to("..2026_11_27")
+    (tmp_path / "kafka" / "west").symlink_to("..data/west")
+    owner = os.geteuid()
+    monkeypatch.setattr("mirrorlake.kafka.secrets.os.geteuid", lambda: owner + 20001)
+    assert FolderSecrets(tmp_path).read("kafka", "west") == "pw"
+
+
+@pytest.mark.parametrize("mode", [0o444, 0o460, 0o450, 0o644])
+def test_a_mounted_secret_that_others_may_use_says_what_helps_there(
+    tmp_path: Path, mode: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(tmp_path, "kafka/west", "hunter2", mode)
+    owner = os.geteuid()
+    monkeypatch.setattr("mirrorlake.kafka.secrets.os.geteuid", lambda: owner + 20001)
+    with pytest.raises(Unresolved, match="`defaultMode: 0440`"):
+        FolderSecrets(tmp_path).read("kafka", "west")
 
 
 @pytest.mark.parametrize(
