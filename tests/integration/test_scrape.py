@@ -2,7 +2,7 @@
 
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
@@ -44,6 +44,13 @@ def scrape(port: int) -> dict[str, Metric]:
     return {one.name: one for one in text_string_to_metric_families(answer(port, "/metrics")[1])}
 
 
+def is_complete(families: Mapping[str, Metric]) -> bool:
+    """Whether a sample, a heartbeat and a turn of groups on both sides have come."""
+    sides = {one.labels["side"] for one in families["mirrorlake_group_lag_records"].samples}
+    beats = families["mirrorlake_heartbeat_timestamp_seconds"].samples
+    return sides == {"source", "target"} and bool(beats)
+
+
 @pytest.fixture(scope="module")
 def topology(clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("scrape")
@@ -65,16 +72,7 @@ def test_a_scrape_of_a_run(topology: Path) -> None:
         status, why = answer(port, "/readyz")
         assert status == 503 and why, "it is not ready before it has produced"
         until(lambda: answer(port, "/readyz") == (200, "ready\n"), "it is ready")
-        until(
-            lambda: (
-                {"source", "target"}
-                == {
-                    one.labels["side"]
-                    for one in scrape(port)["mirrorlake_group_lag_records"].samples
-                }
-            ),
-            "its partitions and groups were looked at",
-        )
+        until(lambda: is_complete(scrape(port)), "its partitions and groups were looked at")
         families = scrape(port)
     finally:
         run.send_signal(signal.SIGTERM)
