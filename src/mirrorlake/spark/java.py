@@ -1,9 +1,11 @@
 """Finds the Java runtime that Spark and the embedded Kafka brokers start with."""
 
 import os
+import pwd
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -45,6 +47,26 @@ def java_version(java: Path) -> int | None:
     if version is not None:
         _versions[asked] = version
     return version
+
+
+def made_up_name() -> str | None:
+    """What this process's user is called in Java where the system has no name for it, as where
+    Kubernetes says which user runs a container; None where it has one."""
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        return f"user-{os.getuid()}"
+    return None
+
+
+def nameless_flags() -> list[str]:
+    """Flags by which such a user has a name and a folder in Java, which would take "?" for both."""
+    name = made_up_name()
+    if name is None:
+        return []
+    home = os.environ.get("HOME") or ""
+    usable = os.path.isabs(home) and os.access(home, os.W_OK)
+    return [f"-Duser.name={name}", f"-Duser.home={home if usable else tempfile.gettempdir()}"]
 
 
 def _printed_version(java: Path) -> int | None:

@@ -23,7 +23,7 @@ from mirrorlake.heaps import share_heaps_in_children
 from mirrorlake.spark.class_archive import SESSIONS, archive_flags
 from mirrorlake.spark.home import NO_DELTA_SETTING, at_spark_home, session_is_given, spark_home
 from mirrorlake.spark.jars import spark_jars
-from mirrorlake.spark.java import find_java
+from mirrorlake.spark.java import find_java, made_up_name, nameless_flags
 from mirrorlake.spark.jvm_output import logged_stderr
 
 if TYPE_CHECKING:
@@ -147,6 +147,7 @@ def local_session(
     jars = [*(spark_jars(progress) if delta else ()), *more_jars]
     flags = ["-XX:+UseParallelGC", *(OPTIMISE_NEVER if short else OPTIMISE_LESS)]
     flags += archive_flags(SESSIONS, java)
+    flags += nameless_flags()
     flags += os.environ.get("MIRRORLAKE_JAVA_OPTIONS", "").split()
     log_settings = Path(str(files("mirrorlake.spark") / "log4j2.properties"))
     wanted = {
@@ -224,6 +225,10 @@ def _start_jvm(settings: Mapping[str, str]) -> None:
     with logged_stderr() as stderr, at_spark_home():
         conf = SparkConf().setAll(list(settings.items()))
         gateway = launch_gateway(conf, {"stderr": stderr})  # type: ignore[no-untyped-call]
+    if (name := made_up_name()) is not None:
+        # else Hadoop asks the system for the user's name when the session is made, and fails
+        logins = gateway.jvm.org.apache.hadoop.security.UserGroupInformation
+        logins.setLoginUser(logins.createRemoteUser(name))
     SparkContext._ensure_initialized(gateway=gateway)
 
 

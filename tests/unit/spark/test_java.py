@@ -1,6 +1,7 @@
 """Which Java is taken, and what a person reads when there is none."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,22 @@ def test_only_an_old_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     with pytest.raises(MissingJava) as raised:
         java.find_java()
     assert f"only {old} (version 11)" in raised.value.message
+
+
+def test_a_user_without_a_name_has_one_in_java(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert java.made_up_name() is None and java.nameless_flags() == []
+    monkeypatch.setattr("mirrorlake.spark.java.os.getuid", lambda: 4_000_020_001)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert java.made_up_name() == "user-4000020001"
+    assert java.nameless_flags() == ["-Duser.name=user-4000020001", f"-Duser.home={tmp_path}"]
+
+
+@pytest.mark.parametrize("home", ["", "relative", "/dev/null/none"])
+def test_a_home_that_cannot_be_used_is_the_folder_for_temporary_files(
+    monkeypatch: pytest.MonkeyPatch, home: str
+) -> None:
+    monkeypatch.setattr("mirrorlake.spark.java.os.getuid", lambda: 4_000_020_001)
+    monkeypatch.setenv("HOME", home)
+    assert java.nameless_flags()[1] == f"-Duser.home={tempfile.gettempdir()}"
