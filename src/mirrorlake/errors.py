@@ -220,7 +220,7 @@ class StageTrimmed(ReplicationError):
 
 
 class ContentDiffers(ReplicationError):
-    """Reported where a comparison by content found a difference."""
+    """Reported for a difference that a comparison by content shows."""
 
     incident_kind: ClassVar[str] = "content_differs"
 

@@ -68,7 +68,7 @@ def needs(extra: str) -> Iterator[None]:
 
 
 def missing(extra: str, module: str | None = None) -> MissingExtra:
-    """What is said where a library of an extra is not installed: of a module, else the first
+    """The sentence where a library of an extra is not installed: of a module, else the first
     one."""
     libraries = EXTRAS[extra].libraries
     library = libraries[module or next(iter(libraries))]

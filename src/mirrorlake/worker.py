@@ -175,7 +175,7 @@ class Worker:
             try:
                 return self._in_words(error, self.name)
             except Exception:
-                logger.exception("%s: what it failed with cannot be said in other words", self.name)
+                logger.exception("%s: its failure has no words of ours", self.name)
         return ReplicationError(f"{self.name} stopped: {text_of(error)}")
 
     def _report(self, failure: Failure) -> bool:

@@ -1,5 +1,5 @@
-"""How large a record may be at a source and at its target: told before the first one is refused.
-Pure.
+"""How large a record may be at a source and at its target: reported before the first one is
+refused. Pure.
 
 A broker's limit is about a batch of records as it is sent, compressed. A flow's producer makes
 batches of its own: a record that was compressed better at the source can be refused although both

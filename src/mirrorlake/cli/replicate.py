@@ -1,4 +1,4 @@
-"""`mirrorlake run`: replicate until told to stop, or once to the end offsets seen at the start."""
+"""`mirrorlake run`: replicate until it is stopped, or once to the end offsets seen at the start."""
 
 import signal
 import threading

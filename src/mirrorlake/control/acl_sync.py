@@ -63,11 +63,11 @@ class AclSync:
         on_read: Callable[[frozenset[Acl]], object] = lambda acls: None,
     ) -> None:
         """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot
-        be one, and `mirrored` the target topics that the flow has produced to. `told` is handed the
-        ACLs of the source, each time that it tells them."""
+        be one, and `mirrored` the target topics that the flow has produced to. `on_read` is handed
+        the ACLs of the source, each time that it reports them."""
         self.flow = flow
         self.left: Mapping[Acl, str | None] = {}
-        #: What the mirrors lack since the target refused it, and what it said, where that was now.
+        #: What the mirrors lack since the target refused it, and its answer, where that was now.
         self.undone: Mapping[Acl, str | None] = {}
         self._selection = flow.selection
         self._naming = flow.naming
@@ -150,9 +150,9 @@ class AclSync:
         self.undone = {acl: error for acl, error in created.items() if error is not None}
 
     def settle_left(self, revoke: bool) -> int:
-        """Do what an operator said about the ACLs of another policy: take them away, or leave them
-        to others for good; returns how many. Raises ReplicationError when the target refuses, with
-        what it did noted all the same."""
+        """Do what an operator decided about the ACLs of another policy: take them away, or leave
+        them to others for good; returns how many. Raises ReplicationError when the target refuses,
+        with what it did noted all the same."""
         left = self.compare().left
         errors = (
             self._delete(list(left)) if revoke else {AclChange("forget", acl): None for acl in left}

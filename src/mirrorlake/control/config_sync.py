@@ -46,7 +46,7 @@ class ConfigSync:
         on_read: Callable[[Mapping[str, TopicConfigs]], object] = lambda configs: None,
     ) -> None:
         """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot
-        be one. `told` is handed what the source says of its topics, each time."""
+        be one. `on_read` is handed what the source says of its topics, each time."""
         settings = flow.settings
         self.flow = flow
         self._selection = flow.selection

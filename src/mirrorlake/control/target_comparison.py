@@ -5,7 +5,7 @@ A target topic that is deleted, and perhaps made again under its name, takes its
 and its offsets begin anew: what the map says of the one that is gone is not true of the new one.
 Kafka notifies no client. So each generation of a target topic is noted with its id before the
 flow's first write to it, and a topic that has another id, or is gone, gets no record until an
-operator has said how to go on.
+operator has decided how to go on.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -240,7 +240,7 @@ class TargetTopics:
     def _begin_decided(
         self, comparison: TargetComparison, planned: Collection[str]
     ) -> dict[str, TargetRefused]:
-        """Begin what an operator has decided about topics of which the source has not `told`: it
+        """Begin what an operator has decided about topics that the source does not report: it
         does not answer, or they are gone there. Returns those of which that cannot be done."""
         left = {
             topic: target

@@ -12,7 +12,7 @@ _KIND = "topic_refused"
 
 class UnmadeTopics:
     """Those of one flow, reported once each. `topics` are source topics that the target refused,
-    and what it said; each refresh tries them again."""
+    and its answer; each refresh tries them again."""
 
     def __init__(self, flow: str, incidents: Incidents) -> None:
         self.topics: dict[str, TargetRefused] = {}

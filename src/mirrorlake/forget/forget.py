@@ -1,6 +1,6 @@
 """`mirrorlake forget`: staged records are deleted by a predicate, and the map stays exact.
 
-The order of events: what goes is noted by its offsets, then deleted, then said to be done. Who dies
+The order of events: what goes is noted by its offsets, then deleted, then noted as done. Who dies
 in between leaves the rest to the next call, or to `maintain`; flows leave out what is noted from
 their next start on, so no flow needs it meanwhile. The predicate is written down nowhere, since
 what picks a person's records may be the person's own data: neither in the tables, nor in Delta's

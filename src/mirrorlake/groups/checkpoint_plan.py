@@ -49,7 +49,7 @@ EXCLUDED = (
     "that the flow mirrors"
 )
 
-#: What is said of a position itself; whatever else a reason holds, became of it at the target.
+#: Reasons for a position itself; whatever else a reason holds, became of it at the target.
 _OF_ITSELF = (HELD_BACK, PAST_END, TRIMMED, NO_MIRROR)
 
 
@@ -94,7 +94,7 @@ class Checkpoint:
 
     @property
     def own_reason(self) -> str | None:
-        """What is said of the position itself, without what became of it at the target."""
+        """The reason for the position itself, without what became of it at the target."""
         parts = [part for part in (self.reason or "").split("; ") if part.startswith(_OF_ITSELF)]
         return "; ".join(parts) or None
 
@@ -252,7 +252,7 @@ def _still_rewound(fresh: Checkpoint, known: Checkpoint | None) -> Checkpoint:
 
 
 def with_outcome(checkpoint: Checkpoint, synced: bool, outcome: str | None) -> Checkpoint:
-    """The checkpoint with what became of it at the target; what is said of the position itself
+    """The checkpoint with what became of it at the target; the reason for the position itself
     stays."""
     reason = "; ".join(part for part in (checkpoint.own_reason, outcome) if part) or None
     return replace(checkpoint, synced=synced, reason=reason)

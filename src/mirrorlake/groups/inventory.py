@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class GroupInventory:
-    """What was found. `states` of the groups at the origin, `errors` of groups that were not
+    """What there is. `states` of the groups at the origin, `errors` of groups that were not
     reported, by group; `untold` says why the origin may have more groups than it reported. `gone`
     says why the origin's positions are those of the last checkpoints; `closed` of source topics why
     no position in their target topics means anything now: these have no standings."""

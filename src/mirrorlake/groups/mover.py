@@ -31,7 +31,7 @@ _LOOK_SECONDS = 0.2
 @dataclass(frozen=True)
 class Sent:
     """What became of one move. `before` is the position right before it, `to` the one that was set;
-    `kept` says why it was not sent after all, `refused` what the cluster said to it."""
+    `kept` says why it was not sent after all, `refused` what the cluster answered."""
 
     checkpoint: Checkpoint
     before: Committed | None

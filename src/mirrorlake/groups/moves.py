@@ -33,7 +33,7 @@ class Standing:
 
     `again` is how many offsets at most a consumer may read twice. `since` is when the position was
     seen, None for now. `gone`, `past` and `cut` are as of `Translated`: what is not there any more,
-    or never was. Whatever is to be said of the position itself is the `reason` of the checkpoint.
+    or never was. Whatever is known of the position itself is the `reason` of the checkpoint.
     """
 
     checkpoint: Checkpoint
@@ -276,7 +276,7 @@ def _mark_synced(
 
 
 def verified(result: MoveResult, refused: str | None, now: Committed | None) -> MoveResult:
-    """A move that was sent, by what the goal said to it and by the position read back."""
+    """A move that was sent, by what the goal answered and by the position read back."""
     if now is not None and now.offset == result.to_position:
         return replace(result, done="moved")
     if refused is None:

@@ -77,12 +77,13 @@ def _why_none(admin: ClusterAdmin) -> NoAcls | None:
 
 
 def create_acls(admin: ClusterAdmin, acls: Sequence[Acl]) -> dict[Acl, str | None]:
-    """Make ACLs; returns what the target said to each, None for done. Raises ClusterUnreachable."""
+    """Make ACLs; returns the answer of the target to each, None for done. Raises
+    ClusterUnreachable."""
     return _send(admin, acls, AclBinding, admin.client.create_acls)
 
 
 def delete_acls(admin: ClusterAdmin, acls: Sequence[Acl]) -> dict[Acl, str | None]:
-    """Take away exactly these ACLs; returns what the target said to each, None for done. Raises
+    """Take away exactly these ACLs; returns the answer of the target to each, None for done. Raises
     ClusterUnreachable."""
     return _send(admin, acls, AclBindingFilter, admin.client.delete_acls)
 
@@ -93,7 +94,7 @@ def _send(
     kind: Callable[..., Any],
     call: Callable[..., Mapping[Any, object]],
 ) -> dict[Acl, str | None]:
-    """Put ACLs into requests of one kind, and gather what the target said to each."""
+    """Put ACLs into requests of one kind, and gather the answer of the target to each."""
     answers: dict[Acl, str | None] = {}
     for chunk in chunks(acls, ACLS_PER_REQUEST):
         asked = {kind(ResourceType.TOPIC, *_arguments(acl)): acl for acl in chunk}

@@ -85,7 +85,7 @@ def broker_config(admin: ClusterAdmin, key: str) -> str | None:
 
 
 def alter_topic_configs(admin: ClusterAdmin, changes: Sequence[Edit]) -> dict[Edit, str | None]:
-    """Make the changes and nothing else; returns what the target said to each, None for done.
+    """Make the changes and nothing else; returns the answer of the target to each, None for done.
 
     A topic's changes go as one; when they are refused they are sent again one by one, so that only
     the change that the target does not want is left out. Raises ClusterUnreachable.

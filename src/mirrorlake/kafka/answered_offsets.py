@@ -1,4 +1,4 @@
-"""Offsets that brokers answered, told from what librdkafka puts in place of one."""
+"""Offsets that brokers answered, as opposed to what librdkafka puts in place of one."""
 
 from confluent_kafka import KafkaError, KafkaException
 

@@ -1,9 +1,9 @@
 """What a cluster, or TLS, refused: in words that a person can act on, and without librdkafka's own
 wrapping.
 
-The only place that reads texts of librdkafka's: what TLS or a token endpoint said has no code of
-its own. All such errors are _SSL, _AUTHENTICATION, or, where a broker ends the connection with an
-alert, _TRANSPORT like any silence.
+The only place that reads texts of librdkafka's: what TLS or a token endpoint answered has no code
+of its own. All such errors are _SSL, _AUTHENTICATION, or, where a broker ends the connection with
+an alert, _TRANSPORT like any silence.
 """
 
 import re

@@ -1,8 +1,8 @@
-"""Spark's SQL said in DuckDB's words: what sqlglot does, and the rules that it lacks. Pure.
+"""Spark's SQL in DuckDB's words: what sqlglot does, and the rules that it lacks. Pure.
 
 There is one text of each view and query, in Spark's dialect. Where both engines know a function and
-mean different things by it, a rule here makes DuckDB mean Spark's; what cannot be said is refused,
-never guessed.
+mean different things by it, a rule here makes DuckDB mean Spark's; what has no words there is
+refused, never guessed.
 """
 
 from collections.abc import Sequence

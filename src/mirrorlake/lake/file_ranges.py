@@ -30,7 +30,7 @@ def ranges_read(
     constants: tuple[str | None, int | None] = (None, None),
 ) -> Iterator[list[StagedRange]]:
     """What files hold, one after another, of so many records each by the log, that have a source
-    cluster and a generation in common where it is said: while one part is taken over, a thread
+    cluster and a generation in common where these are given: while one part is taken over, a thread
     reads the next one."""
     read = _read(files, constants)
     for file, count in zip(files, counts, strict=True):

@@ -28,8 +28,8 @@ _KEY = "flow STRING, kind STRING, topic STRING, partition INT, generation INT"
 
 
 class IncidentKey(NamedTuple):
-    """What an incident is about; one that is open is not told twice. `generation` is of the source
-    topic, 0 where the incident is about none."""
+    """What an incident is about; one that is open is not reported twice. `generation` is of the
+    source topic, 0 where the incident is about none."""
 
     flow: str
     kind: str
@@ -71,7 +71,7 @@ class Lost(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """What an operator said about partitions that stopped, each in a generation of its topic:
+    """What an operator decided about partitions that stopped, each in a generation of its topic:
     `stopped` ones, the source offsets that were given up, the one at which the flow goes on behind
     records of another producer, those that it goes on without since the stage has them no more, and
     those that are to be parked if they are refused. `lost` are the partitions of which the target
@@ -173,7 +173,7 @@ class Incidents:
         return [Refusal(**{name: row[name] for name in names}) for row in rows if row["open"]]
 
     def decided(self, flow: str, target_generation: Callable[[str], int | None]) -> Decided:
-        """What an operator said about partitions that stopped, and holds now.
+        """What an operator decided about partitions that stopped, and holds now.
 
         `target_generation` gives the generation of the target topic that a source topic is produced
         to (None: there is none): what was decided about another one does not hold. Where none was

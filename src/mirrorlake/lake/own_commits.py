@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from mirrorlake.lake.delta_log import DeltaLog, files_of, layout_of
-from mirrorlake.lake.parquet import KEYS, REPEATED, ranges_of_rows, told_ranges
+from mirrorlake.lake.parquet import KEYS, REPEATED, ranges_of_rows, stated_ranges
 from mirrorlake.lake.place import Place
 
 _ROW_GROUP = 100_000
@@ -90,7 +90,7 @@ class NewFile:
         )
         nulls = {name: known[2] for name, known in self._keys.items()}
         statistics = {"numRecords": self.rows, "minValues": least, "maxValues": most}
-        ranges = told_ranges([[*place, *bounds] for place, bounds in self._ranges.items()])
+        ranges = stated_ranges([[*place, *bounds] for place, bounds in self._ranges.items()])
         return json.dumps({**statistics, "nullCount": nulls, **ranges})
 
 

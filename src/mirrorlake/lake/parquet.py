@@ -112,7 +112,7 @@ def _with_generations(rows: pa.Table) -> pa.Table:
     return rows.set_column(rows.schema.get_field_index("generation"), "generation", generations)
 
 
-def told_ranges(ranges: Collection[Sequence[object]]) -> dict[str, object]:
+def stated_ranges(ranges: Collection[Sequence[object]]) -> dict[str, object]:
     """What a commit says of the ranges of a file, fields of `StagedRange` each, beside Delta's own
     statistics: who follows the log does not have to open it (`lake/stage_index.py`)."""
     return {"ranges": list(ranges)} if 0 < len(ranges) <= _TOLD_RANGES else {}

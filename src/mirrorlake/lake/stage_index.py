@@ -129,9 +129,11 @@ class _LocalStage:
     def _told(self, files: Mapping[str, int], version: int) -> dict[int, list[StagedRange]]:
         """What the log says of files of several partitions, by their numbers; delta-rs does not
         know it."""
-        said = self._log.statistics(version) if files else ()
-        told = ((files[path], ranges_from_commit(text)) for path, text in said if path in files)
-        return {number: ranges for number, ranges in told if ranges is not None}
+        statistics = self._log.statistics(version) if files else ()
+        ranges = (
+            (files[path], ranges_from_commit(text)) for path, text in statistics if path in files
+        )
+        return {number: of_file for number, of_file in ranges if of_file is not None}
 
     def follow(self, index: StageIndex) -> None:
         """Take over the commits behind the index's version."""

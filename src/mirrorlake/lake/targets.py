@@ -96,7 +96,7 @@ def mapped_targets(lake: Lake, flow: str, topics: Collection[str]) -> dict[str, 
 
 
 def close_unfounded(lake: Lake, flow: str, noted: Mapping[str, int]) -> None:
-    """Close what incidents said, and an operator decided, of target topics that are the ones that
+    """Close what incidents report, and an operator decided, of target topics that are the ones that
     were noted: their generations, by source topic."""
     if noted:
         frame = Frame("topic STRING, target_generation INT", list(noted.items()))

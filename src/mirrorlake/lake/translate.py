@@ -60,7 +60,7 @@ def translate(
 
 
 def never_seen(flow: str, topic: str, partition: int, reverse: bool) -> str:
-    """What is said of a position that `translate_all` leaves out."""
+    """The reason for a position that `translate_all` leaves out."""
     side = "target" if reverse else "source"
     return (
         f"flow {flow} has never seen partition {partition} of {side} topic {topic}; "

@@ -66,7 +66,7 @@ def new_checkpoint(lake: Lake, alias: str) -> Path:
 
 
 def planned_end(checkpoint: Path, batch: int) -> dict[str, Any]:
-    """Where a batch ends, as the query's planner said (`job.offsets_document`): Spark writes it
+    """Where a batch ends, as the query's planner has it (`job.offsets_document`): Spark writes it
     down before the batch begins."""
     offsets = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8")
     document: dict[str, Any] = json.loads(offsets.splitlines()[-1])

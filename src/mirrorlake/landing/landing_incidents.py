@@ -31,8 +31,8 @@ class LandingIncidents:
         self._event_log = event_log
 
     def report_plan(self, planned: Planned, flows: Flows) -> MirrorlakeError | None:
-        """Report what a plan found, before its query runs. Returns what operators have to know, if
-        anything."""
+        """Report what a plan comes to, before its query runs. Returns what operators have to know,
+        if anything."""
         accepted = [
             Incident(flow, loss.kind, given_up(self.alias, loss))
             for loss in planned.given_up
@@ -84,7 +84,7 @@ class LandingIncidents:
         )
 
     def _tell_gone(self, flows: Flows, gone: Collection[str]) -> None:
-        """A topic that was deleted at the source stays on the target; it is said once."""
+        """A topic that was deleted at the source stays on the target; it is reported once."""
         for flow, selection in flows if gone else ():
             known = {
                 change.resource

@@ -36,7 +36,7 @@ class Planned:
     `losses` are news, `given_up` was lost behind a loss that an operator accepted. `refused` are
     partitions that are left out for now, with the reason; topics that may not be read are reported
     elsewhere. `unanswered` are those of them of which the cluster did not tell what is there.
-    `open` names what waits for an operator who was told before, and `waiting` are all topics and
+    `open` names what waits for an operator since before, and `waiting` are all topics and
     partitions that wait for one, or that one stopped. `covered` is how far queries before this one
     came, as far as that still holds. `passed_over` is what no flow wanted that reads from here now,
     and what will not be in the stage.

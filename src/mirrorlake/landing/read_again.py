@@ -53,7 +53,7 @@ def read_again(deployment: Deployment, alias: str, incident: Mapping[str, Any]) 
         plan = LandingPlan(alias, {key: start}, {key: generation} if generation else {})
         landing = connections.topology.clusters[alias].landing
         client = connections.client(alias, "consumer")
-        # Whatever the clock said then, it is the name of one incident, and says nothing about any
+        # Whatever the clock was then, it is the name of one incident, and says nothing about any
         # other.
         occasion = f"{first}-{last} of {incident['at'].isoformat()}"
         land_again(lake, plan, landing, client, ends={key: end}, occasion=occasion)

@@ -78,7 +78,8 @@ class LandingPlan:
 
 @dataclass(frozen=True)
 class Decision:
-    """What is known of a loss, and what an operator said: `resolution` is None while none did."""
+    """What is known of a loss, and what an operator decided: `resolution` is None while none
+    did."""
 
     topic: str
     partition: int | None

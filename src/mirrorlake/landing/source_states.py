@@ -45,7 +45,7 @@ def note_configs(
     topics: Mapping[str, TopicInfo],
     configs_by_topic: Mapping[str, TopicConfigs],
 ) -> None:
-    """Note the configs that a source told of some of its `topics`."""
+    """Note the configs that a source reports for some of its `topics`."""
     known = states.newest(cluster)
     noted = {
         topic: _state(topics[topic], configs, known[topic].topic_id if topic in known else None)

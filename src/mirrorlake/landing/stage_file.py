@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from mirrorlake import failpoints
 from mirrorlake.lake.meter import Landed
-from mirrorlake.lake.parquet import KEYS, RARE, REPEATED, told_ranges
+from mirrorlake.lake.parquet import KEYS, RARE, REPEATED, stated_ranges
 from mirrorlake.lake.place import FileWriter, Place
 from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.landing.stage_rows import Read, columns_of_records, wanted_of
@@ -141,12 +141,12 @@ class StageFile:
             "nullCount": dict.fromkeys(columns, 0),
         }
         return json.dumps(
-            {**stats, **told_ranges(ranges)}, ensure_ascii=False, separators=(",", ":")
+            {**stats, **stated_ranges(ranges)}, ensure_ascii=False, separators=(",", ":")
         )
 
 
 def landed_of(files: Iterable[Mapping[str, Any]]) -> Iterator[Landed]:
-    """What rows of ADDED brought, by partition; as a whole where a file has too many to be told."""
+    """What rows of ADDED brought, by partition; as a whole where a file has too many to name."""
     for file in files:
         sizes, ranges = json.loads(file["topic_bytes"]), json.loads(file["stats"]).get("ranges")
         if ranges is None:

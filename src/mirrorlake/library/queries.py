@@ -89,6 +89,6 @@ class Queries(Opened):
 
 
 def _refused(reader: Reader, error: InputError) -> InputError:
-    """What is said of a query that the lake's engine does not run."""
+    """The error for a query that the lake's engine does not run."""
     by = "" if isinstance(reader, Lake) else f" by {reader.engine} (--engine spark asks Spark)"
     return InputError(f"the query cannot be run{by}: {error}")

@@ -110,7 +110,7 @@ def _replicated(
             with progress.phase("starting Spark", start.began):
                 ready = start.ready(ending)
             if not ready:
-                return counts.rows()  # told to stop before there was a session
+                return counts.rows()  # stopped before there was a session
         with tracked(topology, "run", facts, figures=True) as tracking:
             counts.listeners.append(tracking)
             if not later:

@@ -7,7 +7,7 @@ import re
 
 from mirrorlake.errors import LakeError, text_of
 
-#: How `object_store`, by which both obstore and delta-rs ask, begins what a store said.
+#: How `object_store`, by which both obstore and delta-rs ask, begins what a store answered.
 _OF_STORE = re.compile(r"Generic (S3|MicrosoftAzure|GCS) error|The operation lacked ")
 #: Colours and arrows of delta-rs' chains of causes, and the rest of a page of XML.
 _ADORNED, _PAGE = re.compile(r"(\x1b\[\d*m|↳|\s)+"), re.compile(r":? ?<\?xml.*")
@@ -21,8 +21,8 @@ def store_refusal(error: BaseException) -> LakeError | None:
     text = text_of(error)
     if _OF_STORE.search(text) is None:
         return None
-    said = _PAGE.sub("", _ADORNED.sub(" ", text)).strip()[:_LONGEST]
+    answer = _PAGE.sub("", _ADORNED.sub(" ", text)).strip()[:_LONGEST]
     return LakeError(
-        f"the lake's store refused a request, or did not answer: {said}; "
+        f"the lake's store refused a request, or did not answer: {answer}; "
         "try again when it answers, or change lake.path or lake.storage"
     )

@@ -11,7 +11,7 @@ from mirrorlake.library.answers import Answer, Rows
 
 @dataclass(frozen=True)
 class Verified(Answer):
-    """What a comparison by content found.
+    """What came of a comparison by content.
 
         lake.verify(["east->west"], topics=["orders"]).differences
 

@@ -41,7 +41,7 @@ class Stretch:
 @dataclass(frozen=True)
 class Place:
     """Where a position leads in the other copy: the next offset to be read there, None where it
-    cannot be told.
+    cannot be known.
 
     Not `exact`: from `offset` on no record is skipped, and some may be read twice. `reason` says
     why. `behind`: the other copy may know later.

@@ -96,14 +96,14 @@ class InternalTopic:
         self.ensure()
         failed: list[KafkaError] = []
 
-        def told(error: KafkaError | None, _message: Message) -> None:
+        def delivered(error: KafkaError | None, _message: Message) -> None:
             if error is not None:
                 failed.append(error)
 
         with self._lock:
             producer = self._connected()
             for key, value in records:
-                self._send(producer, key, value, told)
+                self._send(producer, key, value, delivered)
             left = producer.flush(ANSWER_SECONDS + 1)
             if left or failed:
                 self._ready = False  # it may have been deleted

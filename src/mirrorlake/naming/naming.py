@@ -73,7 +73,7 @@ class Naming:
 
     def target_prefix(self, prefix: str) -> str | None:
         """What the mirrors of all topics but heartbeats begin with whose names begin with `prefix`;
-        None where that cannot be said."""
+        None where that cannot be known."""
         return self.policy.remote_prefix(self.source, prefix)
 
     def source_of(self, topic: str) -> str | None:

@@ -46,7 +46,7 @@ class ReplicationPolicy(NamingPolicy, Protocol):
 
     def remote_prefix(self, source_alias: str, prefix: str) -> str | None:
         """What the mirrors of all topics begin with whose names begin with `prefix`; None where
-        that cannot be said."""
+        that cannot be known."""
         ...
 
 

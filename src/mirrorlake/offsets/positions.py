@@ -1,4 +1,4 @@
-"""A partition, and what can be said of positions in it. Pure."""
+"""A partition, and what is known of positions in it. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.offsets.stage_index import StageIndex
 
 Accepted = Mapping[PartitionGeneration, OffsetRanges]
-"""Offsets that a flow goes on without, because an operator said so."""
+"""Offsets that a flow goes on without, because an operator decided so."""
 _NONE = OffsetRanges()
 
 

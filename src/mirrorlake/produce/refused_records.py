@@ -1,4 +1,4 @@
-"""What the driver makes of records that a target refused: parked, or told of.
+"""What the driver makes of records that a target refused: parked, or reported.
 
 What is parked is noted before anything behind it is produced. Who dies in between finds it refused
 once more, or noted.
@@ -57,7 +57,7 @@ class RefusedRecords:
         """Park what was refused, where that is wanted; the partitions of all else are to be left
         alone from now on, except those that another codec may help, which are to be tried again.
 
-        Raises what was refused where no operator is to be told of it.
+        Raises what was refused where no operator is to hear of it.
         """
         rows = result.filter(pc.is_valid(result["refused_first"])).to_pylist()
         if rows:

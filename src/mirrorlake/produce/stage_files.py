@@ -79,7 +79,7 @@ def _rising(rows: PlannedRows) -> PlannedRows:
 
 
 def disordered(plan: PartitionPlan, offset: int) -> LayoutError:
-    """What is said of files that do not hold a partition's offsets in rising order."""
+    """The error for files that do not hold a partition's offsets in rising order."""
     return LayoutError(
         f"the stage does not hold {plan.topic}-{plan.partition} in rising order near offset "
         f"{offset}; reading it sorted",

@@ -174,7 +174,7 @@ class Extras:
     def _positions(
         self, resend: Resend, begun: Collection[Begun]
     ) -> tuple[dict[GroupPartition, Committed], list[str]]:
-        """Positions in restored topics; and what is said of those that mean nothing there."""
+        """Positions in restored topics; and the text for those that mean nothing there."""
         committed = positions_as_of(self._lake.reader, self._naming.source, self._until_ms)
         restored = RestoredGenerations(resend.ranges, begun)
         positions, left = {}, set()

@@ -1,4 +1,4 @@
-"""The steps that replays and restores have in common: found again, begun, sent, ended."""
+"""The steps that replays and restores have in common: looked up, begun, sent, ended."""
 
 import threading
 from collections.abc import Callable, Mapping

@@ -12,7 +12,7 @@ from mirrorlake.spark.causes import cause_of
 logger = logging.getLogger(__name__)
 
 #: How old what is known of open incidents may be, seconds: a process that died, or works beside
-#: this one, may have told of a task that comes through here.
+#: this one, may have reported a task that comes through here.
 KNOWN_SECONDS = 60.0
 _PREFIX = "control_"
 

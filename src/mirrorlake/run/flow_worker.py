@@ -298,7 +298,7 @@ class FlowWorker:
 
     def check_refused(self) -> None:
         """Close incidents of refused records that were taken since, and go on where an operator
-        said so."""
+        decided so."""
         self._stopped.check(self._snapshots.last)
 
     def _spec(self, decided: Decided, clients: tuple[Settings, Settings]) -> FlowSpec:

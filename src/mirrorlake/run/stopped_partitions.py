@@ -160,7 +160,7 @@ class StoppedPartitions:
 
     def check(self, snapshot: Snapshot | None) -> None:
         """Close incidents of refused records that were taken since, as of a poll, and go on where
-        an operator said so."""
+        an operator decided so."""
         if not (self._here or self._before):
             return  # nothing else records them
         waiting = self._incidents.refused(self._flow)

@@ -2,7 +2,7 @@
 one: a leader that lacks them was elected, or a disk was restored from an older copy.
 
 What is lost is reported, and taken out of the map: no choice makes it true again. The positions
-that the flow has in its group stood for it too, so they are set back. Once an operator has said
+that the flow has in its group stood for it too, so they are set back. Once an operator has decided
 how, the flow goes on from the end of the map.
 """
 

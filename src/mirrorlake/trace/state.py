@@ -23,7 +23,7 @@ HOLDING_KINDS = LANDING_KINDS | PRODUCING_KINDS
 _IN_ORDER = frozenset(
     {"target_refused", "target_lost", "stage_trimmed", "position_lost", "source_truncated"}
 )
-#: What is said of a record that an operator gave up, by the kind of the incident and the choice.
+#: The text for a record that an operator gave up, by the kind of the incident and the choice.
 _GIVEN_UP = {
     ("target_refused", "skip"): "the target refused it",
     ("target_lost", "accept"): "it was at the target, which lost it",

@@ -1,4 +1,4 @@
-"""From three sides of a range to a verdict: where they differ, it is said which records, and how.
+"""From three sides of a range to a verdict: which records differ, and how.
 Pure.
 
 What is compared is sequences: the records that the target should have, in source order, against
@@ -67,7 +67,7 @@ class _Comparison:
         self._records: dict[int, Expected] = {}
 
     def verdict(self) -> Verdict:
-        """What was found."""
+        """The differences, and what was excused."""
         self._take_stage()
         self._take_source()
         ranks = {at: rank for rank, at in enumerate(sorted(self._records))}

@@ -41,9 +41,9 @@ from mirrorlake.verify.verdict import Allowances
 class FlowScope:
     """What there is to compare of one flow, asked once.
 
-    The target is asked before the map is read: what lies in front of the end that it said is then
-    in the map, or in the metadata of the positions that it said (`target_positions`), or not of the
-    flow.
+    The target is asked before the map is read: what lies in front of the end that it reports is
+    then in the map, or in the metadata of the positions that it reports (`target_positions`), or
+    not of the flow.
 
     `source_partitions` are those that the flow selects at its source now, `selected` their topics
     and those that the stage may still have; `source_bounds` the start and the end of each log whose

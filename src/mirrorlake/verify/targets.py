@@ -19,7 +19,7 @@ from mirrorlake.verify.verdict import TARGET_GONE
 
 @dataclass(frozen=True)
 class Targets:
-    """What a comparison of ids found. `gone` has a difference for each partition of which the map
+    """What came of a comparison of ids. `gone` has a difference for each partition of which the map
     has records in a target topic that is not there any more. `closed` are the source topics whose
     records cannot be compared: those, topics that an operator has `stopped`, and such as the flow
     no longer selects and whose mirror is gone."""

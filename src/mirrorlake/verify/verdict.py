@@ -81,8 +81,8 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a comparison found: differences by source offset, and how many records were left out, by
-    reason."""
+    """What came of a comparison: differences by source offset, and how many records were left out,
+    by reason."""
 
     differences: tuple[Difference, ...]
     excused: Mapping[str, int]

@@ -26,7 +26,7 @@ _LINES = 20
 #: Source and target keep this much a partition: many times what may be left to mirror.
 KEPT = {"retention.bytes": str(512 << 20), "segment.bytes": str(64 << 20)}
 _LOOK_SECONDS = 5.0
-#: After so many looks a line is said.
+#: After so many looks a line is written.
 _SAMPLES_A_LINE = 12
 #: Into how many stretches the time is divided: memory is compared from the second one on, when all
 #: has warmed up.

@@ -16,7 +16,7 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 
 GROUP = "shop"
-#: How long a topic may stay silent before the group is said to be stuck, seconds.
+#: How long a topic may stay silent before the group counts as stuck, seconds.
 PATIENCE_SECONDS = 60
 
 

@@ -97,7 +97,7 @@ def _make_topics(bootstrap_servers: str, factor: int) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Write until told to stop."""
+    """Write until it is stopped."""
     bootstrap_servers, rate, seconds = arguments[0], int(arguments[1]), float(arguments[2])
     stop = threading.Event()
 
