@@ -14,9 +14,11 @@ from mirrorlake.cli.command import command
 from mirrorlake.cli.context import Context
 from mirrorlake.cli.dashboard import dashboard
 from mirrorlake.cli.demo import demo
+from mirrorlake.cli.doctor import doctor
 from mirrorlake.cli.forget import forget
 from mirrorlake.cli.groups import divergence, failback, failover, groups
 from mirrorlake.cli.importing import import_
+from mirrorlake.cli.init import init
 from mirrorlake.cli.inspect import plan, sql, status, translate
 from mirrorlake.cli.maintain import maintain
 from mirrorlake.cli.migrate import migrate
@@ -71,7 +73,9 @@ def version() -> None:
 COMMANDS: Mapping[str, Sequence[tuple[Callable[..., object], str]]] = {
     "Start": (
         (demo, "Two clusters, a crash, a failover, and the proof."),
+        (init, "Write the smallest topology file for two clusters."),
         (import_, "Make a topology file of MirrorMaker's files."),
+        (doctor, "Check programs, lake, clusters and rights."),
         (plan, "Show what would be done, without doing it."),
         (run, "Replicate: land, produce, keep both sides alike."),
         (register, "Give tables at a path or URL names in a catalog."),

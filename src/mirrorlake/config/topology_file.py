@@ -59,7 +59,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
     try:
         data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except FileNotFoundError:
-        hint = "create one with `mirrorlake local up` or name another with -c"
+        hint = "create one with `mirrorlake init` or name another with -c"
         raise TopologyError(f"there is no topology file {path}; {hint}") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"

@@ -155,7 +155,7 @@ class Internals:
         """Whether Spark reads or writes tables, and not only their files."""
         if not self.by_files or not self._is_folder or self.engine == "spark":
             return True
-        root = self._root
+        root = self.root
         return native_problem() is not None or not all(
             why_not_by_hand((root / table).delta(without_files=True)) is None
             for table in TABLES
@@ -179,7 +179,7 @@ class Internals:
         session; None where it has none, or is not there."""
         if self.location.path is None:
             return self.tables.stored_id
-        root = self._root
+        root = self.root
         there = has_table(root, "records")
         return PathTables(root).properties("records").get(PROPERTY) if there else None
 
@@ -193,7 +193,7 @@ class Internals:
         ):
             if self.read_only:
                 raise LakeError("the lake was opened read-only; open it by the topology file")
-            root = self._root
+            root = self.root
             if not has_table(root, "records"):
                 raise no_lake(root)
         return self.tables
@@ -222,7 +222,7 @@ class Internals:
         return None if self.location.warehouse is None else self._warehouse
 
     @cached_property
-    def _root(self) -> Place:
+    def root(self) -> Place:
         """Where a lake at a path or URL is: references of its options are resolved once. Raises
         LakeError, TopologyError."""
         return lake_place(self.location, self.directory)
@@ -235,7 +235,7 @@ class Internals:
     def _duck(self) -> Reader:
         from mirrorlake.lake.duck import DuckLake  # who reads by Spark does without
 
-        root = self._root
+        root = self.root
         if self._topology is None and not has_table(root, "records"):
             raise no_lake(root)
         place = self.location.checkpoints

@@ -85,6 +85,17 @@ class OpenLake(Queries, Positions, Resends):
         """
         return planned(self.internals, flows)
 
+    def doctor(self) -> Rows:
+        """All that the topology file needs of this machine, its clusters and its lake, looked at
+        one by one: check, subject, state (good, note, bad), sentence, fix. Changes nothing.
+
+        Raises:
+            InputError: the lake was opened by its place, without a topology file.
+        """
+        from mirrorlake.library.doctor import examined
+
+        return Rows(vars(check) for check in examined(self.internals))
+
     def run(
         self,
         flows: Sequence[str] | None = None,

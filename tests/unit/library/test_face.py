@@ -35,6 +35,7 @@ LAKE = {
     "False)"
     " -> dict[tuple[str, int, int], Position]",
     "status": "() -> Status",
+    "doctor": "() -> Rows",
     "groups": "(flow: str, groups: Sequence[str] | None = None) -> Groups",
     "table": "(name: str) -> 'DataFrame'",
     "sql": "(query: str, /, **parameters: object) -> 'DataFrame'",

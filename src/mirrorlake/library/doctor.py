@@ -1,0 +1,184 @@
+"""What a topology file needs of this machine, its clusters and its lake, looked at one by one: what
+`mirrorlake doctor` shows. Nothing is changed, and no sentence holds a secret."""
+
+import os
+import platform
+import shutil
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Literal
+
+from mirrorlake.checks.problem import Problem
+from mirrorlake.checks.rules import aliases_of
+from mirrorlake.config.redaction import without_secrets
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import InputError, MirrorlakeError, MissingJava
+from mirrorlake.extras import installed, missing
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.folder import has_table
+from mirrorlake.lake.place import Place
+from mirrorlake.library.internals import Internals
+from mirrorlake.native.selfcheck import problem as native_problem
+from mirrorlake.spark.home import session_is_given
+from mirrorlake.spark.java import find_java, java_version
+
+State = Literal["good", "note", "bad"]
+#: Below this much room on the disk of a lake a run is about to stop; below the other one, soon.
+FULL_BYTES, TIGHT_BYTES = 1 << 30, 10 << 30
+_PARTS = ("confluent-kafka", "deltalake", "duckdb", "pyarrow", "pyspark")
+_UNTRIED = (
+    "not looked at: the rights on its group and its transactional ids at the target, which `run` "
+    "tries before the first record, since that leaves an id there"
+)
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at. `bad` ends the command with exit code 1, a `note` is worth
+    knowing; `fix` says what to do, and is empty where there is nothing to do."""
+
+    check: str
+    subject: str
+    state: State
+    sentence: str
+    fix: str = ""
+
+
+def examined(known: Internals) -> list[Check]:
+    """All checks, those of this machine first. Raises InputError where there is no topology."""
+    flows = known.topology.active_flows()
+    checks = [*program_checks(), *lake_checks(known), *cluster_checks(known.connections, flows)]
+    silent = {one.subject for one in checks if one.check == "cluster" and one.state == "bad"}
+    asked = [flow for flow in flows if not silent & {flow.source, flow.target}]
+    problems = _problems(known, asked)
+    return checks + list(right_checks(flows, asked, problems))
+
+
+def _problems(known: Internals, flows: Sequence[ResolvedFlow]) -> list[Problem]:
+    from mirrorlake.library.planning import planned
+
+    if not flows:
+        return []
+    plan = planned(known, [flow.name for flow in flows]).to_dict()
+    return [
+        Problem(**{**problem, "flows": tuple(problem["flows"])}) for problem in plan["problems"]
+    ]
+
+
+def program_checks() -> Iterator[Check]:
+    """What is installed here, and whether it works."""
+    versions = ", ".join(f"{name} {_version(name)}" for name in _PARTS)
+    where = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
+    yield Check("versions", "mirrorlake", "good", f"{_version('mirrorlake')}, {where}; {versions}")
+    if (why := native_problem()) is None:
+        yield Check("native part", "records", "good", "loaded: records go as Arrow's columns")
+    else:
+        yield Check(
+            "native part",
+            "records",
+            "note",
+            f"not used, so records go one by one, which takes several times the CPU: {why}",
+            "install the wheel for this platform with its own librdkafka (docs/compatibility.md)",
+        )
+    yield _spark()
+    yield _java()
+
+
+def _spark() -> Check:
+    if not installed("spark"):
+        return Check("spark", "pyspark", "note", str(missing("spark")))
+    given = "the session that this process is given" if session_is_given() else "one of its own"
+    return Check("spark", "pyspark", "good", f"{_version('pyspark')}, with {given}")
+
+
+def _java() -> Check:
+    if session_is_given():
+        return Check("java", "java", "good", "not needed here: Spark runs elsewhere")
+    try:
+        java = find_java()
+    except MissingJava as error:
+        return Check("java", "java", "note", "none, so no Spark starts here", str(error))
+    return Check("java", "java", "good", f"version {java_version(java)} at {java}")
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def lake_checks(known: Internals) -> Iterator[Check]:
+    """Whether the lake can be reached, read and written, and how much room there is."""
+    place = without_secrets(known.place)
+    if known.location.path is None:
+        yield Check("lake", place, "note", "in a catalog, which `status` asks; not looked at here")
+        return
+    try:
+        root = known.root
+        there = has_table(root, "records")
+    except (MirrorlakeError, OSError) as error:
+        yield Check("lake", place, "bad", f"cannot be read: {error}", "see docs/object_stores.md")
+        return
+    state = "is there" if there else "is not there yet: the first `run` makes it"
+    yield Check("lake", place, "good", state)
+    if not root.in_store:
+        yield from folder_checks(root, place)
+
+
+def folder_checks(root: Place, place: str) -> Iterator[Check]:
+    """Whether a folder of this machine, or the one that it is to lie in, can be written, and has
+    room."""
+    folder = Path(str(root)).absolute()
+    folder = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    if not os.access(folder, os.W_OK | os.X_OK):
+        yield Check(
+            "lake is writable",
+            place,
+            "bad",
+            f"user {os.geteuid()} may not write into {folder}",
+            "change its owner, or lake.path",
+        )
+    free = shutil.disk_usage(folder).free
+    state: State = "bad" if free < FULL_BYTES else "note" if free < TIGHT_BYTES else "good"
+    fix = "" if state == "good" else "make room, or have `mirrorlake maintain` delete old records"
+    yield Check("room", place, state, f"{free / (1 << 30):,.1f} GB are free", fix)
+
+
+def cluster_checks(connections: Connections, flows: Collection[ResolvedFlow]) -> Iterator[Check]:
+    """Whether each cluster of the flows answers from here."""
+    for alias in aliases_of(flows):
+        began = time.monotonic()
+        try:
+            cluster_id = connections.identify([alias])[alias]
+            brokers = connections.admin(alias).known_brokers()
+            topics = len(connections.admin(alias).topics())
+        except InputError as error:
+            yield Check("cluster", alias, "bad", str(error), "see docs/security.md for logins")
+            continue
+        took = f"answers in {(time.monotonic() - began) * 1000:,.0f} ms"
+        yield Check(
+            "cluster", alias, "good", f"{took}: {cluster_id}, {brokers} brokers, {topics} topics"
+        )
+
+
+def right_checks(
+    flows: Iterable[ResolvedFlow], asked: Collection[ResolvedFlow], problems: Sequence[Problem]
+) -> Iterator[Check]:
+    """What `plan` says of each flow, rights among it; of those that were not `asked` nothing is
+    known."""
+    for flow in flows:
+        if flow not in asked:
+            yield Check("flow", flow.name, "bad", "not looked at: a cluster of it does not answer")
+            continue
+        mine = [problem for problem in problems if flow.name in problem.flows]
+        for problem in mine:
+            state: State = "bad" if problem.severity == "refuse" else "note"
+            yield Check(problem.rule, flow.name, state, problem.sentence, problem.fix)
+        if not any(problem.rule == "access" for problem in mine):
+            yield Check("access", flow.name, "good", "the rights on its topics are there")
+        if flow.settings.delivery == "exactly_once":
+            yield Check("access", flow.name, "note", _UNTRIED)

@@ -1,0 +1,137 @@
+"""What `mirrorlake doctor` looks at, one check at a time."""
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+import mirrorlake
+from mirrorlake.checks.problem import Problem
+from mirrorlake.cli.main import app
+from mirrorlake.config.topology import Topology
+from mirrorlake.errors import ClusterUnreachable, MissingJava
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.place import place_of
+from mirrorlake.library import doctor
+from mirrorlake.testing import MemoryCluster
+
+TOPOLOGY = {
+    "clusters": {
+        alias: {
+            "bootstrap_servers": f"{alias}:1",
+            "security": {
+                "protocol": "SASL_PLAINTEXT",
+                "mechanism": "PLAIN",
+                "username": "u",
+                "password": "hunter2",
+            },
+        }
+        for alias in ("east", "west", "spare")
+    },
+    "lake": {"path": "./lake"},
+    "flows": {"east->west": {}, "west->east": {"delivery": "at_least_once"}},
+}
+
+
+def topology() -> Topology:
+    return Topology.model_validate(TOPOLOGY)
+
+
+def test_each_cluster_of_a_flow_is_asked_whatever_another_says() -> None:
+    admins = {alias: MemoryCluster(alias, {"orders": [1]}) for alias in ("east", "west")}
+    admins["east"].refusal = ClusterUnreachable("cluster east is silent", alias="east")
+    connections = Connections(topology(), admins)
+    east, west = doctor.cluster_checks(connections, topology().active_flows())
+    assert (east.state, east.sentence) == ("bad", "cluster east is silent") and east.fix
+    assert west.state == "good" and west.sentence.endswith("id-of-west, 1 brokers, 1 topics")
+
+
+def test_what_plan_finds_is_shown_flow_by_flow() -> None:
+    there, back = topology().active_flows()
+    may_not = Problem("access", "refuse", (there.name,), "t", "u may not WRITE t", "grant it", "t")
+    old = Problem("topic-ids", "note", (there.name, back.name), "west", "no ids")
+    checks = list(doctor.right_checks([there, back], [there, back], [may_not, old]))
+    assert [(one.check, one.subject, one.state) for one in checks] == [
+        ("access", "east->west", "bad"),
+        ("topic-ids", "east->west", "note"),
+        ("access", "east->west", "note"),
+        ("topic-ids", "west->east", "note"),
+        ("access", "west->east", "good"),
+    ]
+    assert checks[0].fix == "grant it" and "which `run` tries" in checks[2].sentence
+
+
+def test_a_flow_with_a_silent_end_is_not_called_good() -> None:
+    (check, _) = doctor.right_checks(topology().active_flows(), [], [])
+    assert (check.state, check.subject) == ("bad", "east->west")
+
+
+class Usage(NamedTuple):
+    free: int
+
+
+@pytest.mark.parametrize(
+    ("free", "state"), [(1 << 29, "bad"), (5 << 30, "note"), (50 << 30, "good")]
+)
+def test_room_on_the_disk_of_the_lake(
+    free: int, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda folder: Usage(free))
+    (room,) = doctor.folder_checks(place_of(tmp_path / "not" / "yet"), "lake")
+    assert room.state == state and bool(room.fix) is (state != "good")
+    assert f"{free / (1 << 30):.1f} GB are free" in room.sentence
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor.os, "access", lambda folder, mode: False)
+    writable, _ = doctor.folder_checks(place_of(tmp_path), "lake")
+    assert writable.state == "bad" and f"may not write into {tmp_path}" in writable.sentence
+
+
+def test_what_is_missing_here_is_a_note_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> Path:
+        raise MissingJava("install one")
+
+    monkeypatch.setattr(doctor, "native_problem", lambda: "no file for this platform")
+    monkeypatch.setattr(doctor, "find_java", none)
+    monkeypatch.setattr(doctor, "session_is_given", lambda: False)
+    monkeypatch.setattr(doctor, "installed", lambda extra: False)
+    found = {one.check: one for one in doctor.program_checks()}
+    assert "no file for this platform" in found["native part"].sentence
+    assert found["java"].fix == "install one"
+    assert "pip install 'mirrorlake[spark]'" in found["spark"].sentence
+    assert {one.state for one in found.values()} == {"good", "note"}
+
+
+def test_the_command_fails_with_a_check_and_shows_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "mirrorlake.yml"
+    config.write_text(json.dumps(TOPOLOGY), encoding="utf-8")
+    silent = {}
+    for alias in ("east", "west"):
+        silent[alias] = MemoryCluster(alias)
+        silent[alias].refusal = ClusterUnreachable(f"cluster {alias} is silent", alias=alias)
+    monkeypatch.setattr(
+        "mirrorlake.library.internals.Connections", lambda known: Connections(known, silent)
+    )
+    done = CliRunner().invoke(app, ["-c", str(config), "doctor", "--json"])
+    assert done.exit_code == 1, done.output
+    document = json.loads(done.stdout)
+    found = {(one["check"], one["subject"]): one["state"] for one in document["checks"]}
+    assert not document["healthy"] and found["cluster", "east"] == found["cluster", "west"] == "bad"
+    assert found["lake", str(tmp_path / "lake")] == "good" and ("cluster", "spare") not in found
+    shown = CliRunner().invoke(app, ["-c", str(config), "doctor"])
+    assert "BAD   cluster, east: cluster east is silent" in shown.output
+    assert "hunter2" not in done.output + shown.output
+    assert not (tmp_path / "lake").exists()
+
+
+def test_an_address_with_a_secret_is_shown_without_it(tmp_path: Path) -> None:
+    lake = {"path": "s3://user:hunter2@bucket/lake?sig=hunter2", "storage": {"aws_region": "x"}}
+    config = tmp_path / "mirrorlake.yml"
+    config.write_text(json.dumps({**TOPOLOGY, "lake": lake}), encoding="utf-8")
+    checks = list(doctor.lake_checks(mirrorlake.open(config).internals))
+    assert checks and "hunter2" not in str(checks)
