@@ -16,6 +16,7 @@ from tests.support.clusters import ClusterPair
 from tests.support.commands import exit_code
 from tests.support.groups import commit_all
 from tests.support.kafka import create_topic, numbered, write
+from tests.support.promql import ops_expressions, series_in
 from tests.support.replication import finish, start_run, write_topology
 from tests.support.waiting import until
 
@@ -81,6 +82,11 @@ def test_a_scrape_of_a_run(topology: Path) -> None:
     names = {metric.name.removesuffix("_total") for metric in METRICS}
     assert names <= families.keys()
     assert {name for name in names if not families[name].samples} <= RARE
+    series = {sample.name: sample.labels for one in families.values() for sample in one.samples}
+    for name, expression in ops_expressions().items():
+        for metric, labels in series_in(expression):
+            if metric not in {*RARE, "up"}:
+                assert labels <= series[metric].keys(), (name, metric)
     records = [
         sample.value
         for sample in families["mirrorlake_produced_records"].samples

@@ -1,8 +1,13 @@
 """What expressions of PromQL name: metrics, and the labels that they are asked for by."""
 
+import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
+import yaml
+
+OPS = Path(__file__).parents[2] / "ops"
 _METRIC = re.compile(r"\b(?:mirrorlake|process)_[a-z0-9_]+|\bup\b")
 _TEXT = re.compile(r'"[^"]*"')
 
@@ -27,3 +32,18 @@ def series_in(expression: str) -> Iterator[tuple[str, set[str]]]:
     for match in _METRIC.finditer(plain):
         braces = re.match(r"\{([^}]*)\}", plain[match.end() :])
         yield match[0], set(re.findall(r"(\w+)\s*(?:=|!)", braces[1])) if braces else set()
+
+
+def ops_expressions() -> dict[str, str]:
+    """Every expression of `ops/prometheus` and `ops/grafana`, by what it is called there."""
+    rules = yaml.safe_load((OPS / "prometheus" / "alerts.yml").read_text(encoding="utf-8"))
+    dashboard = json.loads((OPS / "grafana" / "mirrorlake.json").read_text(encoding="utf-8"))
+    alerts = [rule for group in rules["groups"] for rule in group["rules"]]
+    return {
+        **{rule["alert"]: rule["expr"] for rule in alerts},
+        **{
+            f"{panel['title']} {target['refId']}": target["expr"]
+            for panel in dashboard["panels"]
+            for target in panel.get("targets", ())
+        },
+    }

@@ -4,15 +4,13 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from mirrorlake.metrics.model import METRICS
-from tests.support.promql import labels_in, metrics_in, series_in
+from tests.support.promql import OPS, labels_in, metrics_in, ops_expressions, series_in
 
-OPS = Path(__file__).parents[3] / "ops"
 RULES = yaml.safe_load((OPS / "prometheus" / "alerts.yml").read_text(encoding="utf-8"))
 ALERTS = [rule for group in RULES["groups"] for rule in group["rules"]]
 DASHBOARD = json.loads((OPS / "grafana" / "mirrorlake.json").read_text(encoding="utf-8"))
@@ -35,23 +33,14 @@ def series() -> dict[str, set[str]]:
     return known
 
 
-def expressions() -> list[Any]:
-    panels = [
-        (f"{panel['title']} {target['refId']}", target["expr"])
-        for panel in DASHBOARD["panels"]
-        for target in panel.get("targets", ())
-    ]
-    rules = [(rule["alert"], rule["expr"]) for rule in ALERTS]
-    return [pytest.param(text, id=name) for name, text in (*rules, *panels)]
-
-
-@pytest.mark.parametrize("expression", expressions())
-def test_what_it_names_is_scraped(expression: str) -> None:
+@pytest.mark.parametrize("name", ops_expressions())
+def test_what_it_names_is_scraped(name: str) -> None:
+    expression = ops_expressions()[name]
     known = series()
     assert metrics_in(expression) and metrics_in(expression) <= known.keys()
-    for name, labels in series_in(expression):
-        assert labels <= known[name], name
-    everything = set().union(*(known[name] for name in metrics_in(expression)))
+    for metric, labels in series_in(expression):
+        assert labels <= known[metric], metric
+    everything = set().union(*(known[metric] for metric in metrics_in(expression)))
     assert labels_in(expression) <= everything
     assert expression.count("(") == expression.count(")")
 
