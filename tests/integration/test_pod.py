@@ -16,7 +16,8 @@ from tempfile import TemporaryDirectory
 import pytest
 import yaml
 
-from tests.integration.test_scrape import answer, free_port
+from mirrorlake.devtools.local.ports import free_ports
+from tests.integration.test_scrape import answer
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
 from tests.support.manifests import container, pod
@@ -83,7 +84,10 @@ def test_a_pod_lives_is_ready_and_ends(clusters: ClusterPair) -> None:
             "tracking": {"enabled": False},
         }
         file.write_text(yaml.safe_dump(document), encoding="utf-8")
-        port, environment = free_port(), {one["name"]: one["value"] for one in container()["env"]}
+        port, environment = (
+            free_ports(1)[0],
+            {one["name"]: one["value"] for one in container()["env"]},
+        )
         words = [sys.executable, "-m", "mirrorlake.cli.main", *container()["command"][1:]]
         words = [str(file) if word == "/etc/mirrorlake/mirrorlake.yml" else word for word in words]
         words = [f"127.0.0.1:{port}" if word == "0.0.0.0:9404" else word for word in words]

@@ -11,6 +11,7 @@ import pytest
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
+from mirrorlake.devtools.local.ports import free_ports
 from mirrorlake.metrics.model import METRICS
 from tests.support.clusters import ClusterPair
 from tests.support.commands import exit_code
@@ -22,12 +23,6 @@ from tests.support.waiting import until
 
 #: What has a value only where something special happens.
 RARE = {"mirrorlake_open_transaction_timestamp_seconds", "mirrorlake_paused"}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
 
 
 def answer(port: int, path: str) -> tuple[int, str]:
@@ -66,7 +61,7 @@ def topology(clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 def test_a_scrape_of_a_run(topology: Path) -> None:
-    port = free_port()
+    port = free_ports(1)[0]
     run = start_run(topology, "--metrics", f"127.0.0.1:{port}")
     try:
         until(lambda: answer(port, "/healthz")[0] == 200, "the process lives")
