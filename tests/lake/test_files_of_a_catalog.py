@@ -6,19 +6,35 @@ import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import mirrorlake as library
-from mirrorlake.errors import InputError, LakeError
+from mirrorlake.config.topology import load_topology
+from mirrorlake.errors import InputError, LakeError, ReplicationError
 from mirrorlake.lake.catalog_files import CatalogFiles, NotedFiles, note_files, noted_files
 from mirrorlake.lake.catalog_reader import CatalogReader
 from mirrorlake.lake.definitions import TABLES
+from mirrorlake.lake.delta_log import DeltaLog
+from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.incidents import Incident, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.lake.targets import close_unfounded
 from tests.support.commands import mirrorlake
-from tests.support.lake_rows import FLOW, append, opened, run_row, sample, staged, write_file
+from tests.support.lake_rows import (
+    FLOW,
+    append,
+    opened,
+    run_row,
+    sample,
+    staged,
+    table_of,
+    write_file,
+)
 
 CATALOG = "spark_catalog"
 pytestmark = pytest.mark.slow  # Spark takes half a minute to make the tables
@@ -41,6 +57,20 @@ def file(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
 @pytest.fixture
 def lake(spark: SparkSession, file: Path) -> Lake:
     return opened(spark, file)[0]
+
+
+@pytest.fixture
+def statements(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What the session is given to run."""
+    given: list[str] = []
+    real = type(spark).sql
+
+    def noted(session: SparkSession, text: str, *args: Any, **more: Any) -> DataFrame:
+        given.append(text)
+        return real(session, text, *args, **more)
+
+    monkeypatch.setattr(type(spark), "sql", noted)
+    return given
 
 
 def noted_of(file: Path) -> NotedFiles:
@@ -108,6 +138,39 @@ def test_what_was_just_committed_is_read(spark: SparkSession, file: Path, lake: 
         reader.refresh()
         assert [row["offset"] for row in reader.rows(text)] == list(range(5, 20)), statement
     assert reader.rows(text) == lake.rows(text)
+
+
+def test_few_statements_are_run(
+    spark: SparkSession, file: Path, statements: list[str], lake: Lake
+) -> None:
+    """To open a lake that is there takes three; to ask it, none; to change what is so already,
+    none, and no commit."""
+    place = f"`{CATALOG}`.`{load_topology(file).lake.schema_name}`"
+    assert statements == [
+        f"USE {place}",
+        f"SHOW TABLE EXTENDED IN {place} LIKE '*'",
+        f"SHOW TBLPROPERTIES {place}.records",
+    ]
+    lake.append("positions", table_of([sample(1, 11, 11)] * 8), "an application", 7)
+    assert lake.files is not None
+    commit = DeltaLog(lake.files.files.place / "positions").commit(lake.version_of("positions"))
+    assert commit is not None and len(commit.added) == 1, "rows of one append are one file"
+    Incidents(lake).report([Incident(FLOW, "source_refused", ReplicationError("no", topic="a"))])
+    version = lake.version_of("incidents")
+    del statements[:]
+    close_unfounded(lake, FLOW, {"orders": 0})
+    assert lake.version_of("incidents") == version
+    (told,) = lake.ask_table("open_incidents")
+    assert told["topic"] == "a"
+    assert lake.application_version("positions", "an application") == 7
+    assert lake.application_version("positions", "another") is None
+    assert "deletionVectors" not in lake.features("records")
+    assert lake.properties("records")["mirrorlake.lake_id"] == lake.stored_id
+    assert EventLog(lake).history(FLOW, "produce_tasks") == ()
+    assert "WITH" not in lake.reader.with_all_columns("positions")
+    with StageFiles(lake).reading() as index:
+        assert index.ends("east")["orders", 0] == (0, 10)
+    assert statements == []
 
 
 def test_spark_answers_where_it_is_asked_for(spark: SparkSession, file: Path) -> None:

@@ -2,6 +2,7 @@
 SQL: a session runs them, or a warehouse.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -16,6 +17,8 @@ from mirrorlake.lake.lake import Lake
 Run = Callable[[str], Sequence[Mapping[str, Any]]]
 #: What was done for a name.
 CREATED, ALTERED, KEPT = "created", "altered", "kept"
+#: A view, in what `SHOW TABLE EXTENDED` tells of a name. Some catalogs do not list views there.
+_VIEW = re.compile(r"^Type: VIEW\b", re.MULTILINE)
 #: Behind this row `DESCRIBE` tells of the table itself, in front of it of its columns.
 _OF_TABLE = "# Detailed Table Information"
 
@@ -49,6 +52,8 @@ class CatalogNames:
     @cached_property
     def known(self) -> set[str]:
         """All names of tables and views, as of when they are first asked for. Raises LakeError."""
+        if any(_VIEW.search(told) for told in self.described.values()):
+            return {*self.described}  # views are among them
         try:
             tables = self.run(f"SHOW TABLES IN {self.schema}")
             views = self.run(f"SHOW VIEWS IN {self.schema}")  # some catalogs list them apart
@@ -69,6 +74,18 @@ class CatalogNames:
         except StatementRefused:
             return {}
         return {row["tableName"]: row["information"] for row in rows}
+
+    def says(self, name: str, what: str, value: str) -> bool:
+        """Whether the catalog says this of a name, such as Type or View Text: by what it says of
+        all, else asked of this one. It may change blanks and the ends of lines. Raises as `run`."""
+        told = re.search(
+            rf"^{what}: (.*?)(?=\n[A-Z][\w ]*: |\Z)",
+            self.described.get(name, ""),
+            re.DOTALL | re.MULTILINE,
+        )
+        if told is not None and told[1].split() == value.split():
+            return True
+        return self.detail(name).get(what, "").split() == value.split()
 
     def detail(self, name: str) -> dict[str, str]:
         """What the catalog says of a table or view, such as Type, Location or View Text. Raises

@@ -1,18 +1,23 @@
 """A catalog's own tables, whose files are at hand, read by DuckDB as those in a folder."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
+import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from mirrorlake.errors import LakeError, first_line
 from mirrorlake.lake.catalog_files import CatalogFiles, NotedFiles
 from mirrorlake.lake.definitions import TABLES
+from mirrorlake.lake.delta_log import DeltaLog, features_of
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.folder import has_table
 from mirrorlake.lake.properties import PROPERTY
+
+Answer = TypeVar("Answer")
 
 _AT_ONCE = 8
 _ASK_SPARK = "ask with --engine spark"
@@ -23,7 +28,11 @@ _CATALOG_COMMITS = "catalog-managed table"
 class CatalogReader(DuckLake):
     """All tables are opened at once, to know that each is what the catalog said, and stays what it
     was, by the id that a table is made with. Raises LakeError for one that is not, or that only
-    Spark reads."""
+    Spark reads.
+
+    Attributes:
+        lost: whether one was met that is not, since.
+    """
 
     def __init__(
         self, files: CatalogFiles, checkpoints: Path, ids: Mapping[str, str] | None = None
@@ -31,6 +40,8 @@ class CatalogReader(DuckLake):
         """`ids` are those that were noted; None, and the catalog has just said where they lie."""
         super().__init__(files.place, checkpoints)
         self.files = files
+        self.lost = False
+        self._newest: dict[str, tuple[DeltaTable, Hashable | None]] = {}
         self._ids = dict(ids or {})
         self.reopen()
 
@@ -55,8 +66,52 @@ class CatalogReader(DuckLake):
             self.keep(table, delta)
             self._ids.setdefault(table, str(delta.metadata().id))
 
+    def version(self, table: str) -> int:
+        """The newest version of a table. Raises LakeError."""
+        return self._asked(table, lambda delta: delta.version())
+
+    def application_version(self, table: str, application: str) -> int | None:
+        """See `Lake.application_version`: by Delta's own note, whoever committed. Raises
+        LakeError."""
+        return self._asked(table, lambda delta: delta.transaction_version(application))
+
+    def properties(self, table: str) -> dict[str, str]:
+        """See `Lake.properties`. Raises LakeError."""
+        return self._asked(table, lambda delta: dict(delta.metadata().configuration))
+
+    def features(self, table: str) -> set[str]:
+        """See `Lake.features`. Raises LakeError."""
+        return self._asked(table, lambda delta: features_of(delta.protocol()))
+
+    def columns(self, table: str) -> set[str]:
+        """The names of a table's columns. Raises LakeError."""
+        return self._asked(table, lambda delta: {field.name for field in delta.schema().fields})
+
+    def rows_of(self, table: str) -> pa.Table:
+        """All rows of a small table. Raises LakeError."""
+        return self._asked(table, lambda delta: delta.to_pyarrow_table())
+
+    def _asked(self, table: str, question: Callable[[DeltaTable], Answer]) -> Answer:
+        """Ask a table as of its newest commit, of which only what came since is read."""
+        with self._use:
+            log = DeltaLog(self.files.place / table)
+            delta, mark = self._newest.get(table, (None, None))
+            if delta is not None and mark and log.file_of(delta.version()).mark() == mark:
+                delta.update_incremental()
+            else:  # of a log that was cleaned up, or of another table
+                delta = self.opened(table)
+            self._newest[table] = delta, log.file_of(delta.version()).mark()
+            return question(delta)
+
     def opened(self, table: str) -> DeltaTable:
         """See `DuckLake.opened`. Raises LakeError for another table than the one that is known."""
+        try:
+            return self._checked(table)
+        except LakeError:
+            self.lost = True
+            raise
+
+    def _checked(self, table: str) -> DeltaTable:
         if not has_table(self.files.place, table):
             raise LakeError(f"table {table} is not at {self.files.root} any more; {_ASK_SPARK}")
         try:

@@ -23,8 +23,7 @@ def keep_views(names: CatalogNames) -> dict[str, str]:
 
 def _kept(names: CatalogNames, view: str, is_known: bool) -> str:
     query = view_query(view)
-    # A catalog may change blanks and the ends of lines in keeping a query.
-    if is_known and names.detail(view).get("View Text", "").split() == query.split():
+    if is_known and names.says(view, "View Text", query):
         return KEPT
     verb = f"ALTER VIEW {view}" if is_known else f"CREATE VIEW IF NOT EXISTS {view}"
     try:

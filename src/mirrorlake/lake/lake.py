@@ -42,7 +42,7 @@ class Lake(SessionTables):
     """
 
     #: Whether this process opens the files of tables itself, without Spark.
-    opens_files: ClassVar[bool]
+    opens_files: bool
     #: Properties of every table, by which its log stays as short as this kind of lake needs it.
     log_properties: ClassVar[Mapping[str, str]]
 

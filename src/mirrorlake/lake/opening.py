@@ -5,14 +5,13 @@ import logging
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import InputError, LakeError
-from mirrorlake.lake.catalog_files import CatalogFiles, NotedFiles, files_by_catalog, note_files
+from mirrorlake.lake.catalog_files import NotedFiles, files_by_catalog, note_files
 from mirrorlake.lake.catalog_lake import CatalogLake
 from mirrorlake.lake.catalog_names import CatalogNames, catalog_answers, names_by_session
 from mirrorlake.lake.catalog_views import keep_views
@@ -54,37 +53,36 @@ def _open_schema(spark: "SparkSession", schema: str, checkpoints: Path) -> Lake:
     existing = names.known & set(TABLES)
     if "records" in existing:
         check_own(names, "records")
-    _create_tables(lake, [table for table in TABLES if table not in existing])
+    missing = [table for table in TABLES if table not in existing]
+    _create_tables(lake, missing)
     _read_properties(lake)
+    _use_files(lake, names_by_session(lake) if missing else names, checkpoints)
     for table in existing:
         lake.add_columns(table)
     keep_views(names)  # a catalog has them for dashboards and other readers
-    _note_files(lake, names, checkpoints)
     return lake
 
 
-def _note_files(lake: Lake, names: CatalogNames, checkpoints: Path) -> None:
-    """Note where the tables' files are, for who has no session: where this process can read them,
-    and they are this lake's, by its identity; else that they are not at hand."""
+def _use_files(lake: CatalogLake, names: CatalogNames, checkpoints: Path) -> None:
+    """Where the tables' files are at hand, answer by them, and note it for who has no session;
+    else note that they are not. They are this lake's by its identity."""
+    from mirrorlake.lake.catalog_reader import CatalogReader  # DuckDB's import takes time
+
     noted: NotedFiles | None = None
     try:
         files = files_by_catalog(names)
         if files is not None:
-            noted = _opened_files(files, checkpoints, lake.stored_id)
-        note_files(checkpoints, noted)
+            reader = CatalogReader(files, checkpoints)
+            if lake.stored_id is None or reader.lake_id != lake.stored_id:
+                raise LakeError(f"what lies at {files.root} here is another lake")
+            lake.use_files(reader)
+            noted = reader.noted
     except (InputError, OSError) as error:
-        logger.info("answers about %s need a session: %s", names.place, error)
-        with suppress(OSError):
-            note_files(checkpoints, None)
-
-
-def _opened_files(files: CatalogFiles, checkpoints: Path, lake_id: str | None) -> NotedFiles:
-    from mirrorlake.lake.catalog_reader import CatalogReader  # DuckDB's import takes time
-
-    reader = CatalogReader(files, checkpoints)
-    if lake_id is None or reader.lake_id != lake_id:
-        raise LakeError(f"what lies at {files.root} here is another lake")
-    return reader.noted
+        logger.info("the tables of %s are read by Spark alone: %s", names.place, error)
+    try:
+        note_files(checkpoints, noted)
+    except OSError as error:
+        logger.warning("where the tables of %s lie cannot be noted: %s", names.place, error)
 
 
 def names_in_catalog(spark: "SparkSession", location: Location) -> CatalogNames:

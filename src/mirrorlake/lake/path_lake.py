@@ -38,7 +38,7 @@ class PathLake(Lake):
         one_writer: see `is_one_writer`.
     """
 
-    opens_files: ClassVar[bool] = True
+    opens_files: bool = True
     log_properties: ClassVar[Mapping[str, str]] = LOG_RETENTION
 
     def __init__(

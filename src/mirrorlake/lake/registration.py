@@ -48,6 +48,8 @@ def _registered(names: CatalogNames, table: str, root: str, is_known: bool) -> s
 def check_own(names: CatalogNames, table: str) -> None:
     """Raise LakeError for a table that a catalog has by its location alone: no session commits to
     it."""
+    if names.says(table, "Type", "MANAGED"):
+        return
     detail = names.detail(table)
     if detail.get("Type") == "EXTERNAL":
         raise LakeError(

@@ -1,10 +1,10 @@
 """The index of the stage, built from the table and kept up by its commits; one for all threads of a
 process.
 
-Where the lake is at a path or URL the driver reads the log and the coordinates of new files
-itself; else Spark says what new commits brought. Either way it can be built again from the table's
-newest snapshot at any time, to the same answer: nothing that is only in the index is needed for
-anything.
+Where the lake is at a path or URL, or has a catalog's own tables on a disk of this host, the driver
+reads the log and the coordinates of new files itself; else Spark says what new commits brought.
+Either way it can be built again from the table's newest snapshot at any time, to the same answer:
+nothing that is only in the index is needed for anything.
 """
 
 import logging
@@ -42,13 +42,15 @@ class StageFiles:
     """The stage of one lake, as `produce.ports.Stage`."""
 
     def __init__(self, lake: Reader) -> None:
+        read = _read_by_files(lake)
+        place = None if read is None else read.directory
         #: How its files are opened, see `Place.options`.
-        self.storage = None if lake.directory is None else lake.directory.options
+        self.storage = None if place is None else place.options
         self._use = threading.RLock()
         self._index: StageIndex | None = None
         self._source: _LocalStage | _SparkStage | _CatalogStage
-        if lake.directory is not None:
-            self._source = _LocalStage(lake.directory, lake.checkpoints)
+        if read is not None and place is not None:
+            self._source = _LocalStage(place, read.checkpoints)
         else:
             self._source = _SparkStage(lake) if isinstance(lake, Lake) else _CatalogStage(lake)
 
@@ -77,6 +79,14 @@ class StageFiles:
         """(newest generation, next offset) of each staged partition of a source cluster."""
         with self.reading() as index:
             return index.ends(cluster)
+
+
+def _read_by_files(lake: Reader) -> Reader | None:
+    """Who knows where the stage's files are, if this process is to read them itself. Of a catalog's
+    own tables, that are written, in an object store Spark's workers might not reach them so."""
+    if isinstance(lake, Lake) and lake.directory is None:
+        return lake.reader if lake.opens_files else None
+    return None if lake.directory is None else lake
 
 
 class _LocalStage:

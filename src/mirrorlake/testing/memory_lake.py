@@ -27,7 +27,7 @@ class MemoryLake(Lake):
         asked: how often each query was asked.
     """
 
-    opens_files: ClassVar[bool] = False
+    opens_files: bool = False
     log_properties: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, answers: Mapping[str, Sequence[Mapping[str, Any]]] | None = None) -> None:
