@@ -9,8 +9,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake.definitions import TABLES, definition
+from mirrorlake.lake.layout import LOG_RETENTION
 from mirrorlake.lake.opening import open_lake
-from mirrorlake.lake.path_tables import LOG_RETENTION
 from mirrorlake.spark.session import local_session
 
 

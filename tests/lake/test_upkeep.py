@@ -11,9 +11,10 @@ from deltalake import DeltaTable
 
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.layout import LOG_RETENTION
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_lake import PathLake
-from mirrorlake.lake.path_tables import LOG_RETENTION, PathTables
+from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.run.upkeep import Upkeep
 

@@ -18,29 +18,27 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import LeaseTaken, ReplicationError
 from mirrorlake.groups import logs
 from mirrorlake.groups.checkpoint_plan import (
-    REWOUND,
     Checkpoint,
     GroupPartition,
     plan_checkpoints,
     selects_group,
     to_translate,
-    trimmed_reason,
     with_outcome,
 )
 from mirrorlake.groups.checkpoint_table import append_checkpoints
 from mirrorlake.groups.left_out import LeftOutGroups
 from mirrorlake.groups.listed_groups import ListedGroups
-from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_groups
+from mirrorlake.groups.mover import move_in_steps, sole_mover, target_groups
 from mirrorlake.groups.moves import change_of
 from mirrorlake.groups.newest_checkpoints import NewestCheckpoints
 from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.groups.running_flow import RunningFlow
+from mirrorlake.groups.sent_checkpoints import as_kept, as_set, change_tried, published
 from mirrorlake.groups.shared_topics import Route, joined
 from mirrorlake.groups.sync_plan import NOT_THERE, Keep, Move, TargetGroup, decide
 from mirrorlake.lake.changes import ChangeLog
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.translate import Translator
-from mirrorlake.mm2.formats import MirrorCheckpoint as PublishedCheckpoint
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
 from mirrorlake.offsets.positions import (
     Committed,
@@ -201,18 +199,18 @@ class Checkpoints:
             if isinstance(decision, Move):
                 moves.append(checkpoint)
             else:
-                rows.append(_kept(checkpoint, decision))
+                rows.append(as_kept(checkpoint, decision))
         moves = self._still_movable(moves)
         sent = [move for step in move_in_steps(self._target, groups, moves) for move in step]
         tried = [move for move in sent if move.kept is None]
-        rows += [_kept(move.checkpoint, move.kept) for move in sent if move.kept is not None]
-        rows += [with_outcome(_as_set(move), move.refused is None, move.refused) for move in tried]
+        rows += [as_kept(move.checkpoint, move.kept) for move in sent if move.kept is not None]
+        rows += [with_outcome(as_set(move), move.refused is None, move.refused) for move in tried]
         known = self._newest.known()  # once: it looks at all positions
         self._write(changed := [row for row in rows if row != known[row.group_partition]])
         self._newest.unpublished.update(
-            {row.group_partition: row for row in map(_as_set, tried) if row.own_reason}
+            {row.group_partition: row for row in map(as_set, tried) if row.own_reason}
         )
-        self._log.record(self.flow.name, [change_of(*_tried(move)) for move in tried])
+        self._log.record(self.flow.name, [change_of(*change_tried(move)) for move in tried])
         refused = [move.refused for move in tried if move.refused is not None]
         if tried:
             logger.info(
@@ -260,7 +258,7 @@ class Checkpoints:
             for checkpoint in self._newest.unpublished.values()
             if checkpoint.has_counterpart and not checkpoint.is_gone
         ]
-        self._topic.publish(map(_published, there))
+        self._topic.publish(map(published, there))
         self._newest.unpublished = {}
 
     def _write(self, rows: Sequence[Checkpoint], read_at: datetime | None = None) -> None:
@@ -299,38 +297,3 @@ def _named(errors: Mapping[str, str]) -> list[str]:
     """One sentence for all groups that were not reported, none for none."""
     group = min(errors, default="")
     return [f"{len(errors)} groups, such as {group}: {errors[group]}"] if errors else []
-
-
-def _as_set(sent: Sent) -> Checkpoint:
-    """The checkpoint of a position that was set; where its log begins behind it by now, at that
-    start."""
-    checkpoint, to = sent.checkpoint, sent.to
-    if to is None or to.offset <= checkpoint.target_position:
-        return checkpoint
-    return replace(
-        checkpoint,
-        target_position=to.offset,
-        reason=trimmed_reason(to.offset - checkpoint.target_position),
-    )
-
-
-def _tried(sent: Sent) -> tuple[Checkpoint, Committed | None, str | None, int]:
-    to = sent.checkpoint.target_position if sent.to is None else sent.to.offset
-    return sent.checkpoint, sent.before, sent.refused, to
-
-
-def _published(checkpoint: Checkpoint) -> PublishedCheckpoint:
-    """As MirrorMaker 2's clients read it."""
-    positions = checkpoint.source_position, checkpoint.target_position
-    return PublishedCheckpoint(
-        checkpoint.group_id,
-        checkpoint.target_topic,
-        checkpoint.partition,
-        *positions,
-        checkpoint.metadata,
-    )
-
-
-def _kept(checkpoint: Checkpoint, decision: Keep) -> Checkpoint:
-    is_noted = decision.reason == REWOUND or not decision.there
-    return with_outcome(checkpoint, decision.there, decision.reason if is_noted else None)

@@ -21,10 +21,10 @@ from mirrorlake.lake.definitions import sql_text
 from mirrorlake.lake.delta_log import DeltaLog, layout_of
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.duck_changes import DuckRemoval
+from mirrorlake.lake.layout import in_layout
 from mirrorlake.lake.own_commits import NewFile, keys_of, replace_files
 from mirrorlake.lake.parquet import plain_bytes
 from mirrorlake.lake.path_lake import PathLake
-from mirrorlake.lake.path_tables import in_layout
 from mirrorlake.lake.reader import Frames, Reader
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.upkeep import Rewritten, TableSize

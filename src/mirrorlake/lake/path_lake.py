@@ -16,8 +16,9 @@ from mirrorlake.lake.definitions import definition, sql_text
 from mirrorlake.lake.delta_log import files_of, why_not_by_hand
 from mirrorlake.lake.folder import has_table, quoted, schema_of
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.layout import LOG_RETENTION
 from mirrorlake.lake.other_writers import is_one_writer
-from mirrorlake.lake.path_tables import LOG_RETENTION, PathTables
+from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.upkeep import TableUpkeep

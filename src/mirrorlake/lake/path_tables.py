@@ -20,6 +20,7 @@ from deltalake.transaction import AddAction
 from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.delta_log import features_of, files_of, layout_of
 from mirrorlake.lake.folder import has_table
+from mirrorlake.lake.layout import LOG_RETENTION, add_missing_columns, in_layout
 from mirrorlake.lake.owners import is_done, next_owner
 from mirrorlake.lake.place import Place, place_of
 
@@ -34,13 +35,6 @@ _OWN_KNOWN = 1000
 #: ms while there are few, and 50 ms when there are some hundred. Below a hundred files, with those
 #: of two turns of `run/upkeep.py`.
 COMPACT_AFTER = 80
-#: How long commits, and the names of files that were replaced, stay in a table's log. Each commit
-#: lists the whole log: one costs 6 ms with few files in it, 55 ms with the 7,200 of an hour of two
-#: rounds a second, and 3 s with a day's.
-LOG_RETENTION: Mapping[str, str] = {
-    "delta.logRetentionDuration": "interval 30 minutes",
-    "delta.deletedFileRetentionDuration": "interval 6 hours",
-}
 
 
 class PathTables:
@@ -282,33 +276,4 @@ class PathTables:
     def _opened(self, table: str) -> DeltaTable:
         place = self.place / table
         delta = place.delta()
-        return place.delta() if _add_missing_columns(delta, table) else delta
-
-
-def in_layout(rows: pa.Table, layout: pa.Schema) -> pa.Table:
-    """Rows with the columns of a table as it is, in its types; what they lack is null. A newer
-    version may have added columns, or fields of one: an older one that goes on in its lake drops
-    none."""
-    columns = [
-        rows[field.name].cast(field.type)
-        if field.name in rows.column_names
-        else pa.nulls(len(rows), field.type)
-        for field in layout
-    ]
-    return pa.table(columns, names=layout.names)
-
-
-def _add_missing_columns(delta: DeltaTable, table: str) -> bool:
-    """Give a table that an earlier version made the columns that it lacks, and let its log be
-    short. Returns whether it had to be changed."""
-    there = {field.name for field in delta.schema().fields}
-    missing = [column for column in definition(table).columns if column.name not in there]
-    if missing:
-        added = Schema.from_arrow(
-            pa.schema([(column.name, column.arrow_type) for column in missing])
-        )
-        delta.alter.add_columns(added.fields)
-    is_long = not LOG_RETENTION.items() <= delta.metadata().configuration.items()
-    if is_long:
-        delta.alter.set_table_properties(dict(LOG_RETENTION))
-    return bool(missing) or is_long
+        return place.delta() if add_missing_columns(delta, table) else delta

@@ -19,9 +19,10 @@ from deltalake.transaction import AddAction
 
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.delta_log import Commit, DeltaLog, files_of, layout_of, why_not_by_hand
+from mirrorlake.lake.layout import in_layout
 from mirrorlake.lake.own_commits import NewFile, added_by, commit_at, keys_of, removed_by
 from mirrorlake.lake.owners import is_done, next_owner
-from mirrorlake.lake.path_tables import PathTables, in_layout
+from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.place import Place
 
 logger = logging.getLogger(__name__)

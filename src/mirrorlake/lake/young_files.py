@@ -17,9 +17,9 @@ from deltalake import DeltaTable
 
 from mirrorlake.lake.arrow_values import table_of
 from mirrorlake.lake.delta_log import DeltaLog, layout_of, why_not_by_hand
+from mirrorlake.lake.layout import in_layout
 from mirrorlake.lake.own_commits import NewFile, keys_of, replace_files
 from mirrorlake.lake.parquet import plain_bytes
-from mirrorlake.lake.path_tables import in_layout
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.merging import mergeable

@@ -10,7 +10,7 @@ from mirrorlake.library.group_answers import Migrated, Moves
 from mirrorlake.library.internals import Internals
 
 if TYPE_CHECKING:  # it compares records, by what other answers do without
-    from mirrorlake.migrate.migration import Wave
+    from mirrorlake.migrate.wave import Wave
 
 
 def moved(

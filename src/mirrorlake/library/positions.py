@@ -141,7 +141,7 @@ class Positions(Opened):
             LeaseTaken: another process moves groups between these clusters.
         """
         # Kafka's consumers, which other answers do without
-        from mirrorlake.migrate.migration import Wave
+        from mirrorlake.migrate.wave import Wave
 
         wave = Wave(topics, groups, copies, rollback=rollback, dry_run=dry_run, inexact=inexact)
         return migrated(self.internals, self.flows[flow].name, wave)

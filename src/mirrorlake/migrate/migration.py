@@ -26,6 +26,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.migrate.locating import Located, Locator, Pair
 from mirrorlake.migrate.reading import read_syncs
+from mirrorlake.migrate.wave import Wave
 from mirrorlake.offsets.positions import Committed
 from mirrorlake.verify.digest import Hops
 
@@ -34,48 +35,6 @@ logger = logging.getLogger(__name__)
 #: How long our copy may take to come to where a group is, and how often it is looked at, seconds.
 WAIT_SECONDS = 60.0
 LOOK_SECONDS = 2.0
-#: MirrorMaker 2's default policy; under its identity policy a copy is called `{topic}`.
-DEFAULT_COPIES = "{source}.{topic}"
-
-
-@dataclass(frozen=True)
-class Wave:
-    """What is to be moved, and how.
-
-    Attributes:
-        topics: regex of whole names of source topics.
-        groups: regex of whole names of groups.
-        copies: how MirrorMaker 2 names its copies: a text with `{topic}`, and `{source}` for the
-            alias.
-        rollback: from our copies to those of MirrorMaker 2.
-        dry_run: change nothing.
-        inexact: move positions too that some records behind were read of already.
-    """
-
-    topics: str = ".*"
-    groups: str = ".*"
-    copies: str = DEFAULT_COPIES
-    rollback: bool = False
-    dry_run: bool = False
-    inexact: bool = False
-
-    def check(self) -> None:
-        """Raise InputError for what cannot be."""
-        for option, pattern in (("--topics", self.topics), ("--groups", self.groups)):
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise InputError(f"{option} {pattern} is no regular expression: {error}") from None
-        rest = self.copies.replace("{topic}", "", 1).replace("{source}", "", 1)
-        if "{topic}" not in self.copies or "{" in rest or "}" in rest:
-            raise InputError(
-                f"--copies {self.copies}: write it as {DEFAULT_COPIES}, or {{topic}} for the same "
-                "names"
-            )
-
-    def copy_of(self, source: str, topic: str) -> str:
-        """Name of MirrorMaker 2's copy of a topic."""
-        return self.copies.replace("{source}", source).replace("{topic}", topic)
 
 
 @dataclass(frozen=True)

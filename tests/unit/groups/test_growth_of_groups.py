@@ -10,9 +10,9 @@ import pytest
 from mirrorlake.config.topology import load_topology
 from mirrorlake.groups.checkpoint_plan import Checkpoint, plan_checkpoints, to_translate
 from mirrorlake.groups.checkpoint_sync import Checkpoints
-from mirrorlake.groups.inventory import _refuse_unknown
 from mirrorlake.groups.mover import move_in_steps, target_groups
 from mirrorlake.groups.moves import documents, mark_synced, plan_moves, standing_of
+from mirrorlake.groups.named_groups import refuse_unknown
 from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.groups.sync_plan import TargetGroup
 from mirrorlake.kafka.connections import Connections
@@ -138,7 +138,7 @@ PURE: dict[str, Made] = {
     "moves in steps": moved,
     "moves by a command": commanded,
     "groups that are named": lambda size: (
-        lambda: _refuse_unknown(
+        lambda: refuse_unknown(
             [key[0] for key in keys(size)], {key[0] for key in keys(size)}, "there"
         )
     ),

@@ -12,8 +12,8 @@ from deltalake.transaction import AddAction
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.delta_log import DeltaLog, layout_of
 from mirrorlake.lake.duck import DuckLake
+from mirrorlake.lake.layout import in_layout
 from mirrorlake.lake.own_commits import NewFile, keys_of, replace_files
-from mirrorlake.lake.path_tables import in_layout
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.store_tables import StoreTables
