@@ -1,5 +1,5 @@
 """The laws on the ways that few other tests go: a run that opens no Spark session, and a lake in a
-catalog."""
+catalog; and once by Spark in a folder, for `make test-matrix`, whose tests these are."""
 
 import shutil
 from collections.abc import Iterator
@@ -36,25 +36,35 @@ from tests.support.replication import (
 )
 from tests.support.topologies import incidents, map_pairs
 
+pytestmark = pytest.mark.matrix
+
 PARTITIONS = 2
-#: Points behind which something was just written. Into a catalog Spark lands and its workers
-#: produce, at points that the driver does not pass.
-POINTS, CATALOG_POINTS = ("landed", "kafka-committed", "produced"), ("planned", "produced")
+#: Points behind which something was just written. By Spark workers produce, and into a catalog it
+#: lands, at points that the driver does not pass.
+POINTS = {
+    "no session": ("landed", "kafka-committed", "produced"),
+    "folder": ("landed", "produced"),
+    "catalog": ("planned", "produced"),
+}
 
 
 @dataclass
 class Scene:
-    """Two topics of a flow, and how it is run: as a command without Java, or in this process into a
-    catalog."""
+    """Two topics of a flow, and how it is run: as a command without Java, or in this process by
+    Spark, into a folder or a catalog."""
 
     spark: SparkSession
     clusters: ClusterPair
     topology: Path
     topic: str
     beside: str
-    in_catalog: bool
+    way: str
     monkeypatch: pytest.MonkeyPatch
     written: int = 0
+
+    @property
+    def by_command(self) -> bool:
+        return self.way == "no session"
 
     @property
     def mirror(self) -> str:
@@ -72,7 +82,7 @@ class Scene:
 
     def run(self, **environment: str) -> int:
         """`run --once`: its exit code; in this process 1 for whatever it raises."""
-        if not self.in_catalog:
+        if self.by_command:
             no_java = {"PATH": "/nowhere", "JAVA_HOME": "", "HOME": str(self.topology.parent)}
             return exit_code(self.topology, "run", "--once", **no_java, **environment)
         try:
@@ -84,7 +94,7 @@ class Scene:
     def dies_at(self, point: str) -> None:
         """A run that gets no further than to a point: killed, or, in this process, by an
         exception."""
-        if not self.in_catalog:
+        if self.by_command:
             once = self.topology.parent / f"once-{point}"
             code = self.run(MIRRORLAKE_CRASH=f"{point}:driver", MIRRORLAKE_CRASH_ONCE=str(once))
             assert (code, once.exists()) == (-9, True), self.said()
@@ -126,7 +136,13 @@ class Stopped(Exception):
     """A run in this process ends here."""
 
 
-@pytest.fixture(params=["no session", pytest.param("catalog", marks=pytest.mark.slow)])
+@pytest.fixture(
+    params=[
+        "no session",
+        pytest.param("folder", marks=pytest.mark.slow),
+        pytest.param("catalog", marks=pytest.mark.slow),
+    ]
+)
 def scene(
     request: pytest.FixtureRequest,
     spark: SparkSession,
@@ -136,12 +152,11 @@ def scene(
 ) -> Iterator[Scene]:
     topic = f"law-{uuid4().hex[:8]}"
     flow = {"topics": [f"{topic}.*"], "groups": [f"{topic}.*"], "emit_checkpoints_enabled": True}
-    topology = write_topology(tmp_path, clusters.east, clusters.west, {**QUIET, **flow})
+    landing = {} if request.param == "no session" else {"small_batch_records": 0}
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {**QUIET, **flow}, landing)
     if request.param == "catalog":
         in_catalog(topology)
-    made = Scene(
-        spark, clusters, topology, topic, f"{topic}-beside", request.param == "catalog", monkeypatch
-    )
+    made = Scene(spark, clusters, topology, topic, f"{topic}-beside", request.param, monkeypatch)
     for name in (made.topic, made.beside):
         create_topic(clusters.east, name, PARTITIONS)
     made.write(200)
@@ -151,7 +166,7 @@ def scene(
 @pytest.mark.law("stage first", "exactly once", "exact map")
 def test_what_dies_behind_any_write_goes_on_exactly(scene: Scene) -> None:
     """And whatever a consumer of the target saw meanwhile was in the stage."""
-    for point in CATALOG_POINTS if scene.in_catalog else POINTS:
+    for point in POINTS[scene.way]:
         scene.dies_at(point)
         assert scene.target_values(scene.topic) <= scene.staged_values(scene.topic)
         scene.write(100)
@@ -178,7 +193,7 @@ def test_what_the_source_lost_stops_its_partition_and_is_told(scene: Scene) -> N
         read_status(now_of(scene.lake), Connections(load_topology(scene.topology)))["healthy"]
         is False
     )
-    if not scene.in_catalog:
+    if scene.by_command:
         assert exit_code(scene.topology, "status") == 1
 
 
@@ -216,7 +231,7 @@ def test_tables_and_target_are_enough_to_go_on(scene: Scene) -> None:
     group = f"mirrorlake-{scene.lake.lake_id}-{FLOW}"
     delete_groups(scene.clusters.west, [group])
     shutil.rmtree(
-        scene.topology.parent / ("checkpoints" if scene.in_catalog else "lake/_checkpoints")
+        scene.topology.parent / ("checkpoints" if scene.way == "catalog" else "lake/_checkpoints")
     )
     scene.write(100)
     assert scene.run() == 0, scene.said()

@@ -49,6 +49,7 @@ def topology(clusters: ClusterPair, topic_name: str, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("kind", "module"),
     [("connect", "pyspark.sql.connect.session"), ("cluster", "pyspark.sql.session")],

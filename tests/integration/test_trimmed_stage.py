@@ -58,6 +58,7 @@ def test_a_flow_that_lacks_deleted_records_stops_until_somebody_decides(
     assert incidents(lake) == []
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("place", ["path", "catalog"])
 def test_deleted_records_are_read_from_the_source_again_once_however_often_it_is_asked(
     spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, place: str

@@ -373,6 +373,7 @@ def test_files_and_bytes_stay_bounded_over_days(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.matrix(lake="catalog")
 def test_a_lake_in_a_catalog(spark: SparkSession, tmp_path: Path) -> None:
     """What a workspace has, by a stand-in: a catalog and a schema, and no directory of its own."""
     location = {

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pyspark
+import pytest
 from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.matrix
 
 
 def test_workers_come_from_a_process_that_is_ready(spark: SparkSession) -> None:

@@ -6,6 +6,10 @@ A way of records through this program is a value of each of WAYS. A marked test 
 except for what the mark says, and for what a parameter of the test says by its value: `lane`
 (tests/support/lanes.py) is native in one run of the test and python in the other.
 `tests/unit/test_laws_and_ways.py` fails for a law that no test proves on some way.
+
+`@pytest.mark.matrix` are the few tests that `make test-matrix` runs on each Spark and each Python:
+each law by Spark in a folder and in a catalog, and what has differed between versions. `--matrix
+folder` or `--matrix catalog` runs those of such a lake alone.
 """
 
 import json
@@ -65,25 +69,58 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=Path,
         help="write which of the collected tests prove which law on which way",
     )
+    parser.addoption(
+        "--matrix",
+        choices=WAYS["lake"],
+        help="run the tests marked `matrix` of such a lake, and no others",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "law(*laws, **ways): what the test proves, and how (tests/support/laws.py)"
     )
+    config.addinivalue_line(
+        "markers", "matrix(**ways): for each Spark and each Python (tests/support/laws.py)"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave what `--matrix` asks for."""
+    lake = config.getoption("--matrix")
+    if lake is not None:
+        kept = {item for item in items if lake in matrix_lakes(item)}
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = [item for item in items if item in kept]
+
+
+def matrix_lakes(item: pytest.Item) -> list[str]:
+    """In which kinds of lake `make test-matrix` runs a test."""
+    mark = item.get_closest_marker("matrix")
+    if mark is None:
+        return []
+    ways = _ways_of(item, *item.iter_markers("law"), mark)
+    return [lake for lake in WAYS["lake"] if f"lake {lake}" in ways]
+
+
+def _ways_of(item: pytest.Item, *marks: pytest.Mark) -> set[str]:
+    parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
+    return ways_of(parameters, {kind: way for mark in marks for kind, way in mark.kwargs.items()})
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Write {law: {way: [tests]}}."""
+    """Write {law: {way: [tests]}}; `matrix folder` are those by Spark that are of the matrix."""
     if session.config.getoption("--law-table") is None:
         return
     found: dict[str, dict[str, list[str]]] = {law: defaultdict(list) for law in LAWS}
     for item in session.items:
-        parameters = getattr(getattr(item, "callspec", None), "params", {}).values()
         for mark in item.iter_markers("law"):
             if unknown := set(mark.args) - set(LAWS):
                 raise pytest.UsageError(f"{item.nodeid}: {', '.join(unknown)}: no such law")
+            ways = _ways_of(item, mark)
+            if "session with" in ways:
+                ways |= {f"matrix {lake}" for lake in matrix_lakes(item)}
             for law in mark.args:
-                for way in ways_of(parameters, mark.kwargs):
+                for way in ways:
                     found[law][way].append(item.nodeid)
     session.config.getoption("--law-table").write_text(json.dumps(found), encoding="utf-8")

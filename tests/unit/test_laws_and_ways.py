@@ -56,6 +56,14 @@ def test_each_law_is_proven_on_each_way(proofs: dict[str, dict[str, list[str]]])
     assert HOLES.keys() <= every, "no such law or way"
 
 
+@pytest.mark.parametrize("lake", WAYS["lake"])
+def test_each_law_is_proven_on_each_spark(
+    proofs: dict[str, dict[str, list[str]]], lake: str
+) -> None:
+    """By `make test-matrix`."""
+    assert [law for law in LAWS if not proofs[law].get(f"matrix {lake}")] == []
+
+
 def test_what_ways_a_test_goes() -> None:
     assert ways_of([], {}) == {"lane native", "engine duckdb", "session with", "lake folder"}
     assert ways_of(["python", 7], {"session": ("with", "without")}) == {
