@@ -65,10 +65,10 @@ class RewindCheck:
                 below is still the same log.
         """
         known = self._store.epochs()
-        doubtful = [
+        doubtful = {
             key for key, end in staged.items() if self._is_doubtful(log[key], end, known.get(key))
-        ]
-        later = [key for key in staged if key not in set(doubtful) and log[key].epoch != known[key]]
+        }
+        later = [key for key in staged if key not in doubtful and log[key].epoch != known[key]]
 
         def differing(rows: Mapping[TopicAndPartition, Row]) -> Collection[TopicAndPartition]:
             there = self._store.staged_rows({key: row.offset for key, row in rows.items()}, since)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from mirrorlake.native.exact import exact_names, readable
-from mirrorlake.native.library import Columns
+from mirrorlake.native.library import Columns, Surveyed
 
 _HEADER = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
 HEADERS = pa.list_(_HEADER)
@@ -27,26 +27,19 @@ SCHEMA = pa.schema(
     ]
 )
 #: Offsets into a column's bytes are of 32 bits.
-_MAX_SIZE = 2**31 - 1
+MAX_SIZE = 2**31 - 1
 
 
 class ColumnBuffers:
-    """Memory for what `survey` counted of some messages, by range: to be filled, then taken as a
-    batch. `size` is that of keys, values and headers, bytes.
+    """Memory for what `survey` counted of some messages, at most MAX_SIZE of each column: to be
+    filled, then taken as a batch. `size` is that of keys, values and headers, bytes."""
 
-    Raises OverflowError where a column would hold more than 2 GiB, as compressed records of one
-    fetch may.
-    """
-
-    def __init__(self, ranges: np.ndarray) -> None:
-        count = {name: int(ranges[name].sum()) for name in ("count", "headers")}
+    def __init__(self, counted: Surveyed) -> None:
         size = {
-            name: int(ranges[name].sum())
+            name: int(getattr(counted, name))
             for name in ("key_bytes", "value_bytes", "name_bytes", "header_bytes")
         }
-        if (largest := max(count["headers"], *size.values())) > _MAX_SIZE:
-            raise OverflowError(f"{largest} bytes, or headers, of one column at a time")
-        self.rows, self._headers = count["count"], count["headers"]
+        self.rows, self._headers = int(counted.count), int(counted.headers)
         self.size = sum(size.values())
         self._buffers: dict[str, Any] = {}
         for name, width in (

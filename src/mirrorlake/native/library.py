@@ -97,9 +97,22 @@ _BY_RECORD = (
 _OF_RANGE = ("topic", "rkt", "partition", "next", "end", "log_end", "error")
 #: What `survey` counts of each.
 COUNTED = ("count", "key_bytes", "value_bytes", "headers", "name_bytes", "header_bytes")
+_SUMS = [(name, _I64) for name in COUNTED]
 RANGE = np.dtype([(name, np.int64) for name in (*_OF_RANGE, *COUNTED)])
 #: Bytes of `cursor` in records.c, one for each range.
 CURSOR_BYTES = 6 * 8
+
+
+class Table(C.Structure):
+    """`table` in records.c: ranges, and where each is found."""
+
+    _fields_ = [("ranges", _P), ("slots", _P), ("mask", _I64)]
+
+
+class Surveyed(C.Structure):
+    """`surveyed` in records.c: what `survey` has come to, within `most` of each column."""
+
+    _fields_ = [("most", _I64), *_SUMS, ("touched", _I64), ("error", _I64)]
 
 
 class Columns(C.Structure):
@@ -189,8 +202,10 @@ class Library:
             )
         self._check_sizes()
         self.api = C.addressof(self._api)
-        self.survey = _function(self._loops, "survey", _I64, (_P, _P, _I64, _P, _I64, _P))
-        self.fill = _function(self._loops, "fill", _I64, (_P, _P, _I64, _P, _P, _I64, _P, _P, _I64))
+        self.enter = _function(self._loops, "enter", None, (_P, _P, _I64))
+        self.survey = _function(self._loops, "survey", _I64, (_P, _P, _I64, _P, _P, _P, _P))
+        filled = (_P, _P, _I64, _P, _P, _P, _I64, _P, _P, _I64)
+        self.fill = _function(self._loops, "fill", _I64, filled)
         self.give_back = _function(self._loops, "give_back", _I64, (_P, _P, _I64, _P))
         self.send = _function(self._loops, "send", _I64, (_P, _P, _P, _I32, _P, _I64, _P, _P))
         self.delivered = _address(self._loops, "delivered")
@@ -200,11 +215,12 @@ class Library:
 
     def _check_sizes(self) -> None:
         """Raise Unusable where Python and the compiled loops do not mean the same."""
-        measured = (_I64 * 8)()
+        measured = (_I64 * 10)()
         _function(self._loops, "sizes", None, (_P,))(measured)
         pointer = C.sizeof(_P)
         known = [RANGE.itemsize, C.sizeof(Columns), C.sizeof(Binary), C.sizeof(Rows), CURSOR_BYTES]
-        if [*measured] != [*known, pointer * len(_BY_RECORD), 72, 72]:
+        known += [pointer * len(_BY_RECORD), 72, 72, C.sizeof(Table), C.sizeof(Surveyed)]
+        if [*measured] != known:
             raise NativeUnavailable("the compiled records.c is of another version than library.py")
 
     def client(

@@ -10,22 +10,22 @@ compaction left.
 import ctypes as C
 import logging
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
-from mirrorlake.native import PATIENCE_SECONDS
+from mirrorlake.native import PATIENCE_SECONDS, columns
 from mirrorlake.native.columns import ColumnBuffers
 from mirrorlake.native.consumer_settings import consumer_settings
-from mirrorlake.native.library import CONSUMER, COUNTED, CURSOR_BYTES, RANGE, library
+from mirrorlake.native.library import CONSUMER, COUNTED, Surveyed, library
+from mirrorlake.native.range_table import FORGOTTEN, NOWHERE, Partition, RangeTable
 from mirrorlake.native.silence import ClusterSilent, Complaints, no_record
 
 logger = logging.getLogger(__name__)
 
-Partition = tuple[str, int]
 #: librdkafka's error callback: client, code, text, opaque.
 _ON_ERROR = C.CFUNCTYPE(None, C.c_void_p, C.c_int, C.c_char_p, C.c_void_p)
 #: Messages that are taken at a time, at most, and how long they are waited for, ms.
@@ -39,8 +39,7 @@ _BYTES = 4 << 20
 _LOOK_UP_MS, _ANY_BROKER_MS = 1_000, 5_000
 #: Records behind the ends of ranges that a reader keeps for the next ranges.
 KEPT = 20_000
-#: No partition has it: a place that is not read any more.
-_NOWHERE = -1
+_NOTHING = np.empty(0, np.int32)
 
 
 class NativeReader:
@@ -65,10 +64,12 @@ class NativeReader:
         main = self._library.queue_get_main(self._handle)
         self._library.queue_forward(main, self._queue)
         self._library.queue_destroy(main)
-        self._numbers: dict[Partition, int] = {}
         self._topics: dict[str, int] = {}
-        self._names: list[C.c_char_p] = []
-        self._ranges = np.zeros(0, RANGE)
+        self._table = RangeTable()
+        #: The rows of the ranges that are being read, and are not over.
+        self._open = _NOTHING
+        #: Rows whose partitions cannot be read, which is not told yet.
+        self._failed: list[int] = []
         self._messages = np.zeros(_MESSAGES + 2 * KEPT, np.uint64)
         self._kept = 0
         self._most = _MESSAGES  # as many as are about _BYTES, by the last ones
@@ -95,14 +96,14 @@ class NativeReader:
 
     def keep_prefetched(self, keys: Collection[Partition]) -> None:
         """See `kafka.log.Log`."""
-        if others := [known for known in self._numbers if known not in keys]:
-            self._forget(others)
+        wanted = frozenset(keys)
+        self._forget([known for known in self._table.numbers if known not in wanted])
 
     def close(self) -> None:
         """Let go of the client, and of what it fetched."""
         if self._handle is not None:
             self._release()
-            self._stop(self._numbers)
+            self._stop(self._table.numbers)
             for topic in self._topics.values():
                 self._library.topic_destroy(topic)
             self._library.queue_destroy(self._queue)
@@ -119,29 +120,26 @@ class NativeReader:
         self._complaints.note(error)
 
     def _begin(self, ranges: Mapping[Partition, tuple[int, int]]) -> None:
-        """Assign what is not read already from where it is wanted."""
-        moved = {}
-        for key, (start, end) in ranges.items():
-            number = self._numbers.get(key)
-            if number is None:
-                moved[key] = start
-            elif self._ranges[number]["next"] != start:
-                self._forget([key])
-                moved[key] = start
-            else:
-                self._ranges[number]["end"] = end
-        if not moved:
-            return
-        if len(self._ranges) > 2 * len(self._numbers) + 1_000:
-            self._compact()
-        fresh = np.zeros(len(moved), RANGE)
-        for number, (key, start) in enumerate(moved.items()):
-            self._numbers[key] = len(self._ranges) + number
-            self._names.append(C.c_char_p(key[0].encode()))
-            name = C.cast(self._names[-1], C.c_void_p).value
-            fresh[number] = (name, 0, key[1], start, ranges[key][1], -1, *([0] * 7))
-        self._ranges = np.concatenate([self._ranges, fresh])
-        self._start(moved)
+        """Assign what is not read already from where it is wanted, and want nothing else."""
+        self._leave_off(ranges)
+        known = [key for key in ranges if key in self._table.numbers]
+        at = self._table.rows["next"][self._table.numbers_of(known)].tolist()
+        self._forget([key for key, next_ in zip(known, at, strict=True) if next_ != ranges[key][0]])
+        moved = {key: bounds for key, bounds in ranges.items() if key not in self._table.numbers}
+        self._table.enter(moved)
+        self._open = self._table.numbers_of(ranges)
+        self._table.rows["end"][self._open] = [end for _, end in ranges.values()]
+        if moved:
+            self._start({key: start for key, (start, _) in moved.items()})
+
+    def _leave_off(self, wanted: Container[Partition]) -> None:
+        """Where the last ranges were not read to their ends, the next ones do not go on with
+        them."""
+        left, rows = self._open, self._table.rows
+        rows["end"][left] = np.minimum(rows["next"][left], rows["end"][left])
+        if not self._keep:
+            keys = self._keys(left)
+            self._forget([key for key in keys if key not in wanted])
 
     def _start(self, offsets: Mapping[Partition, int]) -> None:
         """Have partitions fetched from these offsets on, as a consumer of no group does."""
@@ -160,36 +158,37 @@ class NativeReader:
         for topic, partition in keys:
             self._library.consume_stop(self._topics[topic], partition)
 
-    def _compact(self) -> None:
-        """Leave no room for what is not read any more."""
-        self._ranges = self._ranges[list(self._numbers.values())]
-        self._names = [self._names[number] for number in self._numbers.values()]
-        self._numbers = {key: number for number, key in enumerate(self._numbers)}
-
     def _reach_log_ends(self) -> None:
         """End ranges that hold nothing but what the end of a log, reported before, has already
         covered."""
-        ends, next_ = self._ranges["end"], self._ranges["next"]
-        at_end = (self._ranges["log_end"] >= ends) & (next_ < ends)
-        next_[at_end] = ends[at_end]
+        rows = self._table.rows
+        ends = rows["end"][self._open]
+        covered = (rows["log_end"][self._open] >= ends) & (rows["next"][self._open] < ends)
+        rows["next"][self._open[covered]] = ends[covered]
 
-    def _forget(self, keys: list[Partition]) -> None:
+    def _forget(self, keys: Collection[Partition]) -> None:
         """Read some partitions no more, and drop what is kept of them."""
+        if not keys:
+            return
         self._stop(keys)
-        for key in keys:
-            row = self._ranges[self._numbers.pop(key) :][:1]
-            address = self._messages.ctypes.data
+        self._table.rows["log_end"][self._table.numbers_of(keys)] = FORGOTTEN
+        if self._kept:
             self._kept = self._library.give_back(
-                self._library.api, address, self._kept, row.ctypes.data
+                self._library.api, self._messages.ctypes.data, self._kept, self._table.address
             )
-            row["partition"] = _NOWHERE
-            row["next"] = row["end"]
-        if not self._numbers:
+        self._table.leave(keys)
+        self._open = self._open[self._table.rows["partition"][self._open] != NOWHERE]
+        if not self._table.numbers:
             self._drop()
+
+    def _keys(self, numbers: np.ndarray) -> list[Partition]:
+        keys = map(self._table.key, numbers.tolist())
+        return [key for key in keys if key is not None]
 
     def _left(self) -> int:
         """How many offsets are still to be covered."""
-        return int((self._ranges["end"] - self._ranges["next"]).sum())
+        rows = self._table.rows
+        return int((rows["end"][self._open] - rows["next"][self._open]).sum())
 
     def _take(self, max_records: int, wait_ms: int = _WAIT_MS) -> int:
         """Take messages from the client, behind those that are kept. Returns how many there are in
@@ -205,56 +204,62 @@ class NativeReader:
         the ranges' ends."""
         done, self._kept = 0, count
         while done < self._kept:
+            lib, table = self._library, self._table
             messages = self._messages.ctypes.data + 8 * done
-            taken, room, places, error = self._surveyed(messages, self._kept - done)
-            lib, ranges = self._library, self._ranges
-            cursors = np.empty(len(ranges) * CURSOR_BYTES, np.uint8)
-            given = (lib.api, messages, taken, places.ctypes.data, ranges.ctypes.data, len(ranges))
-            left = lib.fill(*given, cursors.ctypes.data, C.addressof(room.columns), 1)
+            taken, places, counted = self._surveyed(messages, self._kept - done)
+            room = ColumnBuffers(counted)
+            left = lib.fill(
+                *(lib.api, messages, taken, places.ctypes.data, table.address),
+                *(table.touched.ctypes.data, counted.touched, table.cursors.ctypes.data),
+                *(C.addressof(room.columns), 1),
+            )
             rest = self._messages[done + taken : self._kept].copy()
             done += left
             self._kept = done + len(rest)
             self._messages[done : self._kept] = rest
-            self._raise_for(error)
+            counts = self._counts(counted.touched)
+            self._raise_for(counted.error)
             if room.rows:
                 self._most = max(1, min(_MESSAGES, _BYTES * room.rows // max(1, room.size)))
                 batch, first = room.batch(), 0
-                for key, rows in self._counts():
+                for key, rows in counts:
                     yield key, batch.slice(first, rows)
                     first += rows
 
-    def _surveyed(self, messages: int, count: int) -> tuple[int, ColumnBuffers, np.ndarray, int]:
-        """How many of some messages are copied at once, room for them, where they belong, and an
-        error that is about no partition. Not all, where that would be more than Arrow's columns
-        hold."""
-        lib, before = self._library, self._ranges.copy()
-        while True:
-            for name in COUNTED:
-                self._ranges[name] = 0
-            places, ranges = np.empty(count, np.int32), self._ranges
-            error = lib.survey(
-                lib.api, messages, count, ranges.ctypes.data, len(ranges), places.ctypes.data
-            )
-            try:
-                return count, ColumnBuffers(ranges), places, error
-            except OverflowError:
-                if count == 1:
-                    raise
-            self._ranges[:] = before
-            count //= 2
+    def _surveyed(self, messages: int, count: int) -> tuple[int, np.ndarray, Surveyed]:
+        """How many of some messages are copied at once, where they belong, and what they need. Not
+        all, where that would be more than Arrow's columns hold. Raises OverflowError for a record
+        that none holds."""
+        lib, table, counted = self._library, self._table, Surveyed(most=columns.MAX_SIZE)
+        places = np.empty(count, np.int32)
+        taken = lib.survey(
+            *(lib.api, messages, count, table.address, places.ctypes.data),
+            *(table.touched.ctypes.data, C.addressof(counted)),
+        )
+        if not taken:
+            raise OverflowError(f"a record has more than {columns.MAX_SIZE} bytes, or headers")
+        return taken, places, counted
 
-    def _counts(self) -> list[tuple[Partition, int]]:
-        """How many records of each partition were copied, in the order of the ranges."""
-        counts = [
-            (key, int(self._ranges[number]["count"])) for key, number in self._numbers.items()
+    def _counts(self, touched: int) -> list[tuple[Partition, int]]:
+        """How many records of each partition were copied, in their order; from here on they are
+        counted anew."""
+        rows, numbers = self._table.rows, self._table.touched[:touched]
+        counts = rows["count"][numbers].tolist()
+        self._failed += numbers[rows["error"][numbers] != 0].tolist()
+        for name in COUNTED:
+            rows[name][numbers] = 0
+        return [
+            (key, count)
+            for number, count in zip(numbers.tolist(), counts, strict=True)
+            if count and (key := self._table.key(number)) is not None
         ]
-        return [(key, rows) for key, rows in counts if rows]
 
     def _raise_for(self, general: int) -> None:
-        for key, number in self._numbers.items():
-            code = int(self._ranges[number]["error"])
-            if code:
-                error, offset = KafkaError(code), int(self._ranges[number]["next"])
+        while self._failed:
+            number = self._failed.pop()
+            row, key = self._table.rows[number], self._table.key(number)
+            if key is not None and (code := int(row["error"])):
+                error, offset = KafkaError(code), int(row["next"])
                 self._forget([key])
                 text = f"{key[0]}-{key[1]} cannot be read from offset {offset}: {error.str()}"
                 raise KafkaException(KafkaError(code, text))
@@ -264,13 +269,13 @@ class NativeReader:
     def _finish(self) -> None:
         """Fetch no more of ranges that are over, unless the next ones may follow; keep few records
         for those."""
-        over = [
-            key
-            for key, number in self._numbers.items()
-            if self._ranges[number]["next"] >= self._ranges[number]["end"]
-        ]
-        if over and (not self._keep or self._kept > KEPT):
-            self._forget(over)
+        rows, open_ = self._table.rows, self._open
+        is_over = rows["next"][open_] >= rows["end"][open_]
+        self._open = open_[~is_over]
+        if not self._keep:
+            self._forget(self._keys(open_[is_over]))
+        elif self._kept > KEPT:
+            self._forget(self._keys(np.flatnonzero(rows["next"] >= rows["end"])))
 
     def _drop(self) -> None:
         """Let go of all where nothing is read any more: librdkafka keeps what it fetched ahead
@@ -278,8 +283,7 @@ class NativeReader:
         while (taken := self._take(_MESSAGES, 0)) > 0:
             self._kept = taken
             self._release()
-        self._names.clear()
-        self._ranges = np.zeros(0, RANGE)
+        self._table, self._open = RangeTable(), _NOTHING
 
     def _release(self) -> None:
         self._kept = self._library.give_back(
@@ -287,11 +291,7 @@ class NativeReader:
         )
 
     def _silent(self) -> KafkaException:
-        open_ = [
-            f"{key[0]}-{key[1]}"
-            for key, number in self._numbers.items()
-            if self._ranges[number]["next"] < self._ranges[number]["end"]
-        ]
+        open_ = [f"{topic}-{partition}" for topic, partition in self._keys(self._open)]
         # The answer says whether it is about these partitions: the leader of some may be away while
         # others answer.
         if code := self._library.look_up(self._handle, None, _ANY_BROKER_MS):

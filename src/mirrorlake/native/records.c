@@ -64,6 +64,9 @@ static int same(const char *a, const char *b) {
 
 /* ---- reading ---- */
 
+/* What records need room for: how many they are, and the bytes and headers of their columns. */
+typedef struct { int64_t count, key_bytes, value_bytes, headers, name_bytes, header_bytes; } sums;
+
 /* A partition that is being read, and what the messages at hand hold of it. numpy sees the same 64-bit numbers. */
 typedef struct {
     const char *topic;
@@ -71,23 +74,52 @@ typedef struct {
     int64_t partition;
     int64_t next;         /* everything below was taken, or is no record */
     int64_t end;          /* behind the last offset that is wanted */
-    int64_t log_end;      /* where the log ended when that was last told; -1 before */
+    int64_t log_end;      /* where the log ended when that was last told; -1 before, or FORGOTTEN */
     int64_t error;        /* the first error of the partition; 0 for none */
-    int64_t count, key_bytes, value_bytes, headers, name_bytes, header_bytes; /* of these messages */
+    sums of;              /* these messages */
 } range;
+
+/* The ranges, and where each of them is found: `slots` has their numbers, or -1, by open addressing with a hash of
+ * topic and partition. `mask` is the number of slots, a power of two, less one; at least half of them are -1. */
+typedef struct {
+    range *ranges;
+    int32_t *slots;
+    int64_t mask;
+} table;
 
 /* What becomes of a message, beside the number of its range. BARE is added to that for a record without headers: for
  * such a one librdkafka parses each time that it is asked for them, which took 4 % of a mirror's CPU at 120 B. */
 enum { DROPPED = -1, LATER = -2, BARE = 1 << 30 };
+enum { FORGOTTEN = -2 };
 
-static range *range_of(const api *lib, const message *m, range *ranges, int64_t count, range *last) {
+/* FNV-1a. */
+static uint64_t slot_of(const table *t, const char *topic, int64_t partition) {
+    uint64_t hash = 14695981039346656037u ^ (uint64_t)partition;
+    for (; *topic; topic++) hash = (hash ^ (uint8_t)*topic) * 1099511628211u;
+    return (hash ^ hash >> 32) & (uint64_t)t->mask;
+}
+
+/* Let ranges be found, by their numbers. */
+void enter(const table *t, const int32_t *numbers, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        const range *r = &t->ranges[numbers[i]];
+        uint64_t at = slot_of(t, r->topic, r->partition);
+        while (t->slots[at] >= 0) at = (at + 1) & (uint64_t)t->mask;
+        t->slots[at] = numbers[i];
+    }
+}
+
+/* A slot may be out of date: its range is then another partition, or none. */
+static range *range_of(const api *lib, const message *m, const table *t, range *last) {
     if (!m->rkt) return NULL; /* about no partition, though it names the number 0 */
     if (last && last->rkt == m->rkt && last->partition == m->partition) return last;
-    for (int64_t i = 0; i < count; i++) {
-        range *r = &ranges[i];
+    const char *topic = lib->topic_name(m->rkt);
+    uint64_t at = slot_of(t, topic, m->partition);
+    for (; t->slots[at] >= 0; at = (at + 1) & (uint64_t)t->mask) {
+        range *r = &t->ranges[t->slots[at]];
         if (r->partition != m->partition) continue;
         if (r->rkt == m->rkt) return r;
-        if (!r->rkt && same(lib->topic_name(m->rkt), r->topic)) {
+        if (!r->rkt && same(topic, r->topic)) {
             r->rkt = m->rkt;
             return r;
         }
@@ -102,7 +134,7 @@ static size_t name_length(const char *name, const void *value) {
 }
 
 /* Count what the headers of a record need. Returns why they cannot be read, ERR_NOENT where there are none, or 0. */
-static int measure_headers(const api *lib, const message *m, range *r) {
+static int measure_headers(const api *lib, const message *m, sums *needs) {
     void *headers;
     const char *name;
     const void *value;
@@ -110,11 +142,34 @@ static int measure_headers(const api *lib, const message *m, range *r) {
     int error = lib->headers(m, &headers);
     if (error) return error;
     for (size_t i = 0; !lib->header(headers, i, &name, &value, &size); i++) {
-        r->headers++;
-        r->name_bytes += name_length(name, value);
-        r->header_bytes += value ? size : 0;
+        needs->headers++;
+        needs->name_bytes += name_length(name, value);
+        needs->header_bytes += value ? size : 0;
     }
     return 0;
+}
+
+static void add(sums *to, const sums *more) {
+    to->count += more->count;
+    to->key_bytes += more->key_bytes;
+    to->value_bytes += more->value_bytes;
+    to->headers += more->headers;
+    to->name_bytes += more->name_bytes;
+    to->header_bytes += more->header_bytes;
+}
+
+/* What a call of `survey` has come to: the sums of all records; how many ranges have some, or an error; and the first
+ * error that is about no partition, or 0. No column may hold more than `most`. */
+typedef struct {
+    int64_t most;
+    sums all;
+    int64_t touched, error;
+} surveyed;
+
+static int fits(const surveyed *at, const sums *more) {
+    return at->all.key_bytes + more->key_bytes <= at->most && at->all.value_bytes + more->value_bytes <= at->most &&
+           at->all.headers + more->headers <= at->most && at->all.name_bytes + more->name_bytes <= at->most &&
+           at->all.header_bytes + more->header_bytes <= at->most;
 }
 
 /* Sort messages by the range they belong to, move the ranges forward, and count what `fill` will need room for.
@@ -122,43 +177,51 @@ static int measure_headers(const api *lib, const message *m, range *r) {
  * `places` gets for each message the number of its range (and BARE), DROPPED (an event, or a record below the range's
  * start), or LATER (a record behind the range's end). A range is over when its `next` has come to its `end`: by the
  * record in front, by one at or behind the end, or by the end of the log, wherever aborted records and markers fill the
- * rest. Behind an error of a range nothing more of it is taken: there would be a hole. Returns the first error that is
- * about no partition, or 0.
+ * rest. Behind an error of a range nothing more of it is taken: there would be a hole. `touched` gets the numbers of
+ * the ranges that have records, or an error; what is counted of a range has to be 0 before. Returns how many messages
+ * were looked at: all, or those in front of the first one with which a column would hold too much.
  */
-int64_t survey(const api *lib, message **messages, int64_t count, range *ranges, int64_t range_count, int32_t *places) {
-    int64_t general = 0;
+int64_t survey(const api *lib, message **messages, int64_t count, const table *t, int32_t *places, int32_t *touched,
+               surveyed *out) {
     range *r = NULL;
     for (int64_t i = 0; i < count; i++) {
         const message *m = messages[i];
         places[i] = DROPPED;
-        r = range_of(lib, m, ranges, range_count, r);
+        r = range_of(lib, m, t, r);
         if (!r) {
-            if (m->err && !general) general = m->err;
+            if (m->err && !out->error) out->error = m->err;
             continue;
         }
         if (r->error) continue;
+        int32_t number = (int32_t)(r - t->ranges);
+        int is_touched = r->of.count > 0;
         if (m->err == ERR_PARTITION_EOF) {
             r->log_end = m->offset;
             if (m->offset >= r->end && r->next < r->end) r->next = r->end;
         } else if (m->err) {
             r->error = m->err;
+            if (!is_touched) touched[out->touched++] = number;
         } else if (m->offset >= r->end) {
             if (r->next < r->end) r->next = r->end;
             places[i] = LATER;
         } else if (m->offset >= r->next) {
-            int headers = measure_headers(lib, m, r);
-            if (headers && headers != ERR_NOENT) {
+            sums needs = {.count = 1, .key_bytes = m->key ? (int64_t)m->key_len : 0,
+                          .value_bytes = m->payload ? (int64_t)m->len : 0};
+            int headers = measure_headers(lib, m, &needs);
+            int is_read = !headers || headers == ERR_NOENT;
+            if (is_read && !fits(out, &needs)) return i;
+            if (!is_touched) touched[out->touched++] = number;
+            if (!is_read) {
                 r->error = headers;
                 continue;
             }
             r->next = m->offset + 1;
-            places[i] = (int32_t)(r - ranges) | (headers == ERR_NOENT ? BARE : 0);
-            r->count++;
-            r->key_bytes += m->key ? m->key_len : 0;
-            r->value_bytes += m->payload ? m->len : 0;
+            places[i] = number | (headers ? BARE : 0);
+            add(&r->of, &needs);
+            add(&out->all, &needs);
         }
     }
-    return general;
+    return count;
 }
 
 /* Columns to be filled, in Arrow's layout: `*_ends` has one number more than there are rows, bitmaps begin as zeros. */
@@ -205,21 +268,22 @@ static void fill_headers(const api *lib, const message *m, int bare, columns *ou
     out->header_ends[at->row + 1] = (int32_t)at->header;
 }
 
-/* Copy records into columns, those of a range together, the ranges in their order; `cursors` is room for one each.
+/* Copy records into columns, those of a range together, the ranges in the order in which they were `touched`;
+ * `cursors` is room for one of each range.
  * Gives back to librdkafka what is taken or dropped, if `release`. The messages that are left for LATER move to the
  * front of `messages`; returns their number. */
-int64_t fill(const api *lib, message **messages, int64_t count, const int32_t *places, const range *ranges,
-             int64_t range_count, cursor *cursors, columns *out, int64_t release) {
+int64_t fill(const api *lib, message **messages, int64_t count, const int32_t *places, const table *t,
+             const int32_t *touched, int64_t touched_count, cursor *cursors, columns *out, int64_t release) {
     cursor at = {0};
-    for (int64_t i = 0; i < range_count; i++) {
-        const range *r = &ranges[i];
-        cursors[i] = at;
-        at.row += r->count;
-        at.key += r->key_bytes;
-        at.value += r->value_bytes;
-        at.header += r->headers;
-        at.name += r->name_bytes;
-        at.header_value += r->header_bytes;
+    for (int64_t i = 0; i < touched_count; i++) {
+        const sums *of = &t->ranges[touched[i]].of;
+        cursors[touched[i]] = at;
+        at.row += of->count;
+        at.key += of->key_bytes;
+        at.value += of->value_bytes;
+        at.header += of->headers;
+        at.name += of->name_bytes;
+        at.header_value += of->header_bytes;
     }
     out->key_ends[0] = out->value_ends[0] = out->header_ends[0] = out->name_ends[0] = out->header_value_ends[0] = 0;
     int64_t kept = 0;
@@ -262,13 +326,15 @@ int64_t fill(const api *lib, message **messages, int64_t count, const int32_t *p
     return kept;
 }
 
-/* Give messages back to librdkafka; those of one range only, if `only` is not null. Returns how many are left, which
- * move to the front. */
-int64_t give_back(const api *lib, message **messages, int64_t count, const range *only) {
+/* Give messages back to librdkafka: all, or of those of a table the ones whose range is FORGOTTEN. Returns how many are
+ * left, which move to the front. */
+int64_t give_back(const api *lib, message **messages, int64_t count, const table *t) {
     int64_t kept = 0;
+    range *r = NULL;
     for (int64_t i = 0; i < count; i++) {
         message *m = messages[i];
-        if (only && !(only->rkt == m->rkt && only->partition == m->partition)) messages[kept++] = m;
+        if (t) r = range_of(lib, m, t, r);
+        if (t && !(r && r->log_end == FORGOTTEN)) messages[kept++] = m;
         else lib->destroy(m);
     }
     return kept;
@@ -378,9 +444,11 @@ void delivered(void *rk, const message *m, void *opaque) {
 #endif
 const char compiled_from[] = COMPILED_FROM;
 
-/* The sizes of what Python mirrors, to be compared at start: range, columns, binary, rows, cursor, api, message, vu. */
+/* The sizes of what Python mirrors, to be compared at start: range, columns, binary, rows, cursor, api, message, vu,
+ * table, surveyed. */
 void sizes(int64_t *out) {
     const size_t all[] = {sizeof(range), sizeof(columns), sizeof(binary), sizeof(rows),
-                          sizeof(cursor), sizeof(api), sizeof(message), sizeof(vu)};
+                          sizeof(cursor), sizeof(api), sizeof(message), sizeof(vu),
+                          sizeof(table), sizeof(surveyed)};
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) out[i] = (int64_t)all[i];
 }

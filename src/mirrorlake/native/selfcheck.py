@@ -14,6 +14,7 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake import native
+from mirrorlake.native.columns import MAX_SIZE
 from mirrorlake.native.library import (
     CURSOR_BYTES,
     PRODUCER,
@@ -23,6 +24,8 @@ from mirrorlake.native.library import (
     Library,
     NativeUnavailable,
     Rows,
+    Surveyed,
+    Table,
     library,
 )
 
@@ -166,8 +169,14 @@ def _read(lib: Library, reports: int, slots: np.ndarray) -> str | None:
     ranges[["partition", "next", "end", "log_end"]] = (_PARTITION, _FIRST, _FIRST + count, -1)
     name = C.c_char_p(_TOPIC)
     ranges["topic"] = C.cast(name, C.c_void_p).value
+    found, touched = np.full(2, -1, np.int32), np.zeros(1, np.int32)
+    table, counted = Table(ranges.ctypes.data, found.ctypes.data, 1), Surveyed(most=MAX_SIZE)
+    lib.enter(C.addressof(table), touched.ctypes.data, 1)
     given = (lib.api, messages.ctypes.data, count)
-    lib.survey(*given, ranges.ctypes.data, 1, places.ctypes.data)
+    all_ranges = (places.ctypes.data, C.addressof(table), touched.ctypes.data)
+    lib.survey(
+        *given, C.addressof(table), places.ctypes.data, touched.ctypes.data, C.addressof(counted)
+    )
     expected, counts = _expected()
     if any(ranges[0][name] != number for name, number in counts.items()):
         return "the compiled loop counts records wrongly"
@@ -175,8 +184,7 @@ def _read(lib: Library, reports: int, slots: np.ndarray) -> str | None:
     columns = Columns(**{name: column.ctypes.data for name, column in filled.items()})
     lib.fill(
         *given,
-        places.ctypes.data,
-        ranges.ctypes.data,
+        *all_ranges,
         1,
         cursors.ctypes.data,
         C.addressof(columns),

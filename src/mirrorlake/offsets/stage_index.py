@@ -7,16 +7,21 @@ range, so that a stage of a hundred thousand files costs some tens of megabytes.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 
 from mirrorlake.offsets.partition_ranges import PartitionRanges, StagedRange
 from mirrorlake.offsets.positions import TopicAndPartition
 
 
 class StageIndex:
-    """What the stage holds, of all source clusters, as of `version` of the table."""
+    """What the stage holds, of all source clusters, as of `version` of the table. `changes` counts
+    what came, and so says what came since."""
 
     def __init__(self) -> None:
         self.version = -1
+        self.changes = 0
+        #: By source cluster: the change that each partition got its last range by, the newest last.
+        self._changed: dict[str, dict[TopicAndPartition, int]] = {}
         self._partitions: dict[str, dict[str, dict[int, PartitionRanges]]] = {}
         self._numbers: dict[str, int] = {}
         self._paths: dict[int, str] = {}
@@ -52,6 +57,8 @@ class StageIndex:
                 partitions.setdefault(staged_range.partition, PartitionRanges()).add(
                     self._next, staged_range
                 )
+                place = staged_range.place.topic_partition
+                self._note_change(staged_range.source_cluster, place)
             self._next += 1
         self.version = version
 
@@ -69,9 +76,30 @@ class StageIndex:
                 if not topics[topic]:
                     del topics[topic]
 
-    def topics(self, cluster: str) -> Mapping[str, Mapping[int, PartitionRanges]]:
-        """The partitions of every staged topic of a source cluster."""
-        return self._partitions.get(cluster, {})
+    def changed_since(self, cluster: str, changes: int) -> set[TopicAndPartition]:
+        """The partitions of a source cluster that got a range behind so many `changes`. What files
+        lost, or moved, is none of them."""
+        came = reversed(self._changed.get(cluster, {}).items())
+        return {key for key, _ in takewhile(lambda change: change[1] > changes, came)}
+
+    def _note_change(self, cluster: str, key: TopicAndPartition) -> None:
+        self.changes += 1
+        changed = self._changed.setdefault(cluster, {})
+        changed.pop(key, None)
+        changed[key] = self.changes
+
+    def topics(
+        self, cluster: str, among: Collection[TopicAndPartition] | None = None
+    ) -> Mapping[str, Mapping[int, PartitionRanges]]:
+        """The partitions of every staged topic of a source cluster; or those `among` some."""
+        staged = self._partitions.get(cluster, {})
+        if among is None:
+            return staged
+        found: dict[str, dict[int, PartitionRanges]] = {}
+        for topic, partition in sorted(among):
+            if ranges := staged.get(topic, {}).get(partition):
+                found.setdefault(topic, {})[partition] = ranges
+        return found
 
     def partition(self, cluster: str, key: TopicAndPartition) -> PartitionRanges:
         """The ranges of a partition; none where nothing of it is staged."""
@@ -95,6 +123,7 @@ class StageIndex:
 
     def _put(self, cluster: str, topic: str, partition: int, ranges: PartitionRanges) -> None:
         self._partitions.setdefault(cluster, {}).setdefault(topic, {})[partition] = ranges
+        self._note_change(cluster, (topic, partition))
 
     def ends(self, cluster: str) -> dict[TopicAndPartition, tuple[int, int]]:
         """(newest generation, next offset) of each partition of a source cluster: where landing

@@ -101,11 +101,13 @@ class ShardPlan:
 class BatchPlan:
     """A whole batch. `ordered` says that reading each shard's files one after another yields every
     partition's offsets in rising order; where it is false, the rows have to be sorted.
-    `record_count` is exact unless a range was cut within a range."""
+    `record_count` is exact unless a range was cut within a range. `upcoming` are all partitions
+    that have something above the flow's progress, whether or not it is in this batch."""
 
     shards: tuple[ShardPlan, ...]
     ordered: bool
     record_count: int
+    upcoming: Collection[TopicAndPartition] = ()
 
     @property
     def partitions(self) -> list[PartitionPlan]:
@@ -135,6 +137,7 @@ def plan_batch(
     targets: Mapping[str, TargetGeneration] | None = None,
     stopped: Collection[PartitionGeneration] = frozenset(),
     unrestored: Collection[PartitionGeneration] = frozenset(),
+    among: Collection[TopicAndPartition] | None = None,
 ) -> BatchPlan:
     """The next batch of a flow: some of what the stage holds above its progress.
 
@@ -152,12 +155,13 @@ def plan_batch(
         stopped: generations of partitions that are left out; newer ones go on.
         unrestored: those of them of which the map may lack what the target has: a little of each
             is planned, to restore its rows.
+        among: the only partitions that are looked at (`flow_state.Upcoming`); None for all.
     """
     over: dict[TopicAndPartition, set[int]] = defaultdict(set)
     for place in set(stopped) - set(unrestored):
         over[place.topic_partition].add(place.generation)
     takes: dict[TopicAndPartition, _PartitionTake] = {}
-    for topic, partitions in index.topics(source_cluster).items():
+    for topic, partitions in index.topics(source_cluster, among).items():
         name = remote_topic(topic)
         if name is None:
             continue
@@ -193,7 +197,8 @@ def plan_batch(
                 source_cluster,
             )
         )
-    return BatchPlan(tuple(shards), ordered, sum(shard.record_count for shard in shards))
+    count = sum(shard.record_count for shard in shards)
+    return BatchPlan(tuple(shards), ordered, count, frozenset(takes))
 
 
 def _behind(floor: Floor, ranges: PartitionRanges, stopped: Container[int]) -> Floor:

@@ -24,7 +24,7 @@ from mirrorlake.offsets.starts import floors_from
 from mirrorlake.produce.batch import BatchPlan, PartitionPlan, ShardPlan, plan_batch
 from mirrorlake.produce.codecs import Codecs
 from mirrorlake.produce.fencing import fence_all, newest_token, set_back
-from mirrorlake.produce.flow_state import FlowState
+from mirrorlake.produce.flow_state import FlowState, Upcoming
 from mirrorlake.produce.map_writer import MapWriter
 from mirrorlake.produce.ports import BatchWay, MapStore, Stage, Workers
 from mirrorlake.produce.refused_records import RefusedRecords
@@ -91,6 +91,7 @@ class FlowProducer:
         self._ensure_targets = ensure_targets
         self._files_work = spec.reader != "rows" and workers.can_read_files()
         self._disordered: set[str] = set()  # files that were found to hold offsets out of order
+        self._upcoming = Upcoming()
         #: The version of the stage above which nothing was left.
         self._produced_version: int | None = None
         self._store = store
@@ -162,7 +163,9 @@ class FlowProducer:
                 targets=spec.targets,
                 stopped=spec.stopped,
                 unrestored=self._state.unrestored,
+                among=self._upcoming.among(index, spec.source_cluster),
             )
+            self._upcoming.left(plan.upcoming)
         if not plan.shards:
             self._produced_version = version
             return None

@@ -1,6 +1,7 @@
 """What the driver of a flow remembers from batch to batch, all of it to be had again from the map
 and the target: where each partition goes on, and which worker wrote each shard last."""
 
+import weakref
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
@@ -8,6 +9,7 @@ import pyarrow as pa
 
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor
+from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.produce.batch import BatchPlan, PartitionPlan
 from mirrorlake.produce.map_writer import map_rows
 
@@ -72,3 +74,27 @@ class FlowState:
             floor = known.of_generation(partition.generation)
             reached = max(floor.reached, partition.last + 1)
             self.floors[partition.key] = replace(floor, reached=reached)
+
+
+class Upcoming:
+    """The partitions of which the stage may hold something above a flow's progress: those that had
+    something at the last plan, and those that got something since. What one of the others has is
+    produced, as long as the flow's progress does not go back."""
+
+    def __init__(self) -> None:
+        self._index: weakref.ref[StageIndex] | None = None
+        self._changes = 0
+        self._left: Collection[TopicAndPartition] = ()
+
+    def among(self, index: StageIndex, cluster: str) -> Collection[TopicAndPartition] | None:
+        """Those of a source cluster; None where all have to be looked at, since the index was
+        built anew."""
+        changes, self._changes = self._changes, index.changes
+        if self._index is not None and self._index() is index:
+            return index.changed_since(cluster, changes).union(self._left)
+        self._index = weakref.ref(index)
+        return None
+
+    def left(self, upcoming: Collection[TopicAndPartition]) -> None:
+        """Note those of a plan."""
+        self._left = upcoming

@@ -106,8 +106,11 @@ class MapWriter:
             newest = entries[-1].batch_id
             with self._lock:
                 del self._queue[: len(entries)]
-                for key, unmapped in self._unmapped.items():
-                    self._unmapped[key] = [entry for entry in unmapped if entry[0] > newest]
+                for key in list(self._unmapped):
+                    left = [entry for entry in self._unmapped[key] if entry[0] > newest]
+                    self._unmapped[key] = left
+                    if not left:  # the next one of it may come in a year
+                        del self._unmapped[key]
                 if not self._queue:
                     self._active = False
                     return

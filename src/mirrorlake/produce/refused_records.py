@@ -63,12 +63,14 @@ class RefusedRecords:
         if rows:
             failpoints.reached("refused")
             rows = self._codecs.final(rows)
-        parking = [row for row in rows if row["refused_records"] and _parks(spec, row)]
+        parking: list[dict[str, Any]] = []
+        others: list[dict[str, Any]] = []
+        for row in rows:
+            parks = row["refused_records"] and _parks(spec, row)
+            (parking if parks else others).append(row)
         if parking:
             self._park(parking, spec)
-        stopped = [
-            _refusal(row, self._codecs.codec_of(row["shard"])) for row in rows if row not in parking
-        ]
+        stopped = [_refusal(row, self._codecs.codec_of(row["shard"])) for row in others]
         if stopped:
             if spec.on_refused is None:
                 raise stopped[0]

@@ -120,8 +120,8 @@ class StoppedPartitions:
             logger.error("%s", problem)
         self._report(problems)
         lost = {key: loss for key, loss in decided.lost.items() if key[0] not in closed} | news
-        for key, loss in lost.items() if self.error is None else ():
-            self.note(self._loss_errors(key, loss)[0])
+        if lost and self.error is None:
+            self.note(self._loss_errors(*next(iter(lost.items())))[0])
         self._here |= lost.keys()
         producer.spec = replace(producer.spec, blocked=producer.spec.blocked | lost.keys())
         return take_out(self._lake, producer, lost)
@@ -140,10 +140,10 @@ class StoppedPartitions:
         try:
             producer.drain()  # so that the map has all that was written
         finally:
-            problems = []
+            problems, floors = [], producer.floors()
             for refusal in refusals:
                 key, first = refusal.topic_partition, refusal.first_offset
-                lost = Lost(producer.floors()[key].target_generation, refusal.target_offset)
+                lost = Lost(floors[key].target_generation, refusal.target_offset)
                 last = None if first is None else (refusal.generation or 0, first - 1)
                 problems += self._loss_errors(key, lost, last)
             self._report(problems)
@@ -165,13 +165,13 @@ class StoppedPartitions:
             return  # nothing else records them
         waiting = self._incidents.refused(self._flow)
         self._before = bool(waiting)
-        taken = [
+        taken = {
             IncidentKey(self._flow, refusal.kind, *refusal.place)
             for refusal in waiting
             if refusal.kind == TargetRefused.incident_kind
             and snapshot is not None
             and snapshot.is_behind(refusal.place, refusal.last_offset)
-        ]
+        }
         self._incidents.settle_all(taken, WENT_ON)
         waiting = [
             refusal

@@ -37,7 +37,8 @@ def log_ends_below(producer: FlowProducer, ends: Ends) -> dict[TopicAndPartition
     below = _below(producer, producer.floors(), ends)
     if below:
         threading.Event().wait(SURE_SECONDS)
-        below = _below(producer, {key: producer.floors()[key] for key in below}, ends)
+        floors = producer.floors()
+        below = _below(producer, {key: floors[key] for key in below}, ends)
     return below
 
 

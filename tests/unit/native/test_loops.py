@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from mirrorlake.native.columns import ColumnBuffers
-from mirrorlake.native.library import CURSOR_BYTES, RANGE, library
+from mirrorlake.native.columns import MAX_SIZE, ColumnBuffers
+from mirrorlake.native.library import CURSOR_BYTES, RANGE, Surveyed, Table, library
 from mirrorlake.native.selfcheck import _Message as Message
 
 DROPPED, LATER, BARE = -1, -2, 1 << 30
@@ -61,20 +61,21 @@ def read(given: Sequence[Given], start: int = 0, end: int = 100) -> Read:
     )
     ranges = np.zeros(1, RANGE)
     ranges[0] = (C.addressof(name), 0, PARTITION, start, end, -1, *[0] * 7)
+    slots, touched = np.full(2, -1, np.int32), np.zeros(1, np.int32)
+    table, counted = Table(ranges.ctypes.data, slots.ctypes.data, 1), Surveyed(most=MAX_SIZE)
+    lib.enter(C.addressof(table), touched.ctypes.data, 1)
     places, cursors = np.zeros(len(given), np.int32), np.zeros(CURSOR_BYTES, np.uint8)
-    loop = (C.addressof(api), pointers.ctypes.data, len(given))
-    error = lib.survey(*loop, ranges.ctypes.data, 1, places.ctypes.data)
-    room = ColumnBuffers(ranges)
+    loop = (C.addressof(api), pointers.ctypes.data, len(given), C.addressof(table))
+    taken = lib.survey(*loop, places.ctypes.data, touched.ctypes.data, C.addressof(counted))
+    assert taken == len(given)
+    room = ColumnBuffers(counted)
     lib.fill(
-        *loop,
-        places.ctypes.data,
-        ranges.ctypes.data,
-        1,
-        cursors.ctypes.data,
-        C.addressof(room.columns),
-        0,
+        *loop[:3],
+        *(places.ctypes.data, C.addressof(table), touched.ctypes.data, counted.touched),
+        *(cursors.ctypes.data, C.addressof(room.columns), 0),
     )
-    return Read(error, places.tolist(), ranges[0], room.batch().to_pylist(), asked)
+    rows = room.batch().to_pylist()
+    return Read(counted.error, places.tolist(), ranges[0], rows, asked)
 
 
 def test_records_of_a_range_are_taken_once_and_those_behind_it_are_left() -> None:

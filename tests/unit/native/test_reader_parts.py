@@ -42,7 +42,7 @@ def values(found: Iterator[tuple[Any, Any]]) -> dict[Any, list[bytes]]:
     gathered: dict[Any, list[bytes]] = {}
     for key, batch in found:
         batch.validate(full=True)
-        assert sum(len(value) for value in batch.column("value").to_pylist()) <= columns._MAX_SIZE
+        assert sum(len(value) for value in batch.column("value").to_pylist()) <= columns.MAX_SIZE
         gathered.setdefault(key, []).extend(batch.column("value").to_pylist())
     return gathered
 
@@ -55,7 +55,7 @@ def expected(first: int, end: int) -> list[bytes]:
 def test_all_is_read_in_order_and_what_is_behind_the_end_is_kept(
     bootstrap: str, monkeypatch: pytest.MonkeyPatch, most: int
 ) -> None:
-    monkeypatch.setattr(columns, "_MAX_SIZE", most)
+    monkeypatch.setattr(columns, "MAX_SIZE", most)
     both = [(TOPIC, 0), (TOPIC, 1)]
     used = NativeReader({"bootstrap.servers": bootstrap, "log_level": 2}, keep=True)
     try:
@@ -88,7 +88,7 @@ def test_small_answers_have_all_too(bootstrap: str, keep: bool) -> None:
 def test_a_record_that_no_column_holds_is_an_error(
     bootstrap: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(columns, "_MAX_SIZE", 7)
+    monkeypatch.setattr(columns, "MAX_SIZE", 7)
     used = NativeReader({"bootstrap.servers": bootstrap, "log_level": 2})
     try:
         with pytest.raises(OverflowError):

@@ -1,0 +1,96 @@
+"""The partitions that a reader has assigned, as the compiled loops know them: found by topic and
+partition, however many there are."""
+
+import ctypes as C
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from mirrorlake.native.library import CURSOR_BYTES, RANGE, Table, library
+
+Partition = tuple[str, int]
+#: No message is of it: a row that is free. -1 is librdkafka's for a message of a topic alone.
+NOWHERE = -2
+#: The `log_end` of a range that is about to leave: FORGOTTEN in records.c.
+FORGOTTEN = -2
+_FREE = -1
+
+
+class RangeTable:
+    """Rows of `range`, one for each partition that is assigned, and free ones.
+
+    Attributes:
+        rows: as records.c has them; what is counted of a row is 0 between two surveys.
+        numbers: where each partition is in `rows`.
+        touched, cursors: room for what the loops note of the rows.
+    """
+
+    def __init__(self, size: int = 64) -> None:
+        self.numbers: dict[Partition, int] = {}
+        self._names: list[C.c_char_p | None] = []
+        self._keys: list[Partition | None] = []
+        self._free: list[int] = []
+        self.rows = np.zeros(0, RANGE)
+        self._grow(size)
+
+    @property
+    def address(self) -> int:
+        """Where records.c finds the table."""
+        return C.addressof(self._table)
+
+    def key(self, number: int) -> Partition | None:
+        """The partition in a row; None where it is free."""
+        return self._keys[number]
+
+    def numbers_of(self, keys: Collection[Partition]) -> np.ndarray:
+        """The rows of some partitions, in their order."""
+        return np.fromiter((self.numbers[key] for key in keys), np.int32, len(keys))
+
+    def enter(self, ranges: Mapping[Partition, tuple[int, int]]) -> None:
+        """Take up partitions that are not there, with the offsets that are wanted of each."""
+        while len(self._free) < len(ranges):
+            self._grow(len(self.rows))
+        for key, (start, end) in ranges.items():
+            number = self.numbers[key] = self._free.pop()
+            name = self._names[number] = C.c_char_p(key[0].encode())
+            self._keys[number] = key
+            address = C.cast(name, C.c_void_p).value
+            self.rows[number] = (address, 0, key[1], start, end, -1, *([0] * 7))
+        self._entered += len(ranges)
+        if 2 * self._entered > len(self._slots):
+            self._place_all()
+        else:
+            self._place(self.numbers_of(ranges))
+
+    def leave(self, keys: Collection[Partition]) -> None:
+        """Forget partitions: their rows are free."""
+        numbers = self.numbers_of(keys)
+        self.rows["partition"][numbers] = NOWHERE
+        self.rows["next"][numbers] = self.rows["end"][numbers]
+        self.rows["error"][numbers] = 0
+        for key, number in zip(keys, numbers.tolist(), strict=True):
+            del self.numbers[key]
+            self._keys[number] = self._names[number] = None
+            self._free.append(number)
+
+    def _grow(self, more: int) -> None:
+        had = len(self.rows)
+        self.rows = np.concatenate([self.rows, np.zeros(more, RANGE)])
+        self.rows["partition"][had:] = NOWHERE
+        self._names += [None] * more
+        self._keys += [None] * more
+        self._free += range(had + more - 1, had - 1, -1)
+        self.touched = np.empty(had + more, np.int32)
+        self.cursors = np.empty((had + more) * CURSOR_BYTES, np.uint8)
+        self._place_all()
+
+    def _place_all(self) -> None:
+        """Let all be found anew: slots of rows that are free, or another partition's, go."""
+        self._slots = np.full(1 << (4 * len(self.rows) - 1).bit_length(), _FREE, np.int32)
+        addresses = self.rows.ctypes.data, self._slots.ctypes.data
+        self._table = Table(*addresses, len(self._slots) - 1)
+        self._entered = len(self.numbers)
+        self._place(self.numbers_of(self.numbers))
+
+    def _place(self, numbers: np.ndarray) -> None:
+        library().enter(self.address, numbers.ctypes.data, len(numbers))
