@@ -262,8 +262,9 @@ class Checkpoints:
         self._newest.unpublished = {}
 
     def _write(self, rows: Sequence[Checkpoint], read_at: datetime | None = None) -> None:
-        append_checkpoints(self._lake, self.flow.name, rows, read_at)
-        self._newest.update(rows)
+        if rows:
+            append_checkpoints(self._lake, self.flow.name, rows, read_at)
+            self._newest.update(rows)
 
     def _selected(
         self, positions: Mapping[GroupPartition, Committed]
