@@ -8,6 +8,7 @@ a sink of ours would run in another process than this one.
 """
 
 import json
+import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,6 +39,8 @@ if TYPE_CHECKING:  # few records are landed without a session
     from pyspark.sql.streaming.listener import StreamingQueryProgress
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
+
+logger = logging.getLogger(__name__)
 
 Ends = Mapping[TopicAndPartition, int]
 #: What a query's progress has of each batch.
@@ -188,13 +191,13 @@ class SessionSink:
 
     def covered(self, query: "StreamingQuery") -> Ends:
         """See `LandingQuery.covered`. To be asked at least every hundred batches: Spark does not
-        remember more of them."""
+        remember more of them, and those before are taken for read."""
         last = query.lastProgress
         if last is None:
             return {}
         with self._looking:
             batch = _batch_of(last, self._job.starts)
-            if batch.end != self._reached:
+            if batch.end != self._reached and self.failure is None:
                 follows = batch.start == self._reached
                 self._take([last] if follows else query.recentProgress)
             return self._reached
@@ -205,10 +208,17 @@ class SessionSink:
 
     def _take(self, reported: "Sequence[StreamingQueryProgress]") -> None:
         """Count batches that were read as they were planned, one behind the other."""
-        for batch in (_batch_of(progress, self._job.starts) for progress in reported):
-            if batch.start == self._reached and batch.read >= batch.planned:
+        batches = [_batch_of(progress, self._job.starts) for progress in reported]
+        if all(batch.start != self._reached for batch in batches):
+            logger.warning(
+                "landing from cluster %s: Spark does not report some batches any more",
+                self._job.alias,
+            )
+            self._reached = batches[0].start
+        for batch in (batch for batch in batches if batch.start == self._reached):
+            if batch.read >= batch.planned:
                 self._reached = batch.end
-        if self._reached != batch.end:
+                continue
             self.failure = ReplicationError(
                 f"Spark reports a batch of cluster {self._job.alias} as landed of which its tasks "
                 f"have read {batch.read:,} of {batch.planned:,} offsets; landing goes on from what "

@@ -192,12 +192,19 @@ def test_a_batch_that_spark_reports_counts_once_its_tasks_have_read_it(
         assert landing.exception() is None
 
 
-def test_batches_that_spark_does_not_report_any_more_do_not_count(tmp_path: Path) -> None:
+def test_batches_that_spark_does_not_report_any_more_are_passed_over_with_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It remembers a hundred: nothing is known to be wrong with those before, and those behind are
+    looked at."""
     query, sink = OfSpark(), SessionSink(None, job_in(tmp_path, starts={A: 5, B: 0}))  # type: ignore[arg-type]
     query.report((8, 3))
     assert sink.covered(query) == {A: 8, B: 0}  # type: ignore[arg-type]
     query.report((12, 2), first=10)
-    assert sink.covered(query) == {A: 8, B: 0} and sink.failure  # type: ignore[arg-type]
+    assert sink.covered(query) == {A: 12, B: 0} and sink.failure is None  # type: ignore[arg-type]
+    assert "does not report some batches any more" in caplog.text
+    query.report((15, 3), (17, 1), first=13)
+    assert sink.covered(query) == {A: 15, B: 0} and sink.failure  # type: ignore[arg-type]
 
 
 def started() -> Any:
