@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterator
 import psutil
 import pytest
 
-from mirrorlake.processes import command_of, cpu_seconds, memory_mib, tree_of, wait_for_end
+from mirrorlake.processes import (
+    command_of,
+    cpu_seconds,
+    memory_mib,
+    resident_bytes,
+    tree_of,
+    wait_for_end,
+)
 
 Start = Callable[[str], "subprocess.Popen[bytes]"]
 #: Burns CPU time, tells that it has, and stays.
@@ -79,6 +86,12 @@ def test_memory_is_told_by_a_part_of_the_command(start: Start) -> None:
     assert 0 < memory_mib([parent.pid], "-c", own=True) < both, "without files that are mapped"
     assert memory_mib([parent.pid], "-c", program="java") == 0.0
     assert memory_mib([parent.pid], "chil") == 0.0, "a part of the command is one whole argument"
+
+
+def test_memory_by_kind_of_process(start: Start) -> None:
+    parent = burned(start(PARENT))
+    sizes = resident_bytes(parent.pid)
+    assert sizes["driver"] > 1 << 20 and sizes["workers"] > 1 << 20 and sizes["java"] == 0
 
 
 def test_what_does_not_end_by_itself_is_killed_and_nothing_else(start: Start) -> None:

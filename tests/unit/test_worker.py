@@ -81,6 +81,19 @@ def test_it_takes_turns_until_the_last_one(monkeypatch: pytest.MonkeyPatch) -> N
     assert turns.taken == 3 and turns.waits == [0.0, 2.5]
 
 
+def test_it_says_how_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    states: list[str] = []
+    turns = Turns(monkeypatch, ValueError("no"), ValueError("no"), None)
+    worker = turns.worker(lambda: states.append(worker.state))
+    assert worker.state == "working"
+    monkeypatch.setattr(worker.stopping, "wait", lambda _seconds: states.append(worker.state))
+    assert ended(worker).state == "ended" and worker.failures == 2
+    assert states == ["failing", "failing", "working"]
+    turns = Turns(monkeypatch, ValueError("no"))
+    turns.last = 0
+    assert ended(turns.worker()).state == "stopped"
+
+
 def test_failures_in_a_row_wait_longer_and_a_turn_that_goes_well_begins_anew(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -101,6 +101,13 @@ class Facts:
     phase: str | None = None
     now: float = 0.0
 
+    @property
+    def running(self) -> dict[str, FlowFacts]:
+        """What was reported of flows that run now: how one stood that an edit of the topology file
+        has ended, or paused, says nothing any more."""
+        names = [flow.name for flow in self.in_force]
+        return {name: self.flows[name] for name in names if name in self.flows}
+
 
 def waits(facts: Facts) -> list[str]:
     """Why the process is not ready, a sentence each: a flow has neither produced anything nor seen

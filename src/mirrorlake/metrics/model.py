@@ -145,7 +145,7 @@ def _about_records(facts: Facts, bound: int) -> dict[str, Series]:
         },
         "mirrorlake_heartbeat_timestamp_seconds": {
             (name,): flow.heartbeat_at
-            for name, flow in facts.flows.items()
+            for name, flow in facts.running.items()
             if flow.heartbeat_at is not None
         },
     }
@@ -154,7 +154,7 @@ def _about_records(facts: Facts, bound: int) -> dict[str, Series]:
 def _about_lag(facts: Facts, bound: int) -> dict[str, Series]:
     samples = [
         ((name, topic, str(partition)), sample)
-        for name, flow in facts.flows.items()
+        for name, flow in facts.running.items()
         for (topic, partition), sample in flow.samples.items()
     ]
 
@@ -181,7 +181,7 @@ def _about_lag(facts: Facts, bound: int) -> dict[str, Series]:
         ),
         "mirrorlake_sample_timestamp_seconds": {
             (name,): flow.sampled_at
-            for name, flow in facts.flows.items()
+            for name, flow in facts.running.items()
             if flow.sampled_at is not None
         },
     }

@@ -37,6 +37,7 @@ def test_counts_follow_what_this_process_does() -> None:
     incidents.open("a->b", "flow_waits", SimpleNamespace())  # type: ignore[arg-type]
     asked = lake.asked
     assert incidents.open_counts() == {"a->b": 1}, "as the lake said when it was asked last"
+    assert incidents.open_kind_counts() == {("a->b", "flow_waits"): 1}
     incidents.settle_all([IncidentKey("a->b", "flow_waits")], "decided")
     assert incidents.open_counts() == {} and lake.asked == asked
     incidents.open("a->b", "target_refused", refused)

@@ -10,11 +10,12 @@ import pytest
 from mirrorlake.errors import StagingError
 from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.file_ranges import ranges_from_commit
+from mirrorlake.lake.meter import Landed
 from mirrorlake.lake.parquet import RARE
 from mirrorlake.lake.place import place_of
 from mirrorlake.landing import stage_file, stage_rows
 from mirrorlake.landing.job import Part
-from mirrorlake.landing.stage_file import StageFile
+from mirrorlake.landing.stage_file import StageFile, landed_of
 from mirrorlake.native.columns import SCHEMA
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.produce.stage_files import COLUMNS, columns_of
@@ -183,3 +184,14 @@ def test_what_is_gathered_has_a_bound(tmp_path: Path, monkeypatch: pytest.Monkey
     path, _ = written(tmp_path, *parts)
     assert pq.read_metadata(path).num_row_groups == 4
     assert pq.read_table(path)["offset"].to_pylist() == list(range(10))
+
+
+def test_what_a_file_brought_is_told_by_partition(tmp_path: Path) -> None:
+    _, row = written(tmp_path, (("b", 1), rows(1, [7, 9])), (("a", 0), rows(0, [1, 2, 5])))
+    sizes = json.loads(row["topic_bytes"])
+    assert list(landed_of([row])) == [
+        Landed("a", 0, 3, round(3 * sizes["a"])),
+        Landed("b", 1, 2, round(2 * sizes["b"])),
+    ]
+    untold = {**row, "stats": json.dumps({"numRecords": 5})}
+    assert list(landed_of([untold])) == [Landed("", None, 5, row["bytes"])]

@@ -57,6 +57,16 @@ def test_records_and_lag_by_partition() -> None:
     assert values["mirrorlake_open_incidents"] == {("east->west", ""): 0.0}
 
 
+def test_how_a_flow_stood_that_runs_no_more_is_not_told() -> None:
+    """Else its last sample would raise an alert for as long as the process lives."""
+    ended = scraped(replace(FACTS, in_force=()))
+    assert ended["mirrorlake_produced_records_total"], "counters go on"
+    gauges = {metric.name for metric in METRICS if "flow" in metric.labels} - {
+        name for name in ended if name.endswith(("_total", "latency_seconds"))
+    }
+    assert {name for name in gauges if ended[name]} == set()
+
+
 def test_groups_on_both_sides() -> None:
     at = ("billing", "orders", 0)
     groups = {"source": {at: 11, ("billing", "gone", 0): 1}, "target": {at: 12}}

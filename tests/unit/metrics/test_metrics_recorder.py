@@ -5,12 +5,14 @@ from datetime import datetime, timezone
 import pyarrow as pa
 import pytest
 
+from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.meter import Landed
 from mirrorlake.metrics.facts import Volume
 from mirrorlake.metrics.recorder import Recorder
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.produce.report import RESULT
 from mirrorlake.run.samples import FlowLag
+from mirrorlake.testing.memory_lake import MemoryLake
 
 LATE = {
     f"{kind}_{name}_ms": 400
@@ -100,3 +102,13 @@ def test_a_report_that_cannot_be_counted_fails_nobody(caplog: pytest.LogCaptureF
     recorder.batch("f", report({"topic": "orders", "record_count": 1}))  # without a partition
     recorder.sampled("f", FlowLag(1, 1.0, {("orders", 0): {}}))
     assert "does not count in the metrics" in caplog.text
+
+
+def test_appends_to_a_lake_are_measured() -> None:
+    recorder, lake = Recorder(), MemoryLake()
+    rows = rows_of("clusters", [{"alias": "east", "cluster_id": "E"}])
+    lake.append("clusters", rows)  # by nobody measured
+    lake.meter = recorder
+    lake.append("clusters", rows)
+    lake.append("clusters", rows, "application", 1)
+    assert recorder.facts().commits["clusters"].count == 2
