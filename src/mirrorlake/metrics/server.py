@@ -38,6 +38,10 @@ class _Server(ThreadingMixIn, WSGIServer):
         self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]
         self.setup_environ()
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away, or sent nothing, is no news either."""
+        logger.debug("a request from %s was not answered", client_address, exc_info=True)
+
 
 class _Server6(_Server):
     address_family = socket.AF_INET6

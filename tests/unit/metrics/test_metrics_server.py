@@ -89,6 +89,19 @@ def test_a_client_that_does_not_read_holds_up_nobody() -> None:
     assert "metrics" not in [thread.name for thread in threading.enumerate()]
 
 
+def test_a_client_that_sends_nothing_writes_nothing_to_stderr(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("mirrorlake.metrics.server._Handler.timeout", 0.05)
+    with (
+        serving(LOCAL, lambda: FACTS, 1000) as port,
+        socket.create_connection(("127.0.0.1", port)) as client,
+    ):
+        client.settimeout(10)
+        assert client.recv(1) == b"", "the server has ended it"
+    assert capfd.readouterr().err == ""
+
+
 def test_an_address_in_use_is_one_sentence() -> None:
     with (
         serving(LOCAL, Facts, 1000) as port,
