@@ -6,9 +6,14 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import LakeError, ReplicationError
-from mirrorlake.landing import stream_source
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.landing import land, stream_source
+from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.landing.stream_source import source_of
+from mirrorlake.offsets.positions import Ranges, TopicAndPartition
+from mirrorlake.spark.causes import causes_of
 from mirrorlake.spark.session import settings_for_now
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topic, write
@@ -22,6 +27,7 @@ from tests.support.replication import (
     start_run,
     write_topology,
 )
+from tests.support.waiting import until
 
 
 @pytest.mark.slow
@@ -59,6 +65,52 @@ def test_no_batch_compiles_code_of_its_own(
             counts.append(compiled.getCount() - counted)
     assert place == "path" or counts[0] > 0, counts
     assert counts[2] - counts[1] < 10, counts
+
+
+@pytest.mark.slow
+@pytest.mark.matrix(lake="catalog")
+@pytest.mark.parametrize("how", ["landed", "read again"])
+@pytest.mark.parametrize("column", ["topic", "generation"])
+def test_a_null_where_a_column_has_none_is_refused_in_a_catalog(
+    spark: SparkSession,
+    clusters: ClusterPair,
+    topic_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    how: str,
+    column: str,
+) -> None:
+    """Spark believes a schema that says so: it stages a value that was none, and Delta, whose table
+    has the same schema, looks no more."""
+
+    class OddPart(Part):
+        def columns(self, key: TopicAndPartition) -> dict[str, object]:
+            return {**super().columns(key), column: None}
+
+    class OddJob(LandJob):
+        def parts(self, ranges: Ranges, noted: str | None, tasks: int) -> list[Part]:
+            return [OddPart(**vars(part)) for part in super().parts(ranges, noted, tasks)]
+
+    made = land._job
+    monkeypatch.setattr(land, "_job", lambda *given: OddJob(**vars(made(*given))))
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    in_catalog(topology)
+    create_topic(clusters.east, topic_name, 1)
+    write(clusters.east, topic_name, numbered(10, 1))
+    lake, connections = lake_of(spark, topology), Connections(load_topology(topology))
+    plan = land.LandingPlan("east", {(topic_name, 0): 0})
+    landing = connections.topology.clusters["east"].landing
+    client = connections.client("east", "consumer")
+    if how == "landed":
+        query = land.start_landing(lake, plan, landing, client, once=True)
+        until(lambda: not query.active, "the end of the query")
+        assert f"its {column} is null" in causes_of(query.exception())
+        query.stop()
+    else:
+        with pytest.raises(Exception, match=f"its {column} is null"):
+            ends = {(topic_name, 0): 10}
+            land.land_again(lake, plan, landing, client, ends=ends, occasion="a test")
+    assert lake.rows("SELECT count(*) AS n FROM records") == [{"n": 0}]
 
 
 def test_records_go_on_where_objectives_cannot_be_noted(

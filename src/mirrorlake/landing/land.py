@@ -25,7 +25,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.landing.checkpoints import application_of, new_checkpoint, pace_file
 from mirrorlake.landing.job import LandJob
-from mirrorlake.landing.sinks import PathSink, SessionSink, rows_of
+from mirrorlake.landing.sinks import PathSink, SessionSink, stream_of
 from mirrorlake.landing.source_comparison import LandingPlan
 from mirrorlake.landing.source_ends import SourceEnds
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count, ranges_between
@@ -212,7 +212,7 @@ def _stream(lake: Lake, job: LandJob, checkpoint: Path) -> LandingQuery:
     if sink is None:
         job = replace(job, directory=None)
     writer = (
-        rows_of(lake, job, "land", spark.readStream)
+        stream_of(spark, job)
         .writeStream.queryName(f"land {job.alias} {lake.lake_id} {checkpoint.name}")
         .option("checkpointLocation", str(checkpoint))
         .trigger(processingTime=f"{job.trigger_seconds * 1_000:.0f} milliseconds")

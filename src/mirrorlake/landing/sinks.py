@@ -30,15 +30,16 @@ from mirrorlake.landing.driver_log import DriverLog
 from mirrorlake.landing.job import LandJob, read_document
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.stage_file import ADDED, landed_of, write_parts
-from mirrorlake.landing.stage_rows import PART_DONE, read_part, schema_for_spark
+from mirrorlake.landing.stage_rows import PART_DONE, read_part, rows_of_parts, schema_for_spark
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count, ranges_between
 from mirrorlake.spark.tasks import Done, run_by_spark, run_parts
 
 if TYPE_CHECKING:  # few records are landed without a session
-    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.listener import StreamingQueryProgress
     from pyspark.sql.streaming.query import StreamingQuery
-    from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+    from pyspark.sql.types import StructType
 
 logger = logging.getLogger(__name__)
 
@@ -236,31 +237,45 @@ class SessionSink:
             self._job.keep_pace(self._job.pace().after_failure(interrupted_after))
 
     def append(self, application: str) -> None:
-        """Commit all that a job with an end reads, once for one application."""
-        frame = rows_of(self._lake, self._job, "again", self._lake.spark.read)
-        writer = frame.write.format("delta").mode("append").option("txnAppId", application)
+        """Commit all that a job with an end reads, once for one application: by a task for each
+        part, as a frame has them and no source."""
+        job = self._job
+        parts = job.parts(ranges_between(job.starts, job.final or {}), job.final_noted, job.tasks)
+        numbers = self._lake.spark.range(0, len(parts), 1, max(1, len(parts)))
+        rows = numbers.mapInArrow(partial(rows_of_parts, job, parts), _handed(job))
+        writer = _records(job, rows).write.format("delta").mode("append")
+        writer.option("txnAppId", application)
         writer.option("txnVersion", "1").saveAsTable(self._lake.name("records"))
 
 
-def rows_of(
-    lake: Lake, job: LandJob, what: str, reader: "DataStreamReader | DataFrameReader"
-) -> "DataFrame":
-    """The rows of `records` that tasks hand over; of what they have read a query's progress
+def stream_of(spark: "SparkSession", job: LandJob) -> "DataFrame":
+    """The rows of `records` that tasks of a query hand over; of what they have read its progress
     tells."""
     from pyspark.sql import functions as F
-    from pyspark.sql.pandas.types import from_arrow_schema
 
     from mirrorlake.landing.stream_source import source_of
 
-    rows = from_arrow_schema(schema_for_spark(job.schema))
-    source = source_of(job, f"mirrorlake_{what}_{job.alias}", rows)
-    lake.spark.dataSource.register(source)
+    source = source_of(job, f"mirrorlake_land_{job.alias}", _handed(job))
+    spark.dataSource.register(source)
+    offsets = F.sum(F.when(F.col("partition") == PART_DONE, F.col("offset"))).alias(_OFFSETS_READ)
+    handed = spark.readStream.format(source.name()).load().observe(_OFFSETS_READ, offsets)
+    return _records(job, handed)
+
+
+def _handed(job: LandJob) -> "StructType":
+    """The columns that tasks hand over, as Spark declares them."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(schema_for_spark(job.schema))
+
+
+def _records(job: LandJob, rows: "DataFrame") -> "DataFrame":
+    """Rows that tasks hand over as records, with the columns that Spark adds."""
+    from pyspark.sql import functions as F
+
     added = {"source_cluster": F.lit(job.alias), "landed_at": F.timestamp_millis("batch_id")}
     columns = [added.get(name, F.col(name)).alias(name) for name in job.schema.names]
-    done = F.col("partition") == PART_DONE
-    offsets = F.sum(F.when(done, F.col("offset"))).alias(_OFFSETS_READ)
-    rows_read = reader.format(source.name()).load().observe(_OFFSETS_READ, offsets)
-    return rows_read.where(~done).select(columns)
+    return rows.where(F.col("partition") != PART_DONE).select(columns)
 
 
 class _Batch(NamedTuple):

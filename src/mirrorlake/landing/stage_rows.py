@@ -1,6 +1,6 @@
 """Rows of `records` from what was read of a source: in a file's columns, or as Spark takes them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,6 +49,16 @@ def wanted_of(job: LandJob, read: Read) -> Read:
         (key, without_forgotten(rows, gone[key]) if key in gone else rows) for key, rows in read
     )
     return ((key, rows) for key, rows in kept if rows.num_rows)
+
+
+def rows_of_parts(
+    job: LandJob, parts: Sequence[Part], numbers: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """The rows of those parts whose numbers Spark hands over (mapInArrow). Raises what `read_part`
+    and `row_batches` do."""
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            yield from row_batches(job, parts[number], read_part(job, parts[number]))
 
 
 def row_batches(job: LandJob, part: Part, read: Read) -> Iterator[pa.RecordBatch]:
@@ -126,7 +136,8 @@ def columns_of_records(
 def _columns(
     schema: pa.Schema, same: Mapping[str, object], rows: pa.Table, repeat: Repeat
 ) -> pa.Table:
-    """Columns of rows, and those that are the `same` for all."""
+    """Columns of rows, and those that are the `same` for all. Raises ValueError for a null where
+    the schema has none: what is declared so neither Spark nor delta-rs looks at."""
     _check_names(rows["headers"])
     times, exact = split_times(rows["timestamp"])
     read = dict(zip(rows.column_names, rows.columns, strict=True))
@@ -138,6 +149,8 @@ def _columns(
             columns.append(repeat(same.get(field.name), field.type, rows.num_rows))
         else:
             columns.append(column if column.type == field.type else column.cast(field.type))
+        if not field.nullable and columns[-1].null_count:
+            raise ValueError(f"its {field.name} is null")
     return pa.table(columns, schema.names)
 
 

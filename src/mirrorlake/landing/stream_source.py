@@ -14,12 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import (
-    DataSource,
-    DataSourceReader,
-    DataSourceStreamReader,
-    InputPartition,
-)
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from mirrorlake.landing.job import LandJob, Part, offsets_document, read_document
 from mirrorlake.landing.pace import UNKNOWN_RECORD_BYTES, Pace
@@ -54,38 +49,14 @@ def source_of(job: LandJob, name: str, schema: "StructType | str") -> type[DataS
         def streamReader(self, schema: "StructType") -> DataSourceStreamReader:
             return _Batches(job)
 
-        def reader(self, schema: "StructType") -> DataSourceReader:
-            return _Whole(job)
-
     return LandingSource
 
 
-class _Tasks:
-    """Reads a task's part of a job."""
+class _Batches(DataSourceStreamReader):
+    """Plans the batches of a job, and reads a task's part of one."""
 
     def __init__(self, job: LandJob) -> None:
         self._job = job
-
-    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        from mirrorlake.landing.stage_rows import read_part, row_batches  # which only a task needs
-
-        part: Part = partition.value
-        return row_batches(self._job, part, read_part(self._job, part))
-
-
-class _Whole(_Tasks, DataSourceReader):
-    """Plans a job with an end as one batch. It is no stream's reader as well: since its version 4.1
-    Spark asks no such reader for parts of its own, and would read nothing."""
-
-    def partitions(self) -> Sequence[InputPartition]:
-        return _inputs(self._job, self._job.starts, self._job.final or {}, self._job.final_noted)[1]
-
-
-class _Batches(_Tasks, DataSourceStreamReader):
-    """Plans the batches of a job."""
-
-    def __init__(self, job: LandJob) -> None:
-        super().__init__(job)
         self._reached = dict(job.starts)
         self._document = offsets_document(job.starts)
         self._ends: SourceEnds | None = None
@@ -163,16 +134,14 @@ class _Batches(_Tasks, DataSourceStreamReader):
         return self._job.final_noted if final else self._log_ends().noted(self._reached)
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        before, _ = read_document(start)
-        count, inputs = _inputs(self._job, before, *read_document(end))
-        self._handed = count, time.monotonic()
-        return inputs
+        (before, _), (behind, noted) = read_document(start), read_document(end)
+        ranges = ranges_between(before, behind)
+        self._handed = offset_count(ranges), time.monotonic()
+        parts = self._job.parts(ranges, noted, self._job.tasks)
+        return [InputPartition(part) for part in parts]
 
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        from mirrorlake.landing.stage_rows import read_part, row_batches  # which only a task needs
 
-def _inputs(
-    job: LandJob, before: Ends, behind: Ends, noted: str | None
-) -> tuple[int, list[InputPartition]]:
-    """How many offsets a batch has, and its parts."""
-    ranges = ranges_between(before, behind)
-    parts = job.parts(ranges, noted, job.tasks)
-    return offset_count(ranges), [InputPartition(part) for part in parts]
+        part: Part = partition.value
+        return row_batches(self._job, part, read_part(self._job, part))

@@ -10,22 +10,24 @@ from confluent_kafka import KafkaError, KafkaException
 from mirrorlake.errors import StagingError
 from mirrorlake.lake.definitions import definition
 from mirrorlake.landing import stage_rows
-from mirrorlake.landing.job import Part
+from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.landing.stage_rows import (
     ADDED_BY_SPARK,
     NEVER_NULL,
     PART_DONE,
     Read,
     row_batches,
+    rows_of_parts,
     schema_for_spark,
 )
 from mirrorlake.native.columns import HEADERS
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 from tests.unit.landing.test_land_job import job_in
 from tests.unit.landing.test_stage_file import rows
 
 SCHEMA = schema_for_spark(definition("records").rows)
-PART = Part("east", 1_700_000_000_123, {("b", 1): 2}, {("a", 0): 9, ("b", 1): 30})
+PART = Part("east", 1_700_000_000_123, {("b", 1): 2}, {("a", 0): 9, ("b", 1): 30, ("odd", 1): 5})
 
 
 def test_rows_have_the_columns_of_the_table_but_those_that_spark_adds(tmp_path: Path) -> None:
@@ -44,6 +46,44 @@ def test_rows_have_the_columns_of_the_table_but_those_that_spark_adds(tmp_path: 
     assert [tuple(row[name] for name in columns) for row in batch.to_pylist()] == [
         *(("a", 0, offset, 0, 1_700_000_000_123, 9) for offset in (1, 2)),
         *(("b", 1, offset, 2, 1_700_000_000_123, 30) for offset in (7, 9, 10)),
+    ]
+
+
+@pytest.mark.parametrize("column", ["topic", "generation"])
+def test_a_null_where_there_is_none_is_refused(tmp_path: Path, column: str) -> None:
+    """Spark takes 0 for it, or what lay there before, and delta-rs writes it."""
+
+    class Odd(Part):
+        def columns(self, key: TopicAndPartition) -> dict[str, object]:
+            return {**super().columns(key), column: None}
+
+    part = Odd("east", 1, {}, {("a", 0): 9})
+    with pytest.raises(StagingError, match=f"a-0 cannot be .* offset 1, .*: its {column} is null"):
+        list(row_batches(job_in(tmp_path, schema=SCHEMA), part, [(("a", 0), rows(0, [1, 2]))]))
+
+
+def test_a_task_reads_the_parts_whose_numbers_it_gets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(_job: LandJob, part: Part) -> Read:
+        return [(key, rows(key[1], [*range(*bounds)])) for key, bounds in part.ranges.items()]
+
+    monkeypatch.setattr(stage_rows, "read_part", read)
+    job = job_in(tmp_path, schema=SCHEMA, starts={("a", 0): 5, ("a", 1): 0})
+    parts = job.parts({("a", 0): (5, 9), ("a", 1): (0, 4)}, "[]", 2)
+    assert len(parts) == 2
+    found = [
+        [
+            (row["partition"], row["offset"], row["open_ends"])
+            for batch in rows_of_parts(job, parts, [pa.record_batch({"id": [number]})])
+            for row in batch.to_pylist()
+            if row["partition"] != PART_DONE
+        ]
+        for number in (0, 1)
+    ]
+    assert found == [
+        [(0, offset, "[]") for offset in range(5, 9)],
+        [(1, offset, "[]") for offset in range(4)],
     ]
 
 

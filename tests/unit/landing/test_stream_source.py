@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
 
 from mirrorlake.landing import stream_source
 from mirrorlake.landing.job import LandJob, offsets_document, read_document
@@ -128,20 +127,6 @@ def test_a_batch_within_its_trigger_was_fast_enough(
     clock.now += 60.0
     stream.latestOffset()
     assert (job.pace().limit or 0) > FIRST_BYTES
-
-
-def test_what_has_an_end_is_read_whole_by_no_reader_of_a_stream(tmp_path: Path) -> None:
-    """Spark 4.1 and later plan none of the parts of a reader that is one of a stream too."""
-    job = job_in(tmp_path, starts=STARTS, final=FINAL, final_noted="[]", tasks=1)
-    source = source_of(job, "s", "offset bigint")(options={})
-    whole = source.reader(None)  # type: ignore[arg-type]
-    assert isinstance(whole, DataSourceReader) and not isinstance(whole, DataSourceStreamReader)
-    parts = [each.value for each in whole.partitions()]
-    assert {part.open_ends for part in parts} == {"[]"}
-    assert {(key, bounds) for part in parts for key, bounds in part.ranges.items()} == {
-        (("a", 0), (5, 70_005)), (("a", 1), (0, 3)),
-    }  # fmt: skip
-    assert not isinstance(source.streamReader(None), DataSourceReader)  # type: ignore[arg-type]
 
 
 def test_files_are_paced_by_who_commits_them(tmp_path: Path) -> None:
