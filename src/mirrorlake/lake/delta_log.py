@@ -18,6 +18,7 @@ from deltalake import DeltaTable
 from deltalake.table import ProtocolVersions
 
 from mirrorlake.lake.arrow_values import table_of
+from mirrorlake.lake.log_repair import checkpoints, hinted
 from mirrorlake.lake.place import Place
 
 #: Table features without which the files of a snapshot are the table.
@@ -144,11 +145,15 @@ class DeltaLog:
         return mark if is_newest else None
 
     def newest_checkpoint(self) -> int:
-        """The version of the newest checkpoint of the log; -1 without one."""
+        """The version of the newest checkpoint of the log; -1 without one. The hint that names it
+        may be damaged; in a folder, where a look costs nothing, gone too."""
         try:
-            return int(json.loads((self._folder / "_last_checkpoint").read())["version"])
-        except FileNotFoundError:
-            return -1
+            version, damaged = hinted(self._folder), False
+        except ValueError:
+            version, damaged = None, True
+        if version is None and (damaged or not self._folder.in_store):
+            version = max(checkpoints(self._folder), default=-1)
+        return -1 if version is None else version
 
     def snapshot(self) -> tuple[int, pa.Table]:
         """The newest version, and its files: path, modification_time, and num_records, min.* and

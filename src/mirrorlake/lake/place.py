@@ -50,10 +50,21 @@ class Place(ABC):
         return path[len(str(self)) + 1 :]
 
     def delta(self, **how: bool) -> "DeltaTable":
-        """The Delta table that lies here, as of its newest version. Raises DeltaError."""
+        """The Delta table that lies here, as of its newest version; a checkpoint of its log that is
+        damaged or gone is done without. Raises DeltaError."""
         from deltalake import DeltaTable  # which tasks, that have places too, do without
+        from deltalake.exceptions import DeltaError, TableNotFoundError
+
+        from mirrorlake.lake.log_repair import mended
 
         options = None if self.options is None else dict(self.options)
+        try:
+            return DeltaTable(str(self), storage_options=options, **how)
+        except TableNotFoundError:
+            raise
+        except DeltaError:
+            if not mended(self):
+                raise
         return DeltaTable(str(self), storage_options=options, **how)
 
     @abstractmethod

@@ -70,6 +70,7 @@ def test_a_file_is_made_once_and_as_a_whole(tmp_path: Path) -> None:
 PATHS = {
     **{"duck": 1, "folder": 1, "opening": 1, "warmup": 1},  # what spills; a user's own folder
     **{"place": 0, "landing/job": 1},  # the pace file, on the driver's disk
+    "log_repair": 1,  # where a checkpoint is made again, before it goes to the lake
 }
 
 

@@ -1,0 +1,103 @@
+"""A Delta log whose checkpoint is damaged or gone.
+
+A checkpoint says nothing that commits have not said (Delta's protocol, "Checkpoints"). Where it
+cannot be read, a table does not open all the same (delta-rs 1.6: "Had a _last_checkpoint hint but
+didn't find any checkpoints"). So it is made again of the commits, where these are all there.
+"""
+
+import json
+import logging
+import re
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from mirrorlake.lake.place import Place
+
+logger = logging.getLogger(__name__)
+
+HINT = "_last_checkpoint"
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
+
+
+def hinted(log: Place) -> int | None:
+    """The version of the checkpoint that the hint of a log names; None without one. Raises
+    ValueError for a hint that is damaged, OSError."""
+    try:
+        content = (log / HINT).read()
+    except FileNotFoundError:
+        return None
+    try:
+        return int(json.loads(content)["version"])
+    except (KeyError, TypeError):
+        raise ValueError(f"{log}: {HINT} names no version") from None
+
+
+def checkpoints(log: Place) -> list[int]:
+    """The versions of the checkpoints that are files of their own, rising. Raises OSError."""
+    return sorted(int(match[1]) for name in log.names() if (match := _CHECKPOINT.fullmatch(name)))
+
+
+def mended(table: Place) -> bool:
+    """Write again the checkpoints of a table's log that are damaged, and the one that the hint
+    names where it is gone. Whether any was, and the table may open now.
+
+    Nothing is written unless the commits that a checkpoint is of are all there, those of an older
+    checkpoint aside, and nothing is ever taken away: a process that has the table open may rely on
+    any of these files, and puts the same ones there.
+    """
+    log = table / "_delta_log"
+    try:
+        there, hint = checkpoints(log), None
+        with suppress(ValueError):  # delta-rs itself does without a damaged one
+            hint = hinted(log)
+        good = [version for version in there if _reads(_file_of(log, version))]
+        wanted = {*there, *([] if hint is None else [hint])} - set(good)
+        written = [(version, _written_again(log, version, good)) for version in sorted(wanted)]
+        for version, content in written:
+            _file_of(log, version).write(content)
+    except (OSError, DeltaError) as error:
+        logger.warning("the log of table %s cannot be mended: %s", table.name, error)
+        return False
+    if written:
+        logger.warning(
+            "checkpoint %s of the log of table %s is written again", written[-1][0], table.name
+        )
+    return bool(written)
+
+
+def _written_again(log: Place, version: int, good: Collection[int]) -> bytes:
+    """A checkpoint of a version, made of the newest good one before it and the commits behind that.
+    Raises OSError where one of these is not there."""
+    base = max((each for each in good if each < version), default=-1)
+    with TemporaryDirectory() as directory:
+        copy = Path(directory, "_delta_log")
+        copy.mkdir()
+        parts = [f"{each:020d}.json" for each in range(base + 1, version + 1)]
+        for name in parts if base < 0 else [_file_of(log, base).name, *parts]:
+            (copy / name).write_bytes((log / name).read())
+        DeltaTable(directory, version=version).create_checkpoint()
+        return (copy / _file_of(log, version).name).read_bytes()
+
+
+def _file_of(log: Place, version: int) -> Place:
+    return log / f"{version:020d}.checkpoint.parquet"
+
+
+def _reads(file: Place) -> bool:
+    """Whether a file is Parquet from end to end. Raises OSError where it cannot be looked at now,
+    which says nothing about it; Arrow's own errors of damage have no number."""
+    try:
+        with file.open_parquet() as parquet:
+            parquet.read()
+    except ValueError:
+        return False
+    except OSError as error:
+        if file.in_store or error.errno is not None:
+            raise
+        return False
+    return True

@@ -1,0 +1,133 @@
+"""What Delta's protocol calls optional may be damaged or gone: the table opens, and it is written
+again."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+import pytest
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from mirrorlake.lake.delta_log import DeltaLog
+from mirrorlake.lake.log_repair import HINT, mended
+from mirrorlake.lake.place import place_of
+
+ROWS = pa.table({"x": [1, 2]})
+CHECKPOINT = "{:020d}.checkpoint.parquet"
+Damage = Callable[[Path], object]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Versions 0 to 3, checkpoints of 1 and 3."""
+    for version in range(4):
+        deltalake.write_deltalake(str(tmp_path), ROWS, mode="append")
+        if version % 2:
+            deltalake.DeltaTable(str(tmp_path)).create_checkpoint()
+    return tmp_path
+
+
+def log_of(table: Path) -> Path:
+    return table / "_delta_log"
+
+
+def torn(name: str, size: int) -> Damage:
+    return lambda log: (log / name).write_bytes((log / name).read_bytes()[:size])
+
+
+def flipped(name: str) -> Damage:
+    """Damaged in the middle: its footer reads as ever."""
+
+    def damage(log: Path) -> None:
+        content = bytearray((log / name).read_bytes())
+        content[20 : len(content) // 2] = bytes(len(content) // 2 - 20)
+        (log / name).write_bytes(bytes(content))
+
+    return damage
+
+
+DAMAGES: dict[str, Damage] = {
+    "no hint": lambda log: (log / HINT).unlink(),
+    "an empty hint": torn(HINT, 0),
+    "a torn hint": torn(HINT, 12),
+    "a hint of another kind": lambda log: (log / HINT).write_text("[]"),
+    "no checkpoint": lambda log: (log / CHECKPOINT.format(3)).unlink(),
+    "an empty checkpoint": torn(CHECKPOINT.format(3), 0),
+    "a torn checkpoint": torn(CHECKPOINT.format(3), 300),
+    "a checkpoint damaged in the middle": flipped(CHECKPOINT.format(3)),
+    "an empty checksum": lambda log: (log / f"{3:020d}.crc").write_bytes(b""),
+    "a torn checksum": lambda log: (log / f"{3:020d}.crc").write_bytes(b'{"tableSizeBytes"'),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_the_table_opens_and_goes_on(table: Path, damage: Damage) -> None:
+    damage(log_of(table))
+    delta = place_of(table).delta()
+    assert (delta.version(), delta.to_pyarrow_table().num_rows) == (3, 8)
+    assert DeltaLog(place_of(table)).newest_checkpoint() == 3
+    deltalake.write_deltalake(delta, ROWS, mode="append")
+    again = place_of(table).delta()
+    again.create_checkpoint()
+    assert DeltaLog(place_of(table)).newest_checkpoint() == 4
+    assert place_of(table).delta().to_pyarrow_table().num_rows == 10
+
+
+@pytest.mark.parametrize("hint", ["", "[]", "{}", '{"version": null}', '{"version": "x"}'])
+def test_the_newest_checkpoint_is_known_without_its_hint(table: Path, hint: str) -> None:
+    (log_of(table) / HINT).write_text(hint)
+    assert DeltaLog(place_of(table)).newest_checkpoint() == 3
+    (log_of(table) / HINT).unlink()
+    assert DeltaLog(place_of(table)).newest_checkpoint() == 3
+
+
+def test_the_commits_behind_an_older_checkpoint_are_enough(table: Path) -> None:
+    for version in (0, 1):
+        (log_of(table) / f"{version:020d}.json").unlink()
+    torn(CHECKPOINT.format(3), 300)(log_of(table))
+    assert place_of(table).delta().to_pyarrow_table().num_rows == 8
+    for version in (2, 3):  # what cleaning up behind a checkpoint leaves
+        (log_of(table) / f"{version:020d}.json").unlink()
+    assert place_of(table).delta().to_pyarrow_table().num_rows == 8
+
+
+@pytest.mark.parametrize("gone", [[0], [2], [3], [2, 3]])
+def test_nothing_is_made_up_that_commits_do_not_say(table: Path, gone: list[int]) -> None:
+    for version in gone:
+        (log_of(table) / f"{version:020d}.json").unlink()
+    for version in (1, 3):
+        torn(CHECKPOINT.format(version), 300)(log_of(table))
+    before = sorted(path.name for path in log_of(table).iterdir())
+    assert not mended(place_of(table))
+    with pytest.raises(DeltaError):
+        place_of(table).delta()
+    assert sorted(path.name for path in log_of(table).iterdir()) == before
+
+
+def test_a_hint_of_a_version_that_is_not_there_is_left(table: Path) -> None:
+    (log_of(table) / HINT).write_text('{"version": 9, "size": 1}')
+    assert not mended(place_of(table)) and (log_of(table) / HINT).exists()
+
+
+def test_a_log_in_order_is_left_alone(table: Path) -> None:
+    before = sorted(path.name for path in log_of(table).iterdir())
+    assert not mended(place_of(table))
+    assert sorted(path.name for path in log_of(table).iterdir()) == before
+
+
+def test_a_folder_without_a_table_says_so(tmp_path: Path) -> None:
+    with pytest.raises(TableNotFoundError):
+        place_of(tmp_path).delta()
+
+
+def test_a_checkpoint_that_cannot_be_looked_at_now_is_not_damaged(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = place_of(table)
+
+    def refused(self: object, **how: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(type(place), "open_parquet", refused)
+    assert not mended(place) and (log_of(table) / CHECKPOINT.format(3)).exists()
