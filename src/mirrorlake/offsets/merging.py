@@ -58,7 +58,7 @@ def _first_group(
     """The first file, and all that may be with it: of a partition none behind one that was left
     out."""
     group: list[int] = []
-    taken: set[_Place] = set()
+    taken: dict[tuple[str, str, int], int] = {}
     closed: set[tuple[str, str, int]] = set()
     total = 0
     for file, size in sizes.items():
@@ -66,10 +66,11 @@ def _first_group(
         if (
             total + size <= max_bytes
             and closed.isdisjoint(key for key, _ in mine)
-            and _agree(taken | mine)
+            and _agree(mine)
+            and all(taken.get(key, others) == others for key, others in mine)
         ):
             group.append(file)
-            taken |= mine
+            taken.update(mine)
             total += size
         else:
             closed.update(key for key, _ in mine)

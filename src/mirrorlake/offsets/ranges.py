@@ -3,6 +3,7 @@ searched for. Pure."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate
 
 import numpy as np
 
@@ -36,6 +37,8 @@ class OffsetRanges:
     def __init__(self, ranges: Iterable[tuple[int, int]] = ()) -> None:
         self._firsts: list[int] = []
         self._lasts: list[int] = []
+        #: How many offsets lie in the ranges before each one.
+        self._before: list[int] = []
         self._fresh = list(ranges)
 
     def add(self, ranges: Iterable[tuple[int, int]]) -> None:
@@ -59,6 +62,17 @@ class OffsetRanges:
     def covers(self, first: int, last: int) -> bool:
         """Whether all offsets between two, both inclusive, lie in them."""
         return sum(end - start + 1 for start, end in self.within(first, last)) == last - first + 1
+
+    def count(self, first: int, last: int) -> int:
+        """How many offsets between two, both inclusive, lie in them."""
+        self._sort()
+        return max(0, self._count_below(last + 1) - self._count_below(first))
+
+    def _count_below(self, offset: int) -> int:
+        at = bisect_left(self._firsts, offset) - 1
+        if at < 0:
+            return 0
+        return self._before[at] + min(self._lasts[at], offset - 1) - self._firsts[at] + 1
 
     def __iter__(self) -> Iterator[tuple[int, int]]:
         self._sort()
@@ -84,3 +98,5 @@ class OffsetRanges:
             else:
                 self._firsts.append(first)
                 self._lasts.append(last)
+        sizes = (last - first + 1 for first, last in zip(self._firsts, self._lasts, strict=True))
+        self._before = [0, *accumulate(sizes)]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mirrorlake.offsets.partition_ranges import FileRange
-from mirrorlake.offsets.ranges import are_in, merged
+from mirrorlake.offsets.ranges import OffsetRanges, are_in
 
 #: Ranges of offsets, first and last inclusive.
 Ranges = Sequence[tuple[int, int]]
@@ -120,14 +120,15 @@ class Tally:
 
     def __init__(self, spans: Sequence[Span], left_out: Ranges = ()) -> None:
         self._spans = spans
-        self._left_out = merged(left_out)
+        self._left_out = OffsetRanges(left_out)
         self._at = 0
         self._count = 0
 
     def take(self, offsets: np.ndarray) -> None:
         """Count records by their offsets, which rise. Raises CountError."""
-        if self._left_out:
-            offsets = offsets[~are_in(self._left_out, offsets)]
+        if self._left_out and len(offsets):
+            left_out = self._left_out.within(int(offsets.min()), int(offsets.max()))
+            offsets = offsets[~are_in(left_out, offsets)]
         while len(offsets):
             if self._at == len(self._spans) or offsets[0] < self._spans[self._at].first:
                 raise CountError(Span(int(offsets[0]), int(offsets[0]), 0), 1)
@@ -149,17 +150,12 @@ class Tally:
 
     def _check_gaps(self, span: Span, last: int) -> None:
         """More gaps than there are: a record is missing in front of this offset."""
-        gaps = last - span.first + 1 - self._count - _size(self._left_out, span.first, last)
+        gaps = last - span.first + 1 - self._count - self._left_out.count(span.first, last)
         if gaps > span.last - span.first + 1 - span.record_count:
             raise CountError(span, self._count)
 
     def _finish(self, span: Span) -> None:
-        least = span.record_count - _size(self._left_out, span.first, span.last)
+        least = span.record_count - self._left_out.count(span.first, span.last)
         if not least <= self._count <= span.record_count:
             raise CountError(span, self._count)
         self._at, self._count = self._at + 1, 0
-
-
-def _size(ranges: Ranges, first: int, last: int) -> int:
-    """How many offsets of `first` to `last` lie in the ranges."""
-    return sum(max(0, min(end, last) - max(start, first) + 1) for start, end in ranges)

@@ -103,3 +103,13 @@ def test_four_times_as_many_are_two_steps_more(count: int) -> None:
     few, many = looks(count), looks(4 * count)
     assert few < 100, "it is no scan"
     assert many - few <= 6 * 4, (few, many)
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5))), st.integers(-2, 40), st.data())
+def test_a_count_is_that_of_each_offset(
+    given_ranges: list[tuple[int, int]], first: int, data: st.DataObject
+) -> None:
+    ranges = OffsetRanges((start, start + more) for start, more in given_ranges)
+    last = data.draw(st.integers(first - 1, 42))
+    inside = [offset for offset in range(first, last + 1) if offset in ranges]
+    assert ranges.count(first, last) == len(inside)
