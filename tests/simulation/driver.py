@@ -57,7 +57,7 @@ from mirrorlake.produce.target import Target
 from mirrorlake.produce.task import ShardJob, produce_shards
 from mirrorlake.run import target_losses
 from mirrorlake.run.target_losses import log_ends_below, loss_errors, take_out
-from mirrorlake.spark.tasks import Done, Work, Worker, done_of, run_parts, run_rows_here
+from mirrorlake.spark.tasks import Done, Work, Worker, by_key, done_of, run_here
 from tests.simulation.kafka import Consumer, Producer, timed_out
 from tests.simulation.landing import Lander
 from tests.simulation.stage import RECORDS, ParquetView, arrow, lake_failed
@@ -385,7 +385,7 @@ class MemoryWorkers:
         if self._goes_the_short_way(jobs):
             every = [batch for batches in parts.values() for batch in batches]
             return "short", self._world.run_here(
-                lambda: run_rows_here(produce_shards, by_shard, RESULT, every, "shard")
+                lambda: run_here(produce_shards, [by_key(every, by_shard, "shard")], RESULT)
             )
         worker = Worker(produce_shards, by_shard, RESULT, "shard")
         return "long", self._run(worker, list(parts.values()))
@@ -397,7 +397,7 @@ class MemoryWorkers:
         return short
 
     def _here(self, work: Work[ShardJob]) -> Done:
-        return self._world.run_here(lambda: run_parts(produce_shards, [work], RESULT))  # type: ignore[no-any-return]
+        return self._world.run_here(lambda: run_here(produce_shards, [work], RESULT))  # type: ignore[no-any-return]
 
     def _run(self, worker: Worker[ShardJob], tasks: Sequence[list[pa.RecordBatch]]) -> Done:
         """Tasks of Spark's: what one of them is lost with, all are."""

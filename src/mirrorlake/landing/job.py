@@ -4,12 +4,12 @@ tasks and the driver, which does a small job itself. Needs no Spark."""
 import json
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mirrorlake.landing.pace import Pace
-from mirrorlake.landing.ranges import OffsetRange, shared_out
+from mirrorlake.landing.ranges import shared_out
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition, by_topic, from_topics
 
 if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest, or none
@@ -81,15 +81,18 @@ class LandJob:
         """Share a batch that begins now out over tasks; `noted` is what it notes of the ends of
         logs."""
         pace, now = self.pace(), time.time_ns() // 1_000_000
-        all_ranges = [OffsetRange(*key, *bounds) for key, bounds in sorted(ranges.items())]
-        parts = []
-        for shared in shared_out(all_ranges, tasks, pace.record_bytes):
-            own = {(each.topic, each.partition): (each.first, each.end) for each in shared}
-            generations = {key: self.generations[key] for key in own if key in self.generations}
-            ends = {key: ranges[key][1] for key in own}
-            part = Part(self.alias, now, generations, ends, noted)
-            parts.append(replace(part, ranges=own, small_answers=pace.in_small_answers))
-        return parts
+        return [
+            Part(
+                self.alias,
+                now,
+                {key: self.generations[key] for key in own if key in self.generations},
+                {key: ranges[key][1] for key in own},
+                noted,
+                ranges=own,
+                small_answers=pace.in_small_answers,
+            )
+            for own in shared_out(dict(sorted(ranges.items())), tasks, pace.record_bytes)
+        ]
 
     def pace(self) -> Pace:
         """What was kept. Who learns how long batches took keeps it in this file, so that a query

@@ -1,30 +1,14 @@
 """Which offsets the next batch of a landing query reads, and how they are shared out over tasks.
 Pure."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping
 
 from mirrorlake.landing.pace import NOTHING_KNOWN, Pace, first_limit
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import Ranges, TopicAndPartition
 
 #: Records below which a partition's part of a batch is not divided: each part is a fetch of its
 #: own.
 UNDIVIDED = 20_000
-
-
-@dataclass(frozen=True)
-class OffsetRange:
-    """Offsets of a partition, from `first`, inclusive, to `end`, exclusive."""
-
-    topic: str
-    partition: int
-    first: int
-    end: int
-
-    @property
-    def count(self) -> int:
-        """How many offsets it has; not all of them need to have a record."""
-        return self.end - self.first
 
 
 def next_ends(
@@ -87,8 +71,8 @@ def _few_cut(
 
 
 def shared_out(
-    ranges: Sequence[OffsetRange], tasks: int, record_bytes: Mapping[str, float] | None = None
-) -> list[list[OffsetRange]]:
+    ranges: Ranges, tasks: int, record_bytes: Mapping[str, float] | None = None
+) -> list[dict[TopicAndPartition, tuple[int, int]]]:
     """Divide ranges into at most so many parts that are about as much work each: neighbours stay
     together, and only what lies across a border is cut, unless it is small.
 
@@ -97,23 +81,21 @@ def shared_out(
     """
     known = dict(record_bytes or {})
     usual = sum(known.values()) / len(known) if known else 1.0
-    sizes = [offset_range.count * known.get(offset_range.topic, usual) for offset_range in ranges]
-    share = sum(sizes) / max(1, tasks)
-    parts: list[list[OffsetRange]] = [[]]
-    room = share
-    for offset_range, size in zip(ranges, sizes, strict=True):
-        left, each = offset_range, size / max(1, offset_range.count)
-        while len(parts) < tasks and left.count * each > room and offset_range.count > UNDIVIDED:
-            taken = min(left.count, int(room / each))
-            if taken:
-                parts[-1].append(replace(left, end=left.first + taken))
-                left = replace(left, first=left.first + taken)
-            parts.append([])
+    sizes = {key: known.get(key[0], usual) for key in ranges}
+    share = sum((end - first) * sizes[key] for key, (first, end) in ranges.items()) / max(1, tasks)
+    parts, room = [dict[TopicAndPartition, tuple[int, int]]()], share
+    for key, (first, end) in ranges.items():
+        at, size = first, sizes[key]
+        while len(parts) < tasks and (end - at) * size > room and end - first > UNDIVIDED:
+            if (taken := min(end - at, int(room / size))) > 0:
+                parts[-1][key] = (at, at + taken)
+                at += taken
+            parts.append({})
             room = share
-        if left.count:
-            parts[-1].append(left)
-            room -= left.count * each
+        if at < end:
+            parts[-1][key] = (at, end)
+            room -= (end - at) * size
         if room <= 0 and len(parts) < tasks:
-            parts.append([])
+            parts.append({})
             room = share
     return [part for part in parts if part]

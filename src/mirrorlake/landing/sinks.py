@@ -32,7 +32,7 @@ from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.stage_file import ADDED, landed_of, write_parts
 from mirrorlake.landing.stage_rows import PART_DONE, read_part, rows_of_parts, schema_for_spark
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count, ranges_between
-from mirrorlake.spark.tasks import Done, run_by_spark, run_parts
+from mirrorlake.spark.tasks import Done, dealt, run_by_spark, run_here
 
 if TYPE_CHECKING:  # few records are landed without a session
     from pyspark.sql import DataFrame, SparkSession
@@ -123,9 +123,8 @@ class PathSink:
         job = self._job
         if spark is None:
             count = 1 + offset_count(ranges) // job.max_records  # each file has a bound
-            work = [(part, None) for part in job.parts(ranges, noted, count)]
             write = partial(write_parts, job, "driver", partial(self._log.read, self._pace))
-            return run_parts(write, [work], ADDED)
+            return run_here(write, dealt(job.parts(ranges, noted, count), 1), ADDED)
         self._log.drop_prefetched()
         parts = job.parts(ranges, noted, job.tasks)
         write = partial(write_parts, job, "task", partial(read_part, job))

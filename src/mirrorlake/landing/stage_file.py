@@ -20,7 +20,7 @@ from mirrorlake.lake.meter import Landed
 from mirrorlake.lake.parquet import KEYS, RARE, REPEATED, stated_ranges
 from mirrorlake.lake.place import FileWriter, Place
 from mirrorlake.landing.job import LandJob, Part
-from mirrorlake.landing.stage_rows import Read, columns_of_records, wanted_of
+from mirrorlake.landing.stage_rows import Gathered, Read, columns_of_records, gathered
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.tasks import Work
 
@@ -40,7 +40,7 @@ ADDED = pa.schema(
 
 
 class StageFile:
-    """Gathers rows of a part and writes them. `directory` and `schema` are the table's; the file's
+    """Writes the rows of a part. `directory` and `schema` are the table's; the file's
     name begins with `writer`."""
 
     def __init__(
@@ -52,29 +52,26 @@ class StageFile:
         self._place = directory / f"{writer}-{uuid.uuid4()}.snappy.parquet"
         self._file: FileWriter | None = None
         self._writer: pq.ParquetWriter | None = None
-        self._waiting: dict[TopicAndPartition, list[pa.RecordBatch]] = {}
-        self._size = 0
         self._ranges: dict[TopicAndPartition, list[int]] = {}
         self._topic_bytes: dict[str, list[int]] = {}
 
-    def add(self, key: TopicAndPartition, rows: pa.RecordBatch) -> None:
-        """Take rows of a partition, in the order of their offsets. Raises StagingError."""
-        self._waiting.setdefault(key, []).append(rows)
-        size = rows.nbytes
-        self._size += size
-        counted = self._topic_bytes.setdefault(key[0], [0, 0])
-        counted[0] += size
-        counted[1] += rows.num_rows
-        first, last = rows.column("offset")[0].as_py(), rows.column("offset")[-1].as_py()
-        known = self._ranges.setdefault(key, [first, last, 0])
-        known[1], known[2] = last, known[2] + rows.num_rows
-        if self._size >= GATHERED_BYTES:
-            self._write()
+    def write(self, waiting: Gathered) -> None:
+        """Write rows of partitions, each in the order of its offsets: one with much in row groups
+        of its own, the others together. Raises StagingError."""
+        group: list[pa.Table] = []
+        size = 0
+        for key, read in sorted(waiting.items()):
+            self._count(key, read)
+            rows = columns_of_records(self._schema, self._part, key, read, _coded)
+            if group and (size >= OWN_GROUP_BYTES or rows.nbytes >= OWN_GROUP_BYTES):
+                self._write_group(group)
+                group, size = [], 0
+            group.append(rows)
+            size += rows.nbytes
+        self._write_group(group)
 
     def close(self) -> pa.RecordBatch | None:
-        """Write what is left. Returns a row of ADDED; None when there were no rows, and so no
-        file."""
-        self._write()
+        """Returns a row of ADDED; None when there were no rows, and so no file."""
         if self._writer is None or self._file is None:
             return None
         self._writer.close()
@@ -88,21 +85,13 @@ class StageFile:
         }
         return pa.RecordBatch.from_pylist([row], schema=ADDED)
 
-    def _write(self) -> None:
-        """Write what waits: a partition with much in row groups of its own, the others together."""
-        group: list[pa.Table] = []
-        size = 0
-        for key in sorted(self._waiting):
-            read = self._waiting[key]
-            rows = columns_of_records(self._schema, self._part, key, read, _coded)
-            if group and (size >= OWN_GROUP_BYTES or rows.nbytes >= OWN_GROUP_BYTES):
-                self._write_group(group)
-                group, size = [], 0
-            group.append(rows)
-            size += rows.nbytes
-        if group:
-            self._write_group(group)
-        self._waiting, self._size = {}, 0
+    def _count(self, key: TopicAndPartition, read: Sequence[pa.RecordBatch]) -> None:
+        offsets = read[0].column("offset")[0].as_py(), read[-1].column("offset")[-1].as_py()
+        count = sum(rows.num_rows for rows in read)
+        known = self._ranges.setdefault(key, [*offsets, 0])
+        known[1], known[2] = offsets[1], known[2] + count
+        counted = self._topic_bytes.setdefault(key[0], [0, 0])
+        counted[0], counted[1] = counted[0] + sum(rows.nbytes for rows in read), counted[1] + count
 
     def _write_group(self, tables: Iterable[pa.Table]) -> None:
         rows = pa.concat_tables(tables, promote_options="none")
@@ -163,8 +152,8 @@ def write_parts(
     assert job.directory is not None
     for part, _ in work:
         file = StageFile(job.directory, job.schema, part, writer)
-        for key, rows in wanted_of(job, read(part)):
-            file.add(key, rows)
+        for waiting in gathered(job, read(part), GATHERED_BYTES):
+            file.write(waiting)
         added = file.close()
         failpoints.reached("file-written")
         if added is not None:

@@ -27,6 +27,7 @@ PART_DONE = -1
 _UNSTAGEABLE = (pa.ArrowException, ArithmeticError, ValueError)
 
 Read = Iterable[tuple[TopicAndPartition, pa.RecordBatch]]
+Gathered = Mapping[TopicAndPartition, list[pa.RecordBatch]]
 #: One value as often as there are rows.
 Repeat = Callable[[object, pa.DataType, int], pa.Array]
 
@@ -38,17 +39,23 @@ def read_part(job: LandJob, part: Part) -> Read:
         yield from read_ranges(job.alias, job.client, part.ranges, part.small_answers)
 
 
-def wanted_of(job: LandJob, read: Read) -> Read:
-    """What was read, without what a job is to leave out."""
-    if not job.forgotten:
-        return read
-    from mirrorlake.lake.forgotten import without_forgotten  # which only landing again needs
+def gathered(job: LandJob, read: Read, size: int) -> Iterator[Gathered]:
+    """What was read, without what a job is to leave out, by partition: about so many of Arrow's
+    bytes at a time."""
+    waiting, waits = dict[TopicAndPartition, list[pa.RecordBatch]](), 0
+    for key, rows in read:
+        if key in job.forgotten:
+            from mirrorlake.lake.forgotten import without_forgotten  # only landing again needs it
 
-    gone = job.forgotten
-    kept = (
-        (key, without_forgotten(rows, gone[key]) if key in gone else rows) for key, rows in read
-    )
-    return ((key, rows) for key, rows in kept if rows.num_rows)
+            rows = without_forgotten(rows, job.forgotten[key])
+        if rows.num_rows:
+            waiting.setdefault(key, []).append(rows)
+            waits += rows.nbytes
+        if waits >= size:
+            yield waiting
+            waiting, waits = {}, 0
+    if waiting:
+        yield waiting
 
 
 def rows_of_parts(
@@ -64,15 +71,8 @@ def rows_of_parts(
 def row_batches(job: LandJob, part: Part, read: Read) -> Iterator[pa.RecordBatch]:
     """The rows of a part, for Spark: those of a partition in the order of their offsets; at the end
     one of PART_DONE. Raises StagingError."""
-    schema, waiting = schema_for_spark(job.schema), dict[TopicAndPartition, list[pa.RecordBatch]]()
-    size = 0
-    for key, rows in wanted_of(job, read):
-        waiting.setdefault(key, []).append(rows)
-        size += rows.nbytes
-        if size >= HANDED_BYTES:
-            yield from _for_spark(schema, part, waiting)
-            waiting, size = {}, 0
-    if waiting:
+    schema = schema_for_spark(job.schema)
+    for waiting in gathered(job, read, HANDED_BYTES):
         yield from _for_spark(schema, part, waiting)
     done: dict[str, object] = {**dict.fromkeys(NEVER_NULL, 0), "topic": "", "partition": PART_DONE}
     done["offset"] = offset_count(part.ranges)
@@ -91,9 +91,7 @@ def schema_for_spark(schema: pa.Schema) -> pa.Schema:
     )
 
 
-def _for_spark(
-    schema: pa.Schema, part: Part, waiting: Mapping[TopicAndPartition, list[pa.RecordBatch]]
-) -> list[pa.RecordBatch]:
+def _for_spark(schema: pa.Schema, part: Part, waiting: Gathered) -> list[pa.RecordBatch]:
     staged = [
         columns_of_records(schema, part, key, waiting[key], _plainly) for key in sorted(waiting)
     ]

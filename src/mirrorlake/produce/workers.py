@@ -15,7 +15,7 @@ from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.probe import files_readable
 from mirrorlake.produce.report import RESULT
 from mirrorlake.produce.task import ShardJob, forget_writers, produce_shards
-from mirrorlake.spark.tasks import Done, run_by_spark, run_here, run_rows_by_spark, run_rows_here
+from mirrorlake.spark.tasks import Done, by_key, dealt, run_by_spark, run_here, run_rows_by_spark
 
 if TYPE_CHECKING:  # small batches of a lake in a folder need no session
     from mirrorlake.produce.stage_rows import Selection
@@ -52,7 +52,7 @@ class SparkWorkers:
         """Run jobs that read the stage's files themselves; none where workers must not try."""
         if self._opens_files and sum(job.plan.record_count for job in jobs) <= self._small.records:
             self._note(jobs)
-            return "short", run_here(produce_shards, jobs, RESULT, len(jobs))
+            return "short", run_here(produce_shards, dealt(jobs, len(jobs)), RESULT)
         # Arrow's file systems may end a process; what opens a lake at a URL does not.
         plans = [job.plan for job in jobs if job.plan.storage is None]
         paths = sorted({path for plan in plans for path in plan.files})
@@ -83,7 +83,7 @@ class SparkWorkers:
         if sum(job.plan.record_count for job in jobs) <= self._small.max_records:
             self._note(jobs)
             way, rows = "short", frame.toArrow().to_batches()
-            done = run_rows_here(produce_shards, by_shard, RESULT, rows, "shard")
+            done = run_here(produce_shards, [by_key(rows, by_shard, "shard")], RESULT)
         else:
             done = run_rows_by_spark(frame, produce_shards, by_shard, RESULT, "shard")
         records, size = (pc.sum(done.rows[name]).as_py() for name in ("record_count", "byte_count"))

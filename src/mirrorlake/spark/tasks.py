@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from numbers import Integral
 from operator import itemgetter
@@ -60,32 +61,11 @@ class Done:
         return self.rows
 
 
-def run_here(task: Task[Job], jobs: Sequence[Job], schema: pa.Schema, threads: int) -> Done:
-    """Run jobs in threads of this process; neighbours lie in one thread. Rows are of `schema`."""
-    parts = [[(job, None) for job in part] for part in deal(jobs, threads)]
+def run_here(task: Task[Job], parts: Sequence[Work[Job]], schema: pa.Schema) -> Done:
+    """Run a task in this process over each part of some work (`dealt`, `by_key`), each in a thread
+    of its own where there are several. Rows are of `schema`."""
     with ThreadPoolExecutor(max(1, len(parts)), "task") as pool:
-        return run_parts(task, parts, schema, pool.map)
-
-
-def run_rows_here(
-    task: Task[Job],
-    jobs: Mapping[int, Job],
-    schema: pa.Schema,
-    rows: Iterable[pa.RecordBatch],
-    key: str,
-) -> Done:
-    """Run jobs in this process over rows as `run_rows_by_spark` has them."""
-    return run_parts(task, [_by_key(rows, jobs, key)], schema)
-
-
-def run_parts(
-    task: Task[Job],
-    parts: Sequence[Work[Job]],
-    schema: pa.Schema,
-    over: Callable[..., Iterable["Ran"]] = map,
-) -> Done:
-    """Run a task over each part of some work; `over` is `map`, or one in threads."""
-    ran = list(over(lambda work: _ran(task, work), parts))
+        ran = list((pool.map if len(parts) > 1 else map)(partial(_ran, task), parts))
     batches = [batch for given, _ in ran for batch in given]
     failures = [error for _, error in ran if error is not None]
     return Done(pa.Table.from_batches(batches, schema), _first_of(failures))
@@ -110,6 +90,11 @@ def run_rows_by_spark(
     return _collected(frame, Worker(task, jobs, schema, key))
 
 
+def dealt(jobs: Sequence[Job], count: int) -> list[Work[Job]]:
+    """Jobs as parts of some work that reads by itself, see `deal`."""
+    return [[(job, None) for job in part] for part in deal(jobs, count)]
+
+
 def deal(jobs: Sequence[Job], count: int) -> list[Sequence[Job]]:
     """Deal jobs out in up to `count` parts, none of them empty, neighbours to one part."""
     count = max(1, min(count, len(jobs)))
@@ -123,7 +108,7 @@ class Worker(Generic[Job]):
     Gives rows of `schema` and FAILURE."""
 
     task: Task[Job]
-    jobs: Sequence[Sequence[Job]] | Mapping[int, Job]
+    jobs: Mapping[int, Any] | Sequence[Any]
     schema: pa.Schema
     key: str | None = None
 
@@ -142,10 +127,8 @@ class Worker(Generic[Job]):
             deque(taken, maxlen=0)  # Spark uses no worker again that leaves some of its input
 
     def _work(self, batches: Iterator[pa.RecordBatch]) -> Work[Job]:
-        if self.key is not None:
-            return _by_key(batches, self.jobs, self.key)  # type: ignore[arg-type]
-        numbers = (number for batch in batches for number in batch.column(0).to_pylist())
-        return ((job, None) for number in numbers for job in self.jobs[number])  # type: ignore[union-attr]
+        work = by_key(batches, self.jobs, self.key or 0)
+        return work if self.key else ((job, None) for part, _ in work for job in part)
 
 
 def done_of(table: pa.Table) -> Done:
@@ -220,15 +203,16 @@ def _collected(frame: "DataFrame", worker: Worker[Job]) -> Done:
     return done_of(frame.mapInArrow(worker, from_arrow_schema(worker.gives)).toArrow())
 
 
-def _by_key(
-    batches: Iterable[pa.RecordBatch], jobs: Mapping[int, Job], key: str
+def by_key(
+    batches: Iterable[pa.RecordBatch], jobs: Mapping[int, Job] | Sequence[Job], key: str | int
 ) -> Iterator[tuple[Job, Iterator[pa.RecordBatch]]]:
-    """Jobs with their rows. What a task leaves of one's rows is passed over."""
+    """Jobs with their rows, of which a column has the number of the job, as `run_rows_by_spark`
+    has them. What a task leaves of one's rows is passed over."""
     for number, pieces in groupby(_cut(batches, key), key=itemgetter(0)):
         yield jobs[number], (rows for _, rows in pieces)
 
 
-def _cut(batches: Iterable[pa.RecordBatch], key: str) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _cut(batches: Iterable[pa.RecordBatch], key: str | int) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Cut rows where the number of their job changes."""
     for batch in batches:
         numbers = batch.column(key).to_numpy(zero_copy_only=False)

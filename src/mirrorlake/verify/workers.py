@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mirrorlake.errors import ReplicationError
-from mirrorlake.spark.tasks import Done, Task, Work, run_by_spark, run_here, run_rows_by_spark
+from mirrorlake.spark.tasks import (
+    Done,
+    Task,
+    Work,
+    dealt,
+    run_by_spark,
+    run_here,
+    run_rows_by_spark,
+)
 from mirrorlake.verify.digest import as_records
 from mirrorlake.verify.job import Clusters, Compared, Range, RangeReader
 from mirrorlake.verify.verdict import Difference, Verdict
@@ -77,7 +85,7 @@ class ThisProcess(Workers):
         super().__init__(min(4, os.cpu_count() or 1))
 
     def _run(self, source: str, task: Task[Numbered], ranges: Sequence[Numbered]) -> Done:
-        return run_here(task, ranges, RESULT, self.tasks)
+        return run_here(task, dealt(ranges, self.tasks), RESULT)
 
 
 class Executors(Workers):

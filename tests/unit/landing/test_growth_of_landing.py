@@ -13,7 +13,7 @@ from mirrorlake.landing.landing_incidents import LandingIncidents
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.plan import LandingPlanner
 from mirrorlake.landing.ports import SourceTopic
-from mirrorlake.landing.ranges import OffsetRange, next_ends, shared_out
+from mirrorlake.landing.ranges import next_ends, shared_out
 from mirrorlake.landing.source_comparison import (
     Branch,
     CurrentGenerations,
@@ -186,9 +186,7 @@ BATCHES: dict[str, Made] = {
         )
     ),
     "parts of tasks": lambda size: (
-        lambda: shared_out(
-            [OffsetRange(*key, 0, 50_000) for key in keys(size)], size // 4, {"t1": 10.0}
-        )
+        lambda: shared_out(dict.fromkeys(keys(size), (0, 50_000)), size // 4, {"t1": 10.0})
     ),
     "what the checkpoint keeps": lambda size: (
         lambda: read_document(offsets_document(dict.fromkeys(keys(size), 5)))

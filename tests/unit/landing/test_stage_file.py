@@ -15,10 +15,11 @@ from mirrorlake.lake.parquet import RARE
 from mirrorlake.lake.place import place_of
 from mirrorlake.landing import stage_file, stage_rows
 from mirrorlake.landing.job import Part
-from mirrorlake.landing.stage_file import StageFile, landed_of
+from mirrorlake.landing.stage_file import ADDED, landed_of, write_parts
 from mirrorlake.native.columns import SCHEMA
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.produce.stage_files import COLUMNS, columns_of
+from tests.unit.landing.test_land_job import job_in
 
 RECORDS = definition("records").rows
 PART = Part("east", 1_700_000_000_123, {("b", 1): 2})
@@ -42,13 +43,14 @@ def rows(partition: int, offsets: list[int], size: int = 3) -> pa.RecordBatch:
     )
 
 
+def added(folder: Path, part: Part, *read: tuple[tuple[str, int], pa.RecordBatch]) -> pa.Table:
+    """What a task gives that reads this."""
+    job = job_in(folder, directory=place_of(folder), schema=RECORDS)
+    return pa.Table.from_batches(write_parts(job, "task", lambda _: read, [(part, None)]), ADDED)
+
+
 def written(folder: Path, *parts: tuple[tuple[str, int], pa.RecordBatch]) -> tuple[Path, dict]:
-    file = StageFile(place_of(folder), RECORDS, PART, "task")
-    for key, batch in parts:
-        file.add(key, batch)
-    added = file.close()
-    assert added is not None
-    (row,) = added.to_pylist()
+    (row,) = added(folder, PART, *parts).to_pylist()
     return folder / row["path"], row
 
 
@@ -81,10 +83,9 @@ def test_what_a_batch_notes_of_ends_costs_next_to_nothing(tmp_path: Path) -> Non
     """Constant columns, whatever is said: a run of one code each."""
     sizes, noted = [], json.dumps([["t" * 200, number, 1, 2] for number in range(100)])
     for batch in (PART, Part("east", 1, {}, {("a", 0): 50_000, ("b", 1): 9}, noted)):
-        file = StageFile(place_of(tmp_path), RECORDS, batch, "task")
-        for key, count in (("a", 0), 50_000), (("b", 1), 3):
-            file.add(key, rows(key[1], list(range(count))))
-        (row,) = file.close().to_pylist()  # type: ignore[union-attr]
+        counts = ((("a", 0), 50_000), (("b", 1), 3))
+        read = [(key, rows(key[1], list(range(count)))) for key, count in counts]
+        (row,) = added(tmp_path, batch, *read).to_pylist()
         sizes.append(row["size"])
         found = pq.read_table(tmp_path / row["path"], columns=["topic", "batch_end", "open_ends"])
         assert found.schema.field("open_ends").type == pa.string()
@@ -165,16 +166,14 @@ def test_a_record_that_cannot_be_staged_is_named(
     odd = rows(3, list(range(10, 19)))
     at = SCHEMA.get_field_index("timestamp")
     times = pa.array([5] * 6 + [2**62] * 3, pa.int64()).cast(SCHEMA.field("timestamp").type)
-    file = StageFile(place_of(tmp_path), RECORDS, PART, "task")
-    file.add(("a", 0), rows(0, [1]))
-    file.add(("odd", 3), odd.set_column(at, SCHEMA.field(at), times))
+    read = [(("a", 0), rows(0, [1])), (("odd", 3), odd.set_column(at, SCHEMA.field(at), times))]
     with pytest.raises(StagingError, match="odd-3 cannot be staged from offset 16") as raised:
-        file.close()
+        added(tmp_path, PART, *read)
     assert (raised.value.topic, raised.value.partition, raised.value.first_offset) == ("odd", 3, 16)
 
 
 def test_no_rows_no_file(tmp_path: Path) -> None:
-    assert StageFile(place_of(tmp_path), RECORDS, PART, "driver").close() is None
+    assert added(tmp_path, PART).num_rows == 0
     assert list(tmp_path.iterdir()) == []
 
 

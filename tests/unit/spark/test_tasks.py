@@ -15,11 +15,12 @@ from mirrorlake.spark.tasks import (
     TaskFailed,
     Work,
     Worker,
+    by_key,
     deal,
+    dealt,
     done_of,
     from_text,
     run_here,
-    run_rows_here,
     to_text,
 )
 
@@ -105,12 +106,12 @@ def test_jobs_are_dealt_to_neighbours(jobs: int, count: int) -> None:
 
 def test_what_was_done_beside_a_failure_is_kept() -> None:
     """Of the task that failed, too, as far as it came."""
-    done = run_here(partial(counted, 4), range(6), SCHEMA, 2)  # jobs 0 to 2, and 3 to 5
+    done = run_here(partial(counted, 4), dealt(range(6), 2), SCHEMA)  # jobs 0 to 2, and 3 to 5
     assert pairs(done.rows) == [(0, -1), (1, -1), (2, -1), (3, -1)]
     with pytest.raises(TargetLost) as raised:
         done.checked()
     assert raised.value.target_offset == 7
-    assert pairs(run_here(partial(counted, -1), range(3), SCHEMA, 9).checked()) == [
+    assert pairs(run_here(partial(counted, -1), dealt(range(3), 9), SCHEMA).checked()) == [
         (0, -1),
         (1, -1),
         (2, -1),
@@ -120,7 +121,7 @@ def test_what_was_done_beside_a_failure_is_kept() -> None:
 def test_rows_are_dealt_to_their_jobs() -> None:
     batches = keyed([1, 1, 2], [], [2, 2], [3])
     jobs = {number: number for number in (1, 2, 3, 4)}
-    done = run_rows_here(partial(counted, -1), jobs, SCHEMA, batches, "key")
+    done = run_here(partial(counted, -1), [by_key(batches, jobs, "key")], SCHEMA)
     assert pairs(done.checked()) == [(1, 2), (2, 3), (3, 1)]
 
 
@@ -133,7 +134,7 @@ def lazy(work: Work[int]) -> Iterator[pa.RecordBatch]:
 
 def test_rows_that_a_task_leaves_are_not_another_jobs() -> None:
     batches = keyed([1], [1, 1], [1, 2, 2])
-    done = run_rows_here(lazy, {1: 1, 2: 2}, SCHEMA, batches, "key")
+    done = run_here(lazy, [by_key(batches, {1: 1, 2: 2}, "key")], SCHEMA)
     assert pairs(done.checked()) == [(1, 1), (2, 2)]
 
 
