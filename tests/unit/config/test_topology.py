@@ -479,7 +479,7 @@ def test_files_without_content(tmp_path: Path, text: str, sentence: str) -> None
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(
-        TopologyError, match=r"there is no topology file .*none\.yml; .*mirrorlake local up.* -c"
+        TopologyError, match=r"there is no topology file .*none\.yml; .*mirrorlake init.* -c"
     ):
         load_topology(tmp_path / "none.yml")
     with pytest.raises(TopologyError, match="cannot be read: Is a directory"):
