@@ -11,8 +11,6 @@ from mirrorlake.lake.lake import Lake
 from tests.support.histories import FLOW, History
 from tests.support.lake_rows import now_of
 
-pytestmark = pytest.mark.slow
-
 PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
 STATEMENTS = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
 #: `MirrorSourceMetrics` and `MirrorCheckpointMetrics` of Kafka 4.1; the last three have -min, -avg
