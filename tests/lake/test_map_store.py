@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import Fenced
+from mirrorlake.lake import opening
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.opening import open_lake
@@ -21,13 +22,24 @@ from tests.support.lake_rows import now_of
 from tests.support.sample_lake import empty_lake
 
 SLOW = pytest.mark.slow
+#: As where no file of the catalog's can be read.
+BY_SPARK = "catalog by Spark"
 
 
-@pytest.fixture(params=["folder", pytest.param("catalog", marks=SLOW)])
-def lake(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> Iterator[Lake]:
+@pytest.fixture(
+    params=["folder", *(pytest.param(way, marks=SLOW) for way in ("catalog", BY_SPARK))]
+)
+def lake(
+    request: pytest.FixtureRequest,
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Lake]:
     if request.param == "folder":
         yield empty_lake(spark, tmp_path)
         return
+    if request.param == BY_SPARK:
+        monkeypatch.setattr(opening, "files_by_catalog", lambda _names: None)
     place = Location(
         catalog="spark_catalog", schema="fences", checkpoints=str(tmp_path / "checkpoints")
     )
@@ -105,7 +117,7 @@ def test_numbers_rise_from_what_the_table_knows_wherever_the_clock_is(lake: Lake
 
 
 def test_a_lake_that_an_earlier_version_fenced_in_the_future(lake: Lake) -> None:
-    """In a catalog its commits do not say how far it came."""
+    """In a catalog that Spark answers about its commits do not say how far it came."""
     application = f"mirrorlake/{lake.lake_id}/a->b/map"
     now = int(time.time() * 1000)
     if isinstance(lake, PathLake):
