@@ -161,7 +161,7 @@ def local_session(
         # For the workers alone (failpoints.py): a command that this process starts is a driver of
         # its own.
         "spark.executorEnv.MIRRORLAKE_DRIVER_PID": str(os.getpid()),
-        **({"spark.jars": ",".join(map(str, jars))} if jars else {}),
+        **_jar_settings(jars),
         "spark.driver.memory": driver_memory,
         "spark.driver.extraJavaOptions": (
             f"-Dlog4j2.configurationFile={log_settings} {' '.join(flags)}"
@@ -179,6 +179,17 @@ def local_session(
         session = builder.getOrCreate()
         _bound_metastore(session.sparkContext)
         return session
+
+
+def _jar_settings(jars: list[Path]) -> dict[str, str]:
+    """How a session gets jars. spark-submit asks for the user's name before it takes `spark.jars`,
+    and ends where there is none: such a session, which runs on this machine alone, has them in its
+    class path."""
+    if not jars:
+        return {}
+    if made_up_name() is not None:
+        return {"spark.driver.extraClassPath": os.pathsep.join(map(str, jars))}
+    return {"spark.jars": ",".join(map(str, jars))}
 
 
 def _bound_metastore(context: SparkContext) -> None:
