@@ -1,5 +1,6 @@
 """The laws on the ways that few other tests go: a run that opens no Spark session, and a lake in a
-catalog; and once by Spark in a folder, for `make test-matrix`, whose tests these are."""
+catalog, about which Spark answers, or its files where they are at hand; and once by Spark in a
+folder, for `make test-matrix`, whose tests these are."""
 
 import shutil
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from mirrorlake import failpoints
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake import opening
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import translate
@@ -26,6 +28,7 @@ from tests.support.commands import exit_code
 from tests.support.groups import commit_all, delete_groups
 from tests.support.kafka import create_topic, delete_topic, numbered, read_topic, truncate, write
 from tests.support.lake_rows import FLOW, now_of
+from tests.support.laws import BY_SPARK
 from tests.support.replication import (
     QUIET,
     assert_same,
@@ -140,7 +143,7 @@ class Stopped(Exception):
     params=[
         "no session",
         pytest.param("folder", marks=pytest.mark.slow),
-        pytest.param("catalog", marks=pytest.mark.slow),
+        pytest.param(BY_SPARK, marks=pytest.mark.slow),
     ]
 )
 def scene(
@@ -154,9 +157,12 @@ def scene(
     flow = {"topics": [f"{topic}.*"], "groups": [f"{topic}.*"], "emit_checkpoints_enabled": True}
     landing = {} if request.param == "no session" else {"small_batch_records": 0}
     topology = write_topology(tmp_path, clusters.east, clusters.west, {**QUIET, **flow}, landing)
-    if request.param == "catalog":
+    if request.param in ("catalog", BY_SPARK):
         in_catalog(topology)
-    made = Scene(spark, clusters, topology, topic, f"{topic}-beside", request.param, monkeypatch)
+    if request.param == BY_SPARK:  # as where no file of the catalog's can be read
+        monkeypatch.setattr(opening, "files_by_catalog", lambda _names: None)
+    way = "catalog" if request.param == BY_SPARK else request.param
+    made = Scene(spark, clusters, topology, topic, f"{topic}-beside", way, monkeypatch)
     for name in (made.topic, made.beside):
         create_topic(clusters.east, name, PARTITIONS)
     made.write(200)
@@ -164,6 +170,14 @@ def scene(
 
 
 @pytest.mark.law("stage first", "exactly once", "exact map")
+@pytest.mark.parametrize(
+    "scene",
+    [
+        "no session",
+        *(pytest.param(way, marks=pytest.mark.slow) for way in ("folder", BY_SPARK, "catalog")),
+    ],
+    indirect=True,
+)
 def test_what_dies_behind_any_write_goes_on_exactly(scene: Scene) -> None:
     """And whatever a consumer of the target saw meanwhile was in the stage."""
     for point in POINTS[scene.way]:

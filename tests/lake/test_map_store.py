@@ -19,11 +19,10 @@ from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_lake import PathLake
 from tests.support.lake_rows import now_of
+from tests.support.laws import BY_SPARK
 from tests.support.sample_lake import empty_lake
 
 SLOW = pytest.mark.slow
-#: As where no file of the catalog's can be read.
-BY_SPARK = "catalog by Spark"
 
 
 @pytest.fixture(

@@ -39,6 +39,8 @@ WAYS: Mapping[str, tuple[str, ...]] = {
     "lake": ("folder", "catalog"),
 }
 USUAL = {kind: names[0] for kind, names in WAYS.items()}
+#: A parameter of tests: a catalog about whose tables only Spark answers.
+BY_SPARK = "catalog by Spark"
 #: Parameters of tests that mean a way by another word.
 WORDS = {"no session": "without", "session": "with", "path": "folder"}
 
@@ -51,8 +53,8 @@ def ways_of(parameters: Iterable[object], declared: Mapping[str, str | Iterable[
     for kind, names in WAYS.items():
         said = declared.get(kind, [word for word in words if word in names] or USUAL[kind])
         gone[kind] = {said} if isinstance(said, str) else set(said)
-    if gone["lake"] == {"catalog"}:  # which Spark alone answers about here
-        gone["engine"] = {"spark"}
+    if BY_SPARK in words:  # whatever of its files is at hand
+        gone["lake"], gone["engine"] = {"catalog"}, {"spark"}
     wrong = sorted(declared.keys() - WAYS.keys()) + [
         name for kind, found in gone.items() for name in sorted(found - set(WAYS[kind]))
     ]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.laws import LAWS, WAYS, ways_of
+from tests.support.laws import BY_SPARK, LAWS, WAYS, ways_of
 
 TESTS = Path(__file__).parents[1]
 #: What no test proves, and why none has to.
@@ -69,7 +69,10 @@ def test_what_ways_a_test_goes() -> None:
     assert ways_of(["python", 7], {"session": ("with", "without")}) == {
         "lane python", "engine duckdb", "session with", "session without", "lake folder"
     }  # fmt: skip
-    assert ways_of(["catalog", "no session"], {}) == {
+    assert ways_of(["catalog"], {}) == {
+        "lane native", "engine duckdb", "session with", "lake catalog"
+    }  # fmt: skip
+    assert ways_of([BY_SPARK, "no session"], {}) == {
         "lane native",
         "engine spark",
         "session without",
