@@ -24,6 +24,7 @@ from mirrorlake.config.lake import Lake as Location
 from mirrorlake.config.topology import load_topology
 from mirrorlake.control import acl_sync
 from mirrorlake.control.acl_plan import owned_acls
+from mirrorlake.control.acl_reports import LEFT
 from mirrorlake.control.acl_sync import AclSync
 from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
@@ -361,7 +362,7 @@ def test_readers_of_mirrors_keep_their_rights_when_the_policy_changes(
     assert [(left["name"], left["policy"]) for left in planned["acls_left"]] == [
         (before.name, "default")
     ]
-    (told,) = resolve(Deployment.opened(lake, connections), Wanted(kind=acl_sync.LEFT), choice)
+    (told,) = resolve(Deployment.opened(lake, connections), Wanted(kind=LEFT), choice)
     assert before.name in told["detail"] and "mirrorlake resolve" in told["detail"]
     until(edited.on_target, gives={after} if choice == "revoke" else {before, after})
     ControlLoop._sync_acls(control)
