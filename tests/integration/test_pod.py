@@ -84,7 +84,13 @@ def test_a_pod_lives_is_ready_and_ends(clusters: ClusterPair) -> None:
                 "west": {"bootstrap_servers": "${secret:kafka/west}"},
             },
             "lake": {"path": str(lake / "lake")},
-            "flows": {"east->west": {"topics": ["podded"], "emit_checkpoints_enabled": False}},
+            "flows": {
+                "east->west": {
+                    "topics": ["podded"],
+                    "emit_checkpoints_enabled": False,
+                    "emit_heartbeats_enabled": False,
+                }
+            },
             "tracking": {"enabled": False},
         }
         file.write_text(yaml.safe_dump(document), encoding="utf-8")

@@ -80,5 +80,5 @@ def _show(shared: Context, path: Path, file: "FirstFile") -> None:
         shared.out.print(f"{len(file.topics)} topics match{which}", soft_wrap=True)
     config = "" if path == Path("mirrorlake.yml") else f" -c {shlex.quote(str(path))}"
     shared.out.print(f"{path} is written. Next:", soft_wrap=True)
-    shared.out.print(f"  mirrorlake{config} plan   # what would be done, without doing it")
-    shared.out.print(f"  mirrorlake{config} run    # do it, until Ctrl-C")
+    for step in ("plan   # what would be done, without doing it", "run    # do it, until Ctrl-C"):
+        shared.out.print(f"  mirrorlake{config} {step}", soft_wrap=True)
