@@ -83,8 +83,10 @@ def install(console: "Callable[[], Console]", verbose: bool, form: Form = Form.a
     root.setLevel(logging.INFO if verbose else logging.WARNING)
     for name in TELLING:
         logging.getLogger(name).setLevel(logging.INFO)
-    for noisy in ("py4j", "pyspark"):
-        logging.getLogger(noisy).setLevel(logging.ERROR)
+    logging.getLogger("pyspark").setLevel(logging.ERROR)
+    # It prints the traceback of each function that Spark calls back and that raises, as one of a
+    # query that is being stopped does; the same exception comes to us as that of the query.
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     if form is Form.json:
         logging.captureWarnings(True)
         sys.excepthook = _log_uncaught

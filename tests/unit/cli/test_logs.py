@@ -110,7 +110,7 @@ logs.install(lambda: shared.err, False)
 logs.install(lambda: shared.err, False, logs.Form(sys.argv[1]))
 logging.getLogger("mirrorlake.run").info("not told")
 logging.getLogger("mirrorlake.library.progress").info("flow a->b: a phase")
-logging.getLogger("py4j.x").warning("not told")
+logging.getLogger("py4j.x").error("not told")
 shared.say("1,000 records")
 if sys.argv[1] == "json":
     warnings.warn("mind this")
