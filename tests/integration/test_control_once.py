@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from pyspark.sql import SparkSession
 
 from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.lake import Lake
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.control import set_configs
+from tests.support.groups import commit_all
 from tests.support.kafka import NewRecord, create_topic, write
 from tests.support.lake_rows import now_of
 from tests.support.replication import lake_of, replicate_once, write_topology
@@ -32,9 +32,7 @@ def test_a_run_once_that_could_not_do_its_control_work_fails_until_it_can(
 ) -> None:
     create_topic(own.east, topic_name)
     write(own.east, topic_name, [NewRecord(b"x")])
-    member = Consumer({"bootstrap.servers": own.east, "group.id": f"{topic_name}-group"})
-    member.commit(offsets=[TopicPartition(topic_name, 0, 1)], asynchronous=False)
-    member.close()
+    commit_all(own.east, topic_name, [f"{topic_name}-group"], 1, partitions=1)
     for topic in (broken := ("heartbeats", "east.checkpoints.internal")):
         create_topic(own.west, topic)
         set_configs(own.west, topic, {"max.message.bytes": "1"})

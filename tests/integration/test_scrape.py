@@ -13,10 +13,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from mirrorlake.devtools.local.ports import free_ports
 from mirrorlake.metrics.model import METRICS
-from tests.support.clusters import ClusterPair
+from tests.support.clusters import ClusterPair, own_topics
 from tests.support.commands import exit_code
 from tests.support.groups import commit_all
-from tests.support.kafka import create_topic, delete_topic, numbered, write
+from tests.support.kafka import create_topic, numbered, write
 from tests.support.promql import ops_expressions, series_in
 from tests.support.replication import finish, start_run, write_topology
 from tests.support.waiting import until
@@ -57,11 +57,8 @@ def topology(clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) ->
         **{"topics": ["scraped"], "groups": ["scraping"], "emit_heartbeats_enabled": True},
         **{"emit_checkpoints_enabled": True, "sync_group_offsets_enabled": True},
     }
-    yield write_topology(folder, clusters.east, clusters.west, flow)
-    # Flows of other tests would take them over.
-    delete_topic(clusters.east, "heartbeats")
-    for name in ("heartbeats", "east.heartbeats"):
-        delete_topic(clusters.west, name)
+    with own_topics(clusters):
+        yield write_topology(folder, clusters.east, clusters.west, flow)
 
 
 def test_a_scrape_of_a_run(topology: Path) -> None:

@@ -4,6 +4,7 @@ import socket
 import struct
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -72,8 +73,19 @@ def commit_all(
             {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}
         )
         places = [TopicPartition(topic, number, position) for number in range(partitions)]
-        consumer.commit(offsets=places, asynchronous=False)
+        until(partial(_committed, consumer, places), "the group's coordinator takes positions")
         consumer.close()
+
+
+def _committed(consumer: Consumer, places: list[TopicPartition]) -> bool:
+    """Commit, unless the coordinator is not there yet, as where its broker has just begun."""
+    try:
+        consumer.commit(offsets=places, asynchronous=False)
+    except KafkaException as error:
+        if error.args[0].code() not in _COORDINATOR_MOVES:
+            raise
+        return False
+    return True
 
 
 def delete_groups(bootstrap: str, groups: Iterable[str]) -> None:

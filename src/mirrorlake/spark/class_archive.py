@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 
 VARIABLE = "MIRRORLAKE_CLASS_ARCHIVE"
 _SECONDS = 300
+#: Says that a process makes archives while others work.
+_BEHIND = "--behind"
 # A JVM reports each class that it cannot archive, and of an archive that does not fit: both are no
 # news for a person.
 _QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
@@ -77,7 +79,7 @@ def make_behind(say: Callable[[str], None]) -> None:
         return
     say("preparing Java for faster starts in the background, once (about 50 s)")
     # In a session of its own, so that neither Ctrl-C nor a closed terminal ends it.
-    command = [sys.executable, "-m", "mirrorlake.spark.class_archive"]
+    command = [sys.executable, "-m", "mirrorlake.spark.class_archive", _BEHIND]
     quiet = subprocess.DEVNULL
     subprocess.Popen(command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)
 
@@ -128,8 +130,10 @@ def _make(archive: Archive, place: Path) -> None:
             check=False,
         )
         message = done.stderr.decode(errors="replace").strip()
-    except subprocess.TimeoutExpired:
-        message = f"the warmup took more than {_SECONDS} s"
+    except subprocess.TimeoutExpired:  # the next one who asks may find more CPU
+        logger.warning("no archive of Java's %s yet: it takes over %s s", archive.name, _SECONDS)
+        written.unlink(missing_ok=True)
+        return
     if not written.exists() or not written.stat().st_size:
         logger.warning(
             "no archive of Java's %s, so these start slowly: %s",
@@ -141,5 +145,6 @@ def _make(archive: Archive, place: Path) -> None:
 
 
 if __name__ == "__main__":
-    os.nice(19)
+    if _BEHIND in sys.argv:
+        os.nice(19)
     make()

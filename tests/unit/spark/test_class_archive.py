@@ -73,3 +73,14 @@ def test_nobody_asks_for_it_where_it_cannot_be_kept(
     monkeypatch.setattr(os, "access", lambda *_: False)
     class_archive.make_behind(lambda _line: pytest.fail("nothing is said"))
     assert not begun
+
+
+def test_a_machine_that_is_too_busy_now_is_tried_again(
+    begun: list[list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def too_long(*_: object, **__: object) -> None:
+        raise subprocess.TimeoutExpired("java", 300)
+
+    monkeypatch.setattr(subprocess, "run", too_long)
+    class_archive.make()
+    assert not begun and not list(place().parent.glob("*.jsa*"))
