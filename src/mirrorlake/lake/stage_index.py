@@ -185,8 +185,11 @@ class _SparkStage:
         version = self._lake.version_of("records")
         from mirrorlake.lake import stage  # which imports Spark
 
-        index.apply((), set(index.paths()), version)
-        index.apply(stage.ranges_of_table(self._lake, version), (), version)
+        # Before the index is emptied: one that is empty, at the newest version, says that nothing
+        # is staged.
+        held = stage.ranges_of_table(self._lake, version)
+        index.apply((), set(index.paths()), index.version)
+        index.apply(held, (), version)
         return index
 
     def follow(self, index: StageIndex) -> None:

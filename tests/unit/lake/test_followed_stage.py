@@ -1,0 +1,58 @@
+"""An index of the stage that Spark answers for, whose answers fail."""
+
+from collections.abc import Iterable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.errors import PySparkException
+
+from mirrorlake.lake import stage
+from mirrorlake.lake.stage_index import StageFiles, _SparkStage
+from mirrorlake.offsets.partition_ranges import StagedRange
+
+TABLE = [("a", [StagedRange("east", "t", 0, 0, 0, 9, 10)])]
+NEWER = [*TABLE, ("b", [StagedRange("east", "t", 0, 0, 10, 14, 5)])]
+
+
+class Answers:
+    """What Spark answers about the table: its version, and what it holds, or that it cannot say."""
+
+    version = 3
+    table: list[tuple[str, list[StagedRange]]] | None = TABLE
+
+    def version_of(self, _: str) -> int:
+        return self.version
+
+    def ranges_of_table(self, *_: object) -> Iterable[tuple[str, list[StagedRange]]]:
+        if self.table is None:
+            raise PySparkException("the metastore is away")
+        return self.table
+
+    def ranges_of_commits(self, *_: object) -> Iterable[tuple[str, list[StagedRange]]]:
+        raise PySparkException("the metastore is away, or the commits are gone")
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
+    answers = Answers()
+    monkeypatch.setattr(stage, "ranges_of_table", answers.ranges_of_table)
+    monkeypatch.setattr(stage, "ranges_of_commits", answers.ranges_of_commits)
+    return answers
+
+
+def test_what_is_staged_is_known_still_when_spark_fails_twice_in_a_row(answers: Answers) -> None:
+    """Who took an index that could not be built again for a stage that holds nothing would land
+    all of it once more, and have nothing to produce."""
+    lake: Any = SimpleNamespace(version_of=answers.version_of, directory=None)
+    files = StageFiles(lake)
+    files._source = _SparkStage(lake)
+    assert files.ends("east") == {("t", 0): (0, 10)}
+    answers.version, answers.table = 4, None
+    for _ in range(2):
+        with pytest.raises(PySparkException):
+            files.ends("east")
+    answers.table = NEWER
+    assert files.ends("east") == {("t", 0): (0, 15)}
+    with files.reading() as index:
+        assert index.version == 4 and set(index.paths()) == {"a", "b"}
