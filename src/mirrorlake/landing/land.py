@@ -69,14 +69,15 @@ class LandingQuery:
     def began(self) -> bool:
         """Whether it has come through a batch, or to its end."""
         if self.query is not None and self.query.lastProgress is not None:
-            return True
+            self.covered()  # by which the sink knows whether that batch was read
+            return self.sink.failure is None
         return not (self._goes_on() or self.exception())
 
     def exception(self) -> Exception | None:
         """What ended it, or has to, if it did not end in order."""
         if self.query is None or self.query.isActive:
             return self.error or self.sink.failure
-        return self.query.exception()
+        return self.query.exception() or self.sink.failure
 
     def covered(self) -> dict[TopicAndPartition, int]:
         """How far each partition is covered, as it reports itself."""

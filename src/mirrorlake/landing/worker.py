@@ -190,12 +190,18 @@ class LandingWorker:
         )
         self._query = query
         try:
-            return self._watch(query, planned, client)
+            is_over = self._watch(query, planned, client)
         finally:
             query.stop()
             self.covered()
             self._query = None
             forget_query(self._lake, self.alias)
+        if query.sink.failure is not None:
+            # Of one of its last batches, or beside a partition that is gone: what was not read may
+            # lie between what is staged, where nothing else looks. Who was fenced reads nothing.
+            self._check_owner(query)
+            raise query.sink.failure
+        return is_over
 
     def _plan(self) -> Planned:
         """Plan a query, and report what operators must know before it runs."""

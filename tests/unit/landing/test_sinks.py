@@ -180,14 +180,17 @@ def test_a_batch_that_spark_reports_counts_once_its_tasks_have_read_it(
     landing = LandingQuery(sink, query, {A: 10, B: 0})  # type: ignore[arg-type]
     assert landing.covered() == {} and landing.active
     query.report(*batches)
-    assert landing.covered() == {A: covered, B: 0}
     failed = covered < batches[-1][0]
+    assert landing.began is not failed, "that a batch was not read is no news of a query that works"
+    assert landing.covered() == {A: covered, B: 0}
     assert landing.active is (not failed and covered < 10)
     if failed:
         assert "have read" in str(landing.exception())
         assert "offsets; landing goes on from what is staged" in str(landing.exception())
         query.report((12, 2), first=10)
         assert landing.covered() == {A: covered, B: 0} and not landing.active
+        query.isActive, query.exception = False, lambda: None
+        assert "have read" in str(landing.exception()), "nor is it forgotten when it is stopped"
     else:
         assert landing.exception() is None
 

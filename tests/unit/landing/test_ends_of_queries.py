@@ -1,0 +1,95 @@
+"""What a query is found to have missed once it has been stopped."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mirrorlake.config.topology import load_topology
+from mirrorlake.errors import Fenced, MirrorlakeError, ReplicationError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.changes import MemoryLog
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.path_lake import PathLake
+from mirrorlake.lake.place import place_of
+from mirrorlake.landing import worker as landing_worker
+from mirrorlake.landing.worker import LandingWorker
+from mirrorlake.testing import MemoryCluster
+from tests.support.lake_rows import no_session, write_file
+
+MISSED = ReplicationError("Spark reports a batch of which its tasks have read 0 of 3 offsets")
+
+
+class Query:
+    """A query that goes on until it is stopped; its last batch is reported only then."""
+
+    active = began = True
+
+    def __init__(self, last: MirrorlakeError | None, ended: bool) -> None:
+        self.sink: Any = SimpleNamespace(failure=None)
+        self._last = last
+        if ended:
+            self.active, self.sink.failure = False, last
+
+    def exception(self) -> MirrorlakeError | None:
+        return self._last
+
+    def covered(self) -> dict[object, int]:
+        return {}
+
+    def fenced(self) -> bool:
+        return False
+
+    def stop(self) -> None:
+        self.sink.failure = self._last
+
+
+@pytest.fixture
+def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LandingWorker:
+    topology = load_topology(write_file(tmp_path))
+    cluster: Any = MemoryCluster("east", {"t": [5]})
+    connections = Connections(topology, dict.fromkeys(topology.clusters, cluster))
+    lake = PathLake(no_session, place_of(tmp_path / "lake"), tmp_path / "checkpoints")
+    log: Any = MemoryLog()
+    log.states = None
+    deployment = Deployment(lake, connections, log)
+    worker = LandingWorker("east", deployment, None, once=False)  # type: ignore[arg-type]
+    planned = SimpleNamespace(plan=SimpleNamespace(starts={("t", 0): 0}))
+    monkeypatch.setattr(worker, "_plan", lambda: planned)
+    monkeypatch.setattr(worker, "_known_heartbeats", lambda: lambda _topic: False)
+    for name in ("end_queries", "forget_query"):
+        monkeypatch.setattr(landing_worker, name, lambda *_: None)
+    return worker
+
+
+@pytest.mark.parametrize("missed", [MISSED, None])
+def test_what_the_last_batch_before_a_stop_has_not_read_is_reported(
+    worker: LandingWorker, monkeypatch: pytest.MonkeyPatch, missed: MirrorlakeError | None
+) -> None:
+    monkeypatch.setattr(landing_worker, "start_landing", lambda *_, **__: Query(missed, False))
+    worker.thread.stop()
+    if missed is None:
+        assert worker._land()
+        return
+    with pytest.raises(ReplicationError, match="read 0 of 3 offsets"):
+        worker._land()
+    monkeypatch.setattr(Query, "fenced", lambda _: True)
+    with pytest.raises(Fenced):  # Delta skips the batches of such a one
+        worker._land()
+
+
+def test_what_a_batch_has_not_read_is_reported_where_a_topic_is_gone_as_well(
+    worker: LandingWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That what it reads is gone says why a query of Kafka's records fails, and not why Spark ran
+    no task."""
+    monkeypatch.setattr(landing_worker, "start_landing", lambda *_, **__: Query(MISSED, True))
+    gone: Any = SimpleNamespace(
+        plan=lambda _covered: SimpleNamespace(explains=lambda *_: True),
+        succeeded=lambda _keys: None,
+    )
+    monkeypatch.setattr(worker, "_planner", gone)
+    monkeypatch.setattr(worker._incidents, "succeeded", lambda *_: None)
+    with pytest.raises(ReplicationError, match="read 0 of 3 offsets"):
+        worker._land()
