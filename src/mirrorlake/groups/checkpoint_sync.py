@@ -205,20 +205,22 @@ class Checkpoints:
         tried = [move for move in sent if move.kept is None]
         rows += [as_kept(move.checkpoint, move.kept) for move in sent if move.kept is not None]
         rows += [with_outcome(as_set(move), move.refused is None, move.refused) for move in tried]
-        known = self._newest.known()  # once: it looks at all positions
-        self._write(changed := [row for row in rows if row != known[row.group_partition]])
+        # Once: it looks at all positions. Those of a topic that was made again meanwhile are none.
+        known = self._newest.known()
+        living = [row for row in rows if row.group_partition in known]
+        self._write(changed := [row for row in living if row != known[row.group_partition]])
         self._newest.unpublished.update(
-            {row.group_partition: row for row in map(as_set, tried) if row.own_reason}
+            {
+                row.group_partition: row
+                for row in map(as_set, tried)
+                if row.own_reason and row.group_partition in known
+            }
         )
         self._log.record(self.flow.name, [change_of(*change_tried(move)) for move in tried])
         refused = [move.refused for move in tried if move.refused is not None]
         if tried:
-            logger.info(
-                "flow %s: set %d positions on %s",
-                self.flow.name,
-                len(tried) - len(refused),
-                self.flow.target,
-            )
+            count = len(tried) - len(refused)
+            logger.info("flow %s: set %d positions on %s", self.flow.name, count, self.flow.target)
         problems = [*_named(errors), *refused]
         if problems:
             raise ReplicationError(
@@ -229,11 +231,8 @@ class Checkpoints:
 
     def _movable(self) -> list[Checkpoint]:
         known = self._newest.known().values()
-        refused = {
-            topic
-            for topic in {checkpoint.topic for checkpoint in known}
-            if self._running.refuses(topic)
-        }
+        topics = {checkpoint.topic for checkpoint in known}
+        refused = {topic for topic in topics if self._running.refuses(topic)}
         return [
             checkpoint
             for checkpoint in known

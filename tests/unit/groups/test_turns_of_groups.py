@@ -1,0 +1,95 @@
+"""Turns of a flow's groups beside what others do at the target, or at the source."""
+
+from pathlib import Path
+
+import pytest
+
+from mirrorlake.groups.sync_plan import BEHIND, REWOUND
+from mirrorlake.offsets.positions import Committed, TopicAndPartition
+from tests.unit.groups.test_growth_of_groups import Key, Running, Turn
+
+ALICE, BOB = ("alice", "orders", 0), ("bob", "payments", 0)
+
+
+class Watched(Running):
+    """A running flow that learns of what became of target topics when it looks at them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.over: set[str] = set()
+        self.gone: set[str] = set()
+
+    def target_generation(self, topic: str) -> int | None:  # type: ignore[override]
+        return None if topic in self.over else 0
+
+    def check_targets(self) -> None:
+        self.over |= self.gone
+
+
+class Watching(Turn):
+    """A turn of which the target's groups take what they are moved to."""
+
+    def __init__(self, tmp_path: Path, *keys: Key) -> None:
+        super().__init__(tmp_path, list(keys))
+        self.flow = Watched()
+        self.groups._running = self.flow
+        self.groups._newest._running = self.flow
+        self.target.move = self._move  # type: ignore[method-assign, assignment]
+        self.moved: list[tuple[str, TopicAndPartition, int]] = []
+
+    def _move(self, moves: dict[str, dict[TopicAndPartition, Committed]]) -> dict[object, str]:
+        for group, positions in moves.items():
+            self.target.at[group].update(positions)
+            self.moved += [(group, key, to.offset) for key, to in positions.items()]
+        return {}
+
+    def at_target(self, key: Key, position: int | None) -> None:
+        at = {} if position is None else {key[1:]: Committed(position)}
+        self.target.at[key[0]] = at
+
+
+def synced(turn: Watching) -> list[tuple[str, bool, str | None]]:
+    return sorted((row.group_id, row.synced, row.reason) for row in turn.groups.sync())
+
+
+@pytest.mark.parametrize("gone", [ALICE, BOB])
+def test_a_target_topic_that_is_made_again_within_a_turn_holds_up_no_other_group(
+    tmp_path: Path, gone: Key
+) -> None:
+    """Alice is further ahead there, Bob is moved; of one of them the topic is another one now."""
+    turn = Watching(tmp_path, ALICE, BOB)
+    turn.at_target(ALICE, 15)
+    turn.flow.gone = {gone[1]}
+    left = [("alice", False, BEHIND)] if gone == BOB else [("bob", True, None)]
+    assert synced(turn) == left
+    assert turn.moved == ([] if gone == BOB else [("bob", ("payments", 0), 10)])
+    turn.flow.over, turn.flow.gone = set(), set()
+    turn.groups.checkpoint()
+    assert {row[0] for row in synced(turn)} == {gone[0]}
+
+
+def test_who_is_set_back_or_deleted_at_the_target_after_a_turn_that_wrote_nothing(
+    tmp_path: Path,
+) -> None:
+    turn = Watching(tmp_path, ALICE)
+    assert synced(turn) == [("alice", True, None)] and turn.moved
+    assert turn.groups.checkpoint() == [] == turn.groups.sync(), "nothing moved"
+    turn.at_target(ALICE, 4)  # by its owner
+    assert synced(turn) == [("alice", True, REWOUND)] and len(turn.moved) == 1
+    assert turn.groups.checkpoint() == [] == turn.groups.sync()
+    turn.at_target(ALICE, None)  # deleted there
+    assert synced(turn) == [("alice", True, None)]
+    assert turn.moved[1:] == [("alice", ("orders", 0), 10)]
+
+
+def test_who_is_set_back_at_the_source_is_not_moved_back_at_the_target(tmp_path: Path) -> None:
+    turn = Watching(tmp_path, ALICE)
+    assert synced(turn) == [("alice", True, None)]
+    turn.all_stand_at(3)
+    assert [row.source_position for row in turn.groups.checkpoint()] == [3]
+    assert synced(turn) == [("alice", False, BEHIND)] and len(turn.moved) == 1
+    assert turn.groups.checkpoint() == [] == turn.groups.sync()
+    turn.all_stand_at(18)
+    turn.groups.checkpoint()
+    assert synced(turn) == [("alice", True, None)]
+    assert turn.moved[1:] == [("alice", ("orders", 0), 18)]
