@@ -83,6 +83,7 @@ class NativeReader:
         if self._kept:
             yield from self._columns(self._kept)
         self._reach_log_ends()
+        self._finish()  # who stopped reading in the middle may have left more than is kept
         self._heard = time.monotonic()
         while (left := self._left()) > 0:
             # Not more than are wanted: else the last ones would be waited for.
@@ -283,7 +284,7 @@ class NativeReader:
         while (taken := self._take(_MESSAGES, 0)) > 0:
             self._kept = taken
             self._release()
-        self._table, self._open = RangeTable(), _NOTHING
+        self._table, self._open, self._failed = RangeTable(), _NOTHING, []
 
     def _release(self) -> None:
         self._kept = self._library.give_back(

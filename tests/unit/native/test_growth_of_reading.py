@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from confluent_kafka import KafkaException
 
 from mirrorlake.native.columns import MAX_SIZE
 from mirrorlake.native.library import Surveyed, library
@@ -140,3 +141,40 @@ def test_what_comes_and_goes_is_found_by_its_row(count: int) -> None:
             number: table.numbers["t", number]
             for number in range(first, min(first + count, len(pointers)))
         }
+
+
+def test_what_was_read_and_not_taken_leaves_room_for_what_comes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The caller stops in the middle, with more at hand of what it did not ask for than is kept:
+    librdkafka writes as many addresses as it is told, wherever their room ends."""
+    monkeypatch.setattr("mirrorlake.native.reader.KEPT", 20)
+    with reader(2) as made:
+        used: Any = made
+
+        def take(_most: int, _wait_ms: int = 0) -> int:
+            assert used._kept <= 20
+            offset = int(used._table.rows[used._open]["next"][0])
+            addresses = used._library.of([0, *[1] * 30], offset)
+            used._messages[used._kept : used._kept + len(addresses)] = addresses
+            return int(used._kept + len(addresses))
+
+        used._take = take
+        stopped = made.read({("t", 0): (1, 3)})
+        next(stopped)
+        stopped.close()
+        assert used._kept == 30
+        assert [batch.num_rows for _, batch in made.read({("t", 0): (2, 3)})] == [1]
+        assert not used._kept, "they are given back"
+
+
+def test_what_could_not_be_read_is_nothing_to_those_that_are_read_next() -> None:
+    with reader(70) as made:
+        used: Any = made
+        failed = used._table.numbers_of([("t", 0), ("t", 69)])
+        used._table.rows["error"][failed] = 29
+        used._failed = failed.tolist()
+        with pytest.raises(KafkaException, match="t-69 cannot be read"):
+            used._raise_for(0)
+        made.keep_prefetched([])
+        assert len(list(made.read({("t", 1): (1, 2)}))) == 1
