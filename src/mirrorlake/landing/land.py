@@ -66,6 +66,12 @@ class LandingQuery:
         return self._goes_on() and not self._at_end() and self.sink.failure is None
 
     @property
+    def ended(self) -> bool:
+        """Whether it has come to its end: one that others stopped, or their session's end did, has
+        none, and no exception either."""
+        return self.query is None or self._at_end()
+
+    @property
     def began(self) -> bool:
         """Whether it has come through a batch, or to its end."""
         if self.query is not None and self.query.lastProgress is not None:

@@ -243,7 +243,11 @@ class LandingWorker:
                 error = query.exception()
                 if error is not None:
                     self._query_failed(error, planned)
-                return error is None
+                elif query.ended:
+                    return True
+                else:
+                    logger.warning("%s: its query was stopped by others", self.thread.name)
+                return False
             if self._changed.is_set() or (not self._once and client.renewed()):
                 return False
             if time.monotonic() - checked_at >= COMPARE_SECONDS and not self._once:

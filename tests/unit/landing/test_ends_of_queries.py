@@ -1,4 +1,4 @@
-"""What a query is found to have missed once it has been stopped."""
+"""How queries end: what one is found to have missed, and one that others stop."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +25,7 @@ class Query:
     """A query that goes on until it is stopped; its last batch is reported only then."""
 
     active = began = True
+    ended = False
 
     def __init__(self, last: MirrorlakeError | None, ended: bool) -> None:
         self.sink: Any = SimpleNamespace(failure=None)
@@ -93,3 +94,18 @@ def test_what_a_batch_has_not_read_is_reported_where_a_topic_is_gone_as_well(
     monkeypatch.setattr(worker._incidents, "succeeded", lambda *_: None)
     with pytest.raises(ReplicationError, match="read 0 of 3 offsets"):
         worker._land()
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_query_that_others_stop_has_not_come_to_its_end(
+    worker: LandingWorker, monkeypatch: pytest.MonkeyPatch, ended: bool
+) -> None:
+    """Such as by the end of its session: Spark knows no exception of it, and a run that took it for
+    the end would exit with 0."""
+    query = Query(None, True)
+    query.ended = ended
+    monkeypatch.setattr(landing_worker, "start_landing", lambda *_, **__: query)
+    planner: Any = SimpleNamespace(succeeded=lambda _keys: None)
+    monkeypatch.setattr(worker, "_planner", planner)
+    monkeypatch.setattr(worker._incidents, "succeeded", lambda *_: None)
+    assert worker._land() is ended

@@ -195,6 +195,26 @@ def test_a_batch_that_spark_reports_counts_once_its_tasks_have_read_it(
         assert landing.exception() is None
 
 
+@pytest.mark.parametrize(
+    ("final", "reported", "ended"),
+    [({A: 8, B: 0}, (8, 3), True), ({A: 10, B: 0}, (8, 3), False), (None, (8, 3), False)],
+)
+def test_a_query_has_ended_where_it_was_to_end(
+    tmp_path: Path,
+    final: dict[TopicAndPartition, int] | None,
+    reported: tuple[int, int],
+    ended: bool,
+) -> None:
+    query: Any = OfSpark(exception=lambda: None)
+    query.report(reported)
+    query.isActive = False  # it was stopped, whoever did
+    sink = SessionSink(None, job_in(tmp_path, starts={A: 5, B: 0}))  # type: ignore[arg-type]
+    landing = LandingQuery(sink, query, final)
+    assert not landing.active and landing.exception() is None
+    assert landing.ended is ended
+    assert LandingQuery(sink).ended, "there was nothing to read"
+
+
 def test_batches_that_spark_does_not_report_any_more_are_passed_over_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
