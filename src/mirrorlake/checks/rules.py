@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from mirrorlake.checks.problem import Problem, refused_flows
 from mirrorlake.checks.route_rules import check_routes
 from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.naming.patterns import never_in_names
 
 _FACTORS = (
     "replication_factor",
@@ -45,9 +46,8 @@ def check_flows(
     refused = refused_flows(problems)
     going = [flow for flow in flows if flow.name not in refused]
     problems += check_routes(going, topics)
-    problems += [
-        problem for flow in going for problem in _factors(flow, (brokers or {}).get(flow.target))
-    ]
+    for flow in going:
+        problems += [*_factors(flow, (brokers or {}).get(flow.target)), *_idle_patterns(flow)]
     return problems
 
 
@@ -146,3 +146,21 @@ def _factors(flow: ResolvedFlow, brokers: int | None) -> Iterator[Problem]:
                 f"flow {flow.name} asks for {setting} {wanted}, but cluster {flow.target} has "
                 f"{count}: topics are made with {brokers}",
             )
+
+
+def _idle_patterns(flow: ResolvedFlow) -> Iterator[Problem]:
+    """A pattern that no name of a topic can match: a flow without topics, or an exclusion of
+    nothing, looks like one that works."""
+    for setting in ("topics", "topics_exclude"):
+        for pattern in getattr(flow.settings, setting):
+            char = never_in_names(pattern)
+            if char is not None:
+                yield Problem(
+                    "idle-pattern",
+                    "note",
+                    (flow.name,),
+                    setting,
+                    f"{setting} of flow {flow.name} holds {pattern!r}, which matches no legal name "
+                    f"of a topic: {char!r} is in none",
+                    "correct the pattern, or take it away",
+                )

@@ -598,3 +598,19 @@ def test_the_simulation_sees_what_goes_round() -> None:
 def test_examples_always_match(pattern: str) -> None:
     for name in [] if check_pattern(pattern) else examples(pattern):
         assert matches_any((pattern,), name) and check_topic_name(name) is None
+
+
+def test_a_pattern_that_no_name_can_match_is_noted() -> None:
+    """By itself it looks like a flow with nothing to do, or like an exclusion that works."""
+    flows = {
+        "east->west": {"topics": ["orders.*", '"bills"'], "topics_exclude": [".*-tmp#"]},
+        "west->east": {"topics": ["orders.*", "a|b c"]},
+    }
+    problems = check(flows, {"east": ["orders"]})
+    assert [(one.rule, one.severity, one.flows, one.subject) for one in problems] == [
+        ("idle-pattern", "note", ("east->west",), "topics"),
+        ("idle-pattern", "note", ("east->west",), "topics_exclude"),
+    ]
+    assert "holds '.*-tmp#', which matches no legal name of a topic: '#' is in none" in str(
+        problems[1]
+    )
