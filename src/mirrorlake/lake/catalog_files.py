@@ -87,7 +87,8 @@ def noted_files(checkpoints: Path, schema: str) -> NotedFiles | None:
     """What is noted of a schema; None where nothing is. Raises OSError."""
     try:
         document = json.loads(_note_of(checkpoints).read())
-        noted = NotedFiles(CatalogFiles(**document["files"]), document["ids"])
+        ids = {table: str(document["ids"][table]) for table in document["ids"]}
+        noted = NotedFiles(CatalogFiles(**document["files"]), ids)
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return None  # no process of this version has written the lake yet
     return noted if noted.files.schema == schema else None

@@ -1,5 +1,6 @@
 """A lake in a catalog, such as a schema of Unity Catalog: Spark commits and answers."""
 
+import logging
 import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
-from mirrorlake.errors import Fenced
+from mirrorlake.errors import Fenced, LakeError
 from mirrorlake.lake.definitions import definition, sql_text
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from mirrorlake.lake.catalog_reader import CatalogReader
+
+logger = logging.getLogger(__name__)
 
 #: How many commits of the history are looked at before all of them are.
 _NEWEST = 100
@@ -144,7 +147,12 @@ class CatalogLake(Lake):
         from mirrorlake.lake.duck_changes import Change  # DuckDB's import takes time
 
         change = Change(sql_text("queries", name), args, frames)
-        return change.applied_to(files.rows_of(change.table)) is not None
+        try:
+            rows = files.rows_of(change.table)
+        except LakeError as error:
+            logger.info("%s; Spark is asked", error)
+            return True
+        return change.applied_to(rows) is not None
 
     def upkeep(self, table: str) -> TableUpkeep:
         """See `Lake.upkeep`: by Spark."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import pyarrow as pa
 from deltalake import DeltaTable
@@ -33,6 +33,8 @@ class CatalogReader(DuckLake):
     Attributes:
         lost: whether one was met that is not, since.
     """
+
+    mends: ClassVar[bool] = False  # what Spark writes, Spark mends
 
     def __init__(
         self, files: CatalogFiles, checkpoints: Path, ids: Mapping[str, str] | None = None
@@ -92,16 +94,24 @@ class CatalogReader(DuckLake):
         return self._asked(table, lambda delta: delta.to_pyarrow_table())
 
     def _asked(self, table: str, question: Callable[[DeltaTable], Answer]) -> Answer:
-        """Ask a table as of its newest commit, of which only what came since is read."""
+        """Ask a table as of its newest commit, of which only what came since is read. That may say
+        that the table is not to be read here any more."""
         with self._use:
-            log = DeltaLog(self.files.place / table)
-            delta, mark = self._newest.get(table, (None, None))
-            if delta is not None and mark and log.file_of(delta.version()).mark() == mark:
-                delta.update_incremental()
-            else:  # of a log that was cleaned up, or of another table
-                delta = self.opened(table)
-            self._newest[table] = delta, log.file_of(delta.version()).mark()
-            return question(delta)
+            try:
+                return question(self._as_of_now(table))
+            except (DeltaError, OSError) as error:
+                self.lost = True
+                raise self._unreadable(table, error) from error
+
+    def _as_of_now(self, table: str) -> DeltaTable:
+        log = DeltaLog(self.files.place / table)
+        delta, mark = self._newest.get(table, (None, None))
+        if delta is not None and mark and log.file_of(delta.version()).mark() == mark:
+            delta.update_incremental()
+        else:  # of a log that was cleaned up, or of another table
+            delta = self.opened(table)
+        self._newest[table] = delta, log.file_of(delta.version()).mark()
+        return delta
 
     def opened(self, table: str) -> DeltaTable:
         """See `DuckLake.opened`. Raises LakeError for another table than the one that is known."""
@@ -117,15 +127,16 @@ class CatalogReader(DuckLake):
         try:
             delta = super().opened(table)
         except (DeltaError, OSError) as error:
-            raise LakeError(
-                f"table {table} at {self.files.root} {_why_not(error)}; {_ASK_SPARK}"
-            ) from error
+            raise self._unreadable(table, error) from error
         if self._ids.get(table, delta.metadata().id) != delta.metadata().id:
             raise LakeError(
                 f"table {table} at {self.files.root} was made again since mirrorlake run noted "
                 f"where it lies; start that again, or {_ASK_SPARK}"
             )
         return delta
+
+    def _unreadable(self, table: str, error: Exception) -> LakeError:
+        return LakeError(f"table {table} at {self.files.root} {_why_not(error)}; {_ASK_SPARK}")
 
 
 def _why_not(error: Exception) -> str:

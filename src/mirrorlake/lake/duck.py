@@ -41,6 +41,8 @@ class DuckLake:
     """The tables of one lake; for one thread at a time, others wait."""
 
     engine: ClassVar[str] = "DuckDB"
+    #: Whether the logs of the tables may be mended here.
+    mends: ClassVar[bool] = True
 
     def __init__(
         self, place: Place | Path, checkpoints: Path | None = None, memory: str | None = None
@@ -71,7 +73,7 @@ class DuckLake:
         if self._stored is not None:
             connection.register_filesystem(self._stored)
         if has_table(self._root, "records"):
-            table = (self._root / "records").delta(without_files=True)
+            table = (self._root / "records").delta(self.mends, without_files=True)
             check_version(table.metadata().configuration, str(self._root))
         return connection
 
@@ -193,7 +195,7 @@ class DuckLake:
     def opened(self, table: str) -> DeltaTable:
         """A table that is there, as of now. Raises LakeError for one of which files are not the
         rows."""
-        delta = (self._root / table).delta()
+        delta = (self._root / table).delta(self.mends)
         if barred := BARRED_FEATURES & features_of(delta.protocol()):
             raise LakeError(
                 f"table {table} of the lake at {self._root} has {', '.join(sorted(barred))}, "

@@ -49,9 +49,10 @@ class Place(ABC):
         """The path of a file below this place, of which `path` is the text."""
         return path[len(str(self)) + 1 :]
 
-    def delta(self, **how: bool) -> "DeltaTable":
+    def delta(self, mend: bool = True, **how: bool) -> "DeltaTable":
         """The Delta table that lies here, as of its newest version; a checkpoint of its log that is
-        damaged or gone is done without. Raises DeltaError."""
+        damaged or gone is done without, unless `mend` says that the log is not ours to write.
+        Raises DeltaError."""
         from deltalake import DeltaTable  # which tasks, that have places too, do without
         from deltalake.exceptions import DeltaError, TableNotFoundError
 
@@ -63,7 +64,7 @@ class Place(ABC):
         except TableNotFoundError:
             raise
         except DeltaError:
-            if not mended(self):
+            if not (mend and mended(self)):
                 raise
         return DeltaTable(str(self), storage_options=options, **how)
 

@@ -1,5 +1,6 @@
 """Where a catalog's own tables are, by what it tells of all its names at once."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -107,4 +108,11 @@ def test_a_note_is_what_was_noted_last(tmp_path: Path) -> None:
     assert noted_files(tmp_path, SCHEMA) == noted
     assert noted_files(tmp_path, "`main`.`another`") is None
     note_files(tmp_path, None)
+    assert noted_files(tmp_path, SCHEMA) is None
+
+
+@pytest.mark.parametrize("ids", [None, ["records"], "records", 7])
+def test_a_note_that_is_damaged_is_none(tmp_path: Path, ids: object) -> None:
+    files = {"schema": SCHEMA, "root": "/lakes/l.db"}
+    (tmp_path / "tables.json").write_text(json.dumps({"files": files, "ids": ids}))
     assert noted_files(tmp_path, SCHEMA) is None
