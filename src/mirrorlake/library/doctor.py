@@ -11,11 +11,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Literal
 
-from mirrorlake.checks.problem import Problem
+from deltalake.exceptions import DeltaError
+
+from mirrorlake.checks.problem import Problem, refused_flows
 from mirrorlake.checks.rules import aliases_of
 from mirrorlake.config.redaction import without_secrets
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import InputError, MirrorlakeError, MissingJava
+from mirrorlake.errors import InputError, LakeError, MirrorlakeError, MissingJava, first_line
 from mirrorlake.extras import installed, missing
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.folder import has_table
@@ -29,6 +31,10 @@ State = Literal["good", "note", "bad"]
 #: Below this much room on the disk of a lake a run is about to stop; below the other one, soon.
 FULL_BYTES, TIGHT_BYTES = 1 << 30, 10 << 30
 _PARTS = ("confluent-kafka", "deltalake", "duckdb", "pyarrow", "pyspark")
+_READ_ON = "see docs/troubleshooting.md"
+_UNWRITTEN = (
+    "not looked at: the right to write there, which `run` needs at once, since that leaves a file"
+)
 _UNTRIED = (
     "not looked at: the rights on its group and its transactional ids at the target, which `run` "
     "tries before the first record, since that leaves an id there"
@@ -53,16 +59,27 @@ def examined(known: Internals) -> list[Check]:
     checks = [*program_checks(), *lake_checks(known), *cluster_checks(known.connections, flows)]
     silent = {one.subject for one in checks if one.check == "cluster" and one.state == "bad"}
     asked = [flow for flow in flows if not silent & {flow.source, flow.target}]
-    problems = _problems(known, asked)
-    return checks + list(right_checks(flows, asked, problems))
+    knows = not any(one.check == "lake" and one.state == "bad" for one in checks)
+    if asked and knows:
+        try:
+            return [*checks, *right_checks(flows, asked, _problems(known, asked))]
+        except (LakeError, DeltaError, OSError) as error:
+            place = without_secrets(known.place)
+            why = f"cannot be read: {first_line(error)}"
+            checks.append(Check("lake is readable", place, "bad", why, _READ_ON))
+    return [*checks, *right_checks(flows, asked, _problems(known, asked, knows=False))]
 
 
-def _problems(known: Internals, flows: Sequence[ResolvedFlow]) -> list[Problem]:
-    from mirrorlake.library.planning import planned
+def _problems(known: Internals, flows: Sequence[ResolvedFlow], knows: bool = True) -> list[Problem]:
+    """What `plan` says; without what the lake knows, where that cannot be read."""
+    from mirrorlake.library import planning  # which opens what reads a lake
 
     if not flows:
         return []
-    plan = planned(known, [flow.name for flow in flows]).to_dict()
+    if knows:
+        plan = planning.planned(known, [flow.name for flow in flows]).to_dict()
+    else:
+        plan = planning.make_plan(known.connections, flows)
     return [
         Problem(**{**problem, "flows": tuple(problem["flows"])}) for problem in plan["problems"]
     ]
@@ -125,7 +142,9 @@ def lake_checks(known: Internals) -> Iterator[Check]:
         return
     state = "is there" if there else "is not there yet: the first `run` makes it"
     yield Check("lake", place, "good", state)
-    if not root.in_store:
+    if root.in_store:
+        yield Check("lake is writable", place, "note", _UNWRITTEN)
+    else:
         yield from folder_checks(root, place)
 
 
@@ -175,9 +194,12 @@ def right_checks(
             yield Check("flow", flow.name, "bad", "not looked at: a cluster of it does not answer")
             continue
         mine = [problem for problem in problems if flow.name in problem.flows]
+        refused = flow.name in refused_flows(mine)
         for problem in mine:
             state: State = "bad" if problem.severity == "refuse" else "note"
             yield Check(problem.rule, flow.name, state, problem.sentence, problem.fix)
+        if refused:
+            continue  # whose rights were not asked for
         if not any(problem.rule == "access" for problem in mine):
             yield Check("access", flow.name, "good", "the rights on its topics are there")
         if flow.settings.delivery == "exactly_once":

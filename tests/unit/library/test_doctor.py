@@ -13,6 +13,9 @@ from mirrorlake.cli.main import app
 from mirrorlake.config.topology import Topology
 from mirrorlake.errors import ClusterUnreachable, MissingJava
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.definitions import TABLES
+from mirrorlake.lake.duck import DuckLake
+from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.place import place_of
 from mirrorlake.library import doctor
 from mirrorlake.testing import MemoryCluster
@@ -61,6 +64,64 @@ def test_what_plan_finds_is_shown_flow_by_flow() -> None:
         ("access", "west->east", "good"),
     ]
     assert checks[0].fix == "grant it" and "which `run` tries" in checks[2].sentence
+
+
+def test_a_flow_that_is_refused_before_its_rights_are_asked_for_has_none() -> None:
+    (there, _) = topology().active_flows()
+    same = Problem("same-cluster", "refuse", (there.name,), "id", "one cluster", "another address")
+    (check,) = doctor.right_checks([there], [there], [same])
+    assert (check.check, check.state) == ("same-cluster", "bad")
+
+
+def examined_with(
+    lake: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> list[doctor.Check]:
+    """All checks of a topology with two clusters that answer, whose plan is of one note."""
+    config = tmp_path / "mirrorlake.yml"
+    config.write_text(json.dumps({**TOPOLOGY, "lake": lake}), encoding="utf-8")
+    admins = {alias: MemoryCluster(alias, {"orders": [1]}) for alias in ("east", "west")}
+    monkeypatch.setattr(
+        "mirrorlake.library.internals.Connections", lambda known: Connections(known, admins)
+    )
+
+    def make_plan(*asked: object) -> dict[str, object]:
+        """As the real one, it asks the lake, if it gets one."""
+        for reader in asked:
+            if isinstance(reader, DuckLake):
+                reader.table_rows("records")
+        note = Problem("topic-ids", "note", ("east->west",), "west", "no ids")
+        return {"clusters": {}, "flows": [], "problems": [vars(note)], "totals": {}}
+
+    monkeypatch.setattr("mirrorlake.library.planning.make_plan", make_plan)
+    return doctor.examined(mirrorlake.open(config).internals)
+
+
+def test_a_lake_that_cannot_be_reached_leaves_the_other_checks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NOT_GIVEN", raising=False)
+    secret = {"aws_secret_access_key": "${env:NOT_GIVEN}"}
+    lake = {"path": "s3://bucket/lake", "storage": secret}
+    found = {(one.check, one.subject): one for one in examined_with(lake, tmp_path, monkeypatch)}
+    assert "NOT_GIVEN is not set" in found["lake", "s3://bucket/lake"].sentence
+    assert found["topic-ids", "east->west"].state == "note"
+    assert found["access", "west->east"].state == "good"
+
+
+def test_a_table_of_the_lake_that_does_not_open_is_a_check_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for table in TABLES:
+        PathTables(tmp_path / "lake").create(table)
+    commit = tmp_path / "lake" / "records" / "_delta_log" / f"{0:020d}.json"
+    commit.write_bytes(commit.read_bytes()[:50])
+    found = {
+        (one.check, one.subject): one
+        for one in examined_with({"path": "./lake"}, tmp_path, monkeypatch)
+    }
+    readable = found["lake is readable", str(tmp_path / "lake")]
+    assert readable.state == "bad" and readable.fix
+    assert found["topic-ids", "east->west"].state == "note"
 
 
 def test_a_flow_with_a_silent_end_is_not_called_good() -> None:
