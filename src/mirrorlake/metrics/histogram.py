@@ -2,7 +2,7 @@
 
 Tasks report of each batch and partition how many records there were, and exact percentiles of how
 late these were. A histogram is made of those: between two percentiles records are taken to be
-spread evenly, so a bucket is exact where its bound is one of them, and the sum always is.
+spread evenly, so a bucket is exact where its bound is one of them, and the sum is unless it were to fall.
 """
 
 from bisect import bisect_left
@@ -54,7 +54,8 @@ def of_records(kind: str, row: Mapping[str, Any], count: int) -> Histogram:
         return Histogram()
     below = [round(count * _part_within(points, bound * 1_000)) for bound in BOUNDS] + [count]
     counts = tuple(high - low for low, high in zip([0, *below[:-1]], below, strict=True))
-    return Histogram(counts, count * float(row[f"{kind}_avg_ms"]) / 1_000)
+    # Where clocks differ a mean may be negative; a sum that falls is a new process to Prometheus.
+    return Histogram(counts, count * max(0.0, float(row[f"{kind}_avg_ms"])) / 1_000)
 
 
 def _part_within(points: list[tuple[float, float]], bound: float) -> float:
