@@ -47,8 +47,8 @@ def mended(table: Place) -> bool:
     names where it is gone. Whether any was, and the table may open now.
 
     Nothing is written unless the commits that a checkpoint is of are all there, those of an older
-    checkpoint aside, and nothing is ever taken away: a process that has the table open may rely on
-    any of these files, and puts the same ones there.
+    checkpoint aside, and nothing is taken away but checksums of what is replaced: a process that
+    has the table open may rely on any of these files, and puts the same ones there.
     """
     log = table / "_delta_log"
     try:
@@ -59,7 +59,10 @@ def mended(table: Place) -> bool:
         wanted = {*there, *([] if hint is None else [hint])} - set(good)
         written = [(version, _written_again(log, version, good)) for version in sorted(wanted)]
         for version, content in written:
-            _file_of(log, version).write(content)
+            file = _file_of(log, version)
+            # On a disk Hadoop keeps a checksum beside a file, by which it would refuse another one.
+            (log / f".{file.name}.crc").delete()
+            file.write(content)
     except (OSError, DeltaError) as error:
         logger.warning("the log of table %s cannot be mended: %s", table.name, error)
         return False

@@ -111,15 +111,18 @@ class Facts:
 
 def waits(facts: Facts) -> list[str]:
     """Why the process is not ready, a sentence each: a flow has neither produced anything nor seen
-    that there is nothing to do, or its thread ended with an error."""
+    that there is nothing to do, or its thread, or the one that lands its source, ended with an
+    error."""
     if facts.phase is not None:
         return [f"starting: {facts.phase}"]
     stopped = {worker.name for worker in facts.workers if worker.state == "stopped"}
     sentences = []
     for flow in facts.in_force:
         known = facts.flows.get(flow.name, FlowFacts())
-        if f"flow {flow.name}" in stopped:
-            sentences.append(f"flow {flow.name} has stopped; mirrorlake status says why")
+        threads = (f"flow {flow.name}", f"landing from cluster {flow.name.partition('->')[0]}")
+        ended = [thread for thread in threads if thread in stopped]
+        if ended:
+            sentences.append(f"{ended[0]} has stopped; mirrorlake status says why")
         elif not known.batches and not known.has_nothing_to_do:
             sentences.append(f"flow {flow.name} has not produced anything yet")
     return sentences

@@ -2,7 +2,8 @@
 
 Tasks report of each batch and partition how many records there were, and exact percentiles of how
 late these were. A histogram is made of those: between two percentiles records are taken to be
-spread evenly, so a bucket is exact where its bound is one of them, and the sum is unless it were to fall.
+spread evenly, so a bucket is exact where its bound is one of them. The sum is, unless it were to
+fall.
 """
 
 from bisect import bisect_left

@@ -82,6 +82,17 @@ def test_the_newest_checkpoint_is_known_without_its_hint(table: Path, hint: str)
     assert DeltaLog(place_of(table)).newest_checkpoint() == 3
 
 
+def test_a_checksum_of_what_was_damaged_goes_with_it(table: Path) -> None:
+    """Hadoop's, of a checkpoint that Spark wrote to a disk: it would refuse the new one."""
+    checksum = log_of(table) / f".{CHECKPOINT.format(3)}.crc"
+    checksum.write_bytes(b"crc of another file")
+    other = log_of(table) / f".{CHECKPOINT.format(1)}.crc"
+    other.write_bytes(b"crc of a good one")
+    torn(CHECKPOINT.format(3), 300)(log_of(table))
+    assert mended(place_of(table))
+    assert not checksum.exists() and other.exists()
+
+
 def test_the_commits_behind_an_older_checkpoint_are_enough(table: Path) -> None:
     for version in (0, 1):
         (log_of(table) / f"{version:020d}.json").unlink()

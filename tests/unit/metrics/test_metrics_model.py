@@ -103,3 +103,7 @@ def test_who_is_ready() -> None:
     assert len(waits(replace(new, flows={"east->west": late}))) == 1
     stopped = replace(FACTS, workers=(WorkerFacts("flow east->west", "stopped", 1),))
     assert waits(stopped) == ["flow east->west has stopped; mirrorlake status says why"]
+    for source, sentences in (("north", []), ("east", ["landing from cluster east has stopped"])):
+        worker = WorkerFacts(f"landing from cluster {source}", "stopped", 1)
+        found = waits(replace(FACTS, workers=(worker,)))
+        assert [one.partition(";")[0] for one in found] == sentences
