@@ -72,14 +72,15 @@ def examined(known: Internals) -> list[Check]:
 
 def _problems(known: Internals, flows: Sequence[ResolvedFlow], knows: bool = True) -> list[Problem]:
     """What `plan` says; without what the lake knows, where that cannot be read."""
-    from mirrorlake.library import planning  # which opens what reads a lake
+    from mirrorlake.library.planning import planned
+    from mirrorlake.run.plan import make_plan
 
     if not flows:
         return []
     if knows:
-        plan = planning.planned(known, [flow.name for flow in flows]).to_dict()
+        plan = planned(known, [flow.name for flow in flows]).to_dict()
     else:
-        plan = planning.make_plan(known.connections, flows)
+        plan = make_plan(known.connections, flows)
     return [
         Problem(**{**problem, "flows": tuple(problem["flows"])}) for problem in plan["problems"]
     ]

@@ -1,6 +1,7 @@
 """What `mirrorlake doctor` looks at, one check at a time."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -74,7 +75,7 @@ def test_a_flow_that_is_refused_before_its_rights_are_asked_for_has_none() -> No
 
 
 def examined_with(
-    lake: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lake: Mapping[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> list[doctor.Check]:
     """All checks of a topology with two clusters that answer, whose plan is of one note."""
     config = tmp_path / "mirrorlake.yml"
@@ -93,6 +94,7 @@ def examined_with(
         return {"clusters": {}, "flows": [], "problems": [vars(note)], "totals": {}}
 
     monkeypatch.setattr("mirrorlake.library.planning.make_plan", make_plan)
+    monkeypatch.setattr("mirrorlake.run.plan.make_plan", make_plan)
     return doctor.examined(mirrorlake.open(config).internals)
 
 
