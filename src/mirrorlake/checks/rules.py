@@ -149,8 +149,17 @@ def _factors(flow: ResolvedFlow, brokers: int | None) -> Iterator[Problem]:
 
 
 def _idle_patterns(flow: ResolvedFlow) -> Iterator[Problem]:
-    """A pattern that no name of a topic can match: a flow without topics, or an exclusion of
-    nothing, looks like one that works."""
+    """No pattern, or one that no name of a topic can match: a flow without topics, or an exclusion
+    of nothing, looks like one that works."""
+    if not flow.settings.topics:
+        yield Problem(
+            "no-pattern",
+            "note",
+            (flow.name,),
+            "topics",
+            f"topics of flow {flow.name} is empty, so it mirrors no topic but heartbeats",
+            "write patterns into it, or take it away for all topics",
+        )
     for setting in ("topics", "topics_exclude"):
         for pattern in getattr(flow.settings, setting):
             char = never_in_names(pattern)

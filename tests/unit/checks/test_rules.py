@@ -600,6 +600,17 @@ def test_examples_always_match(pattern: str) -> None:
         assert matches_any((pattern,), name) and check_topic_name(name) is None
 
 
+def test_a_flow_without_a_pattern_is_noted() -> None:
+    """As an import leaves one none of whose patterns it could carry."""
+    (problem,) = check({"east->west": {"topics": []}, "west->east": {}}, {"east": ["orders"]})
+    assert (problem.rule, problem.severity, problem.flows) == (
+        "no-pattern",
+        "note",
+        ("east->west",),
+    )
+    assert "mirrors no topic but heartbeats" in problem.sentence
+
+
 def test_a_pattern_that_no_name_can_match_is_noted() -> None:
     """By itself it looks like a flow with nothing to do, or like an exclusion that works."""
     flows = {
