@@ -5,7 +5,7 @@ import os
 import platform
 import shutil
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -32,6 +32,7 @@ State = Literal["good", "note", "bad"]
 FULL_BYTES, TIGHT_BYTES = 1 << 30, 10 << 30
 _PARTS = ("confluent-kafka", "deltalake", "duckdb", "pyarrow", "pyspark")
 _READ_ON = "see docs/troubleshooting.md"
+_UNSEEN = "make one, change `topics`, or grant DESCRIBE on those that there are (docs/security.md)"
 _UNWRITTEN = (
     "not looked at: the right to write there, which `run` needs at once, since that leaves a file"
 )
@@ -62,28 +63,32 @@ def examined(known: Internals) -> list[Check]:
     knows = not any(one.check == "lake" and one.state == "bad" for one in checks)
     if asked and knows:
         try:
-            return [*checks, *right_checks(flows, asked, _problems(known, asked))]
+            return [*checks, *right_checks(flows, asked, *_planned(known, asked))]
         except (LakeError, DeltaError, OSError) as error:
             place = without_secrets(known.place)
             why = f"cannot be read: {first_line(error)}"
             checks.append(Check("lake is readable", place, "bad", why, _READ_ON))
-    return [*checks, *right_checks(flows, asked, _problems(known, asked, knows=False))]
+    return [*checks, *right_checks(flows, asked, *_planned(known, asked, knows=False))]
 
 
-def _problems(known: Internals, flows: Sequence[ResolvedFlow], knows: bool = True) -> list[Problem]:
-    """What `plan` says; without what the lake knows, where that cannot be read."""
+def _planned(
+    known: Internals, flows: Sequence[ResolvedFlow], knows: bool = True
+) -> tuple[list[Problem], dict[str, int]]:
+    """What `plan` says, and how many topics it has of each flow; without what the lake knows, where
+    that cannot be read."""
     from mirrorlake.library.planning import planned
     from mirrorlake.run.plan import make_plan
 
     if not flows:
-        return []
+        return [], {}
     if knows:
         plan = planned(known, [flow.name for flow in flows]).to_dict()
     else:
         plan = make_plan(known.connections, flows)
-    return [
+    problems = [
         Problem(**{**problem, "flows": tuple(problem["flows"])}) for problem in plan["problems"]
     ]
+    return problems, {flow["flow"]: len(flow["topics"]) for flow in plan["flows"]}
 
 
 def program_checks() -> Iterator[Check]:
@@ -186,10 +191,13 @@ def cluster_checks(connections: Connections, flows: Collection[ResolvedFlow]) ->
 
 
 def right_checks(
-    flows: Iterable[ResolvedFlow], asked: Collection[ResolvedFlow], problems: Sequence[Problem]
+    flows: Iterable[ResolvedFlow],
+    asked: Collection[ResolvedFlow],
+    problems: Sequence[Problem],
+    topics: Mapping[str, int] | None = None,
 ) -> Iterator[Check]:
-    """What `plan` says of each flow, rights among it; of those that were not `asked` nothing is
-    known."""
+    """What `plan` says of each flow, rights among it, and of how many of its topics; of those that
+    were not `asked` nothing is known."""
     for flow in flows:
         if flow not in asked:
             yield Check("flow", flow.name, "bad", "not looked at: a cluster of it does not answer")
@@ -201,7 +209,11 @@ def right_checks(
             yield Check(problem.rule, flow.name, state, problem.sentence, problem.fix)
         if refused:
             continue  # whose rights were not asked for
-        if not any(problem.rule == "access" for problem in mine):
-            yield Check("access", flow.name, "good", "the rights on its topics are there")
+        count = (topics or {}).get(flow.name)
+        if count == 0:
+            yield Check("topics", flow.name, "note", "no topic that is shown matches", _UNSEEN)
+        elif not any(problem.rule == "access" for problem in mine):
+            which = "its topics" if count is None else f"its {count} topics"
+            yield Check("access", flow.name, "good", f"the rights on {which} are there")
         if flow.settings.delivery == "exactly_once":
             yield Check("access", flow.name, "note", _UNTRIED)

@@ -67,6 +67,17 @@ def test_what_plan_finds_is_shown_flow_by_flow() -> None:
     assert checks[0].fix == "grant it" and "which `run` tries" in checks[2].sentence
 
 
+def test_a_flow_that_sees_no_topic_is_not_called_good() -> None:
+    """A principal that may describe none sees as many as there would be in an empty cluster."""
+    flows = topology().active_flows()
+    checks = doctor.right_checks(flows, flows, [], {"east->west": 0, "west->east": 2})
+    found = {(one.subject, one.check): one for one in checks if "not looked at" not in one.sentence}
+    assert found.keys() == {("east->west", "topics"), ("west->east", "access")}
+    assert found["east->west", "topics"].state == "note"
+    assert "DESCRIBE" in found["east->west", "topics"].fix
+    assert found["west->east", "access"].sentence == "the rights on its 2 topics are there"
+
+
 def test_a_flow_that_is_refused_before_its_rights_are_asked_for_has_none() -> None:
     (there, _) = topology().active_flows()
     same = Problem("same-cluster", "refuse", (there.name,), "id", "one cluster", "another address")
