@@ -157,8 +157,8 @@ def _idle_patterns(flow: ResolvedFlow) -> Iterator[Problem]:
             "note",
             (flow.name,),
             "topics",
-            f"topics of flow {flow.name} is empty, so it mirrors no topic but heartbeats",
-            "write patterns into it, or take it away for all topics",
+            sentence=f"topics of flow {flow.name} is empty, so it mirrors no topic but heartbeats",
+            fix="write patterns into it, or take it away for all topics",
         )
     for setting in ("topics", "topics_exclude"):
         for pattern in getattr(flow.settings, setting):
@@ -169,7 +169,7 @@ def _idle_patterns(flow: ResolvedFlow) -> Iterator[Problem]:
                     "note",
                     (flow.name,),
                     setting,
-                    f"{setting} of flow {flow.name} holds {pattern!r}, which matches no legal name "
-                    f"of a topic: {char!r} is in none",
-                    "correct the pattern, or take it away",
+                    sentence=f"{setting} of flow {flow.name} holds {pattern!r}, which matches no "
+                    f"legal name of a topic: {char!r} is in none",
+                    fix="correct the pattern, or take it away",
                 )
