@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 def import_(
     context: typer.Context,
     files: list[Path] = typer.Argument(
-        ..., metavar="FILE...", help="mm2.properties, connectors as JSON, or MirrorMaker 1's."
+        ...,
+        metavar="FILE...",
+        help="mm2.properties, connectors as JSON, Strimzi's resource, or MirrorMaker 1's.",
     ),
     output: Path | None = typer.Option(
         None, "-o", "--output", help="Write the topology here, not to stdout."
@@ -53,7 +55,12 @@ def import_(
         raise InputError(f"{output} exists; name another file with -o, or give --force")
     options = Options(whitelist, blacklist, num_streams, source_alias, target_alias)
     imported = import_files([_read(path) for path in files], options, beside)
-    text = topology_text(imported.topology, [path.name for path in files], imported.variables)
+    text = topology_text(
+        imported.topology,
+        [path.name for path in files],
+        imported.variables,
+        imported.mounts,
+    )
     if output is not None:
         _write(output, text)
     if as_json:

@@ -20,6 +20,9 @@ _OFF: Mapping[str, Mapping[str, bool]] = {
     },
     "MirrorHeartbeatConnector": {"emit_heartbeats_enabled": False},
 }
+#: The key of what a resource of Kubernetes says about a connector beside its config: whether it
+#: is `running` or `paused`.
+STATE = "(state that is asked for)"
 _ALIAS = "source.cluster.alias"
 _WORKER = (
     "flow {flow}: a connector's records go to the cluster of its Connect worker; mirrorlake "
@@ -66,7 +69,7 @@ def read_connectors(connectors: Sequence[Mapping[str, Entry]], draft: Draft) -> 
                 f"is the second {kind} of flow {flow}; mirrorlake has one flow for both"
             )
         kinds_by_flow[flow].add(kind)
-        for entry in sorted(settings.values(), key=lambda entry: entry.key == "enabled"):
+        for entry in sorted(settings.values(), key=lambda entry: entry.key in ("enabled", STATE)):
             # that one has the last word
             if unnamed and _says_names_stay(entry):
                 draft.set_flow(flow, {"policy": "identity"}, entry)
@@ -119,6 +122,8 @@ def _place(draft: Draft, flow: str, kind: str, entry: Entry) -> None:
     if entry.key in ("source.cluster.alias", "target.cluster.alias"):
         alias = source if entry.key.startswith("source") else target
         draft.report.carry(entry, f"clusters.{alias}")
+    elif entry.key == STATE:
+        _place_state(draft, flow, kind, entry)
     elif entry.key.startswith("("):
         draft.report.skip(entry, "it is what Connect's REST interface adds to an answer")
     elif entry.key == "enabled":
@@ -136,6 +141,18 @@ def _place_enabled(draft: Draft, flow: str, kind: str, entry: Entry) -> None:
         draft.set_flow(flow, {"enabled": True}, entry)
     else:
         draft.report.skip(entry, "it is the default")
+
+
+def _place_state(draft: Draft, flow: str, kind: str, entry: Entry) -> None:
+    """A connector that is paused, or stopped, does nothing and keeps its positions."""
+    if entry.value == "running":
+        draft.report.skip(entry, "it is the default")
+    elif kind == "MirrorSourceConnector":
+        draft.set_flow(flow, {"paused": True}, entry)
+    else:
+        draft.set_flow(flow, _OFF[kind])
+        for name in _OFF[kind]:
+            draft.report.carry(entry, f"flows.{flow}.{name}")
 
 
 def _complete(draft: Draft, flow: str, kinds: set[str]) -> None:

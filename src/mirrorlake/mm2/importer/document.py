@@ -1,6 +1,7 @@
 """The topology as the text of a YAML file, with short comments."""
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -12,10 +13,13 @@ _DEFAULTS = "Beneath every flow."
 
 
 def topology_text(
-    document: Mapping[str, Any], files: Sequence[str], variables: Mapping[str, str]
+    document: Mapping[str, Any],
+    files: Sequence[str],
+    variables: Mapping[str, str],
+    mounts: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> str:
     """Write a topology; `variables` are the environment variables it reads, with the keys that read
-    them."""
+    them, `mounts` the Secrets of Kubernetes that it reads, with their keys."""
     comments = {"lake": [_LAKE], "defaults": [_DEFAULTS]}
     head = [f"Made by `mirrorlake import` of {', '.join(files)}; yours to change."]
     if variables:
@@ -23,6 +27,11 @@ def topology_text(
             "Before it runs, set these environment variables, or write ${secret:scope/key} instead:"
         )
         head.extend(f"  {name}  ({key})" for name, key in variables.items())
+    if mounts:
+        head.append(
+            "Before it runs, mount these Secrets below the folder that MIRRORLAKE_SECRETS names:"
+        )
+        head.extend(f"  {secret}  ({', '.join(keys)})" for secret, keys in mounts.items())
     blocks = ["".join(f"# {line}\n" for line in head)]
     for key, value in document.items():
         comment = "".join(f"# {line}\n" for line in comments.get(key, []))

@@ -26,18 +26,28 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Entry:
-    """One key of one file; `line` counts from 1 and is None for an option of the command line."""
+    """One key of one file; `line` counts from 1 and is None for an option of the command line.
+
+    `written` is how the file calls it where that is not `key`: the path of a field in a resource of
+    Kubernetes, of which several keys of connectors are made.
+    """
 
     file: str
     line: int | None
     key: str
     value: str = field(repr=False)
+    written: str = ""
+
+    @property
+    def place(self) -> tuple[str, int | None, str]:
+        """File, line, and the name that the file has for it."""
+        return self.file, self.line, self.written or self.key
 
     @property
     def at(self) -> str:
         """Where the entry stands, as the beginning of a sentence about it."""
         line = f", line {self.line}" if self.line else ""
-        return f"{self.file}{line}: {self.key}"
+        return f"{self.file}{line}: {self.written or self.key}"
 
     def wrong(self, problem: str) -> InputError:
         """Make the error for a value that cannot be imported; `problem` must not hold the value."""

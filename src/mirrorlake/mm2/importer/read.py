@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from mirrorlake.config.flow_reasons import normal
 from mirrorlake.config.topology import Topology
 from mirrorlake.config.topology_file import explain
 from mirrorlake.errors import InputError
-from mirrorlake.mm2.importer import connect, dedicated, mirrormaker1
+from mirrorlake.mm2.importer import connect, dedicated, mirrormaker1, strimzi
 from mirrorlake.mm2.importer.beside import set_beside
 from mirrorlake.mm2.importer.draft import Draft
 from mirrorlake.mm2.importer.entries import Entry, SourceFile, read_json, read_properties
@@ -33,11 +33,6 @@ _KINDS = {
 }
 #: How JSON begins: an object, or a list of objects.
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[\]{])")
-_RESOURCE = re.compile(rb'^[ \t"]*kind"?[ \t]*:[ \t]*"?(Kafka(?:MirrorMaker2?|Connector))\b', re.M)
-_STRIMZI = (
-    "{file} is a resource of Strimzi (kind {kind}), which import does not read; it reads what that "
-    "runs: save the answer of GET /connectors?expand=info from port 8083 of its pod as a .json file"
-)
 _START = (
     "a flow starts at the oldest record that its source has, and what MirrorMaker wrote to the "
     "target stays there: stop MirrorMaker first, and mirror into topics that are empty, or the "
@@ -52,8 +47,8 @@ _START_BESIDE = (
 
 @dataclass(frozen=True)
 class Imported:
-    """A topology document that passes `load_topology`, the report about it, and the variables that
-    it reads.
+    """A topology document that passes `load_topology`, the report about it, and the variables and
+    the Secrets of Kubernetes that it reads: each with its keys.
 
     `arrives` are those of the report's notes that say how what arrives is other than by
     MirrorMaker.
@@ -63,6 +58,7 @@ class Imported:
     report: dict[str, Any]
     variables: Mapping[str, str]
     arrives: Sequence[str] = ()
+    mounts: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def import_files(
@@ -72,7 +68,9 @@ def import_files(
 ) -> Imported:
     """Import the files of one replication; with `beside` as a topology that runs beside it. Raises
     InputError, one sentence that names the file and the key."""
-    every = [part for file in files for part in _parts(file)]
+    resources = [strimzi.read_strimzi(file) for file in files if strimzi.is_resource(file)]
+    every = [part for file in files if not strimzi.is_resource(file) for part in _parts(file)]
+    every += [("connector", entries) for read in resources for entries in read.connectors]
     parts = [part for part in every if part[0] != _FOREIGN] or every
     kinds = {kind for kind, _ in parts}
     given = options.entries()
@@ -92,7 +90,10 @@ def import_files(
         )
     if kind == _FOREIGN:
         connect.kind_of({entry.key: entry for entry in parts[0][1]})
-    report = Report([*(entry for _, entries in every for entry in entries), *given.values()])
+    aside = [entry for read in resources for entry in read.entries()]
+    report = Report([*aside, *(entry for _, part in every for entry in part), *given.values()])
+    for read in resources:
+        read.tell(report)
     for entry in (entry for part, entries in every if part != kind for entry in entries):
         report.skip(entry, "its connector is none of MirrorMaker 2's, and goes on as it is")
     settings = [_last(entries, report) for _, entries in parts]
@@ -107,6 +108,7 @@ def import_files(
     else:
         mirrormaker1.read_mirrormaker1(settings, given, draft)
     document = draft.document()
+    secrets.note_mounts()
     _name_heartbeats(document, report)
     if beside:
         set_beside(document, report)
@@ -115,7 +117,9 @@ def import_files(
     _check(document, files)
     _note_arrivals(document, report, draft.committed_only(), beside)
     _note_defaults(document, report, kind)
-    return Imported(document, report.as_document(), secrets.variables, tuple(report.arrives))
+    return Imported(
+        document, report.as_document(), secrets.variables, tuple(report.arrives), secrets.mounts
+    )
 
 
 def _parts(file: SourceFile) -> list[tuple[str, list[Entry]]]:
@@ -123,8 +127,6 @@ def _parts(file: SourceFile) -> list[tuple[str, list[Entry]]]:
     them."""
     if b"\0" in file.data:
         raise InputError(f"{file.name} is not a text file")
-    if resource := _RESOURCE.search(file.data):
-        raise InputError(_STRIMZI.format(file=file.name, kind=resource[1].decode()))
     # A line [section], as Python's configparser writes it, is a key to java.util.Properties.
     is_json = file.name.lower().endswith(".json") or bool(_JSON.match(file.data))
     groups = read_json(file) if is_json else [read_properties(file)]

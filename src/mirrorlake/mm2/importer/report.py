@@ -21,25 +21,25 @@ class _Verdict:
 
 class Report:
     """Collects verdicts while files are read. An entry may have several: it may serve two
-    clusters."""
+    clusters. What stands in one place of a file has one row, whatever was made of it."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
-        self._verdicts: dict[Entry, _Verdict] = {entry: _Verdict() for entry in entries}
+        self._verdicts = {entry.place: _Verdict() for entry in entries}
         self._follows: list[tuple[Entry, Entry]] = []
         self.arrives: list[str] = []
         self.notes: list[str] = []
 
     def carry(self, entry: Entry, to: str) -> None:
         """Say under which key of the topology the entry's value went on."""
-        _append(self._verdicts[entry].to, to)
+        _append(self._verdicts[entry.place].to, to)
 
     def skip(self, entry: Entry, reason: str) -> None:
         """Say why nothing is lost without the entry."""
-        _append(self._verdicts[entry].not_needed, reason)
+        _append(self._verdicts[entry.place].not_needed, reason)
 
     def refuse(self, entry: Entry, reason: str) -> None:
         """Say why the entry's meaning is lost, and what to do."""
-        _append(self._verdicts[entry].not_supported, reason)
+        _append(self._verdicts[entry.place].not_supported, reason)
 
     def follow(self, entry: Entry, other: Entry) -> None:
         """Say that what becomes of `other` becomes of `entry`, which means the same."""
@@ -58,14 +58,14 @@ class Report:
         """Give the report for `--json`: carried, not_needed, not_supported, notes; among these what
         arrives comes first."""
         for entry, other in self._follows:
-            mine, theirs = self._verdicts[entry], self._verdicts[other]
+            mine, theirs = self._verdicts[entry.place], self._verdicts[other.place]
             for name in ("to", "not_needed", "not_supported"):
                 for text in getattr(theirs, name):
                     _append(getattr(mine, name), text)
         self._follows.clear()
         carried, not_needed, not_supported = [], [], []
-        for entry, outcome in self._verdicts.items():
-            place = {"file": entry.file, "line": entry.line, "key": entry.key}
+        for (file, line, key), outcome in self._verdicts.items():
+            place = {"file": file, "line": line, "key": key}
             if outcome.to:
                 carried.append({**place, "to": ", ".join(outcome.to)})
             elif outcome.not_needed:

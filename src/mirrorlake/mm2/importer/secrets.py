@@ -1,14 +1,16 @@
-"""Values that must not stand in a topology file: each becomes `${env:NAME}`, and the report says
-what to set."""
+"""Values that must not stand in a topology file: each becomes `${env:NAME}`, or, where
+a Secret of Kubernetes holds it, `${secret:NAME/KEY}`; the report says what to set or to mount."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mirrorlake.mm2.importer.entries import Entry
 from mirrorlake.mm2.importer.report import Report
 
 # Kafka's ConfigTransformer: ${provider:[path:]key}
 _REFERENCE = re.compile(r"\$\{([^}:]*):(?:([^}]*):)?([^}:]*)\}")
+#: How Strimzi's operator refers to Secrets: ${strimzisecrets:NAMESPACE/NAME:KEY}.
+_STRIMZI = "strimzisecrets"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -21,16 +23,40 @@ class Secrets:
         self._environment = {
             name for name, kind in providers.items() if kind.endswith("EnvVarConfigProvider")
         } | {"env"}
+        self._kubernetes = {
+            name
+            for name, kind in providers.items()
+            if kind.endswith("KubernetesSecretConfigProvider")
+        } | {_STRIMZI}
         self._variables: dict[str, str] = {}
+        self._mounts: dict[tuple[str, str], dict[str, list[str]]] = {}
 
     @property
     def variables(self) -> Mapping[str, str]:
         """Each variable to set, with the key of the topology that reads it."""
         return self._variables
 
+    @property
+    def mounts(self) -> Mapping[str, Sequence[str]]:
+        """Each Secret of Kubernetes to mount, with its keys that the topology reads."""
+        return {secret: list(keys) for (_, secret), keys in self._mounts.items()}
+
+    def note_mounts(self) -> None:
+        """Say where each Secret of Kubernetes has to be mounted, once all are known."""
+        for (namespace, secret), keys in self._mounts.items():
+            readers = ", ".join(f"{key} for {' and '.join(to)}" for key, to in keys.items())
+            where = f"the namespace {namespace}" if namespace else "its own namespace"
+            self._report.note(
+                f"mount the Secret {secret}, into a pod of {where}, as the folder {secret} below "
+                "the one that MIRRORLAKE_SECRETS names (as ops/kubernetes does: defaultMode 0440 "
+                f"with fsGroup); read are {readers}"
+            )
+
     def hide(self, entry: Entry, value: str | None, alias: str, to: str) -> str:
         """Give the reference that stands for the secret `clusters.<alias>.<to>`; `value` is None if
         it is unknown."""
+        if value is not None and (mounted := self._mounted(entry, value, f"clusters.{alias}.{to}")):
+            return mounted
         if value is not None and (kept := self._own(value)):
             self._announce(kept[6:-1], f"clusters.{alias}.{to}", f"as {entry.at} did")
             return kept
@@ -53,6 +79,27 @@ class Secrets:
         if match and match[1] in self._environment and _VARIABLE.fullmatch(match[3]):
             return f"${{env:{match[3]}}}"
         return None
+
+    def _mounted(self, entry: Entry, value: str, to: str) -> str | None:
+        """References to Secrets of Kubernetes, one a line, as mirrorlake writes them, if the value
+        is nothing else. Raises InputError for Secrets of one name in two namespaces."""
+        lines = [_REFERENCE.fullmatch(line) for line in value.split("\n")]
+        found = [line for line in lines if line and line[1] in self._kubernetes and line[2]]
+        if len(found) < len(lines):
+            return None
+        references = []
+        for namespace, _, secret, key in ((*line[2].rpartition("/"), line[3]) for line in found):
+            if any(name == secret and there != namespace for there, name in self._mounts):
+                raise entry.wrong(
+                    f"refers to a Secret {secret} in the namespace {namespace}, and another field "
+                    "to one of that name elsewhere; a pod mounts Secrets of its own namespace, so "
+                    "import each resource alone"
+                )
+            readers = self._mounts.setdefault((namespace, secret), {}).setdefault(key, [])
+            if to not in readers:
+                readers.append(to)
+            references.append(f"${{secret:{secret}/{key}}}")
+        return "\n".join(references)
 
     def _was(self, entry: Entry, value: str | None) -> str:
         if value is None:
