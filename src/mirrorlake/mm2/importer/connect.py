@@ -69,7 +69,7 @@ def read_connectors(connectors: Sequence[Mapping[str, Entry]], draft: Draft) -> 
                 f"is the second {kind} of flow {flow}; mirrorlake has one flow for both"
             )
         kinds_by_flow[flow].add(kind)
-        for entry in sorted(settings.values(), key=lambda entry: entry.key in ("enabled", STATE)):
+        for entry in sorted(settings.values(), key=lambda entry: entry.key == "enabled"):
             # that one has the last word
             if unnamed and _says_names_stay(entry):
                 draft.set_flow(flow, {"policy": "identity"}, entry)

@@ -96,6 +96,7 @@ def test_a_resource_of_v1beta2_becomes_the_flow_that_strimzi_runs() -> None:
     skipped = reasons(imported, "not_needed")
     assert "groupsExcludePattern" in skipped["spec.mirrors[0].groupsBlacklistPattern"]
     assert "no mirror reads it" in skipped["spec.clusters[2]"]
+    assert not {"spec.clusters[0]", "spec.clusters[1]"} & skipped.keys()
 
 
 @pytest.mark.parametrize("name", ["pair.v1.yaml", "pair.v1beta2.yaml"])
@@ -337,9 +338,18 @@ def test_a_reference_that_a_pod_of_strimzi_shows_is_a_mounted_secret_too() -> No
         "target.cluster.bootstrap.servers": "b:1",
         "source.cluster.security.protocol": "SSL",
         "source.cluster.ssl.truststore.type": "PEM",
-        "source.cluster.ssl.truststore.certificates": "${strimzisecrets:ns/m-trusted:a.crt}",
     }
-    imported = read(json.dumps({"m": {"info": {"name": "m", "config": config}}}), "connectors.json")
+
+    def shown(certificates: str) -> Imported:
+        settings = {**config, "source.cluster.ssl.truststore.certificates": certificates}
+        answer = {"m": {"info": {"name": "m", "config": settings}}}
+        return read(json.dumps(answer), "connectors.json")
+
+    imported = shown("${strimzisecrets:ns/m-trusted:a.crt}")
     security = imported.topology["clusters"]["a"]["security"]
     assert security["ca_file"] == "${secret:m-trusted/a.crt}"
     assert imported.mounts == {"m-trusted": ["a.crt"]}
+    # What is a reference only in part is a value to set, as with every other provider.
+    mixed = shown("${strimzisecrets:ns/m-trusted:a.crt}\n-----BEGIN CERTIFICATE-----")
+    assert mixed.topology["clusters"]["a"]["security"]["ca_file"] == "${env:A_CA_FILE}"
+    assert not mixed.mounts
