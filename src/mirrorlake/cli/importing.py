@@ -26,7 +26,10 @@ def import_(
     output: Path | None = typer.Option(
         None, "-o", "--output", help="Write the topology here, not to stdout."
     ),
-    force: bool = typer.Option(False, "--force", help="Overwrite the file that -o names."),
+    force: bool = typer.Option(False, "--force", help="Overwrite files that are there."),
+    kubernetes: Path | None = typer.Option(
+        None, "--kubernetes", metavar="DIR", help="Write the manifests of a pod here, with it."
+    ),
     beside: bool = typer.Option(
         False, "--beside", help="To run beside MirrorMaker 2, under other names."
     ),
@@ -47,28 +50,36 @@ def import_(
 ) -> None:
     """Make a topology file of MirrorMaker's files, and account for every key of them."""
     from mirrorlake.mm2.importer.document import topology_text
+    from mirrorlake.mm2.importer.manifests import for_a_pod, pod_note
     from mirrorlake.mm2.importer.mirrormaker1 import Options
     from mirrorlake.mm2.importer.read import import_files
 
     shared: Context = context.obj
+    if output is not None and kubernetes is not None:
+        raise InputError("-o and --kubernetes are two places for one file; give one of them")
     if output is not None and output.exists() and not force:
         raise InputError(f"{output} exists; name another file with -o, or give --force")
     options = Options(whitelist, blacklist, num_streams, source_alias, target_alias)
     imported = import_files([_read(path) for path in files], options, beside)
+    document = imported.topology if kubernetes is None else for_a_pod(imported.topology)
     text = topology_text(
-        imported.topology,
+        document,
         [path.name for path in files],
         imported.variables,
         imported.mounts,
     )
     if output is not None:
         _write(output, text)
+    if kubernetes is not None:
+        _write_manifests(kubernetes, text, imported, force=force)
+        imported.report["notes"].append(pod_note(str(kubernetes), imported.variables))
     if as_json:
-        shared.answer({"topology": imported.topology, **imported.report})
+        shared.answer({"topology": document, **imported.report})
         return
-    if output is None:
+    to_files = output is not None or kubernetes is not None
+    if not to_files:
         typer.echo(text, nl=False)
-    _show(shared.out if output is not None else shared.err, imported)
+    _show(shared.out if to_files else shared.err, imported)
 
 
 def _read(path: Path) -> "SourceFile":
@@ -85,6 +96,25 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _write_manifests(folder: Path, topology: str, imported: "Imported", *, force: bool) -> None:
+    from importlib.resources import files
+
+    from mirrorlake.mm2.importer.manifests import manifests
+
+    template = files("mirrorlake.mm2.importer") / "deployment.yaml"
+    made = manifests(template.read_text("utf-8"), imported.variables, imported.mounts)
+    texts = {"mirrorlake.yml": topology, **made}
+    there = next((folder / name for name in texts if (folder / name).exists()), None)
+    if there is not None and not force:
+        raise InputError(f"{there} exists; name another folder, or give --force")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder} cannot be made: {error.strerror}") from None
+    for name, text in texts.items():
+        _write(folder / name, text)
 
 
 def _show(console: "Console", imported: "Imported") -> None:

@@ -1,6 +1,7 @@
 """`mirrorlake import`: what goes to stdout, to stderr and to the file, and how it ends."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import InputError
 
 SAMPLES = Path(__file__).parents[1] / "mm2" / "importer" / "samples"
+OPS = Path(__file__).parents[3] / "ops" / "kubernetes"
 app = typer.Typer()
 app.command("import")(importing.import_)
 
@@ -69,6 +71,65 @@ def test_a_file_is_not_overwritten_unless_told_to(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == "mine"
     run(sample, "-o", path, "--force", "--json")
     assert set(load_topology(path).clusters) == {"primary", "dr"}
+
+
+def made(folder: Path, name: str) -> Any:
+    return yaml.safe_load((folder / name).read_text(encoding="utf-8"))
+
+
+def test_a_pod_mounts_what_its_topology_reads(tmp_path: Path) -> None:
+    folder = tmp_path / "pod"
+    result = run(SAMPLES / "strimzi" / "pair.v1.yaml", "--kubernetes", folder)
+    assert "kubectl apply -k" in result.stdout and "${secret" in result.stdout
+    pod = made(folder, "deployment.yaml")["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    mounts = {one["mountPath"]: one["name"] for one in container["volumeMounts"]}
+    assert sorted(mounts.values()) == sorted(one["name"] for one in pod["volumes"])
+    volumes = {one["name"]: one for one in pod["volumes"]}
+    root = next(one["value"] for one in container["env"] if one["name"] == "MIRRORLAKE_SECRETS")
+    text = (folder / "mirrorlake.yml").read_text(encoding="utf-8")
+    secrets = {scope for scope, _ in re.findall(r"\$\{secret:([^/}]+)/([^}]+)\}", text)}
+    assert secrets == {"mirror", "mirror-east", "proxy-ca", "west-cluster-ca-cert"}
+    for secret in secrets:
+        volume = volumes[mounts[f"{root}/{secret}"]]
+        assert volume["secret"] == {"secretName": secret, "defaultMode": 0o440}
+    assert "defaultMode: 0440" in (folder / "deployment.yaml").read_text(encoding="utf-8")
+    assert f"{root}/kafka" not in mounts
+    of_ours = yaml.safe_load((OPS / "deployment.yaml").read_text(encoding="utf-8"))
+    ours = of_ours["spec"]["template"]["spec"]["containers"][0]
+    assert all(container[key] == ours[key] for key in ("command", "startupProbe", "env", "ports"))
+    kustomization = made(folder, "kustomization.yaml")
+    assert kustomization["resources"] == ["deployment.yaml"]
+    topology = load_topology(folder / "mirrorlake.yml")
+    assert str(topology.lake.path) == "s3://change-me/lake" and not topology.tracking.enabled
+    assert list(topology.flows) == ["east->west"]
+
+
+def test_variables_of_a_pod_come_out_of_a_secret(tmp_path: Path) -> None:
+    result = run(SAMPLES / "secure.mm2.properties", "--kubernetes", tmp_path, "--json")
+    note = json.loads(result.stdout)["notes"][-1]
+    assert f"kubectl apply -k {tmp_path}" in note
+    assert json.loads(result.stdout)["topology"] == made(tmp_path, "mirrorlake.yml")
+    deployment = made(tmp_path, "deployment.yaml")
+    environment = deployment["spec"]["template"]["spec"]["containers"][0]["env"]
+    text = (tmp_path / "mirrorlake.yml").read_text(encoding="utf-8")
+    names = set(re.findall(r"\$\{env:(\w+)\}", text))
+    assert names and all(name in note for name in names)
+    for name in names:
+        source = {"secretKeyRef": {"name": "mirrorlake", "key": name}}
+        assert {"name": name, "valueFrom": source} in environment
+
+
+def test_manifests_are_not_overwritten_unless_told_to(tmp_path: Path) -> None:
+    sample = SAMPLES / "strimzi" / "pair.v1.yaml"
+    (tmp_path / "kustomization.yaml").write_text("mine", encoding="utf-8")
+    with pytest.raises(InputError, match="kustomization.yaml exists; .* --force"):
+        run(sample, "--kubernetes", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["kustomization.yaml"]
+    run(sample, "--kubernetes", tmp_path, "--force")
+    assert made(tmp_path, "kustomization.yaml")["kind"] == "Kustomization"
+    with pytest.raises(InputError, match="two places"):
+        run(sample, "--kubernetes", tmp_path, "-o", tmp_path / "mirrorlake.yml")
 
 
 def test_mirrormaker_1_with_its_own_options(tmp_path: Path) -> None:
