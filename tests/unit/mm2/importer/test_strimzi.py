@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
+from mirrorlake.config.pem import is_pem, with_line_breaks
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import InputError
+from mirrorlake.kafka.secrets import resolved
 from mirrorlake.mm2.importer.document import topology_text
 from mirrorlake.mm2.importer.entries import SourceFile
 from mirrorlake.mm2.importer.read import Imported, import_files
@@ -353,3 +355,23 @@ def test_a_reference_that_a_pod_of_strimzi_shows_is_a_mounted_secret_too() -> No
     mixed = shown("${strimzisecrets:ns/m-trusted:a.crt}\n-----BEGIN CERTIFICATE-----")
     assert mixed.topology["clusters"]["a"]["security"]["ca_file"] == "${env:A_CA_FILE}"
     assert not mixed.mounts
+
+
+def test_secrets_that_are_mounted_as_the_notes_say_are_what_clients_get(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imported = read(sample("pair.v1.yaml"))
+    pem = "-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n"
+    for secret, keys in imported.mounts.items():
+        for key in keys:
+            file = tmp_path / secret / key
+            file.parent.mkdir(exist_ok=True)
+            file.write_text("pw\n" if key == "password" else pem.format(secret), encoding="utf-8")
+            file.chmod(0o600)
+    monkeypatch.setenv("MIRRORLAKE_SECRETS", str(tmp_path))
+    clusters = imported.topology["clusters"]
+    assert resolved(clusters["east"]["security"]["password"]) == "pw"
+    trusted = resolved(clusters["west"]["security"]["ca_file"])
+    assert is_pem(trusted)
+    assert with_line_breaks(trusted) == trusted
+    assert trusted == (pem.format("west-cluster-ca-cert") + pem.format("proxy-ca")).strip()
