@@ -54,7 +54,9 @@ def test_it_is_made_behind_whoever_asks(
 ) -> None:
     said: list[str] = []
     class_archive.make_behind(said.append)
-    assert [command[1:] for command in begun] == [["-m", class_archive.__name__]] and len(said) == 1
+    assert [command[1:] for command in begun] == [
+        ["-m", class_archive.__name__, "--behind"]
+    ] and len(said) == 1
     place().parent.mkdir(parents=True, exist_ok=True)
     place().write_bytes(b"classes")
     class_archive.make_behind(said.append)
