@@ -17,7 +17,6 @@ from mirrorlake import failpoints
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.lake import opening
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import translate
@@ -31,6 +30,7 @@ from tests.support.lake_rows import FLOW, now_of
 from tests.support.laws import BY_SPARK
 from tests.support.replication import (
     QUIET,
+    answered_by_spark_alone,
     assert_same,
     in_catalog,
     lake_of,
@@ -159,8 +159,8 @@ def scene(
     topology = write_topology(tmp_path, clusters.east, clusters.west, {**QUIET, **flow}, landing)
     if request.param in ("catalog", BY_SPARK):
         in_catalog(topology)
-    if request.param == BY_SPARK:  # as where no file of the catalog's can be read
-        monkeypatch.setattr(opening, "files_by_catalog", lambda _names: None)
+    if request.param == BY_SPARK:
+        answered_by_spark_alone(monkeypatch)
     way = "catalog" if request.param == BY_SPARK else request.param
     made = Scene(spark, clusters, topology, topic, f"{topic}-beside", way, monkeypatch)
     for name in (made.topic, made.beside):

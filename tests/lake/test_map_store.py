@@ -13,13 +13,13 @@ from pyspark.sql import SparkSession
 
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import Fenced
-from mirrorlake.lake import opening
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_lake import PathLake
 from tests.support.lake_rows import now_of
 from tests.support.laws import BY_SPARK
+from tests.support.replication import answered_by_spark_alone
 from tests.support.sample_lake import empty_lake
 
 SLOW = pytest.mark.slow
@@ -38,7 +38,7 @@ def lake(
         yield empty_lake(spark, tmp_path)
         return
     if request.param == BY_SPARK:
-        monkeypatch.setattr(opening, "files_by_catalog", lambda _names: None)
+        answered_by_spark_alone(monkeypatch)
     place = Location(
         catalog="spark_catalog", schema="fences", checkpoints=str(tmp_path / "checkpoints")
     )

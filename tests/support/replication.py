@@ -100,6 +100,11 @@ def in_catalog(topology: Path) -> dict[str, str]:
     return place
 
 
+def answered_by_spark_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lakes in a catalog that are opened from now on: as where no file of theirs can be read."""
+    monkeypatch.setattr("mirrorlake.lake.opening.files_by_catalog", lambda _names: None)
+
+
 def replicate_once(spark: SparkSession, topology: Path, reader: str = "auto") -> Run:
     """`mirrorlake run --once` in this process."""
     replicator, run = make_replicator(spark, topology, True, reader)
