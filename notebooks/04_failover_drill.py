@@ -86,7 +86,7 @@ nb.display(drill.moves(rehearsal))
 
 # COMMAND ----------
 
-nb.display(*rehearsal.said)
+nb.display(*rehearsal.sentences)
 
 # COMMAND ----------
 

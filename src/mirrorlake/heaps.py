@@ -14,7 +14,7 @@ _PARAMETER = -8
 
 
 def share_heaps() -> None:
-    """Have the threads that this process will start share two heaps, unless the user has said how
+    """Have the threads that this process will start share two heaps, unless the user has set how
     many. Has to come before it has many threads."""
     if (
         _VARIABLE not in os.environ

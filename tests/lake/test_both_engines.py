@@ -123,7 +123,7 @@ FRAMES: dict[str, Frame | str] = {
     "stretches": Frame(OF_STRETCHES, [(f"east.{topic}", 0, 0, 20) for topic in TOPICS]),
     "places": Frame(OF_PLACES, [(topic, part, 1, 20) for topic in TOPICS for part in (0, 1)]),
     "runs": "SELECT * FROM offset_translation WHERE flow = :flow",
-    "found": (
+    "matching": (
         "SELECT source_cluster, topic, partition, 0 AS generation, offset, topic AS path "
         "FROM records"
     ),

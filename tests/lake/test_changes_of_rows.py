@@ -19,13 +19,13 @@ from mirrorlake.lake.reader import Frame
 
 AT = datetime(2026, 11, 23, tzinfo=timezone.utc)
 SEEN = Frame("alias STRING, cluster_id STRING", [("east", "id-1"), ("west", "id-2")])
-_SAID = [
-    item
-    for item in definition("objectives").columns
-    if item.name not in ("since", "noted_at", "heartbeat_topics")
+_COLUMNS = [
+    column
+    for column in definition("objectives").columns
+    if column.name not in ("since", "noted_at", "heartbeat_topics")
 ]
-SAID = Frame(
-    ", ".join(f"{item.name} {item.spark_type}" for item in _SAID),
+NOW = Frame(
+    ", ".join(f"{column.name} {column.spark_type}" for column in _COLUMNS),
     [
         ("a->b", 60, 5_000, 60, 300, True, None, True, True, None, 60),
         ("c->d", 1, 1, 1, 1, False, "x", False, False, "once", 1),
@@ -105,7 +105,7 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], dict[str, Frame], dict[str, An
     "objectives": (
         "note_objectives",
         [{"flow": "a->b", "enabled": True, "mode": "continuous", "since": AT, "noted_at": AT}],
-        {"said": SAID},
+        {"objectives_now": NOW},
         {},
     ),
     "a refusal settled": (

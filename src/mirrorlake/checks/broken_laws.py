@@ -3,7 +3,7 @@ adds to `alerts`.
 
 What it costs: one pass over the map's coordinates, the index of the stage (`lake/stage_index.py`),
 and one question to each target cluster, asked meanwhile. A cluster that does not answer in time is
-said to be unchecked.
+reported as unchecked.
 """
 
 import threading

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Preflight:
-    """The flows that may run, with what was found out about them: cluster ids by alias, which of
+    """The flows that may run, with what is known about them: cluster ids by alias, which of
     these aliases the lake has to note, topics that a flow leaves out with the reason, and all
     problems, notes included."""
 

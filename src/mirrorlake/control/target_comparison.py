@@ -1,4 +1,4 @@
-"""Which generation of its target topics a flow may write to now: found by Kafka's ids of the
+"""Which generation of its target topics a flow may write to now, by Kafka's ids of the
 topics. Pure.
 
 A target topic that is deleted, and perhaps made again under its name, takes its records with it,

@@ -1,7 +1,7 @@
 """Whether a query would give other rows than before, without running it.
 
 A local table's newest commit is the newest file of its log; a query whose tables have no new
-commits gives what it gave, unless it depends on the time. Which tables a query reads is found by
+commits gives what it gave, unless it depends on the time. Which tables a query reads is known by
 their names in its text, and in that of the views that it names: a word too many only means one more
 read.
 """

@@ -132,7 +132,7 @@ class _Request:
         places = topics_with_same_records(mine, mirrors, aliases, staged)
         counts: dict[Staged, int | None] = dict.fromkeys(places)
         if places and is_about_content(self._where):
-            frames = {"found": self._matching(places)}
+            frames = {"matching": self._matching(places)}
             rows = self._reading(
                 lambda reader: reader.query_rows("forget_elsewhere", frames, **_named(places))
             )
@@ -173,7 +173,7 @@ class _Request:
         mine = [(self.alias, topic) for topic in self.topics]
         frames: dict[str, Frame | str] = {
             "picked": sql_text("queries", "forget_picked"),
-            "found": self._matching(mine),
+            "matching": self._matching(mine),
             "staged": Frame(_STAGED, stood.staged),
             "still_needed": Frame(_NEEDED, [tuple(needed) for needed in stood.needed]),
         }

@@ -73,7 +73,7 @@ class Checkpoint:
 
     @property
     def group_partition(self) -> GroupPartition:
-        """What the newest row is found by."""
+        """The key of the newest row."""
         return self.group_id, self.topic, self.partition
 
     @property

@@ -1,5 +1,5 @@
-"""The admin client of one cluster, kept usable: renewed with its secrets, and told apart: silent,
-or refusing us."""
+"""The admin client of one cluster, kept usable: it is renewed with its secrets, and its failures
+are told apart: a cluster is silent, or it refuses us."""
 
 import logging
 import threading

@@ -51,7 +51,8 @@ class PythonLog:
         own = {"logger": logger, "error_cb": self._complaints.note}
         self._consumer = Consumer({**effective, **group, **own})
         self._average = 1_000  # bytes of a record
-        #: What comes next of each partition that is assigned, and the ends of logs that it told.
+        #: The next offset of each assigned partition, and the ends of logs as the client reports
+        #: them.
         self._next: dict[TopicAndPartition, int] = {}
         self._log_ends: dict[TopicAndPartition, int] = {}
         self._ahead: list[Message] = []

@@ -17,7 +17,7 @@ from mirrorlake.lake.lake import Lake
 Run = Callable[[str], Sequence[Mapping[str, Any]]]
 #: What was done for a name.
 CREATED, ALTERED, KEPT = "created", "altered", "kept"
-#: A view, in what `SHOW TABLE EXTENDED` tells of a name. Some catalogs do not list views there.
+#: A view, in what `SHOW TABLE EXTENDED` gives of a name. Some catalogs do not list views there.
 _VIEW = re.compile(r"^Type: VIEW\b", re.MULTILINE)
 #: Behind this row `DESCRIBE` tells of the table itself, in front of it of its columns.
 _OF_TABLE = "# Detailed Table Information"
@@ -52,7 +52,7 @@ class CatalogNames:
     @cached_property
     def known(self) -> set[str]:
         """All names of tables and views, as of when they are first asked for. Raises LakeError."""
-        if any(_VIEW.search(told) for told in self.described.values()):
+        if any(_VIEW.search(text) for text in self.described.values()):
             return {*self.described}  # views are among them
         try:
             tables = self.run(f"SHOW TABLES IN {self.schema}")
@@ -78,12 +78,12 @@ class CatalogNames:
     def says(self, name: str, what: str, value: str) -> bool:
         """Whether the catalog says this of a name, such as Type or View Text: by what it says of
         all, else asked of this one. It may change blanks and the ends of lines. Raises as `run`."""
-        told = re.search(
+        match = re.search(
             rf"^{what}: (.*?)(?=\n[A-Z][\w ]*: |\Z)",
             self.described.get(name, ""),
             re.DOTALL | re.MULTILINE,
         )
-        if told is not None and told[1].split() == value.split():
+        if match is not None and match[1].split() == value.split():
             return True
         return self.detail(name).get(what, "").split() == value.split()
 

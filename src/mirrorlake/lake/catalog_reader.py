@@ -26,9 +26,9 @@ _CATALOG_COMMITS = "catalog-managed table"
 
 
 class CatalogReader(DuckLake):
-    """All tables are opened at once, to know that each is what the catalog said, and stays what it
-    was, by the id that a table is made with. Raises LakeError for one that is not, or that only
-    Spark reads.
+    """All tables are opened at once, to know that each is the one that the catalog names, and stays
+    the same, by the id that a table is made with. Raises LakeError for one that is not, or that
+    only Spark reads.
 
     Attributes:
         lost: whether one was met that is not, since.
@@ -39,7 +39,8 @@ class CatalogReader(DuckLake):
     def __init__(
         self, files: CatalogFiles, checkpoints: Path, ids: Mapping[str, str] | None = None
     ) -> None:
-        """`ids` are those that were noted; None, and the catalog has just said where they lie."""
+        """`ids` are those that were noted; None where the catalog itself has just named the
+        place."""
         super().__init__(files.place, checkpoints)
         self.files = files
         self.lost = False

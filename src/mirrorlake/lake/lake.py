@@ -217,8 +217,8 @@ class Lake(SessionTables):
         have on their way fails from now on.
 
         Returns the number, `least` or more, behind which the versions of this owner begin. It lies
-        so far above all that the table knows, whatever the clocks of owners before said, that none
-        of them comes to it.
+        so far above all that the table knows that no owner before comes to it, whatever its clock
+        was.
         """
 
     @abstractmethod

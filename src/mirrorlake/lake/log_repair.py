@@ -1,7 +1,7 @@
 """A Delta log whose checkpoint is damaged or gone.
 
-A checkpoint says nothing that commits have not said (Delta's protocol, "Checkpoints"). Where it
-cannot be read, a table does not open all the same (delta-rs 1.6: "Had a _last_checkpoint hint but
+A checkpoint repeats what commits hold (Delta's protocol, "Checkpoints"). Even so, where it cannot
+be read a table does not open (delta-rs 1.6: "Had a _last_checkpoint hint but
 didn't find any checkpoints"). So it is made again of the commits, where these are all there.
 """
 

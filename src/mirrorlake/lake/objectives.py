@@ -52,7 +52,7 @@ def note_objectives(
         ]
         values = [tuple(row.get(column.name) for column in columns) for row in changed]
         layout = ", ".join(f"{column.name} {column.spark_type}" for column in columns)
-        lake.change("note_objectives", {"said": Frame(layout, values)})
+        lake.change("note_objectives", {"objectives_now": Frame(layout, values)})
 
 
 def _says_more(row: Mapping[str, object], known: Mapping[str, object] | None) -> bool:

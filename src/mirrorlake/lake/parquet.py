@@ -65,8 +65,8 @@ def ranges_of_files(
 ) -> list[list[StagedRange]]:
     """What files of the stage hold, file by file: a range for each partition and generation.
 
-    Reads coordinates, never the payload; and neither the source cluster nor the generation where it
-    is said that all rows of all files have these. Raises OSError.
+    Reads coordinates, never the payload; and neither the source cluster nor the generation where
+    all rows of all files have those that are given. Raises OSError.
     """
     constants = {"source_cluster": source_cluster, "generation": generation}
     wanted = pa.schema([field for field in _COORDINATES if constants.get(field.name) is None])

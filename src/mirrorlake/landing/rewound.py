@@ -31,8 +31,7 @@ class StagedRows(Protocol):
         that has it; missing where none has."""
 
     def epochs(self) -> Mapping[TopicAndPartition, int]:
-        """The leader epochs up to which logs were found to be what is staged of them. They may be
-        lost."""
+        """The leader epochs up to which logs are known to match the stage. They may be lost."""
 
     def note_epochs(self, epochs: Mapping[TopicAndPartition, int]) -> None:
         """Replace them."""
@@ -118,7 +117,7 @@ class RewindCheck:
         return differ
 
     def note(self, epochs: Mapping[TopicAndPartition, int | None]) -> None:
-        """Note the leaders of logs that were found to be what is staged of them."""
+        """Note the leaders of logs that match the stage."""
         before = self._store.epochs()
         after = {**before, **{key: epoch for key, epoch in epochs.items() if epoch is not None}}
         if after != before:

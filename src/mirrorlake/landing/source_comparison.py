@@ -3,7 +3,7 @@ partition goes on. Pure.
 
 Kafka says nothing when retention overtakes a reader, when a topic is made again under the same
 name, or when the end of a log goes back; MirrorMaker 2 skips or mixes silently (docs/mm2.md,
-"Restarts and losses"). Here each is found by comparing what the source has with what was landed.
+"Restarts and losses"). Here what the source has is compared with what was landed.
 Where a partition goes on is what the stage holds of it, and nothing else (DESIGN.md, "The stage is
 the truth").
 """

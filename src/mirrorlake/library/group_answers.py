@@ -168,8 +168,8 @@ class Migrated(Answer):
         rollback: from our copies to MirrorMaker 2's.
         dry_run: nothing was changed.
         complete: nothing is left.
-        groups: a row for each group and partition, from where to where, whether that is `exact`, by
-            which `method` it was found, and what was `done`.
+        groups: a row for each group and partition, from where to where, whether that is `exact`,
+            the `method` that located it, and what was `done`.
         left: what is not as it should be, a sentence each.
     """
 

@@ -252,7 +252,7 @@ class OpenLake(Queries, Positions, Resends):
             again: what is proven already, too.
             watch: go on with what is brought meanwhile, until `stop` or an interrupt.
             max_mb_per_s: read at most so much of each cluster.
-            report: called now and then with what was found so far.
+            report: called now and then with the result so far.
             stop: set it to end; ranges in hand are finished. For None an interrupt does.
 
         Raises:

@@ -52,7 +52,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Located:
-    """A place, and what told where to look for it: sync (MirrorMaker 2's offset syncs) or content
+    """A place, and the method that located it: sync (MirrorMaker 2's offset syncs) or content
     (timestamps)."""
 
     place: Place

@@ -135,8 +135,8 @@ def _groups(admin: GroupAdmin, wave: Wave, pairs: Sequence[Pair]) -> _WaveGroups
 def _planned(
     route: Route, wave: Wave, groups: _WaveGroups, seconds: float
 ) -> tuple[list[MoveResult], list[str], dict[str, TargetGroup]]:
-    """What is to be done about each position, by what each was found, and the groups that it was
-    decided by."""
+    """What is to be done about each position, the method that located each, and the groups by which
+    it was decided."""
     located = _located(route, wave.rollback, groups, seconds)
     standings, methods = [], []
     done_before = _done_before(route.lake, route.flow.name)

@@ -104,7 +104,7 @@ CURSOR_BYTES = 6 * 8
 
 
 class Table(C.Structure):
-    """`table` in records.c: ranges, and where each is found."""
+    """`table` in records.c: ranges, and the slot of each."""
 
     _fields_ = [("ranges", _P), ("slots", _P), ("mask", _I64)]
 

@@ -1,5 +1,5 @@
-"""The partitions that a reader has assigned, as the compiled loops know them: found by topic and
-partition, however many there are."""
+"""The partitions that a reader has assigned, as the compiled loops know them: a hash table by topic
+and partition, fast however many there are."""
 
 import ctypes as C
 from collections.abc import Collection, Mapping
@@ -85,7 +85,7 @@ class RangeTable:
         self._place_all()
 
     def _place_all(self) -> None:
-        """Let all be found anew: slots of rows that are free, or another partition's, go."""
+        """Build the hash table anew: slots of rows that are free, or another partition's, go."""
         self._slots = np.full(1 << (4 * len(self.rows) - 1).bit_length(), _FREE, np.int32)
         addresses = self.rows.ctypes.data, self._slots.ctypes.data
         self._table = Table(*addresses, len(self._slots) - 1)

@@ -68,7 +68,7 @@ class NativeReader:
         self._table = RangeTable()
         #: The rows of the ranges that are being read, and are not over.
         self._open = _NOTHING
-        #: Rows whose partitions cannot be read, which is not told yet.
+        #: Rows whose partitions cannot be read, which has not been raised yet.
         self._failed: list[int] = []
         self._messages = np.zeros(_MESSAGES + 2 * KEPT, np.uint64)
         self._kept = 0

@@ -169,8 +169,8 @@ def _read(lib: Library, reports: int, slots: np.ndarray) -> str | None:
     ranges[["partition", "next", "end", "log_end"]] = (_PARTITION, _FIRST, _FIRST + count, -1)
     name = C.c_char_p(_TOPIC)
     ranges["topic"] = C.cast(name, C.c_void_p).value
-    found, touched = np.full(2, -1, np.int32), np.zeros(1, np.int32)
-    table, counted = Table(ranges.ctypes.data, found.ctypes.data, 1), Surveyed(most=MAX_SIZE)
+    hashed, touched = np.full(2, -1, np.int32), np.zeros(1, np.int32)
+    table, counted = Table(ranges.ctypes.data, hashed.ctypes.data, 1), Surveyed(most=MAX_SIZE)
     lib.enter(C.addressof(table), touched.ctypes.data, 1)
     given = (lib.api, messages.ctypes.data, count)
     all_ranges = (places.ctypes.data, C.addressof(table), touched.ctypes.data)

@@ -30,7 +30,7 @@ def proven(nb: Notebook) -> pa.Table:
 
 
 def differences(nb: Notebook) -> pa.Table:
-    """What comparisons by content found to differ, and none found whole since."""
+    """Offsets that differed when they were compared by content, and were not proven since."""
     return nb.query("proven_differences", flow=nb.flow)
 
 

@@ -17,7 +17,7 @@ from mirrorlake.tracking.store import MlflowStore, open_store
 NEWEST = 20
 #: Loads for which an answer is given beside the one that is asked for, as shares of it.
 _SHARES = (0.25, 0.5, 1.0, 2.0, 4.0)
-#: What the cost is called that was found from runs of `run`.
+#: The name of the cost that was measured on runs of `run`.
 OWN = "runs of this lake"
 _RUNS = (
     "started", "command", "status", "cores", "records", "seconds", "records_per_second",
@@ -28,7 +28,7 @@ _RUNS = (
 @dataclass(frozen=True)
 class Measured:
     """What the runs of an experiment show: all runs, samples of those of `run` (records_per_second,
-    cpu_cores, run), and the cost of a record by what it was found from."""
+    cpu_cores, run), and the cost of a record by its origin."""
 
     runs: list[dict[str, Any]]
     samples: list[dict[str, Any]]
@@ -99,8 +99,8 @@ def runs(measured: Measured) -> pa.Table:
 
 
 def answers(nb: Notebook, measured: Measured) -> pa.Table:
-    """Cores for the load of the widgets, and for loads around it, by what the cost was found
-    from."""
+    """Cores for the load of the widgets, and for loads around it, by the origin of the
+    cost."""
     load, utilisation = nb.number("records_per_second", 10_000), nb.number("utilisation", 0.7)
     rows = [
         {

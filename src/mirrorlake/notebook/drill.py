@@ -30,10 +30,11 @@ _MOVES = pa.schema(
 
 @dataclass(frozen=True)
 class Drill:
-    """What a rehearsal found: `moves` is one row per group and partition, `said` the sentences."""
+    """What a rehearsal gives: `moves` is one row per group and partition, `sentences` what to read
+    of them."""
 
     moves: list[dict[str, Any]]
-    said: list[str]
+    sentences: list[str]
 
 
 def ready_groups(nb: Notebook) -> pa.Table:

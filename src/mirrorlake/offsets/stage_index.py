@@ -95,11 +95,11 @@ class StageIndex:
         staged = self._partitions.get(cluster, {})
         if among is None:
             return staged
-        found: dict[str, dict[int, PartitionRanges]] = {}
+        picked: dict[str, dict[int, PartitionRanges]] = {}
         for topic, partition in sorted(among):
             if ranges := staged.get(topic, {}).get(partition):
-                found.setdefault(topic, {})[partition] = ranges
-        return found
+                picked.setdefault(topic, {})[partition] = ranges
+        return picked
 
     def partition(self, cluster: str, key: TopicAndPartition) -> PartitionRanges:
         """The ranges of a partition; none where nothing of it is staged."""

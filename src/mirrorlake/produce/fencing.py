@@ -44,9 +44,9 @@ def newest_token(target: Target, topics: Collection[str]) -> int:
 
 
 def fence_all(shards: Sequence[Target], topics: Collection[str]) -> int:
-    """Let no task that was planned before this call write to some target topics any more, and end
-    what producers of the shards have open there. Returns the new token, of which tasks are to be
-    told. Raises KafkaException."""
+    """Stop every task that was planned before this call from writing to some target topics, and end
+    the transactions that producers of the shards have open there. Returns the new token, which
+    goes to tasks with their jobs. Raises KafkaException."""
     token = newest_token(shards[0], topics) + 1
     _note(shards[0], topics, token)
     failpoints.reached("token-noted")

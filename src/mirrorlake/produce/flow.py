@@ -4,8 +4,8 @@ target's positions.
 A batch is what the stage holds above the flow's progress (`produce/batch.py`), and progress is
 offsets: the ends of the map, and the positions that the target committed. The order of events is
 what makes it exactly once: transactions in Kafka, then the rows of `offset_map`, then those of
-`latency`. Whatever dies in between is found out from the tables (how far the map goes) and from the
-target (how far the flow goes), see `produce/task.py`.
+`latency`. When a process dies in between, the tables show how far the map goes, and the target
+how far the flow went, see `produce/task.py`.
 """
 
 import logging

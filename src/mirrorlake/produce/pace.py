@@ -1,4 +1,4 @@
-"""How large a transaction may be: as much as the target takes in some seconds, found out from the
+"""How large a transaction may be: as much as the target takes in some seconds, measured on the
 ones before. Pure."""
 
 #: How long a transaction should last at most, seconds: many times what its end costs, and a small

@@ -34,7 +34,7 @@ class Stage(Protocol):
         meanwhile."""
 
     def forget(self) -> None:
-        """Build the index again from the table: files that it names were found gone."""
+        """Build the index again from the table: files that it names are gone."""
 
     def invalidate(self) -> None:
         """The same, unless the index follows each commit exactly: another number of records was

@@ -1,5 +1,5 @@
-"""Whether workers can open the stage's files, found out in a process of its own: some schemes end
-theirs from C++.
+"""Whether workers can open the stage's files, tried in a process of its own: some schemes end the
+process from C++.
 
 It is asked once per place (scheme and host, as `abfss://container@account`) and driver, where the
 workers run: what they may reach, and with which credentials, is not what the driver may.

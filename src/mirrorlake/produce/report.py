@@ -79,8 +79,8 @@ class Progress:
     """What a task knows of one partition: the position that the target has, what was written since
     the map was last appended to, which of that was lost with a process and is rebuilt here, and
     what is written now. `refused_records` were refused by themselves: the first one, and, where the
-    flow parks, what `search` found behind it. `landing` and `replication` are how late each record
-    was landed and acknowledged, microseconds."""
+    flow parks, those that `search` finds behind it. `landing` and `replication` are how late each
+    record was landed and acknowledged, microseconds."""
 
     plan: PartitionPlan
     position: int

@@ -25,14 +25,15 @@ class FlowSpec:
 
     `remote_topic` gives None for a topic that is not to be produced (not selected, paused, refused
     by its name). `blocked` are partitions that wait for an operator, `stopped` generations of
-    partitions that one has stopped, and `skipped` offsets that one gave up. One said of those in
-    `known_foreign` that what lies in the target behind the map's end is not the flow's, when the
-    flow went on at this source offset. `targets` are the living generations of target topics.
-    `mark` is a header that each of its records has when it comes from the stage: what is without it
-    at the target is another's. With `parks`, and in the offsets of `park_at`, it goes on behind
-    single records that the target refuses; `on_parked` hears in which partitions. `forgotten` are
-    offsets that `forget` noted. `starts` are the first offsets that it mirrors of what was there
-    before it. `counted`: the workers read all that the stage holds of a range, and not a selection.
+    partitions that one has stopped, and `skipped` offsets that one gave up. For those in
+    `known_foreign` an operator decided that what lies in the target behind the map's end is not the
+    flow's, when the flow went on at this source offset. `targets` are the living generations of
+    target topics. `mark` is a header that each of its records has when it comes from the stage:
+    what is without it at the target is another's. With `parks`, and in the offsets of `park_at`, it
+    goes on behind single records that the target refuses; `on_parked` hears in which partitions.
+    `forgotten` are offsets that `forget` noted. `starts` are the first offsets that it mirrors of
+    what was there before it. `counted`: the workers read all that the stage holds of a range, and
+    not a selection.
     """
 
     name: str

@@ -13,8 +13,8 @@ from mirrorlake.produce.holes import Accepted, find_holes, lacking
 def holes_before(
     lake: Lake, stage: StageFiles, producer: FlowProducer, accepted: Accepted
 ) -> dict[TopicAndPartition, StageTrimmed]:
-    """The partitions of which a flow lacks what the stage has no more, each with what an operator
-    is told."""
+    """The partitions of which a flow lacks records that the stage no longer has, each with the
+    error that an operator sees."""
     spec, floors = producer.spec, producer.floors()
     removals = removals_from(lake, spec.source_cluster)
     candidates = lacking(removals, floors, spec.remote_topic, spec.targets, spec.stopped)

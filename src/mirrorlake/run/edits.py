@@ -128,8 +128,8 @@ def in_force(
     flows: Iterable[ResolvedFlow],
     before: Iterable[str] = (),
 ) -> None:
-    """What the file says is in force: over is whatever said that it is not, of these flows, of
-    those that ran `before` or of those that are gone."""
+    """The topology file is in force: close the incidents that say it is not, of these flows, of
+    those that ran `before` and of those that are gone."""
     here = {*before, *(flow.name for flow in flows)}
     known = connections.topology.flows
     event_log.incidents.close(

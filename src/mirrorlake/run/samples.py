@@ -59,8 +59,8 @@ class _TargetEnds:
 def reached(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartition) -> tuple[int, int]:
     """How far a partition is landed and how far it is produced, as of a poll.
 
-    What a poll found nothing behind has been produced: the flow is behind the transaction markers
-    there too.
+    Where a poll sees nothing more, all has been produced: the flow is behind the transaction
+    markers there too.
     """
     floor = snapshot.floors.get(key, 0)
     covered = max(floor, snapshot.covered.get(key, floor))
@@ -68,7 +68,7 @@ def reached(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartition) -
 
 
 def _nothing_left(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartition) -> bool:
-    """Whether a poll found that all of a partition has been produced."""
+    """Whether all of a partition has been produced, as of a poll."""
     waits = (
         key in snapshot.blocked
         or key[0] in snapshot.left_out

@@ -111,8 +111,8 @@ def is_conflict(error: BaseException) -> bool:
 
 
 def places_in(error: str, keys: Collection[TopicAndPartition]) -> dict[TopicAndPartition, str]:
-    """The partitions that the causes in an error's text name, as `topic-partition`, each with what
-    is said of it."""
+    """The partitions that the causes in an error's text name, as `topic-partition`, each with the
+    reason."""
     names = {f"{topic}-{partition}": (topic, partition) for topic, partition in keys}
     reasons: dict[TopicAndPartition, str] = {}
     for line in error.splitlines():

@@ -67,7 +67,7 @@ class MemoryCluster(ClusterAdmin):
 
     @property
     def address(self) -> str:
-        """There is none; said where a sentence names it."""
+        """Stands for an address in sentences; there is none."""
         return f"memory:{self.alias}"
 
     @property

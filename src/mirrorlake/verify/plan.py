@@ -28,7 +28,7 @@ _STRETCHES = "target_topic STRING, target_partition INT, first BIGINT, last BIGI
 class Choice:
     """What is to be compared of what there is: source offsets `first` to `last` (inclusive; None:
     no bound), what was brought to the target since a time, `sample` as a share of the ranges, with
-    `again` what was proven before, and with `differing` what was found to differ."""
+    `again` what was proven before, and with `differing` what differed before."""
 
     first: int | None = None
     last: int | None = None

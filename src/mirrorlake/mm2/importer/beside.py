@@ -94,7 +94,7 @@ def _say_names(name: str, theirs: Mapping[str, Any], mark: str, report: Report) 
 
 
 def _say_limits(running: Mapping[str, Mapping[str, Any]], report: Report) -> None:
-    """What MirrorMaker 2 itself should be told."""
+    """Note what should be changed in MirrorMaker 2 itself."""
     identity = [name for name, flow in running.items() if flow.get("policy") == "identity"]
     targets = {name.partition("->")[2] for name in running}
     if identity or any(name.partition("->")[0] in targets for name in running):

@@ -41,10 +41,10 @@ class Field:
 
     def part(self, *names: str) -> "Field | None":
         """The field at the end of a path of names, None if it or one before it is not there."""
-        found: Field | None = self
+        part: Field | None = self
         for name in names:
-            found = found.parts().get(name) if found is not None else None
-        return found
+            part = part.parts().get(name) if part is not None else None
+        return part
 
     def needed(self, name: str) -> "Field":
         """A field that must be there. Raises InputError."""

@@ -84,11 +84,11 @@ class Secrets:
         """References to Secrets of Kubernetes, one a line, as mirrorlake writes them, if the value
         is nothing else. Raises InputError for Secrets of one name in two namespaces."""
         lines = [_REFERENCE.fullmatch(line) for line in value.split("\n")]
-        found = [line for line in lines if line and line[1] in self._kubernetes and line[2]]
-        if len(found) < len(lines):
+        matches = [line for line in lines if line and line[1] in self._kubernetes and line[2]]
+        if len(matches) < len(lines):
             return None
         references = []
-        for namespace, _, secret, key in ((*line[2].rpartition("/"), line[3]) for line in found):
+        for namespace, _, secret, key in ((*line[2].rpartition("/"), line[3]) for line in matches):
             if any(name == secret and there != namespace for there, name in self._mounts):
                 raise entry.wrong(
                     f"refers to a Secret {secret} in the namespace {namespace}, and another field "

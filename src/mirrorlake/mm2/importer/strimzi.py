@@ -121,12 +121,12 @@ def is_resource(file: SourceFile) -> bool:
 def read_strimzi(file: SourceFile) -> Resources:
     """Read a file's resources. Raises InputError for a file without a KafkaMirrorMaker2, and for a
     resource that Strimzi itself would not accept."""
-    found, read = read_resources(file), Resources()
-    kinds = [kind_of(one) for one in found]
+    resources, read = read_resources(file), Resources()
+    kinds = [kind_of(one) for one in resources]
     if _MAKER not in kinds:
         kind = next((kind for kind in kinds if kind in _KINDS), "none that is known")
         raise InputError(_OTHER.format(file=file.name, kind=kind))
-    for kind, resource in zip(kinds, found, strict=True):
+    for kind, resource in zip(kinds, resources, strict=True):
         if kind == _MAKER:
             _read_maker(resource, read)
         else:

@@ -1,7 +1,7 @@
 -- Note the objectives of flows, and how they run. A row whose mode is null says nothing about that.
--- Frames: said (the columns of objectives except the times).
+-- Frames: objectives_now (the columns of objectives except the times).
 MERGE INTO objectives AS known
-USING {said} AS now
+USING {objectives_now} AS now
 ON known.flow = now.flow
 WHEN MATCHED THEN UPDATE SET
   lag_seconds = now.lag_seconds,
