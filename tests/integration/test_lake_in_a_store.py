@@ -12,14 +12,14 @@ import pytest
 
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, read_topic
-from tests.support.object_store import Store
+from tests.support.object_store import ENVIRONMENT, Store
 from tests.support.replication import FLOW, write_topology
 from tests.support.topologies import fill
 
 
 def mirrorlake(topology: Path, *words: str, code: int = 0) -> Any:
     """What a command answers as JSON."""
-    home = {"XDG_CACHE_HOME": str(topology.parent / "cache"), "MIRRORLAKE_TEST_KEY": "secret"}
+    home = {"XDG_CACHE_HOME": str(topology.parent / "cache"), **ENVIRONMENT}
     done = subprocess.run(
         [sys.executable, "-m", "mirrorlake", "-c", str(topology), *words, "--json"],
         capture_output=True,

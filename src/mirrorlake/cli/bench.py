@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from mirrorlake.cli.context import Context
+from mirrorlake.devtools.bench.lakes import LakeKind
 from mirrorlake.errors import InputError
 
 SMALL = 400
@@ -25,6 +26,10 @@ class Part(str, Enum):
     soak = "soak"
 
 
+#: What is measured on lakes in folders alone: it makes up tables, or reads them by Spark.
+_IN_FOLDERS: tuple[Part, ...] = (Part.proof, Part.control, Part.soak)
+
+
 def bench(
     context: typer.Context,
     records_1k: int = typer.Option(
@@ -38,6 +43,11 @@ def bench(
     only: Part | None = typer.Option(
         None,
         help="Only this part; feel has latency too, and soak is no part of the whole.",
+    ),
+    lake: LakeKind = typer.Option(
+        LakeKind.folder,
+        help="Where mirrorlake's lakes lie: s3 is moto's server here, catalog a Hive metastore; "
+        "throughput, fan-out, latency and feel.",
     ),
     minutes: float = typer.Option(60.0, min=2.0, help="Minutes of the soak."),
     seconds: float = typer.Option(20.0, min=1.0, help="Seconds of latency that are measured."),
@@ -60,23 +70,24 @@ def bench(
     from mirrorlake.tracking.bench import record_bench
 
     shared: Context = context.obj
+    parts = _parts(only, lake)
     backlogs = {size: records_120 if size < SMALL else records_1k for size in _sizes(record_bytes)}
     pace = Pace(rate, warm_up_seconds=warm_up, seconds=seconds)
 
     def share(part: Part, one_of: int = 1) -> dict[int, int]:
-        wanted = only in (None, part)
-        return {size: records // one_of for size, records in backlogs.items() if wanted}
+        return {size: records // one_of for size, records in backlogs.items() if part in parts}
 
     options = BenchOptions(
         share(Part.throughput),
         fan_out=share(Part.fan_out, 3),  # as each goes to three targets
         proof=share(Part.proof, 4),
-        pace=pace if only in (None, Part.latency, Part.feel) else None,
-        feel=only in (None, Part.feel),
-        control=only in (None, Part.control),
+        pace=pace if parts & {Part.latency, Part.feel} else None,
+        feel=Part.feel in parts,
+        control=Part.control in parts,
         keep=keep,
         laps=laps,
-        soak_minutes=minutes if only is Part.soak else 0.0,
+        soak_minutes=minutes if Part.soak in parts else 0.0,
+        lake=lake,
     )
 
     def save(figures: dict[str, Any]) -> None:
@@ -90,6 +101,14 @@ def bench(
     for table in tables(document):
         shared.out.print(table)
     shared.say(f"all figures are in {out} ({document['seconds']:.0f} s)")
+
+
+def _parts(only: Part | None, lake: LakeKind) -> set[Part]:
+    """What is measured. Raises InputError."""
+    if lake is not LakeKind.folder and only in _IN_FOLDERS:
+        raise InputError(f"--only {only.value} measures lakes in folders: leave --lake out")
+    left_out = (Part.soak,) if lake is LakeKind.folder else _IN_FOLDERS
+    return {*Part} - {*left_out} if only is None else {only}
 
 
 def _sizes(text: str) -> list[int]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 
 from mirrorlake.devtools.bench.contestants import Job, Running
+from mirrorlake.devtools.bench.lakes import LakeKind, LakeOf, in_folder
 from mirrorlake.devtools.bench.latency import Pace
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.kafka.admin import ClusterAdmin
@@ -30,7 +31,7 @@ class BenchOptions:
     """What to measure: `backlogs` are records by record size in bytes, `fan_out` such that go to
     three targets at once, and `proof` such that `verify` compares; empty, `pace` None, `feel` or
     `control` False, leaves a part out. `laps` is how often a backlog is raced over; `soak_minutes`
-    how long memory is watched at full rate."""
+    how long memory is watched at full rate. `lake` is the kind of mirrorlake's lakes."""
 
     backlogs: Mapping[int, int]
     fan_out: Mapping[int, int] = field(default_factory=dict)
@@ -41,16 +42,18 @@ class BenchOptions:
     keep: bool = False
     laps: int = 1
     soak_minutes: float = 0.0
+    lake: LakeKind = LakeKind.folder
 
 
 @dataclass(frozen=True)
 class Arena:
-    """The two clusters and the folder of one benchmark."""
+    """The two clusters and the folder of one benchmark, and where its lakes lie."""
 
     east: EmbeddedCluster
     west: EmbeddedCluster
     directory: Path
     say: Say
+    lake_of: LakeOf = in_folder
 
     @cached_property
     def source(self) -> ClusterAdmin:
@@ -72,6 +75,7 @@ class Arena:
             alias=alias,
             directory=directory,
             tuned=tuned,
+            own_lake=self.lake_of(alias, directory),
         )
 
 

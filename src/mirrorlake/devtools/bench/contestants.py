@@ -10,6 +10,7 @@ from pathlib import Path
 
 import yaml
 
+from mirrorlake.devtools.bench.lakes import JobLake, in_folder
 from mirrorlake.devtools.local.process import JvmProcess, start_guarded
 from mirrorlake.errors import ReplicationError
 from mirrorlake.processes import tree_of, wait_for_end
@@ -47,7 +48,7 @@ class Job:
     target, or at each of `targets`.
 
     `tuned` gives MirrorMaker 2 the settings for throughput; for latency its own defaults are the
-    better ones.
+    better ones. `own_lake` is mirrorlake's, None for a folder beside its topology file.
     """
 
     source: str
@@ -57,12 +58,18 @@ class Job:
     directory: Path
     tuned: bool = True
     more_targets: tuple[str, ...] = ()
+    own_lake: JobLake | None = None
 
     @property
     def targets(self) -> dict[str, str]:
         """All targets' bootstrap servers, by the aliases that they get."""
         more = {f"west{number}": servers for number, servers in enumerate(self.more_targets, 2)}
         return {"west": self.target, **more}
+
+    @property
+    def lake(self) -> JobLake:
+        """Where mirrorlake has its tables."""
+        return self.own_lake or in_folder(self.alias, self.directory)
 
     @property
     def target_topic(self) -> str:
@@ -122,11 +129,11 @@ def start_mirrorlake(job: Job) -> Running:
     topology = write_topology(job)
     log = job.directory / "mirrorlake.log"
     process = start_guarded(mirrorlake_command(job, "run"), str(topology), log)
-    return Running("mirrorlake", log, [process], job.directory / "lake")
+    return Running("mirrorlake", log, [process], job.lake.checkpoints)
 
 
 def write_topology(job: Job) -> Path:
-    """Write the topology file of a job, its lake beside it."""
+    """Write the topology file of a job."""
     document = {
         "clusters": {
             job.alias: {"bootstrap_servers": job.source},
@@ -135,7 +142,7 @@ def write_topology(job: Job) -> Path:
                 for alias, servers in job.targets.items()
             },
         },
-        "lake": {"path": "./lake"},
+        "lake": dict(job.lake.document),
         "flows": {f"{job.alias}->{alias}": {"topics": [job.topic]} for alias in job.targets},
         "tracking": {"enabled": False},  # the others import no MLflow while they are measured
     }

@@ -29,7 +29,7 @@ _PORT = 28_765
 _BY_SPARK = """
 import sys
 from mirrorlake.spark.session import local_session
-print(local_session().read.format("delta").load(sys.argv[1]).count())
+print(local_session().table(sys.argv[1]).count())
 """
 
 
@@ -186,7 +186,10 @@ def _answered(url: str, process: "subprocess.Popen[bytes]") -> None:
     raise ReplicationError("`mirrorlake dashboard` ended by itself")
 
 
-def _by_spark(job: Job) -> float:
-    """Seconds in which a Spark session that is made for it counts the records of the stage."""
-    command = [sys.executable, "-c", _BY_SPARK, str(job.directory / "lake" / "records")]
+def _by_spark(job: Job) -> float | None:
+    """Seconds in which a Spark session that is made for it counts the records of the stage; None
+    where it cannot reach them."""
+    if job.lake.stage is None:
+        return None
+    command = [sys.executable, "-c", _BY_SPARK, job.lake.stage]
     return round(seconds_of(lambda: subprocess.run(command, capture_output=True, check=True)), 1)

@@ -33,6 +33,7 @@ from mirrorlake.devtools.bench.contestants import (
 from mirrorlake.devtools.bench.control import measure_control
 from mirrorlake.devtools.bench.feel import Feel, feel_document, measure_feel
 from mirrorlake.devtools.bench.group_sync import measure_groups
+from mirrorlake.devtools.bench.lakes import lakes_of
 from mirrorlake.devtools.bench.latency import Pace, measure_latency
 from mirrorlake.devtools.bench.measure import watch
 from mirrorlake.devtools.bench.payload import PARTITIONS, load_topic
@@ -102,44 +103,17 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
     document: dict[str, Any] = {
         "at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "machine": machine(),
+        "lake": options.lake.value,
     }
     say(f"starting two clusters in {directory}")
     clusters = start_clusters(["east", "west"], directory / "clusters", properties=BROKERS)
     try:
-        arena = Arena(clusters["east"], clusters["west"], directory, say)
-        if options.backlogs:
-            document["throughput"] = {
-                str(size): _race(arena, size, records, _RACERS, laps=options.laps)
-                for size, records in options.backlogs.items()
-            }
-            keep(document)
-        if options.fan_out:
-            document["fan_out"] = _fan_out(arena, options.fan_out, options.laps, directory)
-            keep(document)
-        if options.proof:
-            document["proof"] = {
-                str(size): _proof(arena, size, records) for size, records in options.proof.items()
-            }
-            keep(document)
-        if options.soak_minutes:
-            document["soak"] = _soak(arena, options.soak_minutes)
-            keep(document)
-        if options.pace is not None:
-            document["latency"] = _latencies(arena, options.pace)
-            keep(document)
-        if options.feel:
-            document["feel"] = _feel(arena)
-            keep(document)
-        if options.control:
-            say("control: making 300 topics with 1,000 partitions")
-            both = arena.east.bootstrap_servers, arena.west.bootstrap_servers
-            document["control"] = asdict(measure_control(*both))
-            say("control: making 500 groups over 200 topics")
-            document["groups"] = asdict(measure_groups(*both, directory / "groups"))
+        with lakes_of(options.lake, directory / "lakes") as lake_of:
+            arena = Arena(clusters["east"], clusters["west"], directory, say, lake_of)
+            _between_clusters(arena, options, document, keep)
     finally:
         stop_clusters(clusters)
     if options.control:  # what needs no clusters
-        keep(document)
         say("control: making a stage of 100,000 files with 1,000 partitions")
         document["stage"] = measure_stage(directory / "stage")
         keep(document)
@@ -150,6 +124,42 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
     document["seconds"] = round(time.monotonic() - started, 1)
     keep(document)
     return document
+
+
+def _between_clusters(
+    arena: Arena, options: BenchOptions, document: dict[str, Any], keep: Keep
+) -> None:
+    """Measure what needs clusters, into a document."""
+    if options.backlogs:
+        document["throughput"] = {
+            str(size): _race(arena, size, records, _RACERS, laps=options.laps)
+            for size, records in options.backlogs.items()
+        }
+        keep(document)
+    if options.fan_out:
+        document["fan_out"] = _fan_out(arena, options.fan_out, options.laps)
+        keep(document)
+    if options.proof:
+        document["proof"] = {
+            str(size): _proof(arena, size, records) for size, records in options.proof.items()
+        }
+        keep(document)
+    if options.soak_minutes:
+        document["soak"] = _soak(arena, options.soak_minutes)
+        keep(document)
+    if options.pace is not None:
+        document["latency"] = _latencies(arena, options.pace)
+        keep(document)
+    if options.feel:
+        document["feel"] = _feel(arena)
+        keep(document)
+    if options.control:
+        arena.say("control: making 300 topics with 1,000 partitions")
+        both = arena.east.bootstrap_servers, arena.west.bootstrap_servers
+        document["control"] = asdict(measure_control(*both))
+        arena.say("control: making 500 groups over 200 topics")
+        document["groups"] = asdict(measure_groups(*both, arena.directory / "groups"))
+        keep(document)
 
 
 def machine() -> dict[str, Any]:
@@ -209,12 +219,10 @@ def _race(
     return {"records": records, "targets": len(targets), **throughput_document(runs)}
 
 
-def _fan_out(
-    arena: Arena, backlogs: Mapping[int, int], laps: int, directory: Path
-) -> dict[str, Any]:
+def _fan_out(arena: Arena, backlogs: Mapping[int, int], laps: int) -> dict[str, Any]:
     """Race from one source to three targets."""
     arena.say("starting two more clusters")
-    more = start_clusters(["west2", "west3"], directory / "more", properties=BROKERS)
+    more = start_clusters(["west2", "west3"], arena.directory / "more", properties=BROKERS)
     try:
         return {
             str(size): _race(arena, size, records, _FANNED_OUT, laps=laps, more=list(more.values()))

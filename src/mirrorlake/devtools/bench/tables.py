@@ -95,7 +95,7 @@ def feel_table(part: Mapping[str, Any]) -> Table:
     page = "dashboard: the page and its figures"
     measured.append((page, ours["dashboard_seconds"], *count, " s"))
     rows = [
-        (what, f"{here:.2f}{unit}", f"{there:.2f}{unit}", other)
+        (what, f"{here:.2f}{unit}", "-" if there is None else f"{there:.2f}{unit}", other)
         for what, here, other, there, unit in measured
     ]
     columns = ("mirrorlake", "beside it", "what that is")

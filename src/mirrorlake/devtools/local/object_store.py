@@ -1,0 +1,57 @@
+"""S3 on this machine, to develop and to measure with: moto's server, and an empty bucket."""
+
+import sys
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from mirrorlake.devtools.local.ports import free_ports
+from mirrorlake.devtools.local.server import server
+from mirrorlake.errors import InputError
+
+BUCKET = "lakes"
+#: What `ObjectStore.options` refer to, for the environment of processes that open a lake there.
+ENVIRONMENT: Mapping[str, str] = {"MIRRORLAKE_LOCAL_SECRET": "secret"}
+
+
+@dataclass(frozen=True)
+class ObjectStore:
+    """A running server, or a link to one. `options` are those of `lake.storage`."""
+
+    address: str
+
+    @property
+    def options(self) -> dict[str, str]:
+        """How delta-rs reaches it; the secret is one of ENVIRONMENT."""
+        (key,) = ENVIRONMENT
+        return {
+            "AWS_ENDPOINT_URL": self.address,
+            "AWS_ACCESS_KEY_ID": "local",
+            "AWS_SECRET_ACCESS_KEY": f"${{env:{key}}}",
+            "AWS_REGION": "us-east-1",
+            "AWS_ALLOW_HTTP": "true",
+        }
+
+    def lake(self, name: str, **options: str) -> dict[str, object]:
+        """What a topology file says as `lake` for one here, with more options."""
+        return {"path": f"s3://{BUCKET}/{name}", "storage": {**self.options, **options}}
+
+
+@contextmanager
+def object_store(folder: Path) -> Iterator[ObjectStore]:
+    """Run a server for the time of the block, with its log in `folder`. Raises InputError where
+    moto is not installed, or its server does not start."""
+    if find_spec("moto") is None:
+        raise InputError(
+            "an object store on this machine needs moto: pip install 'moto[s3,server]'"
+        )
+    (port,) = free_ports(1)
+    command = [sys.executable, "-m", "moto.server", "-p", str(port)]
+    with server(command, port, folder / "moto.log"):
+        store = ObjectStore(f"http://127.0.0.1:{port}")
+        request = urllib.request.Request(f"{store.address}/{BUCKET}", method="PUT")
+        urllib.request.urlopen(request).close()
+        yield store
