@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import kubernetes_validate
 import yaml
 
 FOLDER = Path(__file__).parents[2] / "ops" / "kubernetes"
@@ -12,6 +13,11 @@ def manifest(name: str) -> dict[str, Any]:
     """One file of the folder."""
     read: dict[str, Any] = yaml.safe_load((FOLDER / name).read_text(encoding="utf-8"))
     return read
+
+
+def check(document: Any) -> None:
+    """Raise for what the newest Kubernetes would refuse of a manifest, or not know."""
+    kubernetes_validate.validate(document, kubernetes_validate.latest_version(), strict=True)
 
 
 def pod() -> dict[str, Any]:

@@ -6,6 +6,7 @@ import shlex
 from pathlib import Path
 from typing import cast
 
+import kubernetes_validate
 import pytest
 import typer
 import yaml
@@ -14,7 +15,7 @@ from typer.core import TyperGroup
 from mirrorlake.cli.main import app
 from mirrorlake.config.topology import load_topology
 from mirrorlake.extras import EXTRAS
-from tests.support.manifests import FOLDER, container, manifest, pod
+from tests.support.manifests import FOLDER, check, container, manifest, pod
 
 OPS = FOLDER.parent
 DOCKERFILE = (OPS / "Dockerfile").read_text(encoding="utf-8")
@@ -36,6 +37,18 @@ def test_the_pod_runs_a_command_that_there_is() -> None:
     asked = checked(container()["command"])
     assert asked["metrics"] == "0.0.0.0:9404"
     assert str(asked["config"]) == "/etc/mirrorlake/mirrorlake.yml"
+
+
+@pytest.mark.parametrize("name", ["deployment.yaml", "secret.yaml"])
+def test_kubernetes_takes_the_manifests(name: str) -> None:
+    check(manifest(name))
+
+
+def test_a_misspelled_probe_is_refused() -> None:
+    document = manifest("deployment.yaml")
+    document["spec"]["template"]["spec"]["containers"][0]["livenesProbe"] = {}
+    with pytest.raises(kubernetes_validate.ValidationError, match="livenesProbe"):
+        check(document)
 
 
 def test_the_probes_go_where_metrics_are_served() -> None:

@@ -14,6 +14,7 @@ from mirrorlake.cli import importing
 from mirrorlake.cli.context import Context
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import InputError
+from tests.support.manifests import check
 
 SAMPLES = Path(__file__).parents[1] / "mm2" / "importer" / "samples"
 OPS = Path(__file__).parents[3] / "ops" / "kubernetes"
@@ -81,7 +82,9 @@ def test_a_pod_mounts_what_its_topology_reads(tmp_path: Path) -> None:
     folder = tmp_path / "pod"
     result = run(SAMPLES / "strimzi" / "pair.v1.yaml", "--kubernetes", folder)
     assert "kubectl apply -k" in result.stdout and "${secret" in result.stdout
-    pod = made(folder, "deployment.yaml")["spec"]["template"]["spec"]
+    deployment = made(folder, "deployment.yaml")
+    check(deployment)
+    pod = deployment["spec"]["template"]["spec"]
     (container,) = pod["containers"]
     mounts = {one["mountPath"]: one["name"] for one in container["volumeMounts"]}
     assert sorted(mounts.values()) == sorted(one["name"] for one in pod["volumes"])
@@ -111,6 +114,7 @@ def test_variables_of_a_pod_come_out_of_a_secret(tmp_path: Path) -> None:
     assert f"kubectl apply -k {tmp_path}" in note
     assert json.loads(result.stdout)["topology"] == made(tmp_path, "mirrorlake.yml")
     deployment = made(tmp_path, "deployment.yaml")
+    check(deployment)
     environment = deployment["spec"]["template"]["spec"]["containers"][0]["env"]
     text = (tmp_path / "mirrorlake.yml").read_text(encoding="utf-8")
     names = set(re.findall(r"\$\{env:(\w+)\}", text))
