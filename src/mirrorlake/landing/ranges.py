@@ -65,7 +65,8 @@ def _few_cut(
     room, taken = 1.0 - kept, dict[TopicAndPartition, int]()
     for key in others:
         taken[key] = min(news[key], int(room / costs[key]))
-        room -= taken[key] * costs[key]
+        # what is cut takes all that is left, and rounding leaves none for one more
+        room = room - taken[key] * costs[key] if taken[key] == news[key] else 0.0
     taken[largest] = min(news[largest], max(1, int((room + kept) / costs[largest])))
     return taken
 

@@ -1,6 +1,6 @@
 """Where a landing batch ends, and how it is shared out over tasks."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mirrorlake.landing.pace import (
@@ -46,6 +46,12 @@ def test_batch_after_batch_everything_is_read(logs: dict, max_records: int) -> N
 
 
 @given(LOGS, st.integers(1_000, 300_000), st.integers(LEAST_BYTES, SMALL_ANSWERS_BYTES))
+@example(
+    {("orders", at): (0, count) for at, count in enumerate([11150, 15214, 3852, 11150, 11150])}
+    | {("heartbeats", 0): (0, 212)},
+    12_864,
+    12_864_000,
+)
 def test_of_a_slow_cluster_everything_is_read_with_few_cuts(
     logs: dict, max_records: int, limit: int
 ) -> None:
