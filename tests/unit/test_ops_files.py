@@ -64,6 +64,16 @@ def test_the_probes_go_where_metrics_are_served() -> None:
     assert notes["prometheus.io/port"] == str(port["containerPort"])
 
 
+def test_a_collector_scrapes_where_the_pod_serves_and_names_only_what_it_has() -> None:
+    text = (OPS / "opentelemetry" / "collector.yml").read_text(encoding="utf-8")
+    collector = yaml.safe_load(text)
+    (scrape,) = collector["receivers"]["prometheus"]["config"]["scrape_configs"]
+    (port,) = container()["ports"]
+    assert scrape["static_configs"] == [{"targets": [f"mirrorlake:{port['containerPort']}"]}]
+    for kind, names in collector["service"]["pipelines"]["metrics"].items():
+        assert set(names) <= collector[kind].keys()
+
+
 def test_the_pod_has_no_rights_that_it_does_not_need() -> None:
     of_pod, own = pod()["securityContext"], container()["securityContext"]
     assert of_pod["runAsNonRoot"] and of_pod["runAsUser"] == of_pod["fsGroup"] == 20001
