@@ -233,3 +233,33 @@ def test_the_demo_runs_from_a_wheel_in_an_empty_environment(tmp_path: Path) -> N
     work.mkdir()
     done = run_installed(commands, work, "demo")
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(2400)
+def test_first_steps_from_a_wheel_in_an_empty_environment(tmp_path: Path) -> None:
+    commands = install(build_wheel(tmp_path), tmp_path / "empty", "spark")
+    work = tmp_path / "work"
+    work.mkdir()
+    try:
+        for words in ("local up --load", "plan", "run --once", "status --json"):
+            done = run_installed(commands, work, *words.split())
+            assert done.returncode == 0, f"{words}: {done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+        (flow,) = json.loads(done.stdout)["flows"]
+        assert flow["flow"] == "east->west"
+    finally:
+        run_installed(commands, work, "local", "down")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runner", [("--from",), ("pipx", "run", "--spec")], ids=["uvx", "pipx"])
+def test_tools_that_run_a_package_run_the_wheel(runner: tuple[str, ...], tmp_path: Path) -> None:
+    wheel = build_wheel(tmp_path)
+    if (known := uv()) is None:
+        pytest.skip("no uv here, which brings uvx, and runs pipx")
+    command = [known, "tool", "run", *runner, str(wheel), "mirrorlake", "version"]
+    homes = {"PIPX_HOME": str(tmp_path / "pipx"), "PIPX_BIN_DIR": str(tmp_path / "bin")}
+    done = subprocess.run(
+        command, cwd=tmp_path, env={**os.environ, **homes}, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == "0.1.0", done.stderr[-2000:]
