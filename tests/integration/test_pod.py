@@ -32,14 +32,19 @@ pytestmark = [
         reason="another user and other mounts take root, unshare and setpriv",
     ),
 ]
-#: In a namespace of mounts of its own: all is read-only but the volumes that are not.
+#: In a namespace of mounts of its own: all is read-only but the volumes that are not. A working tree
+#: below /tmp stays in sight.
 SCRIPT = r"""
 set -e
 mount --make-rprivate /
 mount --bind "$LAKE" "$LAKE"
 mount --bind "$TMP_VOLUME" "$TMP_VOLUME"
+case "$CODE" in /tmp/*)
+  mkdir -p "$TMP_VOLUME/${CODE#/tmp/}"
+  mount --bind "$CODE" "$TMP_VOLUME/${CODE#/tmp/}";;
+esac
 mount -o remount,bind,ro /
-mount --bind "$TMP_VOLUME" /tmp
+mount --rbind "$TMP_VOLUME" /tmp
 only=-all,+dac_read_search
 exec setpriv --reuid "$USER_ID" --regid "$USER_ID" --groups "$USER_ID" --no-new-privs \
   --bounding-set=$only --inh-caps=$only --ambient-caps=$only "$@"
@@ -123,6 +128,7 @@ def test_a_pod_lives_is_ready_and_ends(clusters: ClusterPair) -> None:
                     "MIRRORLAKE_CORES": "2",
                     **environment,
                     "MIRRORLAKE_SECRETS": str(mounts["kafka"].parent),
+                    "CODE": str(Path(__file__).parents[2]),
                     "LAKE": str(lake),
                     "TMP_VOLUME": str(tmp),
                     "USER_ID": str(pod()["securityContext"]["runAsUser"]),
