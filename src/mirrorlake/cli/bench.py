@@ -8,7 +8,6 @@ from typing import Any
 import typer
 
 from mirrorlake.cli.context import Context
-from mirrorlake.devtools.bench.lakes import LakeKind
 from mirrorlake.errors import InputError
 
 SMALL = 400
@@ -24,6 +23,14 @@ class Part(str, Enum):
     feel = "feel"
     control = "control"
     soak = "soak"
+
+
+class Lake(str, Enum):
+    """Where mirrorlake's lakes lie: the kinds of `mirrorlake.devtools.bench.lakes`."""
+
+    folder = "folder"
+    s3 = "s3"
+    catalog = "catalog"
 
 
 #: What is measured on lakes in folders alone: it makes up tables, or reads them by Spark.
@@ -44,8 +51,8 @@ def bench(
         None,
         help="Only this part; feel has latency too, and soak is no part of the whole.",
     ),
-    lake: LakeKind = typer.Option(
-        LakeKind.folder,
+    lake: Lake = typer.Option(
+        Lake.folder,
         help="Where mirrorlake's lakes lie: s3 is moto's server here, catalog a Hive metastore; "
         "throughput, fan-out, latency and feel.",
     ),
@@ -64,6 +71,7 @@ def bench(
     """Race mirrorlake against MirrorMaker 2 and a naive pipeline, on two embedded clusters of this
     machine."""
     from mirrorlake.devtools.bench.arena import BenchOptions
+    from mirrorlake.devtools.bench.lakes import LakeKind
     from mirrorlake.devtools.bench.latency import Pace
     from mirrorlake.devtools.bench.run import run_bench
     from mirrorlake.devtools.bench.tables import tables
@@ -87,7 +95,7 @@ def bench(
         keep=keep,
         laps=laps,
         soak_minutes=minutes if Part.soak in parts else 0.0,
-        lake=lake,
+        lake=LakeKind(lake.value),
     )
 
     def save(figures: dict[str, Any]) -> None:
@@ -103,11 +111,11 @@ def bench(
     shared.say(f"all figures are in {out} ({document['seconds']:.0f} s)")
 
 
-def _parts(only: Part | None, lake: LakeKind) -> set[Part]:
+def _parts(only: Part | None, lake: Lake) -> set[Part]:
     """What is measured. Raises InputError."""
-    if lake is not LakeKind.folder and only in _IN_FOLDERS:
+    if lake is not Lake.folder and only in _IN_FOLDERS:
         raise InputError(f"--only {only.value} measures lakes in folders: leave --lake out")
-    left_out = (Part.soak,) if lake is LakeKind.folder else _IN_FOLDERS
+    left_out = (Part.soak,) if lake is Lake.folder else _IN_FOLDERS
     return {*Part} - {*left_out} if only is None else {only}
 
 

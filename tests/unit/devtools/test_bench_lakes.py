@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from mirrorlake.cli import bench
 from mirrorlake.cli.bench import Part, _parts
 from mirrorlake.config.lake import Lake
 from mirrorlake.devtools.bench.contestants import Job, write_topology
@@ -48,11 +49,15 @@ def _plain(text: str) -> str:
 @pytest.mark.parametrize("part", [Part.proof, Part.control, Part.soak])
 def test_what_makes_up_tables_is_measured_in_folders(part: Part) -> None:
     with pytest.raises(InputError, match=f"--only {part.value} measures lakes in folders"):
-        _parts(part, LakeKind.s3)
-    assert part not in _parts(None, LakeKind.s3)
-    assert _parts(part, LakeKind.folder) == {part}
+        _parts(part, bench.Lake.s3)
+    assert part not in _parts(None, bench.Lake.s3)
+    assert _parts(part, bench.Lake.folder) == {part}
 
 
 def test_a_part_is_measured_alone_and_the_soak_only_so() -> None:
-    assert _parts(Part.feel, LakeKind.catalog) == {Part.feel}
-    assert _parts(None, LakeKind.folder) == {*Part} - {Part.soak}
+    assert _parts(Part.feel, bench.Lake.catalog) == {Part.feel}
+    assert _parts(None, bench.Lake.folder) == {*Part} - {Part.soak}
+
+
+def test_the_command_knows_all_kinds() -> None:
+    assert [kind.value for kind in bench.Lake] == [kind.value for kind in LakeKind]

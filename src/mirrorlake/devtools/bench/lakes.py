@@ -7,11 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:  # every command of the command line knows the kinds
-    from mirrorlake.devtools.local.metastore import Metastore
-    from mirrorlake.devtools.local.object_store import ObjectStore
+from mirrorlake.devtools.local.metastore import Metastore, hive_metastore
+from mirrorlake.devtools.local.object_store import ENVIRONMENT, ObjectStore, object_store
 
 
 class LakeKind(str, Enum):
@@ -56,22 +55,18 @@ def lakes_of(kind: LakeKind, directory: Path) -> Iterator[LakeOf]:
     if kind is LakeKind.folder:
         yield in_folder
     elif kind is LakeKind.s3:
-        from mirrorlake.devtools.local.object_store import ENVIRONMENT, object_store
-
         with object_store(directory) as store, _in_environment(ENVIRONMENT):
             yield lambda name, folder: _in_store(store, name, folder / "state")
     else:
-        from mirrorlake.devtools.local.metastore import hive_metastore
-
         with hive_metastore(directory) as metastore, _in_environment(metastore.environment):
             yield lambda name, folder: _in_catalog(metastore, name, folder / "state")
 
 
-def _in_store(store: "ObjectStore", name: str, state: Path) -> JobLake:
+def _in_store(store: ObjectStore, name: str, state: Path) -> JobLake:
     return JobLake({**store.lake(name), "checkpoints": str(state)}, state, stage=None)
 
 
-def _in_catalog(metastore: "Metastore", name: str, state: Path) -> JobLake:
+def _in_catalog(metastore: Metastore, name: str, state: Path) -> JobLake:
     lake = metastore.lake(name.replace("-", "_"), state)
     return JobLake(lake, state, f"{lake['catalog']}.{lake['schema']}.records")
 
