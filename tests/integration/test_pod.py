@@ -32,8 +32,8 @@ pytestmark = [
         reason="another user and other mounts take root, unshare and setpriv",
     ),
 ]
-#: In a namespace of mounts of its own: all is read-only but the volumes that are not. A working tree
-#: below /tmp stays in sight.
+#: In a namespace of mounts of its own: all is read-only but the volumes that are not. A working
+#: tree below /tmp stays in sight.
 SCRIPT = r"""
 set -e
 mount --make-rprivate /
