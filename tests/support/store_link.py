@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 #: What a store of a fault does with a request: refuses it for now, says nothing, is slow to do it,
-#: does it and loses the answer, or finds that its credentials are no longer good.
-Fault = Literal["503", "silent", "slow", "torn", "expired"]
+#: does it and loses the answer, or half of it, or finds that its credentials are no longer good.
+Fault = Literal["503", "silent", "slow", "torn", "half", "expired"]
 _REFUSED = {"503": (503, "SlowDown"), "expired": (400, "ExpiredToken")}
 SLOW_SECONDS = 2.0
 #: How long nothing is said: longer than an impatient client waits.
@@ -35,11 +35,17 @@ class StoreLink:
     Attributes:
         requests: all that came, in order.
         fault: what goes wrong with a request, if anything does; asked for each.
+        met: how many requests something went wrong with.
+        silent_seconds: how long one is silent.
+        conditional: whether a put may ask that the object is not there; else it is made anyway.
     """
 
     def __init__(self, behind: str) -> None:
         self.requests: list[Request] = []
         self.fault: Callable[[Request], Fault | None] = lambda _request: None
+        self.met = 0
+        self.silent_seconds = SILENT_SECONDS
+        self.conditional = True
         self.behind = urlsplit(behind).netloc
         self.closed = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
@@ -98,13 +104,14 @@ def _handler_of(link: StoreLink) -> type[BaseHTTPRequestHandler]:
             request = _request_of(self.command, self.path, self.headers.get("Authorization") or "")
             link.requests.append(request)
             fault = link.fault(request)
+            link.met += fault is not None
             if fault in _REFUSED:
                 status, code = _REFUSED[fault]
                 text = f"<Error><Code>{code}</Code><Message>{code}</Message></Error>".encode()
                 self._answer(status, {"Content-Type": "application/xml"}, text)
                 return
             if fault == "silent":
-                link.closed.wait(SILENT_SECONDS)
+                link.closed.wait(link.silent_seconds)
                 self.close_connection = True
                 return
             if fault == "slow":
@@ -113,17 +120,22 @@ def _handler_of(link: StoreLink) -> type[BaseHTTPRequestHandler]:
             if fault == "torn":
                 self.close_connection = True
                 return
-            self._answer(status, headers, text)
+            self.close_connection = fault == "half"
+            self._answer(status, headers, text, len(text) // 2 if fault == "half" else len(text))
 
         def _asked(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
             given = {
                 name: value for name, value in self.headers.items() if name.lower() not in _OF_LINK
             }
+            if not link.conditional:
+                given = {name: v for name, v in given.items() if name.lower() != "if-none-match"}
             self._behind.request(self.command, self.path, body, given)
             answer = self._behind.getresponse()
             return answer.status, dict(answer.getheaders()), answer.read()
 
-        def _answer(self, status: int, headers: dict[str, str], text: bytes) -> None:
+        def _answer(
+            self, status: int, headers: dict[str, str], text: bytes, said: int | None = None
+        ) -> None:
             length = headers.get("Content-Length") if self.command == "HEAD" else None
             self.send_response_only(status)
             for name, value in headers.items():
@@ -132,7 +144,7 @@ def _handler_of(link: StoreLink) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Length", length or str(len(text)))
             self.end_headers()
             if self.command != "HEAD":
-                self.wfile.write(text)
+                self.wfile.write(text[:said])
 
         do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = _serve
 

@@ -154,7 +154,7 @@ def main(words: Sequence[str] | None = None) -> None:
         if (missing := missing_by(error)) is None:
             raise
         raise _ended(missing) from None
-    except OSError as error:
+    except Exception as error:
         if (refusal := store_refusal(error)) is None:
             raise
         raise _ended(refusal) from None

@@ -119,7 +119,7 @@ class DuckLake:
                     (dict(zip(columns, row, strict=True)) for row in relation.fetchall()), columns
                 )
             except duckdb.Error as error:
-                raise InputError(first_line(error)) from error
+                raise self._problem(error) from error
 
     def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
         """See `Reader.query_rows`."""
@@ -143,12 +143,19 @@ class DuckLake:
                     self._relation(text, args or {}, frames or {})
                 ).fetch_record_batch()
             except duckdb.Error as error:
-                raise InputError(first_line(error)) from error
+                raise self._problem(error) from error
+
+    def _problem(self, error: duckdb.Error) -> Exception:
+        """What a query failed with: it cannot be run, or the store gave a file of its not."""
+        failure = None if self._stored is None else self._stored.failure
+        return failure or InputError(first_line(error))
 
     def _relation(
         self, text: str, args: Mapping[str, object], frames: Frames
     ) -> duckdb.DuckDBPyRelation:
         query = to_duckdb(self.with_frames(text, frames))
+        if self._stored is not None:
+            self._stored.failure = None
         self._make_known(query)
         return self._connection.sql(
             query.text, params={name: args[name] for name in query.parameters & args.keys()}

@@ -15,6 +15,7 @@ from mirrorlake.lake.catalog_files import NotedFiles, files_by_catalog, note_fil
 from mirrorlake.lake.catalog_lake import CatalogLake
 from mirrorlake.lake.catalog_names import CatalogNames, catalog_answers, names_by_session
 from mirrorlake.lake.catalog_views import keep_views
+from mirrorlake.lake.conditional_puts import check_conditional_puts
 from mirrorlake.lake.definitions import TABLES, VIEWS
 from mirrorlake.lake.folder import check_characters, has_table, lake_place, no_lake, own_folder
 from mirrorlake.lake.lake import Lake
@@ -130,7 +131,10 @@ def _open_folder(
     location: Location,
 ) -> Lake:
     lake = PathLake(session, root, checkpoints, registered=location.catalog is not None)
-    _create_tables(lake, [table for table in TABLES if not has_table(root, table)])
+    missing = [table for table in TABLES if not has_table(root, table)]
+    if "records" in missing:
+        check_conditional_puts(root)
+    _create_tables(lake, missing)
     _read_properties(lake)
     return lake
 

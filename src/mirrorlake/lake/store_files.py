@@ -34,6 +34,7 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no typ
 
     Attributes:
         sizes: bytes of files, as the log of their table has them.
+        failure: what the newest file that could not be read failed with; DuckDB says it as a page.
     """
 
     protocol = "lake"
@@ -45,6 +46,7 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no typ
         self._place = place
         self._small: dict[str, bytes] = {}
         self.sizes: dict[str, int] = {}
+        self.failure: OSError | None = None
 
     def rows(
         self,
@@ -88,11 +90,21 @@ class StoreFiles(AbstractFileSystem):  # type: ignore[misc]  # fsspec has no typ
 
     def open(self, path: str, *_: Any, **__: Any) -> Any:
         """Open a file. Raises FileNotFoundError, OSError."""
+        try:
+            return self._opened(path)
+        except OSError as error:
+            self._note(error)
+            raise
+
+    def _note(self, error: OSError) -> None:
+        self.failure = error
+
+    def _opened(self, path: str) -> Any:
         file = self._place / self._strip_protocol(path)
         if path not in self._small:
             size = self.sizes[path]
             if size > IN_MEMORY:
-                return file.open(size)
+                return file.open(size, self._note)
             while self._small and sum(map(len, self._small.values())) + size > _KEPT:
                 self._small.pop(next(iter(self._small)), None)
             self._small[path] = file.read()

@@ -119,11 +119,14 @@ class StorePlace(Place):
         """See `Place.open_parquet`."""
         return pq.ParquetFile(self.open(), pre_buffer=True, **how)
 
-    def open(self, size: int | None = None) -> Any:
-        """Open the file to read parts of it; one of a known small size is read at once."""
+    def open(
+        self, size: int | None = None, failed: Callable[[OSError], object] = lambda _error: None
+    ) -> Any:
+        """Open the file to read parts of it; one of a known small size is read at once. `failed`
+        hears of what parts fail with later."""
         if size is None:
             size = self.size()
-        return pa.BufferReader(self.read()) if size <= IN_MEMORY else _Parts(self, size)
+        return pa.BufferReader(self.read()) if size <= IN_MEMORY else _Parts(self, size, failed)
 
     def read_part(self, first: int, end: int) -> bytes:
         """The bytes between two offsets, the second exclusive. Raises OSError."""
@@ -138,9 +141,10 @@ class StorePlace(Place):
 class _Parts(io.RawIOBase):
     """A file of which parts are read, each by a request."""
 
-    def __init__(self, place: StorePlace, size: int) -> None:
+    def __init__(self, place: StorePlace, size: int, failed: Callable[[OSError], object]) -> None:
         self._place = place
         self._size = size
+        self._failed = failed
         self._at = 0
 
     def readable(self) -> bool:
@@ -158,7 +162,11 @@ class _Parts(io.RawIOBase):
 
     def read(self, count: int | None = -1) -> bytes:
         end = self._size if count is None or count < 0 else min(self._size, self._at + count)
-        part = self._place.read_part(self._at, end) if end > self._at else b""
+        try:
+            part = self._place.read_part(self._at, end) if end > self._at else b""
+        except OSError as error:
+            self._failed(error)
+            raise
         self._at += len(part)
         return part
 

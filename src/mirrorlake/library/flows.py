@@ -10,6 +10,7 @@ from mirrorlake.library import html
 from mirrorlake.library.answers import Rows
 from mirrorlake.library.group_answers import Divergence
 from mirrorlake.library.internals import Internals
+from mirrorlake.library.store_refusals import in_words, store_in_words
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -26,6 +27,7 @@ class UnknownFlow(TopologyError, KeyError):
     __str__ = Exception.__str__  # KeyError would put it into quotes
 
 
+@store_in_words
 class OpenFlow:
     """One flow of a lake, what became of its records, and how late they were.
 
@@ -149,6 +151,7 @@ class Flows(Mapping[str, OpenFlow]):
             Rows({"flow": flow.name, "enabled": flow.enabled} for flow in self.values())
         )
 
+    @in_words
     def _names(self) -> list[str]:
         if self._internals.has_topology:
             return list(self._internals.topology.flows)

@@ -11,11 +11,13 @@ from mirrorlake.library.planning import planned
 from mirrorlake.library.positions import Positions
 from mirrorlake.library.queries import Queries
 from mirrorlake.library.resends import Resends
+from mirrorlake.library.store_refusals import store_in_words
 from mirrorlake.library.verify_answer import Verified
 from mirrorlake.run.resolve import Wanted, open_incidents, resolve
 from mirrorlake.run.status import read_status
 
 
+@store_in_words
 class OpenLake(Queries, Positions, Resends):
     """A lake, opened by `mirrorlake.open`: its flows, its tables, and what can be done with them.
 

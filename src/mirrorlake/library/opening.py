@@ -33,8 +33,8 @@ def open(
         topology: the topology file. With it everything can be asked, and done.
         catalog, schema: where the tables are in Unity Catalog. Reading needs SELECT on them and no
             more rights.
-        path: the folder of a lake, which a mount of object storage may be. A URL is refused
-            (LakeError).
+        path: the folder of a lake, or its URL in an object store, which the credentials of the
+            process itself then open.
         read_only: open the topology's lake to be read: nothing is made in it, and nothing can be
             produced from it.
         spark: the session to use; the active one, or a local one, for None.

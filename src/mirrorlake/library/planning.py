@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 
+from mirrorlake.lake.conditional_puts import check_conditional_puts
 from mirrorlake.lake.event_log import WrittenChanges
 from mirrorlake.lake.folder import has_table
 from mirrorlake.lake.reader import Frame, Reader
@@ -31,7 +32,10 @@ def _staged(lake: Reader | None) -> Staged:
     """What the lake has; in a catalog that is not known without reading the stage."""
     if lake is None or lake.directory is None:
         return UnknownStage()
-    return _StagedFiles(lake) if has_table(lake.directory, "records") else NothingStaged()
+    if has_table(lake.directory, "records"):
+        return _StagedFiles(lake)
+    check_conditional_puts(lake.directory)
+    return NothingStaged()
 
 
 class _StagedFiles:

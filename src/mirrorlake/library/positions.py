@@ -10,10 +10,12 @@ from mirrorlake.lake.translate import translate, translate_all
 from mirrorlake.library.group_answers import Groups, Migrated, Moves, Position
 from mirrorlake.library.moving import migrated, moved
 from mirrorlake.library.opened import Opened
+from mirrorlake.library.store_refusals import store_in_words
 from mirrorlake.offsets.positions import TopicPartitionOffset, Translated
 from mirrorlake.resend.note import is_resend
 
 
+@store_in_words
 class Positions(Opened):
     """What `OpenLake` knows and does of positions."""
 

@@ -8,12 +8,14 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
 from mirrorlake.library.answers import Rows
 from mirrorlake.library.opened import Opened
+from mirrorlake.library.store_refusals import store_in_words
 
 if TYPE_CHECKING:  # an answer needs no Spark, and what needs it imports it
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 
+@store_in_words
 class Queries(Opened):
     """What `OpenLake` answers of its tables."""
 

@@ -13,6 +13,7 @@ from mirrorlake.library.internals import Internals
 from mirrorlake.library.opened import Opened
 from mirrorlake.library.resend_answers import planned_answer, sent_answer, together, with_extras
 from mirrorlake.library.resent import Resent
+from mirrorlake.library.store_refusals import store_in_words
 
 if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
     from mirrorlake.lake.stage_index import StageFiles
@@ -23,6 +24,7 @@ if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
 Report = Callable[[int], None]
 
 
+@store_in_words
 class Resends(Opened):
     """What `OpenLake` can send again."""
 

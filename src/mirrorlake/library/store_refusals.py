@@ -4,8 +4,14 @@ Who works on tries again, as with a disk (`worker.py`); who only asked hears it.
 """
 
 import re
+from collections.abc import Callable
+from functools import wraps
+from types import FunctionType
+from typing import Any, TypeVar
 
 from mirrorlake.errors import LakeError, text_of
+
+T = TypeVar("T")
 
 #: How `object_store`, by which both obstore and delta-rs ask, begins what a store answered.
 _OF_STORE = re.compile(r"Generic (S3|MicrosoftAzure|GCS) error|The operation lacked ")
@@ -15,8 +21,11 @@ _LONGEST = 400
 
 
 def store_refusal(error: BaseException) -> LakeError | None:
-    """What a command ends with that met an error of an object store; None for any other error."""
-    if not isinstance(error, OSError) or error.errno is not None:
+    """What who asked hears of an error of an object store; None for any other error."""
+    from deltalake.exceptions import DeltaError  # which takes time, and not all commands need
+
+    is_of_disk = isinstance(error, OSError) and error.errno is not None
+    if is_of_disk or not isinstance(error, OSError | DeltaError):
         return None
     text = text_of(error)
     if _OF_STORE.search(text) is None:
@@ -26,3 +35,28 @@ def store_refusal(error: BaseException) -> LakeError | None:
         f"the lake's store refused a request, or did not answer: {answer}; "
         "try again when it answers, or change lake.path or lake.storage"
     )
+
+
+def store_in_words(opened: type[T]) -> type[T]:
+    """Have the public methods of a class raise LakeError where an object store refuses: who asks
+    the library hears one sentence, and not what it is made of."""
+    for name, method in list(vars(opened).items()):
+        if isinstance(method, FunctionType) and not name.startswith("_"):
+            setattr(opened, name, in_words(method))
+    return opened
+
+
+def in_words(method: Callable[..., Any]) -> Callable[..., Any]:
+    """The same of one method."""
+
+    @wraps(method)
+    def asked(*args: Any, **named: Any) -> Any:
+        try:
+            return method(*args, **named)
+        except Exception as error:
+            refusal = store_refusal(error)
+            if refusal is None:
+                raise
+        raise refusal  # outside of the block: pages of causes say no more
+
+    return asked
