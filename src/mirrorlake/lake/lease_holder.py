@@ -25,6 +25,12 @@ class Holder(NamedTuple):
         return self.host == socket.gethostname()
 
     @property
+    def is_this_process(self) -> bool:
+        """Whether it has the host and the number of this process, as one before it in the same
+        container had."""
+        return self.is_of_this_host and self.pid == os.getpid()
+
+    @property
     def lives(self) -> bool:
         """Whether a process of this host is still there."""
         try:

@@ -21,6 +21,8 @@ logger = logging.getLogger(__name__)
 #: How often a lease is renewed, how soon again where that failed, and after how long without it is
 #: free, seconds. Each renewal is paid for.
 RENEW_SECONDS, AGAIN_SECONDS, DEAD_SECONDS = 100.0, 10.0, 240.0
+#: The objects of leases that this process has, or is about to make.
+_had: set[str] = set()
 
 
 class Held(NamedTuple):
@@ -62,29 +64,48 @@ class StoreLock:
             numbers = sorted(int(name) for name in self._folder.names() if name.isdecimal())
             newest = numbers[-1] if numbers else -1
             held = self._read(newest)
-            if held is not None and not held.is_dead:
+            if held is not None and not self._is_free(held, newest):
                 return held
             mine = this_process()
+            _had.add(str(self._object(newest + 1)))
             try:
                 self._object(newest + 1).create(_content(mine))
-            except FileExistsError:
-                continue  # another was quicker
+            except OSError as error:
+                _had.discard(str(self._object(newest + 1)))  # which may be there all the same
+                if isinstance(error, FileExistsError):
+                    continue  # another was quicker
+                raise
             self._mine, self._ended = newest + 1, threading.Event()
             for number in numbers:
-                self._object(number).delete()
+                self._delete(number)
             renewing = threading.Thread(
                 target=self._renew, args=(mine, newest + 1, self._ended), name="lease", daemon=True
             )
             renewing.start()
             return None
 
+    def _is_free(self, held: Held, number: int) -> bool:
+        """Whether a lease may be taken behind an object: one that names this process, and is not
+        its own, was left there when it could not be deleted, or by a process before this one."""
+        if held.holder.is_this_process:
+            return str(self._object(number)) not in _had
+        return held.is_dead
+
     def release(self) -> None:
-        """Give it back; does nothing if it was not taken."""
+        """Give it back, as far as the store lets it; does nothing if it was not taken."""
         with self._renewing:  # what is renewed now must not be there again behind its end
             self._ended.set()
         mine, self._mine = self._mine, None
         if mine is not None:
-            self._object(mine).delete()
+            self._delete(mine)
+            _had.discard(str(self._object(mine)))
+
+    def _delete(self, number: int) -> None:
+        """Delete an object that says nothing any more, also where that fails."""
+        try:
+            self._object(number).delete()
+        except OSError as error:
+            logger.warning("%s: what is left of it could not be deleted: %s", self.what, error)
 
     def _renew(self, holder: Holder, number: int, ended: threading.Event) -> None:
         pause = RENEW_SECONDS

@@ -95,6 +95,34 @@ def test_one_whose_answer_was_lost_is_had(link: StoreLink, place: Place) -> None
         link.fault = lambda _asked: None
 
 
+def test_one_that_could_not_be_given_back_is_free_all_the_same(
+    link: StoreLink, place: Place
+) -> None:
+    """To this process, whoever asks in it, and to any other once this one has ended."""
+    lease, other = lease_at(place), lease_at(place)
+    lease.take()
+    link.fault = lambda request: "503" if request.kind in ("DELETE", "POST") else None
+    try:
+        lease.release()
+        lease.take()
+        with pytest.raises(LeaseTaken):
+            other.take()
+        lease.release()
+        other.take()
+    finally:
+        link.fault = lambda _asked: None
+    with pytest.raises(LeaseTaken):
+        lease.take()
+    other.release()
+    assert len(folder(place).names()) <= 2
+
+
+def test_one_of_a_process_before_that_had_the_same_number_is_free(place: Place) -> None:
+    """As in a container that was started again: its name and its first process are the same."""
+    (folder(place) / "3").write(noted(os.uname().nodename, os.getpid(), time.time()))
+    lease_at(place).take(sure=True)
+
+
 def is_put(request: Request) -> bool:
     return request.kind == "PUT"
 
