@@ -26,11 +26,12 @@ def dashboard(
     from mirrorlake.dashboard.model import load_dashboard
     from mirrorlake.dashboard.page import render
     from mirrorlake.dashboard.server import DashboardServer
+    from mirrorlake.library.store_refusals import in_words
 
     shared: Context = context.obj.by(engine)
     known = shared.lake.internals
     lake = known.topology.lake  # a wrong topology file is reported first
-    place = known.place if lake.path is None else str((known.directory / lake.path).resolve())
+    place = known.place if lake.path is None else str(known.root)
     if html is not None and not html.absolute().parent.is_dir():
         raise InputError(
             f"there is no directory {html.absolute().parent} to write {html.name} into"
@@ -45,7 +46,8 @@ def dashboard(
     known.short = False  # the same queries again and again: it pays to compile them
     reader = DashboardReader(known.reader, shown)
     page = render(shown, None, refresh, place)
-    with DashboardServer(page, Snapshots(reader.read, refresh).newest, port) as server:
+    newest = Snapshots(in_words(reader.read), refresh).newest
+    with DashboardServer(page, newest, port) as server:
         shared.say(f"dashboard at {server.url} (Ctrl-C ends it)")
         if not no_open:
             webbrowser.open(server.url)
