@@ -118,6 +118,7 @@ class MemoryStage:
     somebody finds them gone."""
 
     storage = None
+    is_its_files = True
 
     def __init__(self, world: World, catalog: bool) -> None:
         self._world = world

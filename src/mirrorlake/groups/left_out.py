@@ -32,7 +32,7 @@ class LeftOutGroups:
         """Note which ones came and went, of the groups that the source has."""
         if time.monotonic() - self._noted_at < LEFT_OUT_SECONDS:
             return
-        self._noted_at = time.monotonic()
+        asked_at = time.monotonic()
         noted = self._noted
         if noted is None:
             noted = left_out_groups(self._lake.now, self._flow.name)
@@ -54,3 +54,4 @@ class LeftOutGroups:
         self._noted = {
             group: place for group, place in {**noted, **fresh}.items() if group not in gone
         }
+        self._noted_at = asked_at  # only now: a turn that fails has noted nothing

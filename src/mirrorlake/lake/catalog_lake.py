@@ -61,6 +61,10 @@ class CatalogLake(Lake):
         self._files = files
         self.opens_files = not files.files.place.in_store
 
+    def leave_files(self) -> None:
+        """Answer by Spark alone from now on: what the files say is not what the tables hold."""
+        self._files, self.opens_files = None, False
+
     @property
     def place(self) -> str:
         """See `Lake.place`."""

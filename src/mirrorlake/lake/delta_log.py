@@ -75,10 +75,11 @@ def layout_of(table: DeltaTable) -> pa.Schema:
 
 
 class DeltaLog:
-    """The log of one table."""
+    """The log of one table. It `mends` a damaged checkpoint of one that is ours to write."""
 
-    def __init__(self, table: Place) -> None:
+    def __init__(self, table: Place, mends: bool = True) -> None:
         self.table = table
+        self._mends = mends
         self._folder = table / "_delta_log"
 
     def file_of(self, version: int) -> Place:
@@ -90,7 +91,7 @@ class DeltaLog:
         gone again, since the log is kept for some days only."""
         text = self.text(version)
         if text is None:
-            if self.newest_checkpoint() > version:
+            if self.newest_checkpoint() >= version:  # which was made of it
                 raise FileNotFoundError(f"commit {version} of {self.table} is gone")
             return None
         added, removed, changes = {}, [], False
@@ -163,4 +164,4 @@ class DeltaLog:
 
     def opened(self) -> DeltaTable:
         """The table as of its newest version."""
-        return self.table.delta()
+        return self.table.delta(self._mends)

@@ -14,9 +14,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
+from deltalake.exceptions import DeltaError
 
+from mirrorlake.errors import first_line
 from mirrorlake.lake.arrow_values import int64s
-from mirrorlake.lake.delta_log import BARRED_FEATURES, Commit, DeltaLog
+from mirrorlake.lake.catalog_lake import CatalogLake
+from mirrorlake.lake.delta_log import BARRED_FEATURES, Commit, DeltaLog, features_of
 from mirrorlake.lake.file_ranges import (
     constants_of,
     count_of,
@@ -46,11 +49,14 @@ class StageFiles:
         place = None if read is None else read.directory
         #: How its files are opened, see `Place.options`.
         self.storage = None if place is None else place.options
+        #: Whether its files are the table, as far as is known: no table becomes that again.
+        self.is_its_files = True
+        self._lake = lake
         self._use = threading.RLock()
         self._index: StageIndex | None = None
         self._source: _LocalStage | _SparkStage | _CatalogStage
         if read is not None and place is not None:
-            self._source = _LocalStage(place, read.checkpoints)
+            self._source = _LocalStage(place, read.checkpoints, ours=lake.directory is not None)
         else:
             self._source = _SparkStage(lake) if isinstance(lake, Lake) else _CatalogStage(lake)
 
@@ -58,11 +64,22 @@ class StageFiles:
     def reading(self) -> Iterator[StageIndex]:
         """The index as of the newest commit, for the time of the block."""
         with self._use:
-            if self._index is None:
-                self._index = self._source.build(StageIndex())
-            else:
-                self._source.follow(self._index)
+            try:
+                self._index = self._newest()
+            except _SparkAlone as error:
+                assert isinstance(self._lake, CatalogLake)
+                self._lake.leave_files()
+                logger.warning("the stage is read by Spark from now on: %s", error)
+                self._source, self.is_its_files = _SparkStage(self._lake), False
+                self.storage, self._index = None, None
+                self._index = self._newest()
             yield self._index
+
+    def _newest(self) -> StageIndex:
+        if self._index is None:
+            return self._source.build(StageIndex())
+        self._source.follow(self._index)
+        return self._index
 
     def forget(self) -> None:
         """Build it again from the snapshot at the next reading: files that it names are gone."""
@@ -89,16 +106,24 @@ def _read_by_files(lake: Reader) -> Reader | None:
     return None if lake.directory is None else lake
 
 
-class _LocalStage:
-    """The stage at a place that this process can read."""
+class _SparkAlone(Exception):
+    """A catalog's own table has got a feature for which its log and files alone say no more what it
+    holds."""
 
-    def __init__(self, directory: Place, checkpoints: Path) -> None:
-        self._log = DeltaLog(directory / "records")
+
+class _LocalStage:
+    """The stage at a place that this process can read. Where only `ours` commit it stays readable;
+    a catalog's own table anybody may alter. Raises _SparkAlone for one that was."""
+
+    def __init__(self, directory: Place, checkpoints: Path, ours: bool = True) -> None:
+        self._ours = ours
+        self._log = DeltaLog(directory / "records", mends=ours)
         self._copy = IndexCopy(checkpoints / "stage_index.arrow")
 
     def build(self, index: StageIndex) -> StageIndex:
         """Bring an index, whatever it holds, to the newest snapshot: only files that it does not
         know are read."""
+        self._check()
         if not index.paths():
             self._copy.fill(index)
         version, files = self._log.snapshot()
@@ -155,7 +180,19 @@ class _LocalStage:
             # snapshot says.
             self.build(index)
 
+    def _check(self) -> None:
+        if self._ours:
+            return
+        try:
+            barred = BARRED_FEATURES & features_of(self._log.opened().protocol())
+        except DeltaError as error:
+            raise _SparkAlone(f"table records cannot be opened ({first_line(error)})") from error
+        if barred:
+            raise _SparkAlone(f"table records has {', '.join(sorted(barred))}")
+
     def _take(self, index: StageIndex, commit: Commit) -> None:
+        if commit.changes_table:
+            self._check()
         paths = [str(self._log.table / path) for path in commit.added]
         by_statistics = [ranges_from_commit(stats) for stats in commit.added.values()]
         unread = [

@@ -169,7 +169,7 @@ class FlowProducer:
         if not plan.shards:
             self._produced_version = version
             return None
-        by_files = by_files and plan.ordered and self._files_work
+        by_files = by_files and plan.ordered and self._files_work and self._stage.is_its_files
         return self._produce(plan, version, by_files and not self._disordered & plan.files)
 
     def _produce(self, plan: BatchPlan, version: int, by_files: bool) -> BatchReport | None:

@@ -25,9 +25,12 @@ BatchWay = Literal["short", "long"]
 
 class Stage(Protocol):
     """The stage, as the driver plans from it. `storage` says how its files are opened, see
-    `lake.place.Place.options`."""
+    `lake.place.Place.options`; to read them is to read the table as long as it `is_its_files`."""
 
     storage: Mapping[str, str] | None
+
+    @property
+    def is_its_files(self) -> bool: ...
 
     def reading(self) -> AbstractContextManager[StageIndex]:
         """The index as of the newest commit, for the time of the block: nothing else changes it

@@ -17,6 +17,11 @@ class BoundedStage:
         self.storage = stage.storage
         self._seen: StageIndex | None = None
 
+    @property
+    def is_its_files(self) -> bool:
+        """See `produce.ports.Stage`."""
+        return self._stage.is_its_files
+
     @contextmanager
     def reading(self) -> Iterator[StageIndex]:
         """See `produce.ports.Stage`."""

@@ -249,6 +249,8 @@ class Replicator:
             landing = self._landings.pop(source)
             landing.thread.stop()
             landing.thread.join()
+            if landing.error is not None:
+                self._errors.append(landing.error)
         for source, flows in readers.items():
             fresh = source not in self._landings
             if fresh:

@@ -4,7 +4,8 @@ A task is the same code wherever it runs: in threads of this process, in Spark's
 over rows that Spark hands over. What it raises does not go through Spark, which makes a text of it
 and drops what all tasks gave: it comes back as a row, with the class and the facts of the
 exception. So a failure of Spark's is only what Spark lost itself, as a worker that was killed, and
-that alone it tries again; what a task raised is tried again by the one who planned it.
+that alone it tries again; what a task raised is tried again by the one who planned it. A task that
+came to its end says so: one that Spark left out would else look like one that had nothing to give.
 """
 
 import importlib
@@ -25,7 +26,7 @@ import numpy as np
 import pyarrow as pa
 from confluent_kafka import KafkaError, KafkaException
 
-from mirrorlake.errors import MirrorlakeError, text_of
+from mirrorlake.errors import MirrorlakeError, ReplicationError, text_of
 
 if TYPE_CHECKING:  # what this process does itself needs no session
     from pyspark.sql import DataFrame, SparkSession
@@ -37,8 +38,10 @@ Job = TypeVar("Job")
 Work = Iterable[tuple[Job, Iterator[pa.RecordBatch] | None]]
 #: What is done with jobs, one after the other. It ends with the first one that fails.
 Task = Callable[[Work[Job]], Iterator[pa.RecordBatch]]
-#: The column that a failure is in; null in all other rows.
+#: The column that a failure is in, or the end of a task that reads by itself; null in all other
+#: rows.
 FAILURE = "failure"
+_ENDED = ""
 
 
 class TaskFailed(Exception):
@@ -79,7 +82,8 @@ def run_by_spark(
     parts = deal(jobs, tasks)
     if not parts:
         return Done(schema.empty_table())
-    return _collected(spark.range(0, len(parts), 1, len(parts)), Worker(task, parts, schema))
+    numbers = spark.range(0, len(parts), 1, len(parts))
+    return _collected(numbers, Worker(task, parts, schema), len(parts))
 
 
 def run_rows_by_spark(
@@ -104,8 +108,8 @@ def deal(jobs: Sequence[Job], count: int) -> list[Sequence[Job]]:
 
 @dataclass(frozen=True)
 class Worker(Generic[Job]):
-    """A task as Spark calls it (mapInArrow): over numbers of parts, or, with a `key`, over rows.
-    Gives rows of `schema` and FAILURE."""
+    """A task as Spark calls it (mapInArrow): over numbers of parts, at the end of which it says
+    that it came there, or, with a `key`, over rows. Gives rows of `schema` and FAILURE."""
 
     task: Task[Job]
     jobs: Mapping[int, Any] | Sequence[Any]
@@ -122,6 +126,8 @@ class Worker(Generic[Job]):
         try:
             for rows in self.task(self._work(taken)):
                 yield rows.append_column(FAILURE, pa.nulls(len(rows), pa.string()))
+            if self.key is None:
+                yield pa.RecordBatch.from_pylist([{FAILURE: _ENDED}], self.gives)
         except Exception as error:  # noqa: BLE001 - the driver raises it again
             yield pa.RecordBatch.from_pylist([{FAILURE: to_text(error)}], self.gives)
             deque(taken, maxlen=0)  # Spark uses no worker again that leaves some of its input
@@ -131,9 +137,17 @@ class Worker(Generic[Job]):
         return work if self.key else ((job, None) for part, _ in work for job in part)
 
 
-def done_of(table: pa.Table) -> Done:
-    """What rows of `Worker` say."""
-    failures = [from_text(text) for text in table[FAILURE].drop_null().to_pylist()]
+def done_of(table: pa.Table, tasks: int = 0) -> Done:
+    """What rows of `Worker` say, of so many tasks that read by themselves."""
+    ends = table[FAILURE].drop_null().to_pylist()
+    failures = [from_text(text) for text in ends if text != _ENDED]
+    if len(ends) < tasks:
+        failures.append(
+            ReplicationError(
+                f"Spark reports a job as done of which {len(ends)} of {tasks} tasks came to an "
+                "end; it is done again: compare Spark's version with docs/compatibility.md"
+            )
+        )
     rows = table.filter(table[FAILURE].is_null()).drop_columns([FAILURE])
     return Done(rows, _first_of(failures))
 
@@ -197,10 +211,10 @@ def _first_of(failures: Sequence[Exception]) -> Exception | None:
     return failures[0] if failures else None
 
 
-def _collected(frame: "DataFrame", worker: Worker[Job]) -> Done:
+def _collected(frame: "DataFrame", worker: Worker[Job], tasks: int = 0) -> Done:
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    return done_of(frame.mapInArrow(worker, from_arrow_schema(worker.gives)).toArrow())
+    return done_of(frame.mapInArrow(worker, from_arrow_schema(worker.gives)).toArrow(), tasks)
 
 
 def by_key(

@@ -13,6 +13,9 @@ from mirrorlake.lake.catalog_lake import CatalogLake
 from mirrorlake.lake.catalog_reader import CatalogReader
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.path_tables import PathTables
+from mirrorlake.lake.stage_index import StageFiles, _SparkStage
+from mirrorlake.offsets.partition_ranges import StagedRange
+from mirrorlake.offsets.stage_index import StageIndex
 
 
 @pytest.fixture
@@ -74,4 +77,47 @@ def test_a_log_that_is_sparks_to_write_is_not_mended(reader: CatalogReader) -> N
     checkpoint.write_bytes(checkpoint.read_bytes()[:300])
     with pytest.raises(LakeError, match="cannot be opened here"):
         reader.opened("changes")
+    assert checkpoint.stat().st_size == 300
+
+
+@pytest.mark.parametrize("feature", ["catalogManaged", "deletionVectors"])
+@pytest.mark.parametrize("late", [False, True])
+def test_an_index_of_files_that_are_the_table_no_more_is_sparks_to_build(
+    reader: CatalogReader, feature: str, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commits that its log has no more would never come: landing would begin where it was then,
+    and land all behind it twice. And rows that are deleted are in files still."""
+    lake = CatalogLake(lambda: pytest.fail("a session"), "`c`.`s`", None)
+    lake.use_files(reader)
+    stage = StageFiles(lake)
+    if late:
+        assert stage.ends("east") == {} and stage.is_its_files
+    commit(reader, "records", {"commitInfo": {}})
+    if late:
+        assert stage.ends("east") == {} and stage.is_its_files
+    commit(reader, "records", needs(feature))
+    built = list[int]()
+    found = [("f", [StagedRange("east", "t", 0, 0, 0, 9, 10)])]
+
+    def build(_self: object, index: StageIndex) -> StageIndex:
+        built.append(1)
+        index.apply(found, set(index.paths()), 7)
+        return index
+
+    monkeypatch.setattr(_SparkStage, "build", build)
+    monkeypatch.setattr(_SparkStage, "follow", lambda *_: None)
+    for _ in range(2):
+        assert stage.ends("east") == {("t", 0): (0, 10)}
+    assert built == [1] and not stage.is_its_files
+
+
+def test_the_log_of_a_stage_that_is_sparks_to_write_is_not_mended(reader: CatalogReader) -> None:
+    lake = CatalogLake(lambda: pytest.fail("a session"), "`c`.`s`", None)
+    lake.use_files(reader)
+    log = log_of(reader, "records")
+    DeltaTable(str(log.parent)).create_checkpoint()
+    checkpoint = log / f"{0:020d}.checkpoint.parquet"
+    checkpoint.write_bytes(checkpoint.read_bytes()[:300])
+    with pytest.raises(pytest.fail.Exception, match="a session"):
+        StageFiles(lake).ends("east")
     assert checkpoint.stat().st_size == 300

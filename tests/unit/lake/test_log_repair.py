@@ -11,7 +11,8 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.log_repair import HINT, mended
-from mirrorlake.lake.place import place_of
+from mirrorlake.lake.place import Place, place_of
+from tests.support.object_store import Store
 
 ROWS = pa.table({"x": [1, 2]})
 CHECKPOINT = "{:020d}.checkpoint.parquet"
@@ -74,6 +75,20 @@ def test_the_table_opens_and_goes_on(table: Path, damage: Damage) -> None:
     assert place_of(table).delta().to_pyarrow_table().num_rows == 10
 
 
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_in_an_object_store_it_does_too(
+    table: Path, damage: Damage, object_store: Store, request: pytest.FixtureRequest
+) -> None:
+    """What Arrow says of damage there looks as what a store says that is away."""
+    damage(log_of(table))
+    place = object_store.place(f"repair-{[*DAMAGES].index(request.node.callspec.id)}")
+    for path in table.rglob("*"):
+        if path.is_file():
+            (place / str(path.relative_to(table))).write(path.read_bytes())
+    delta = place.delta()
+    assert (delta.version(), delta.to_pyarrow_table().num_rows) == (3, 8)
+
+
 @pytest.mark.parametrize("hint", ["", "[]", "{}", '{"version": null}', '{"version": "x"}'])
 def test_the_newest_checkpoint_is_known_without_its_hint(table: Path, hint: str) -> None:
     (log_of(table) / HINT).write_text(hint)
@@ -127,6 +142,20 @@ def test_a_log_in_order_is_left_alone(table: Path) -> None:
     assert sorted(path.name for path in log_of(table).iterdir()) == before
 
 
+def test_a_commit_that_is_gone_is_not_taken_for_one_that_is_still_to_come(table: Path) -> None:
+    """Also where the newest checkpoint is of that very version: who waited for it would follow the
+    table no more, without a word."""
+    log = DeltaLog(place_of(table))
+    assert log.commit(4) is None
+    assert log.commit(3) is not None
+    for version in (2, 3):
+        log.file_of(version).delete()
+        with pytest.raises(FileNotFoundError, match=f"commit {version} of .* is gone"):
+            log.commit(version)
+    assert log.commit(4) is None
+    assert log.snapshot()[0] == 3, "the snapshot says"
+
+
 def test_a_folder_without_a_table_says_so(tmp_path: Path) -> None:
     with pytest.raises(TableNotFoundError):
         place_of(tmp_path).delta()
@@ -136,9 +165,12 @@ def test_a_checkpoint_that_cannot_be_looked_at_now_is_not_damaged(
     table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = place_of(table)
+    read = type(place).read
 
-    def refused(self: object, **how: object) -> None:
-        raise PermissionError(13, "Permission denied")
+    def refused(self: Place) -> bytes:
+        if self.name.endswith(".parquet"):
+            raise PermissionError(13, "Permission denied")
+        return read(self)
 
-    monkeypatch.setattr(type(place), "open_parquet", refused)
+    monkeypatch.setattr(type(place), "read", refused)
     assert not mended(place) and (log_of(table) / CHECKPOINT.format(3)).exists()

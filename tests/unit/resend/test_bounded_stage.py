@@ -16,6 +16,7 @@ class Memory:
     """A stage that is an index."""
 
     storage = None
+    is_its_files = True
 
     def __init__(self) -> None:
         self.index = StageIndex()

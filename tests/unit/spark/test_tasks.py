@@ -155,3 +155,23 @@ def test_a_worker_gives_rows_and_then_the_failure(key: str | None) -> None:
     assert [number for number, _ in pairs(done.rows)] == [1]
     assert isinstance(done.failure, TargetLost) and vars(done.failure)["partition"] == 3
     assert len(taken) == len(given)
+
+
+def test_a_task_that_spark_left_out_is_not_one_that_had_nothing_to_give() -> None:
+    """What the others have done is kept: some of it cannot be done again."""
+    worker = Worker(partial(counted, -1), [[1, 2], [], [3]], SCHEMA)
+
+    def ran(*parts: int) -> pa.Table:
+        given = [batch for part in parts for batch in worker(keyed([part]))]
+        return pa.Table.from_batches(given, worker.gives)
+
+    assert pairs(done_of(ran(0, 1, 2), 3).checked()) == [(1, -1), (2, -1), (3, -1)]
+    for parts, numbers in (((1, 2), [3]), ((0, 2), [1, 2, 3]), ((), [])):
+        done = done_of(ran(*parts), 3)
+        assert [number for number, _ in pairs(done.rows)] == numbers
+        assert f"{len(parts)} of 3 tasks came to an end" in str(done.failure)
+    failed = Worker(partial(counted, 3), [[1, 2], [], [3]], SCHEMA)
+    table = pa.concat_tables(
+        [pa.Table.from_batches(failed(keyed([part])), failed.gives) for part in range(3)]
+    )
+    assert isinstance(done_of(table, 3).failure, TargetLost), "which came to its end, too"
