@@ -79,11 +79,12 @@ class Upkeep:
         logger.debug("table %s: %d files are one", table, len(replaced))
 
     def delete_replaced(self, kept_seconds: float) -> None:
-        """Delete the files that were replaced so many seconds ago."""
-        due = [paths for at, paths in self._replaced if time.monotonic() - at >= kept_seconds]
-        self._replaced = self._replaced[len(due) :]
-        for path in (path for paths in due for path in paths):
-            path.delete()
+        """Delete the files that were replaced so many seconds ago. Raises OSError: what is left is
+        deleted the next time."""
+        while self._replaced and time.monotonic() - self._replaced[0][0] >= kept_seconds:
+            for path in self._replaced[0][1]:
+                path.delete()
+            del self._replaced[0]
 
     def note_others(self) -> None:
         """Have an incident for commits of other programs, where there may be none. Raises

@@ -1,0 +1,42 @@
+"""Files that upkeep has replaced are deleted, also where a disk or a store refuses it at first."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirrorlake.lake.path_lake import PathLake
+from mirrorlake.lake.place import FolderPlace, place_of
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.run.upkeep import Upkeep
+from tests.support.lake_rows import no_session
+
+
+def test_what_could_not_be_deleted_is_deleted_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = PathLake(no_session, place_of(tmp_path / "lake"), tmp_path / "checkpoints")
+    lake.create("records", {})
+    upkeep, now = Upkeep(lake, StageFiles(lake)), [100.0]
+    clock: Any = type("Clock", (), {"monotonic": staticmethod(lambda: now[0])})
+    monkeypatch.setattr("mirrorlake.run.upkeep.time", clock)
+    files = [FolderPlace(tmp_path / name) for name in "abc"]
+    for file in files:
+        file.write(b"rows")
+    upkeep._replaced = [(100.0, files[:2]), (150.0, files[2:])]
+    upkeep.delete_replaced(60.0)
+    assert all(file.exists() for file in files)
+    now[0] = 170.0
+    with monkeypatch.context() as refusing:
+        refusing.setattr(FolderPlace, "delete", refuse)
+        with pytest.raises(OSError, match="busy"):
+            upkeep.delete_replaced(60.0)
+    upkeep.delete_replaced(60.0)
+    assert [file.exists() for file in files] == [False, False, True]
+    now[0] = 210.0
+    upkeep.delete_replaced(60.0)
+    assert not files[2].exists() and upkeep._replaced == []
+
+
+def refuse(_place: FolderPlace) -> None:
+    raise OSError("the device is busy")
