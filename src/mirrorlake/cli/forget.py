@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, Context
 from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_table
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 def forget(
     context: typer.Context,
     topic: list[str] = typer.Option(
-        ..., help="The topic, named as at the source; may be given again."
+        ...,
+        help="The topic, named as at the source; may be given again.",
+        autocompletion=completion.TOPICS,
     ),
     where: str = typer.Option(
         ..., help="Which records, in Spark's SQL over the columns of `records`."

@@ -7,12 +7,17 @@ from typing import Any
 import typer
 
 import mirrorlake
+from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, ENGINE, Context
 from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_table
 
-FLOW = typer.Option(..., "--flow", help="The flow, as source->target.")
-GROUPS = typer.Option([], "--group", help="This group; may be given several times.")
+FLOW = typer.Option(
+    ..., "--flow", help="The flow, as source->target.", autocompletion=completion.FLOWS
+)
+GROUPS = typer.Option(
+    [], "--group", help="This group; may be given several times.", autocompletion=completion.GROUPS
+)
 ALL_GROUPS = typer.Option(False, "--all-groups", help="All groups that the flow mirrors.")
 DRY_RUN = typer.Option(False, "--dry-run", help="Show what would be done, change nothing.")
 FORCE = typer.Option(
@@ -23,8 +28,12 @@ NO_DRAIN = typer.Option(False, "--no-drain", help="Do not catch up first.")
 
 def groups(
     context: typer.Context,
-    flow: list[str] = typer.Option([], help="Only this flow; may be given several times."),
-    group: list[str] = typer.Option([], help="Only this group; may be given several times."),
+    flow: list[str] = typer.Option(
+        [], help="Only this flow; may be given several times.", autocompletion=completion.FLOWS
+    ),
+    group: list[str] = typer.Option(
+        [], help="Only this group; may be given several times.", autocompletion=completion.GROUPS
+    ),
     engine: str | None = ENGINE,
     as_json: bool = AS_JSON,
 ) -> None:

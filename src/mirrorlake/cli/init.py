@@ -1,7 +1,10 @@
 """`mirrorlake init`: the smallest topology file for two clusters."""
 
+import os
+import re
 import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,13 +14,22 @@ from mirrorlake.cli.context import AS_JSON, Context
 from mirrorlake.errors import InputError
 
 if TYPE_CHECKING:
-    from mirrorlake.library.first_file import FirstFile
+    from mirrorlake.library.first_file import End, FirstFile
 
 
 def init(
     context: typer.Context,
     source: str | None = typer.Option(None, help="HOST:PORT of a broker to mirror from."),
     target: str | None = typer.Option(None, help="HOST:PORT of a broker to mirror to."),
+    source_security: list[str] = typer.Option(
+        [],
+        metavar="KEY=VALUE",
+        help="How the source is reached, such as protocol=SASL_SSL; may be given again. "
+        "Passwords are references: 'password=${env:NAME}'.",
+    ),
+    target_security: list[str] = typer.Option(
+        [], metavar="KEY=VALUE", help="The same of the target."
+    ),
     topics: str | None = typer.Option(
         None, help="Regular expressions of whole names, with commas between them."
     ),
@@ -30,16 +42,16 @@ def init(
     as_json: bool = AS_JSON,
 ) -> None:
     """Write the smallest topology file for two clusters, once both answer; what no option says is
-    asked for. No file is overwritten."""
-    from mirrorlake.library.first_file import End, first_file, tried
+    asked for. No file is overwritten, and no secret is written."""
+    from mirrorlake.library.first_file import first_file, tried
 
     shared: Context = context.obj
     path = output or shared.config
     if path.exists():
         raise InputError(f"{path} exists; name another file with -o, or edit it")
     file = first_file(
-        End(source_name, _asked(source, "--source", "A broker to mirror from (host:port)")),
-        End(target_name, _asked(target, "--target", "A broker to mirror to (host:port)")),
+        _end(source_name, source, "source", "A broker to mirror from", source_security),
+        _end(target_name, target, "target", "A broker to mirror to", target_security),
         _asked(topics, "--topics", "Topics to mirror (regular expressions)", ".*"),
     )
     file = file if untried else tried(file)
@@ -55,6 +67,42 @@ def init(
         "topics": list(file.topics),
     }
     shared.end(document, as_json, lambda: _show(shared, path, file))
+
+
+def _end(
+    alias: str, address: str | None, side: str, question: str, security: Sequence[str]
+) -> "End":
+    """A cluster as options say it, else as a person answers."""
+    from mirrorlake.library.first_file import End, security_of
+
+    servers = _asked(address, f"--{side}", f"{question} (host:port)")
+    if address is None and not security:
+        security = _asked_security(side)
+    return End(alias, servers, security_of(security, f"--{side}-security"))
+
+
+def _asked_security(side: str) -> list[str]:
+    """How a cluster is reached, by what a person answers: the name of a variable is asked for, and
+    never a password. A login by a token, or by a certificate, is said by options."""
+    asked = "How it is reached (PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL)"
+    protocol = str(typer.prompt(asked, default="PLAINTEXT", err=True)).upper()
+    if protocol == "PLAINTEXT":
+        return []
+    answers = {"protocol": protocol}
+    if protocol.endswith("SSL"):
+        asked = "File of the certificates to trust, PEM (Enter: those of this system)"
+        answers["ca_file"] = typer.prompt(asked, default="", show_default=False, err=True)
+    if protocol.startswith("SASL"):
+        asked = "Its login (PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512)"
+        answers["mechanism"] = str(typer.prompt(asked, default="SCRAM-SHA-512", err=True)).upper()
+        answers["username"] = typer.prompt("User name", err=True)
+        variable = typer.prompt(
+            "Environment variable that holds the password",
+            default=f"{side.upper()}_PASSWORD",
+            err=True,
+        )
+        answers["password"] = f"${{env:{variable}}}"
+    return [f"{key}={value}" for key, value in answers.items() if value]
 
 
 def _asked(given: str | None, option: str, question: str, default: str | None = None) -> str:
@@ -80,5 +128,7 @@ def _show(shared: Context, path: Path, file: "FirstFile") -> None:
         shared.out.print(f"{len(file.topics)} topics match{which}", soft_wrap=True)
     config = "" if path == Path("mirrorlake.yml") else f" -c {shlex.quote(str(path))}"
     shared.out.print(f"{path} is written. Next:", soft_wrap=True)
+    for variable in sorted({*re.findall(r"\$\{env:(\w+)\}", file.text)} - os.environ.keys()):
+        shared.out.print(f"  export {variable}=…", soft_wrap=True)
     for step in ("plan   # what would be done, without doing it", "run    # do it, until Ctrl-C"):
         shared.out.print(f"  mirrorlake{config} {step}", soft_wrap=True)

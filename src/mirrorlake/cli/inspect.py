@@ -2,6 +2,7 @@
 
 import typer
 
+from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, ENGINE, Context
 from mirrorlake.cli.plan_view import show_plan
 from mirrorlake.cli.status_view import show_status
@@ -14,7 +15,7 @@ MAX_ROWS = 1_000
 
 def plan(
     context: typer.Context,
-    flow: list[str] = typer.Option([], help="Only this flow."),
+    flow: list[str] = typer.Option([], help="Only this flow.", autocompletion=completion.FLOWS),
     as_json: bool = AS_JSON,
 ) -> None:
     """Show everything that would be done, without doing it. Exits 2 when a flow must not run, 1
@@ -45,8 +46,14 @@ def status(context: typer.Context, engine: str | None = ENGINE, as_json: bool = 
 
 def translate(
     context: typer.Context,
-    flow: str = typer.Option(..., help="The flow, as source->target, or a replay or restore."),
-    topic: str = typer.Option(..., help="The topic, named as on the side of the offset."),
+    flow: str = typer.Option(
+        ...,
+        help="The flow, as source->target, or a replay or restore.",
+        autocompletion=completion.FLOWS,
+    ),
+    topic: str = typer.Option(
+        ..., help="The topic, named as on the side of the offset.", autocompletion=completion.TOPICS
+    ),
     partition: int = typer.Option(...),
     offset: int = typer.Option(..., help="A position: the next offset to be read."),
     reverse: bool = typer.Option(False, "--reverse", help="From the target back to the source."),

@@ -43,7 +43,6 @@ _MEANINGS = {1: "exit code 1, the replication needs attention", 2: "exit code 2,
 app = typer.Typer(
     cls=Overview,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Kafka replication through Delta Lake: exactly once, with an exact map of offsets.",

@@ -5,13 +5,16 @@ from typing import Any
 
 import typer
 
+from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, ENGINE, Context
 from mirrorlake.terminal import plain_table
 
 
 def migrate(
     context: typer.Context,
-    flow: str = typer.Option(..., help="The flow, as source->target."),
+    flow: str = typer.Option(
+        ..., help="The flow, as source->target.", autocompletion=completion.FLOWS
+    ),
     topics: str = typer.Option(
         ..., metavar="REGEX", help="The wave: whole names of source topics."
     ),

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, Context
 from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_table
@@ -15,7 +16,9 @@ if TYPE_CHECKING:
 
 def replay(
     context: typer.Context,
-    topic: str | None = typer.Option(None, help="The topic, named as at its source."),
+    topic: str | None = typer.Option(
+        None, help="The topic, named as at its source.", autocompletion=completion.TOPICS
+    ),
     where: str | None = typer.Option(
         None, help="A condition in Spark's SQL about columns of `records`."
     ),
@@ -25,7 +28,9 @@ def replay(
     parked: bool = typer.Option(
         False, "--parked", help="Send parked records to their flows' own topics instead."
     ),
-    flow: str | None = typer.Option(None, help="With --parked: only of this flow."),
+    flow: str | None = typer.Option(
+        None, help="With --parked: only of this flow.", autocompletion=completion.FLOWS
+    ),
     source: str | None = typer.Option(
         None, "--from", metavar="CLUSTER", help="The cluster that they were read from."
     ),

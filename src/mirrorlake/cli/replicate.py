@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 import mirrorlake
-from mirrorlake.cli import logs
+from mirrorlake.cli import completion, logs
 from mirrorlake.cli.context import Context
 from mirrorlake.heaps import share_heaps
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 def run(
     context: typer.Context,
-    flow: list[str] = typer.Option([], help="Only this flow; may be given several times."),
+    flow: list[str] = typer.Option(
+        [], help="Only this flow; may be given several times.", autocompletion=completion.FLOWS
+    ),
     once: bool = typer.Option(False, "--once", help="End at the end offsets seen at the start."),
     wait_for_config: bool = typer.Option(
         False, "--wait-for-config", help="Wait for the topology file where it is not there yet."

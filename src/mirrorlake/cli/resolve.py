@@ -2,14 +2,19 @@
 
 import typer
 
+from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, ENGINE, Context
 from mirrorlake.terminal import plain_table
 
 
 def resolve(
     context: typer.Context,
-    flow: str | None = typer.Option(None, help="Only incidents of this flow."),
-    topic: str | None = typer.Option(None, help="Only incidents of this source topic."),
+    flow: str | None = typer.Option(
+        None, help="Only incidents of this flow.", autocompletion=completion.FLOWS
+    ),
+    topic: str | None = typer.Option(
+        None, help="Only incidents of this source topic.", autocompletion=completion.TOPICS
+    ),
     partition: int | None = typer.Option(None, help="Only incidents of this partition."),
     kind: str | None = typer.Option(None, help="Only incidents of this kind."),
     choice: str | None = typer.Option(None, help="What to do; without it, incidents are listed."),

@@ -2,6 +2,7 @@
 
 import typer
 
+from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, Context
 from mirrorlake.cli.replay import tell
 from mirrorlake.cli.times import time_of
@@ -15,7 +16,10 @@ def restore(
     ),
     target: str = typer.Option(..., "--to", metavar="CLUSTER", help="The cluster to make them on."),
     topic: list[str] = typer.Option(
-        [], metavar="PATTERN", help="Only topics of this name, a pattern."
+        [],
+        metavar="PATTERN",
+        help="Only topics of this name, a pattern.",
+        autocompletion=completion.TOPICS,
     ),
     as_of: str | None = typer.Option(
         None,

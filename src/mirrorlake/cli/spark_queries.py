@@ -5,6 +5,7 @@ from pathlib import Path
 
 import typer
 
+from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, Context
 
 
@@ -13,7 +14,9 @@ def translate_checkpoint(
     directory: Path = typer.Argument(
         ..., metavar="DIR", help="The query's checkpointLocation; it is only read."
     ),
-    flow: str = typer.Option(..., help="The flow, as source->target."),
+    flow: str = typer.Option(
+        ..., help="The flow, as source->target.", autocompletion=completion.FLOWS
+    ),
     reverse: bool = typer.Option(False, "--reverse", help="From the target back to the source."),
     as_json: bool = AS_JSON,
 ) -> None:

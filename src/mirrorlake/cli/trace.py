@@ -2,6 +2,7 @@
 
 import typer
 
+from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, ENGINE, Context
 from mirrorlake.cli.times import time_of
 from mirrorlake.errors import InputError
@@ -9,9 +10,13 @@ from mirrorlake.errors import InputError
 
 def trace(
     context: typer.Context,
-    flow: str = typer.Option(..., help="The flow, as source->target."),
+    flow: str = typer.Option(
+        ..., help="The flow, as source->target.", autocompletion=completion.FLOWS
+    ),
     topic: str = typer.Option(
-        ..., help="Named as at the source; with --reverse, as at the target."
+        ...,
+        help="Named as at the source; with --reverse, as at the target.",
+        autocompletion=completion.TOPICS,
     ),
     partition: int | None = typer.Option(None),
     offset: int | None = typer.Option(None, help="The record's own offset."),

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, Context
 from mirrorlake.cli.times import time_of
 from mirrorlake.errors import InputError
@@ -22,9 +23,11 @@ _STRETCH = ("flow", "partition", "source offsets")
 
 def verify(
     context: typer.Context,
-    flow: list[str] = typer.Option([], help="Only this flow."),
+    flow: list[str] = typer.Option([], help="Only this flow.", autocompletion=completion.FLOWS),
     topic: list[str] = typer.Option(
-        [], help="Only this topic, named as at the source or at the target."
+        [],
+        help="Only this topic, named as at the source or at the target.",
+        autocompletion=completion.TOPICS,
     ),
     since: str | None = typer.Option(
         None, help="Only what reached the target since a time, such as 2026-11-21."

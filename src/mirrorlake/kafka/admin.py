@@ -54,6 +54,11 @@ class ClusterAdmin:
             known.update(*(partition.replicas for partition in topic.partitions.values()))
         return len(known)
 
+    def addresses(self) -> list[tuple[str, int]]:
+        """Host and port of each broker that is up, as the cluster names it to clients."""
+        brokers = self._connection.metadata().brokers
+        return [(broker.host, broker.port) for _, broker in sorted(brokers.items())]
+
     def registered_brokers(self, name: str, asked: int) -> int:
         """How many brokers a new topic can count on, up to `asked`, those included that are down
         for now.

@@ -4,17 +4,21 @@
 import os
 import platform
 import shutil
+import socket
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from socket import AI_PASSIVE, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET
 from typing import Literal
 
 from deltalake.exceptions import DeltaError
 
 from mirrorlake.checks.problem import Problem, refused_flows
 from mirrorlake.checks.rules import aliases_of
+from mirrorlake.config.metrics import split_address
 from mirrorlake.config.redaction import without_secrets
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError, LakeError, MirrorlakeError, MissingJava, first_line
@@ -30,6 +34,10 @@ from mirrorlake.spark.java import find_java, java_version
 State = Literal["good", "note", "bad"]
 #: Below this much room on the disk of a lake a run is about to stop; below the other one, soon.
 FULL_BYTES, TIGHT_BYTES = 1 << 30, 10 << 30
+#: The same of files: a lake in a folder has up to 800,000 of commits and small files of a week.
+NO_FILES, FEW_FILES = 10_000, 1_000_000
+#: How long a broker may take to accept a connection, and how many are tried at once.
+_CONNECT_SECONDS, _AT_ONCE = 5.0, 16
 _PARTS = ("confluent-kafka", "deltalake", "duckdb", "pyarrow", "pyspark")
 _READ_ON = "see docs/troubleshooting.md"
 _UNSEEN = "make one, change `topics`, or grant DESCRIBE on those that there are (docs/security.md)"
@@ -58,6 +66,7 @@ def examined(known: Internals) -> list[Check]:
     """All checks, those of this machine first. Raises InputError where there is no topology."""
     flows = known.topology.active_flows()
     checks = [*program_checks(), *lake_checks(known), *cluster_checks(known.connections, flows)]
+    checks += port_checks(known.topology.metrics.address)
     silent = {one.subject for one in checks if one.check == "cluster" and one.state == "bad"}
     asked = [flow for flow in flows if not silent & {flow.source, flow.target}]
     knows = not any(one.check == "lake" and one.state == "bad" for one in checks)
@@ -167,10 +176,20 @@ def folder_checks(root: Place, place: str) -> Iterator[Check]:
             f"user {os.geteuid()} may not write into {folder}",
             "change its owner, or lake.path",
         )
+    yield from _room_for_files(folder, place)
     free = shutil.disk_usage(folder).free
     state: State = "bad" if free < FULL_BYTES else "note" if free < TIGHT_BYTES else "good"
     fix = "" if state == "good" else "make room, or have `mirrorlake maintain` delete old records"
     yield Check("room", place, state, f"{free / (1 << 30):,.1f} GB are free", fix)
+
+
+def _room_for_files(folder: Path, place: str) -> Iterator[Check]:
+    """A lake is many small files: a disk may have bytes left and no place for one more."""
+    disk = os.statvfs(folder)
+    if disk.f_files and disk.f_favail < FEW_FILES:
+        state: State = "bad" if disk.f_favail < NO_FILES else "note"
+        fix = "use a file system with more inodes, or set a short maintain.vacuum_hours"
+        yield Check("room", place, state, f"{disk.f_favail:,} more files have a place", fix)
 
 
 def cluster_checks(connections: Connections, flows: Collection[ResolvedFlow]) -> Iterator[Check]:
@@ -188,6 +207,58 @@ def cluster_checks(connections: Connections, flows: Collection[ResolvedFlow]) ->
         yield Check(
             "cluster", alias, "good", f"{took}: {cluster_id}, {brokers} brokers, {topics} topics"
         )
+        yield from broker_checks(alias, connections.admin(alias).addresses())
+
+
+def broker_checks(alias: str, addresses: Collection[tuple[str, int]]) -> Iterator[Check]:
+    """Whether each broker is reached from here at the address by which the cluster names it, which
+    is another than the one of the file."""
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        problems = zip(addresses, threads.map(_not_reached, addresses), strict=True)
+        away = [f"{host}:{port} ({why})" for (host, port), why in problems if why]
+    if not away:
+        yield Check("ports", alias, "good", f"all {len(addresses)} brokers are reached from here")
+        return
+    yield Check(
+        "ports",
+        alias,
+        "bad",
+        f"{len(away)} of {len(addresses)} brokers are not reached from here at the address by "
+        f"which the cluster names them: {', '.join(away)}",
+        "open these ports to this machine, or have the brokers' advertised.listeners name what it "
+        "reaches",
+    )
+
+
+def _not_reached(address: tuple[str, int]) -> str | None:
+    """Why a port takes no connection; None where it does."""
+    try:
+        socket.create_connection(address, _CONNECT_SECONDS).close()
+    except OSError as error:
+        return error.strerror or str(error)
+    return None
+
+
+def port_checks(metrics: str | None) -> Iterator[Check]:
+    """Whether the address at which a run serves metrics can be listened at."""
+    if metrics is None:
+        return
+    host, port = split_address(metrics)
+    try:
+        found = socket.getaddrinfo(host or None, port, type=SOCK_STREAM, flags=AI_PASSIVE)
+        with socket.socket(found[0][0], SOCK_STREAM) as listener:
+            listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+            listener.bind(found[0][4])
+    except OSError as error:
+        yield Check(
+            "ports",
+            f"metrics at {metrics}",
+            "note",
+            f"it cannot be listened at now: {error.strerror or error}",
+            "that is as it should be while a run serves there; else name another one in `metrics`",
+        )
+        return
+    yield Check("ports", f"metrics at {metrics}", "good", "free for a run to listen at")
 
 
 def right_checks(

@@ -1,14 +1,17 @@
 """The smallest topology file for two clusters, tried on both before it is written: what
 `mirrorlake init` makes."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import ValidationError
 
+from mirrorlake.config.security import Security
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.config.topology_file import explain
 from mirrorlake.errors import ClusterUnusable, InputError
@@ -16,17 +19,28 @@ from mirrorlake.kafka.connections import Connections
 
 _HEAD = "# Written by `mirrorlake init`; yours to change. docs/settings.md has every key.\n"
 _LOGIN = (
-    "; for a cluster that wants TLS or a login write the file with --untried, and a security block "
-    "into it (docs/security.md)"
+    "; for a cluster that wants TLS or a login say how by --source-security or --target-security, "
+    "such as protocol=SASL_SSL (docs/security.md)"
 )
+#: Keys of a security block that hold a secret, or may: none is written but as a reference.
+_SECRET = ("password", "client_secret", "key_password", "key_file")
+_REFERENCE = re.compile(r"\$\{(env:[A-Za-z_]\w*|secret:[^/{}]+/[^{}]+)\}")
 
 
 @dataclass(frozen=True)
 class End:
-    """One cluster of a flow: its alias, and `host:port` of one broker of it or more."""
+    """One cluster of a flow: its alias, `host:port` of one broker of it or more, and its security
+    block, of which no secret is more than a reference to one."""
 
     alias: str
     bootstrap_servers: str
+    security: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def block(self) -> dict[str, Any]:
+        """What the file says of it."""
+        security = {"security": dict(self.security)} if self.security else {}
+        return {"bootstrap_servers": self.bootstrap_servers, **security}
 
 
 @dataclass(frozen=True)
@@ -46,9 +60,7 @@ def first_file(source: End, target: End, topics: str) -> FirstFile:
     """The file for a flow of all topics that match one of the patterns, with commas between them.
     Raises TopologyError for what cannot be run."""
     content: dict[str, Any] = {
-        "clusters": {
-            end.alias: {"bootstrap_servers": end.bootstrap_servers} for end in (source, target)
-        },
+        "clusters": {end.alias: end.block for end in (source, target)},
         "lake": {"path": "./lake"},
         "flows": {f"{source.alias}->{target.alias}": {"topics": topics.split(",")}},
     }
@@ -63,6 +75,32 @@ def first_file(source: End, target: End, topics: str) -> FirstFile:
         raise explain(Path("the file to be written"), error, {}) from None
     (flow,) = topology.active_flows()
     return FirstFile(_HEAD + yaml.safe_dump(content, sort_keys=False), flow, topology, {})
+
+
+def security_of(given: Iterable[str], option: str) -> dict[str, str]:
+    """A security block of texts KEY=VALUE, as an option has them. Raises InputError for what is
+    none, and for a secret in clear, which is not repeated."""
+    block: dict[str, str] = {}
+    for text in given:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise InputError(f"{option} takes KEY=VALUE, such as protocol=SASL_SSL")
+        if key not in Security.model_fields:
+            near = get_close_matches(key, Security.model_fields, 1)
+            meant = f"; did you mean {near[0]}" if near else ""
+            raise InputError(f"{option}: a security block has no {key}{meant} (docs/security.md)")
+        if key in _SECRET and not _is_no_secret(key, value):
+            raise InputError(
+                f"{option}: {key} would be in the file for all to read; give a reference, such as "
+                f"'{key}=${{env:NAME}}' or '{key}=${{secret:scope/key}}', in single quotes"
+            )
+        block[key] = value
+    return block
+
+
+def _is_no_secret(key: str, value: str) -> bool:
+    is_path = key == "key_file" and "-----" not in value
+    return is_path or _REFERENCE.fullmatch(value) is not None
 
 
 def tried(file: FirstFile, connect: Callable[[Topology], Connections] = Connections) -> FirstFile:

@@ -87,6 +87,11 @@ class MemoryCluster(ClusterAdmin):
         self._ask("known_brokers")
         return self.brokers
 
+    def addresses(self) -> list[tuple[str, int]]:
+        """Where the brokers are: nowhere."""
+        self._ask("addresses")
+        return []
+
     def registered_brokers(self, name: str, asked: int) -> int:
         """How many brokers a new topic can count on, up to `asked`."""
         self._ask("registered_brokers")

@@ -1,6 +1,7 @@
 """What `mirrorlake doctor` looks at, one check at a time."""
 
 import json
+import socket
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -47,7 +48,7 @@ def test_each_cluster_of_a_flow_is_asked_whatever_another_says() -> None:
     admins = {alias: MemoryCluster(alias, {"orders": [1]}) for alias in ("east", "west")}
     admins["east"].refusal = ClusterUnreachable("cluster east is silent", alias="east")
     connections = Connections(topology(), admins)
-    east, west = doctor.cluster_checks(connections, topology().active_flows())
+    east, west, _ = doctor.cluster_checks(connections, topology().active_flows())
     assert (east.state, east.sentence) == ("bad", "cluster east is silent") and east.fix
     assert west.state == "good" and west.sentence.endswith("id-of-west, 1 brokers, 1 topics")
 
@@ -156,6 +157,41 @@ def test_room_on_the_disk_of_the_lake(
     (room,) = doctor.folder_checks(place_of(tmp_path / "not" / "yet"), "lake")
     assert room.state == state and bool(room.fix) is (state != "good")
     assert f"{free / (1 << 30):.1f} GB are free" in room.sentence
+
+
+def test_room_for_files_on_the_disk_of_the_lake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Disk(NamedTuple):
+        f_files: int
+        f_favail: int
+
+    monkeypatch.setattr(doctor.shutil, "disk_usage", lambda folder: Usage(50 << 30))
+    found = []
+    for total, left in ((0, 0), (1 << 24, 1 << 23), (1 << 24, 500_000), (1 << 24, 9)):
+        monkeypatch.setattr(doctor.os, "statvfs", lambda _, t=total, left=left: Disk(t, left))
+        checks = doctor.folder_checks(place_of(tmp_path), "lake")
+        found.append([one.state for one in checks if "files" in one.sentence])
+    assert found == [[], [], ["note"], ["bad"]]
+
+
+def test_brokers_that_are_named_by_an_address_that_nobody_reaches() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        there = listening.getsockname()
+        (good,) = doctor.broker_checks("east", [there])
+        (bad,) = doctor.broker_checks("east", [there, ("nowhere.invalid", 9092)])
+    assert (good.check, good.state, bad.state) == ("ports", "good", "bad")
+    assert "1 of 2 brokers" in bad.sentence and "nowhere.invalid:9092 (" in bad.sentence
+    assert str(there[1]) not in bad.sentence and "advertised.listeners" in bad.fix
+
+
+def test_the_port_of_the_metrics() -> None:
+    assert not [*doctor.port_checks(None)]
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        (taken,) = doctor.port_checks(address)
+    (free,) = doctor.port_checks(address)
+    assert (taken.state, free.state) == ("note", "good") and taken.fix
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

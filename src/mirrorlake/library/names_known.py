@@ -1,0 +1,67 @@
+"""The names that a shell completes: flows of a topology file; topics and groups that its lake has
+seen.
+
+A person waits for each with a key pressed. So the file is read as YAML alone, nothing of it is
+checked, and of the lake only one small table, where it lies in a folder: a store or a catalog takes
+longer to answer than a person waits.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+#: Which column of which table has the names.
+_PLACES = {
+    "topics": (("states", "topic"), ("target_generations", "target_topic")),
+    "groups": (("checkpoints", "group_id"),),
+}
+
+
+def flows(config: Path) -> list[str]:
+    """The flows of a topology file. Raises OSError, ValueError and whatever else a file raises
+    that is none."""
+    return sorted(map(str, _document(config)["flows"]))
+
+
+def topics(config: Path) -> list[str]:
+    """The topics that the lake of a topology file has seen, at the source and at targets. Raises
+    as `flows`."""
+    return _names(config, "topics")
+
+
+def groups(config: Path) -> list[str]:
+    """The consumer groups that the lake of a topology file has seen. Raises as `flows`."""
+    return _names(config, "groups")
+
+
+def _document(config: Path) -> Mapping[str, Any]:
+    import yaml  # `--help` does without
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    document: Mapping[str, Any] = yaml.load(config.read_text(encoding="utf-8"), loader)
+    return document
+
+
+def _names(config: Path, kind: str) -> list[str]:
+    path = _document(config)["lake"].get("path")
+    if path is None or "://" in path:
+        return []
+    lake = config.parent / path
+    return sorted(
+        {name for table, column in _PLACES[kind] for name in _column(lake / table, column)}
+    )
+
+
+def _column(table: Path, column: str) -> Iterable[str]:
+    """The values of a column, each once."""
+    if not table.is_dir():
+        return ()
+    import duckdb
+    from deltalake import DeltaTable
+
+    files = DeltaTable(os.fspath(table)).file_uris()
+    if not files:
+        return ()
+    rows = duckdb.connect().read_parquet(files).project(column).distinct().fetchall()
+    return (row[0] for row in rows if row[0] is not None)
