@@ -12,7 +12,7 @@ UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 CHUNKS := 8
 EACH_CHUNK := $(addprefix chunk-,$(shell seq $(CHUNKS)))
 
-.PHONY: help env demo test test-all search $(EACH_CHUNK) classes unit check fmt bench chaos test-matrix screenshots tables clean
+.PHONY: help env demo test test-all search $(EACH_CHUNK) classes unit check fmt bench chaos test-matrix screenshots tables site notebooks clean
 .DEFAULT_GOAL := help
 
 help: ## list these targets
@@ -77,8 +77,14 @@ screenshots: env ## make docs/dashboard-*.png again, in a headless Chromium
 tables: env ## write docs/tables.md from the definitions of tables and views
 	@$(BIN)/python docs/make_tables.py
 
+site: env ## the pages as a site with a search, in build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet && echo build/site/index.html
+
+notebooks: env ## notebooks/ as notebooks of Jupyter, in build/notebooks; ARGS="lake=$$PWD/lake flow='east->west'"
+	@$(BIN)/python -m mirrorlake.notebook.jupyter build/notebooks notebooks/*.py $(ARGS)
+
 clean: ## remove the environment and everything that was made
-	rm -rf .venv .uv .matrix dist .mypy_cache .ruff_cache .pytest_cache .hypothesis mirrorlake-demo bench-results spark-warehouse
+	rm -rf .venv .uv .matrix build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis mirrorlake-demo bench-results spark-warehouse
 	rm -f src/mirrorlake/native/*.so
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

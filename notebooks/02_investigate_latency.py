@@ -105,3 +105,12 @@ nb.display(latency.records(nb, spike))
 # COMMAND ----------
 
 nb.display(latency.verdict(nb, spike))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Next
+# MAGIC
+# MAGIC - it waited in the stage: the target was slow, or away; `mirrorlake status` says what is open
+# MAGIC - it waited at the source: `06_capacity`, whether the cluster is large enough
+# MAGIC - one record of the batch, from written to read: `07_trace`, with its partition and offset

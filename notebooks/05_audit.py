@@ -116,3 +116,12 @@ nb.display(audit.missing(nb))
 # COMMAND ----------
 
 nb.display(audit.not_staged(nb))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Next
+# MAGIC
+# MAGIC - something is missing, and an incident says why: `mirrorlake resolve` lists the choices
+# MAGIC - something is missing, and nothing says why: `mirrorlake verify` compares the records themselves
+# MAGIC - a range was never compared: `mirrorlake verify` goes on where it ended (`docs/trust.md`)

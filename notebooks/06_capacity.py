@@ -90,3 +90,11 @@ nb.display(capacity.answers(nb, found))
 
 chart = capacity.chart(nb, found)
 nb.display("no run has figures over time yet" if chart is None else chart)
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Next
+# MAGIC
+# MAGIC - more cores, or fewer: set them where the run starts (`docs/cost.md` has what that costs)
+# MAGIC - too few runs to say: let one go for an hour, or run `mirrorlake bench` on such a machine

@@ -86,3 +86,11 @@ nb.display(ended)
 # MAGIC
 # MAGIC `run` belongs into the jobs `replicate` and `replicate_scheduled`: a notebook that is
 # MAGIC detached would end it.
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Next
+# MAGIC
+# MAGIC - exit code 1: `command` is `resolve`, and each incident has its choices
+# MAGIC - a command of your own on a schedule: the job `mirrorlake command` (`docs/databricks.md`)

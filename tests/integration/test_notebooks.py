@@ -1,10 +1,12 @@
 """Every notebook runs: on a lake of known rows, as a workspace would run it, and on the demo's
 lake."""
 
+import json
 import os
 import runpy
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from mirrorlake import InputError, LakeError, Moves, OpenLake
 from mirrorlake.config.tracking import Tracking
 from mirrorlake.library.internals import Internals
 from mirrorlake.notebook import audit, capacity, latency, open_notebook, translation
+from mirrorlake.notebook.jupyter import write
 from mirrorlake.tracking.store import open_store
 from tests.support.histories import FLOW, History
 
@@ -279,6 +282,32 @@ def test_06_without_runs_says_what_to_do(run: Run, tmp_path: Path) -> None:
     assert "No run has been recorded" in said and "no run has figures over time yet" in said
 
 
+#: Those that ask no cluster; `test_every_notebook_runs_unchanged_beside_the_demo` has all.
+ALONE = [path for path in NOTEBOOKS if path.stem[:2] not in ("04", "08")]
+
+
+@pytest.mark.parametrize("source", ALONE, ids=lambda path: path.stem)
+def test_a_kernel_of_jupyter_runs_it_from_top_to_bottom(
+    source: Path, place: Path, recorded: None, tmp_path: Path
+) -> None:
+    assert in_jupyter(tmp_path, source, f"lake={place / 'lake'}")
+
+
+def in_jupyter(folder: Path, source: Path, *widgets: str) -> dict[str, int]:
+    """Run a notebook as `jupyter nbconvert --execute` does, by a kernel of its own; returns how
+    many tables and pictures it shows. An error in a cell ends it."""
+    (path,) = write(folder, [source], dict(widget.split("=", 1) for widget in widgets))
+    convert = ["nbconvert", "--execute", "--to", "notebook", "--inplace", str(path)]
+    ended = subprocess.run(
+        [sys.executable, "-m", "jupyter", *convert], capture_output=True, text=True, timeout=300
+    )
+    assert ended.returncode == 0, ended.stderr[-5_000:]
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    shown = [output for cell in cells for output in cell.get("outputs", ())]
+    assert not [output for output in shown if output.get("name") == "stderr"]
+    return Counter(kind for output in shown for kind in output.get("data", ()))
+
+
 def test_a_wrong_widget_is_one_sentence(run: Run, place: Path) -> None:
     with pytest.raises(InputError, match="topci=orders sets no widget"):
         run("02_investigate_latency", "topci=orders")
@@ -418,6 +447,9 @@ def test_every_notebook_runs_unchanged_beside_the_demo(tmp_path: Path) -> None:
         "runs of less than half a minute have no figures over time"
     )
     assert "it is at the target" in said["07_trace"]
+    for name in ("04_failover_drill", "08_command"):  # which ask the clusters, too
+        lake_of_demo = f"lake={tmp_path / 'mirrorlake-demo' / 'lake'}"
+        in_jupyter(tmp_path / "jupyter", FOLDER / f"{name}.py", lake_of_demo)
     lake = mirrorlake.open(path=tmp_path / "mirrorlake-demo" / "lake")
     (read,) = lake.rows(
         "SELECT max(partition) AS partition FROM checkpoints WHERE group_id = 'shop'"
