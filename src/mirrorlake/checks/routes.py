@@ -64,7 +64,9 @@ class Routes:
 
     def __init__(self, flows: Sequence[ResolvedFlow]) -> None:
         self.arrivals: dict[ClusterTopic, dict[Step, tuple[Step, ...]]] = {}
-        self._flows = flows
+        self._flows: dict[str, list[ResolvedFlow]] = {}
+        for flow in flows:
+            self._flows.setdefault(flow.source, []).append(flow)
         self._steps: dict[ClusterTopic, list[Step]] = {}
         self._count = 0
 
@@ -82,9 +84,8 @@ class Routes:
                     cluster_topic,
                     ClusterTopic(flow.target, flow.target_topic(cluster_topic.topic)),
                 )
-                for flow in self._flows
-                if flow.source == cluster_topic.cluster
-                and flow.selection.selects(cluster_topic.topic)
+                for flow in self._flows.get(cluster_topic.cluster, ())
+                if flow.selection.selects(cluster_topic.topic)
             ]
         return self._steps[cluster_topic]
 

@@ -103,9 +103,16 @@ def _strangers(
 ) -> Iterator[Problem]:
     """A cluster that the lake knows by another alias, or an alias that it knows as another
     cluster."""
-    for alias in filter(ids.__contains__, aliases_of(flows)):
+    by_alias: dict[str, list[str]] = {}
+    for cluster_id, alias in known.items():
+        by_alias.setdefault(alias, []).append(cluster_id)
+    touching: dict[str, list[str]] = {}
+    for flow in flows:
+        for alias in {flow.source, flow.target}:
+            touching.setdefault(alias, []).append(flow.name)
+    for alias in filter(ids.__contains__, sorted(touching)):
         cluster_id, before = ids[alias], known.get(ids[alias])
-        touched = flows_at(alias, flows)
+        touched = tuple(touching[alias])
         if before is not None and before != alias and ids.get(before) != cluster_id:
             yield Problem(
                 "changed-alias",
@@ -117,16 +124,14 @@ def _strangers(
                 "again, into topics of other names",
                 fix=f"call it {before} again, or use a new lake",
             )
-        elif before is None and (
-            others := sorted(other for other, name in known.items() if name == alias)
-        ):
+        elif before is None and alias in by_alias:
             yield Problem(
                 "reused-alias",
                 "refuse",
                 touched,
                 alias,
                 sentence=f"cluster {alias} is cluster {cluster_id}, but this lake knows {alias} as "
-                f"cluster {others[-1]}: offsets of two clusters would be mixed",
+                f"cluster {max(by_alias[alias])}: offsets of two clusters would be mixed",
                 fix="correct bootstrap_servers, or give the new cluster another alias",
             )
 

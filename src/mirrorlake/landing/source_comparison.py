@@ -11,6 +11,7 @@ the truth").
 import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
@@ -54,8 +55,16 @@ class CurrentGenerations:
 
     def newest(self, topic: str) -> int:
         """The newest generation of any of a topic's partitions."""
-        branches = [branch.generation for key, branch in self.branches.items() if key[0] == topic]
-        return max([self.topics.get(topic, TopicGeneration(0, "")).generation, *branches])
+        of_all = self.topics.get(topic, TopicGeneration(0, "")).generation
+        return max(of_all, self._newest_branches.get(topic, 0))
+
+    @cached_property
+    def _newest_branches(self) -> Mapping[str, int]:
+        """The newest generation that a partition of each topic began by itself."""
+        newest: dict[str, int] = {}
+        for (topic, _), branch in self.branches.items():
+            newest[topic] = max(newest.get(topic, 0), branch.generation)
+        return newest
 
 
 @dataclass(frozen=True)

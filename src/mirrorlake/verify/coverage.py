@@ -17,7 +17,7 @@ from mirrorlake.verify.not_compared import (
     Place,
     maybe_not_staged,
     not_mapped,
-    reason,
+    reasons,
 )
 from mirrorlake.verify.partition_scope import PartitionScope
 from mirrorlake.verify.ranges import Extent
@@ -43,8 +43,7 @@ def find_not_compared(
     incidents = lake.ask("verify_waits", flow=flow.name, prefix=f"{flow.source}->")
     held: list[NotCompared] = []
     free: list[NotCompared] = []
-    for stretch in _within(stretches, bounds):
-        why = reason(stretch, incidents, flow.pauses(stretch.topic))
+    for stretch, why in reasons(_within(stretches, bounds), incidents, flow.pauses):
         if why is not None:
             held.append(replace(stretch, reason=why[0], detail=why[1]))
         else:

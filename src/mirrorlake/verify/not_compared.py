@@ -1,6 +1,7 @@
 """What a flow selects and a comparison did not see: which records of a partition, and why. Pure."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -102,6 +103,24 @@ def maybe_not_staged(known: PartitionFacts) -> NotCompared | None:
     start, end = known.source
     first = max(start, landed) if known.same else start
     return NotCompared(*known.key, generation, first, end - 1, NOT_STAGED) if first < end else None
+
+
+def reasons(
+    stretches: Iterable[NotCompared],
+    incidents: Iterable[Mapping[str, Any]],
+    pauses: Callable[[str], bool],
+) -> Iterator[tuple[NotCompared, tuple[str, str] | None]]:
+    """Each stretch with its `reason`; `pauses` says of topics whether the flow leaves them alone.
+    Thousands of partitions may wait, each with an incident of its own."""
+    by_place: defaultdict[tuple[str | None, int | None], list[Mapping[str, Any]]]
+    by_place = defaultdict(list)
+    for row in incidents:
+        by_place[row["topic"], row["partition"]].append(row)
+    for stretch in stretches:
+        topic = stretch.topic
+        places = ((topic, stretch.partition), (topic, None), (None, None))
+        about = [row for place in places for row in by_place.get(place, ())]
+        yield stretch, reason(stretch, about, pauses(topic))
 
 
 def reason(

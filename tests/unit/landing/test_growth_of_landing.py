@@ -198,3 +198,22 @@ BATCHES: dict[str, Made] = {
 @pytest.mark.parametrize("case", BATCHES)
 def test_a_batch_grows_as_the_partitions(case: str) -> None:
     assert growth(BATCHES[case]) < SORTED
+
+
+def test_the_newest_generations_of_topics_grow_as_their_branches() -> None:
+    """`resolve` asks for each topic that was made again."""
+
+    def made(size: int) -> Callable[[], object]:
+        topics = [Name(f"t{n}") for n in range(size)]
+        known = {topic: TopicGeneration(0, "id") for topic in topics}
+        branches = {(topic, 0): Branch(2, 5) for topic in topics[::2]}
+
+        def asked() -> None:
+            current = CurrentGenerations(known, branches)
+            assert [current.newest(topic) for topic in topics[:2]] == [2, 0]
+            for topic in topics:
+                current.newest(topic)
+
+        return asked
+
+    assert growth(made) < LINEAR
