@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -20,7 +19,7 @@ from mirrorlake.lake.meter import Landed
 from mirrorlake.lake.parquet import KEYS, RARE, REPEATED, stated_ranges
 from mirrorlake.lake.place import FileWriter, Place
 from mirrorlake.landing.job import LandJob, Part
-from mirrorlake.landing.stage_rows import Gathered, Read, columns_of_records, gathered
+from mirrorlake.landing.stage_rows import Gathered, Read, coded, columns_of_records, gathered
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.tasks import Work
 
@@ -58,16 +57,15 @@ class StageFile:
     def write(self, waiting: Gathered) -> None:
         """Write rows of partitions, each in the order of its offsets: one with much in row groups
         of its own, the others together. Raises StagingError."""
-        group: list[pa.Table] = []
-        size = 0
+        group, size = dict[TopicAndPartition, list[pa.RecordBatch]](), 0
         for key, read in sorted(waiting.items()):
             self._count(key, read)
-            rows = columns_of_records(self._schema, self._part, key, read, _coded)
-            if group and (size >= OWN_GROUP_BYTES or rows.nbytes >= OWN_GROUP_BYTES):
+            own = sum(rows.nbytes for rows in read)
+            if group and max(size, own) >= OWN_GROUP_BYTES:
                 self._write_group(group)
-                group, size = [], 0
-            group.append(rows)
-            size += rows.nbytes
+                group, size = {}, 0
+            group[key] = read
+            size += own
         self._write_group(group)
 
     def close(self) -> pa.RecordBatch | None:
@@ -93,8 +91,8 @@ class StageFile:
         counted = self._topic_bytes.setdefault(key[0], [0, 0])
         counted[0], counted[1] = counted[0] + sum(rows.nbytes for rows in read), counted[1] + count
 
-    def _write_group(self, tables: Iterable[pa.Table]) -> None:
-        rows = pa.concat_tables(tables, promote_options="none")
+    def _write_group(self, read: Gathered) -> None:
+        rows = columns_of_records(self._schema, self._part, read, coded)
         if self._writer is None:
             self._file = self._place.writer()
             self._writer = pq.ParquetWriter(
@@ -158,10 +156,3 @@ def write_parts(
         failpoints.reached("file-written")
         if added is not None:
             yield added
-
-
-def _coded(value: object, kind: pa.DataType, count: int) -> pa.Array:
-    """One value as often as there are rows, as a dictionary: a run of one code in the file."""
-    if value is None:  # Parquet's writer takes no null in a dictionary
-        return pa.nulls(count, kind)
-    return pa.DictionaryArray.from_arrays(np.zeros(count, np.int8), pa.array([value], kind))

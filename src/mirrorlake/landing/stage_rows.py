@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,8 +29,8 @@ _UNSTAGEABLE = (pa.ArrowException, ArithmeticError, ValueError)
 
 Read = Iterable[tuple[TopicAndPartition, pa.RecordBatch]]
 Gathered = Mapping[TopicAndPartition, list[pa.RecordBatch]]
-#: One value as often as there are rows.
-Repeat = Callable[[object, pa.DataType, int], pa.Array]
+#: Values of a type, each as often as is said.
+Repeat = Callable[[Sequence[object], Sequence[int], pa.DataType], pa.Array]
 
 
 def read_part(job: LandJob, part: Part) -> Read:
@@ -92,64 +93,88 @@ def schema_for_spark(schema: pa.Schema) -> pa.Schema:
 
 
 def _for_spark(schema: pa.Schema, part: Part, waiting: Gathered) -> list[pa.RecordBatch]:
-    staged = [
-        columns_of_records(schema, part, key, waiting[key], _plainly) for key in sorted(waiting)
-    ]
-    rows = staged[0] if len(staged) == 1 else pa.concat_tables(staged).combine_chunks()
+    rows = columns_of_records(schema, part, dict(sorted(waiting.items())), _plainly)
     return [pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in rows.to_batches()]
 
 
-def columns_of_records(
-    schema: pa.Schema,
-    part: Part,
-    key: TopicAndPartition,
-    read: list[pa.RecordBatch],
-    repeat: Repeat,
-) -> pa.Table:
-    """Columns of `records`, those of a schema, for rows of one partition of which some may have a
-    column that others lack. Raises StagingError, which names it and the record."""
-    tables = (pa.Table.from_batches([batch]) for batch in read)
-    rows, same = pa.concat_tables(tables, promote_options="default"), part.columns(key)
+def columns_of_records(schema: pa.Schema, part: Part, read: Gathered, repeat: Repeat) -> pa.Table:
+    """Columns of `records`, those of a schema, for rows of partitions, of which some may have a
+    column that others lack: one partition behind the other. Raises StagingError, which names a
+    record."""
     try:
-        return _columns(schema, same, rows, repeat)
+        return _columns(schema, part, read, repeat)
     except _UNSTAGEABLE as error:
-        while rows.num_rows > 1:  # the first record of which none can be made, where there is one
-            middle = rows.num_rows // 2
-            try:
-                _columns(schema, same, rows.slice(0, middle), repeat)
-                rows = rows.slice(middle)
-            except _UNSTAGEABLE:
-                rows = rows.slice(0, middle)
-        offset = int(rows["offset"][0].as_py())
+        (topic, partition), offset = _first_unstageable(schema, part, read, repeat)
         raise StagingError(
-            f"{key[0]}-{key[1]} cannot be staged from offset {offset}, since its record cannot "
+            f"{topic}-{partition} cannot be staged from offset {offset}, since its record cannot "
             f"be: {error}",
-            topic=key[0],
-            partition=key[1],
+            topic=topic,
+            partition=partition,
             first_offset=offset,
             last_offset=offset,
         ) from error
 
 
-def _columns(
-    schema: pa.Schema, same: Mapping[str, object], rows: pa.Table, repeat: Repeat
-) -> pa.Table:
-    """Columns of rows, and those that are the `same` for all. Raises ValueError for a null where
-    the schema has none: what is declared so neither Spark nor delta-rs looks at."""
+def _first_unstageable(
+    schema: pa.Schema, part: Part, read: Gathered, repeat: Repeat
+) -> tuple[TopicAndPartition, int]:
+    """The first record, in the order of partitions, of which no row can be made; where each can be
+    by itself, the first one."""
+
+    def is_refused(key: TopicAndPartition, rows: pa.RecordBatch) -> bool:
+        try:
+            _columns(schema, part, {key: [rows]}, repeat)
+        except _UNSTAGEABLE:
+            return True
+        return False
+
+    pieces = [(key, rows) for key, batches in read.items() for rows in batches]
+    key, rows = next((piece for piece in pieces if is_refused(*piece)), pieces[0])
+    while rows.num_rows > 1:
+        front = rows.slice(0, rows.num_rows // 2)
+        rows = front if is_refused(key, front) else rows.slice(front.num_rows)
+    return key, int(rows.column("offset")[0].as_py())
+
+
+def _columns(schema: pa.Schema, part: Part, read: Gathered, repeat: Repeat) -> pa.Table:
+    """Columns of rows, and those that are the same for all of a partition. Raises ValueError for a
+    null where the schema has none: what is declared so neither Spark nor delta-rs looks at."""
+    tables = [pa.Table.from_batches([rows]) for batches in read.values() for rows in batches]
+    rows = pa.concat_tables(tables, promote_options="default")
+    if len(read) > 1:
+        # hundreds of small partitions: a column in as many pieces costs more than to copy them
+        rows = rows.combine_chunks()
     _check_names(rows["headers"])
     times, exact = split_times(rows["timestamp"])
-    read = dict(zip(rows.column_names, rows.columns, strict=True))
-    read |= {"timestamp": times, "timestamp_ms": exact}
+    columns_read = dict(zip(rows.column_names, rows.columns, strict=True))
+    columns_read |= {"timestamp": times, "timestamp_ms": exact}
+    of_partitions = [part.columns(key) for key in read]
+    counts = [sum(batch.num_rows for batch in batches) for batches in read.values()]
     columns = []
     for field in schema:
-        column = read.get(field.name)
-        if column is None or field.name in same:
-            columns.append(repeat(same.get(field.name), field.type, rows.num_rows))
+        column = columns_read.get(field.name)
+        if column is None or field.name in of_partitions[0]:
+            values = [same.get(field.name) for same in of_partitions]
+            columns.append(repeat(values, counts, field.type))
         else:
             columns.append(column if column.type == field.type else column.cast(field.type))
         if not field.nullable and columns[-1].null_count:
             raise ValueError(f"its {field.name} is null")
     return pa.table(columns, schema.names)
+
+
+def coded(values: Sequence[object], counts: Sequence[int], kind: pa.DataType) -> pa.Array:
+    """Values, each as often as is said, as numbers and a dictionary: runs of one code in a file.
+    Nulls where there is no other value: Parquet's writer takes none in a dictionary."""
+    codes = {value: code for code, value in enumerate(dict.fromkeys(values)) if value is not None}
+    if len(codes) < len(set(values)):
+        if codes:
+            raise ValueError("some partitions have a value that others lack")
+        return pa.nulls(sum(counts), kind)
+    numbers = np.zeros(sum(counts), np.int32)
+    if len(codes) > 1:
+        numbers = np.repeat(np.array([codes[value] for value in values], np.int32), counts)
+    return pa.DictionaryArray.from_arrays(numbers, pa.array(codes, kind))
 
 
 def _check_names(headers: pa.ChunkedArray) -> None:
@@ -163,5 +188,6 @@ def _check_names(headers: pa.ChunkedArray) -> None:
         )
 
 
-def _plainly(value: object, kind: pa.DataType, count: int) -> pa.Array:
-    return pa.nulls(count, kind) if value is None else pa.repeat(pa.scalar(value, kind), count)
+def _plainly(values: Sequence[object], counts: Sequence[int], kind: pa.DataType) -> pa.Array:
+    array = coded(values, counts, kind)
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array

@@ -1,14 +1,17 @@
 """What a plan of landing, and of its batches, costs grows no faster than the partitions."""
 
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mirrorlake.kafka.values import Row
+from mirrorlake.lake.definitions import definition
+from mirrorlake.lake.place import place_of
 from mirrorlake.landing.excluded import ExcludedPartitions
-from mirrorlake.landing.job import offsets_document, read_document
+from mirrorlake.landing.job import Part, offsets_document, read_document
 from mirrorlake.landing.landing_incidents import LandingIncidents
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.plan import LandingPlanner
@@ -20,10 +23,12 @@ from mirrorlake.landing.source_comparison import (
     Decision,
     TopicGeneration,
 )
+from mirrorlake.landing.stage_file import StageFile
 from mirrorlake.naming.naming import Naming
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
-from tests.support.growth import LINEAR, SORTED, Made, Name, growth
+from tests.support.growth import LINEAR, SORTED, Made, Name, growth, steps
+from tests.unit.landing.test_stage_file import rows
 
 TOPICS = 10
 
@@ -217,3 +222,16 @@ def test_the_newest_generations_of_topics_grow_as_their_branches() -> None:
         return asked
 
     assert growth(made) < LINEAR
+
+
+def test_a_file_of_small_partitions_takes_few_steps_for_each(tmp_path: Path) -> None:
+    """A column that is made of each by itself costs as much for one record as for a thousand."""
+
+    def made(size: int) -> Callable[[], object]:
+        part = Part("east", 1, {}, {(f"t{n}", n): 9 for n in range(size)}, "[]")
+        read = {(f"t{n}", n): [rows(n, [1, 2])] for n in range(size)}
+        file = StageFile(place_of(tmp_path), definition("records").rows, part, "task")
+        return lambda: file.write(read)
+
+    made(5)()
+    assert steps(made(240)) - steps(made(60)) < 100 * (240 - 60)

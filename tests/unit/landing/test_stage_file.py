@@ -172,6 +172,27 @@ def test_a_record_that_cannot_be_staged_is_named(
     assert (raised.value.topic, raised.value.partition, raised.value.first_offset) == ("odd", 3, 16)
 
 
+def test_small_partitions_are_staged_as_each_by_itself(tmp_path: Path) -> None:
+    """They are made together: what is the same for all rows of one is not that of its
+    neighbours."""
+    keys = [(f"t{number % 7}", number) for number in range(200)]
+    generations = {key: number % 3 for number, key in enumerate(keys)}
+    part = Part("east", 5, generations, {key: 100 + key[1] for key in keys}, "[]")
+    odd = rows(199, [8]).append_column("header_names", pa.array([[b"\xff"]], pa.list_(pa.binary())))
+    read = [(key, rows(key[1], [*range(1 + key[1] % 3)])) for key in keys] + [(keys[-1], odd)]
+    (row,) = added(tmp_path, part, *read).to_pylist()
+    path = tmp_path / row["path"]
+    assert pq.read_metadata(path).num_row_groups == 1
+    found = pq.read_table(path)
+    alone = [
+        pq.read_table(tmp_path / one["path"])
+        for key in sorted(set(keys))
+        for one in added(tmp_path, part, *(each for each in read if each[0] == key)).to_pylist()
+    ]
+    assert found.equals(pa.concat_tables(alone))
+    assert found.num_rows == row["records"] == sum(rows.num_rows for _, rows in read)
+
+
 def test_no_rows_no_file(tmp_path: Path) -> None:
     assert added(tmp_path, PART).num_rows == 0
     assert list(tmp_path.iterdir()) == []

@@ -1,11 +1,22 @@
 """How late records were, as a task reports it."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mirrorlake.offsets.progress import NOTHING_MAPPED
 from mirrorlake.produce.batch import PartitionPlan
-from mirrorlake.produce.report import LATENCY, Ended, Progress, measure, result_of
+from mirrorlake.produce.report import (
+    LATENCY,
+    Ended,
+    Progress,
+    _byte_count,
+    _percentiles,
+    measure,
+    result_of,
+)
 
 PLAN = PartitionPlan("t", 0, "east.t", floor=NOTHING_MAPPED, first=0, last=9)
 SENT_MS, LANDED_MS, ACKNOWLEDGED_MS = (1_000, 1_500, 2_001), 2_000, 3_000
@@ -38,3 +49,30 @@ def test_what_ended_in_a_shard_is_told_once() -> None:
     states = [Progress(PLAN, 0, [], []), Progress(PLAN, 0, [], [])]
     rows = result_of(0, "w", states, True, Ended(3, 1)).to_pylist()
     assert [(row["transactions"], row["aborts"]) for row in rows] == [(3, 1), (None, None)]
+
+
+NUMBERS = st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=300)
+
+
+@given(NUMBERS, st.integers(0, 300))
+def test_percentiles_are_those_of_numpy(values: list[int], cut: int) -> None:
+    parts = [np.array(part) for part in (values[:cut], values[cut:]) if part]
+    found = _percentiles("landing", parts)
+    p50, p95, p99 = np.percentile(values, [50, 95, 99]) / 1_000
+    wanted = (min(values) / 1_000, np.mean(values) / 1_000, p50, p95, p99, max(values) / 1_000)
+    for name, value in zip(LATENCY, wanted, strict=True):
+        assert found[f"landing_{name}_ms"] == pytest.approx(value, abs=0.51 if name != "avg" else 1)
+
+
+@given(
+    st.lists(st.none() | st.binary(max_size=9), min_size=1, max_size=9),
+    st.sampled_from([pa.binary(), pa.large_binary()]),
+    st.data(),
+)
+def test_bytes_are_those_of_the_values(
+    values: list[bytes | None], kind: pa.DataType, data: st.DataObject
+) -> None:
+    """Of a part of a column too, as a batch is cut out of a file's rows."""
+    first = data.draw(st.integers(0, len(values) - 1))
+    column = pa.array(values, kind).slice(first)
+    assert _byte_count(column) == sum(len(value or b"") for value in values[first:])
