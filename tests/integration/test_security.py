@@ -24,7 +24,12 @@ from confluent_kafka.admin import (
 from pyspark.sql import SparkSession
 
 import mirrorlake
-from mirrorlake.checks.access import access_problems, own_topic_problems, transaction_problems
+from mirrorlake.checks.access import (
+    access_problems,
+    member_problems,
+    own_topic_problems,
+    transaction_problems,
+)
 from mirrorlake.checks.problem import Problem
 from mirrorlake.config.client_settings import JAVA_CONSUMER
 from mirrorlake.config.topology import load_topology
@@ -520,6 +525,41 @@ def test_what_mirrormaker_2s_own_topics_lack_is_a_note(
     for name in ("east", "west"):
         grant(secure.admin(name), EVERYTHING)
     assert own_topic_problems(Connections(loaded), loaded.flow(FLOW)) == []
+
+
+def test_what_a_member_of_the_groups_of_workers_lacks_is_named(
+    secure: SecureClusters, tmp_path: Path
+) -> None:
+    """With the least ACLs of records alone, and with the row of the page for `availability`."""
+    for name, side in (("east", "source"), ("west", "target")):
+        grant(
+            secure.admin(name),
+            [acl for acl in documented_acls("records") if acl["cluster"] == side],
+        )
+    path = topology(
+        tmp_path,
+        secure.cluster("east", "PLAIN"),
+        secure.cluster("west", "PLAIN"),
+        {FLOW: {"topics": ["orders.*"]}},
+    )
+    path.write_text(f"{path.read_text(encoding='utf-8')}\navailability: kafka\n", encoding="utf-8")
+    loaded = load_topology(path)
+    flow = loaded.flow(FLOW)
+    found = member_problems(Connections(loaded), flow, "0123abcd")
+    assert [problem.sentence for problem in found] == [
+        "principal mirror may not CREATE topic __mirrorlake_workers on cluster west",
+        "principal mirror may not CREATE topic __mirrorlake_workers on cluster east",
+        "principal mirror may not READ group mirrorlake-0123abcd-east->->workers on cluster east",
+    ]
+    assert {problem.severity for problem in found} == {"refuse"}
+    topic = {"resource": "TOPIC", "pattern": "LITERAL", "name": "__mirrorlake_workers"}
+    group = {"resource": "GROUP", "pattern": "PREFIXED", "name": "mirrorlake-", "operation": "READ"}
+    for name, more in (("east", [group]), ("west", [group])):
+        rights = [{**topic, "operation": operation} for operation in ("READ", "CREATE")]
+        grant(secure.admin(name), [*rights, *more])
+    assert member_problems(Connections(loaded), flow, "0123abcd") == []
+    for name in ("east", "west"):
+        grant(secure.admin(name), EVERYTHING)
 
 
 @pytest.mark.parametrize("right", ["WRITE", pytest.param("READ", marks=pytest.mark.slow)])

@@ -8,6 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mirrorlake.failover.drain import _is_free
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.run import other_process
 from mirrorlake.run.other_process import run_by_other_process
@@ -59,7 +61,6 @@ def test_a_flow_that_was_killed_is_free_when_its_samples_have_ceased(
     )
     append(lake, "positions", [sample(1, 10, 10)])
     assert run_by_other_process(lake, [FLOW]) is None
-    assert _is_free(lake, opened(lake.spark, write_file(lake.directory.parent))[1].flow(FLOW)) == (
-        True,
-        None,
-    )
+    topology = opened(lake.spark, write_file(lake.directory.parent))[1]
+    deployment = Deployment.opened(lake, Connections(topology))
+    assert _is_free(deployment, topology.flow(FLOW)) == (True, None)

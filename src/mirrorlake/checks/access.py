@@ -22,6 +22,8 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.refusals import principal_of, reason_of
 from mirrorlake.mm2.topics import checkpoints_topic
 from mirrorlake.naming.policy import HEARTBEATS, check_topic_name
+from mirrorlake.naming.worker_groups import TOPIC as WORKERS
+from mirrorlake.naming.worker_groups import group_of_flow, group_of_landing
 
 _RULE = "access"
 _GRANT = "grant the ACLs that docs/security.md lists"
@@ -126,6 +128,34 @@ def transaction_problems(connections: Connections, flow: ResolvedFlow, name: str
         problems.append(
             _problem(connections, flow, flow.target, "WRITE", f"transactional ids {name}-*")
         )
+    return problems
+
+
+def member_problems(
+    connections: Connections, flow: ResolvedFlow, lake_id: str | None
+) -> list[Problem]:
+    """The rights that a process lacks to stand by for others of its topology file, on either
+    cluster: a process that is no member of the groups there never runs the flow. None where the
+    file says nothing of that. Groups are asked about where the lake's id is known. Changes nothing;
+    raises as `access_problems`."""
+    if connections.topology.availability != "kafka":
+        return []
+    problems = []
+    for alias, group in (
+        (flow.target, group_of_flow(lake_id or "", flow.name)),
+        (flow.source, group_of_landing(lake_id or "", flow.source)),
+    ):
+        admin = connections.admin(alias)
+        if WORKERS in admin.topics():
+            rights = topic_rights(admin.client, {WORKERS})[WORKERS]
+            missing = "READ" if rights is not None and "READ" not in rights else None
+        else:
+            missing = "CREATE" if refused_creations(admin.client, {WORKERS}) else None
+        if missing is not None:
+            problems.append(_problem(connections, flow, alias, missing, f"topic {WORKERS}"))
+        allowed = None if lake_id is None else connections.groups(alias).rights(group)
+        if allowed is not None and "READ" not in allowed:
+            problems.append(_problem(connections, flow, alias, "READ", f"group {group}"))
     return problems
 
 

@@ -4,7 +4,12 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mirrorlake.checks.access import access_problems, own_topic_problems, transaction_problems
+from mirrorlake.checks.access import (
+    access_problems,
+    member_problems,
+    own_topic_problems,
+    transaction_problems,
+)
 from mirrorlake.checks.holdings import holding_problems, holdings, other_maker
 from mirrorlake.checks.problem import Problem, left_out, refused_flows
 from mirrorlake.checks.rules import aliases_of, check_flows
@@ -139,10 +144,15 @@ def check(
     ]
     problems += access_problems(connections, asked)
     problems += [problem for flow in asked for problem in own_topic_problems(connections, flow)]
-    if lake is not None:  # `plan` must leave no trace, and this makes a transactional id
+    if lake is None:
+        problems += [
+            problem for flow in asked for problem in member_problems(connections, flow, None)
+        ]
+    else:  # `plan` must leave no trace, and this makes a transactional id
         for flow in asked:
             try:
                 problems += transaction_problems(connections, flow, name_at_target(lake, flow.name))
+                problems += member_problems(connections, flow, lake.stored_id)
             except ClusterUnreachable as error:
                 # the flow itself waits for what this did not get an answer from
                 logger.warning(

@@ -35,6 +35,9 @@ def run(
     metrics: str | None = typer.Option(
         None, metavar="HOST:PORT", help="Serve Prometheus, /healthz and /readyz there."
     ),
+    standby: bool = typer.Option(
+        False, "--standby", help="Only stand by: work where another process of the file has worked."
+    ),
     log: logs.Form = typer.Option(
         logs.Form.auto,
         help="Stderr: live lines at a terminal, plain lines, or a JSON object a line.",
@@ -59,7 +62,13 @@ def run(
         with progress.phase(f"reading {shared.config}"):
             lake = _opened(shared, flow, progress)
         totals = lake.run(
-            flow or None, once=once, stop=stop, reader=reader, register=register, metrics=metrics
+            flow or None,
+            once=once,
+            stop=stop,
+            reader=reader,
+            register=register,
+            metrics=metrics,
+            standby=standby,
         )
     if as_json:
         shared.answer({"flows": {row.pop("flow"): row for row in totals}})

@@ -25,7 +25,16 @@ def show_status(out: "Console", document: dict[str, Any]) -> None:
         _mark(out, "green", "healthy", "nothing needs you")
     columns = ("flow", "state", "lag", *_LATENCIES, "records", "topics", "last batch")
     out.print(plain_table(*columns, "batches of a day", rows=map(_cells, document["flows"])))
+    _show_workers(out, document["workers"])
     _show_proofs(out, document["proofs"])
+
+
+def _show_workers(out: "Console", workers: list[dict[str, Any]]) -> None:
+    """Which process does what, and which stand by, where Kafka decides that."""
+    if workers:
+        columns = ("work", "state", "host", "pid", "since")
+        rows = ([worker[name] for name in columns] for worker in workers)
+        out.print(plain_table(*columns, rows=rows))
 
 
 def _cells(flow: dict[str, Any]) -> tuple[object, ...]:

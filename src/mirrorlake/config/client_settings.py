@@ -37,7 +37,7 @@ _JAVA_TLS = (
 JAVA_CONSUMER = _names(
     "auto.include.jmx.reporter check.crcs client.dns.lookup client.id client.rack "
     "connections.max.idle.ms default.api.timeout.ms enable.metrics.push exclude.internal.topics "
-    "fetch.max.bytes fetch.max.wait.ms fetch.min.bytes heartbeat.interval.ms "
+    "fetch.max.bytes fetch.max.wait.ms fetch.min.bytes group.protocol heartbeat.interval.ms "
     "max.partition.fetch.bytes max.poll.interval.ms max.poll.records metadata.max.age.ms "
     "metadata.recovery.strategy metric.reporters metrics.num.samples metrics.recording.level "
     "metrics.sample.window.ms receive.buffer.bytes reconnect.backoff.max.ms reconnect.backoff.ms "
@@ -84,7 +84,7 @@ ROLES: Mapping[Role, tuple[str, frozenset[str]]] = {
 _OWNED = by_name(
     {
         "write bootstrap_servers of the cluster": "bootstrap.servers metadata.broker.list",
-        "group names say which flow reads": "group.id group.instance.id group.protocol",
+        "group names say which flow reads": "group.id group.instance.id",
         "positions are kept in the lake": "enable.auto.commit auto.commit.interval.ms "
         "enable.auto.offset.store auto.offset.reset",
         "only committed records are mirrored": "isolation.level",

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError, model_validator
 
@@ -81,6 +81,9 @@ class Topology(Model):
     objectives: Objectives = Objectives()
     maintain: Maintenance = Maintenance()
     metrics: Metrics = Metrics()
+    #: How the processes of one file keep out of each other's way: by a lease in the lake, or, as
+    #: members of consumer groups, standing by for each other (docs/high_availability.md).
+    availability: Literal["lease", "kafka"] = "lease"
     _directory: Path = PrivateAttr(default=Path("."))
 
     def model_post_init(self, context: Any) -> None:

@@ -11,9 +11,9 @@ from mirrorlake.failover.drained import Drained
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.translate import Translator
 from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.run.leases import lease_of_flow
 from mirrorlake.run.other_process import run_by_other_process
 from mirrorlake.run.replicator import Replicator, RunOptions
 
@@ -40,7 +40,7 @@ def drain(deployment: Deployment, flow: ResolvedFlow) -> Drained:
     lake = deployment.lake
     ends, held, silent = _ends(deployment.connections, flow)
     counted: list[int] = []
-    free, detail = _is_free(lake, flow)
+    free, detail = _is_free(deployment, flow)
     if free:
         try:
             Replicator(
@@ -126,9 +126,9 @@ def _held(
     return sentences
 
 
-def _is_free(lake: Lake, flow: ResolvedFlow) -> tuple[bool, str | None]:
+def _is_free(deployment: Deployment, flow: ResolvedFlow) -> tuple[bool, str | None]:
     """Whether no other process runs a flow; False with a sentence where that cannot be known."""
-    lease = Lease(lake, f"flow {flow.name}")
+    lease = lease_of_flow(deployment, flow.name)
     try:
         lease.take(sure=True)
     except LeaseTaken:
@@ -136,7 +136,9 @@ def _is_free(lake: Lake, flow: ResolvedFlow) -> tuple[bool, str | None]:
     except LakeError as error:
         return False, str(error)
     lease.release()
-    if run_by_other_process(lake, [flow.name]) is not None:
+    if lease.stands_by:
+        return True, None
+    if run_by_other_process(deployment.lake, [flow.name]) is not None:
         # a lock of this host says nothing about another one
         return False, f"another process runs flow {flow.name}, and did not come to the end in time"
     return True, None

@@ -12,7 +12,6 @@ from mirrorlake.errors import ClusterUnusable, LakeError, LeaseTaken
 from mirrorlake.forget.still_needed import Committed, FlowPositions
 from mirrorlake.kafka.committed import committed_by
 from mirrorlake.lake.deployment import Deployment
-from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.table_upkeep import floors_of
 from mirrorlake.lake.targets import noted_targets
@@ -21,6 +20,7 @@ from mirrorlake.offsets.runs import decode_written
 from mirrorlake.produce.fencing import fence_all
 from mirrorlake.produce.spec import name_at_target
 from mirrorlake.produce.target import Target
+from mirrorlake.run.leases import lease_of_flow
 from mirrorlake.run.other_process import run_by_other_process
 
 logger = logging.getLogger(__name__)
@@ -32,6 +32,7 @@ class Flows:
 
     def __init__(self, deployment: Deployment, alias: str, topics: Collection[str]) -> None:
         lake, connections = deployment.lake, deployment.connections
+        self._deployment = deployment
         self._lake, self._connections = lake, connections
         self._topics = topics
         flows = map(connections.topology.flow, connections.topology.flows)
@@ -96,10 +97,10 @@ class Flows:
         """Where the target says that a flow is, once no process writes for it any more. Raises
         LeaseTaken, LakeError, ClusterUnusable, KafkaException."""
         flow = self._file.get(name)
-        lease = Lease(self._lake, f"flow {name}")
+        lease = lease_of_flow(self._deployment, name)
         lease.take(sure=True)
         stack.callback(lease.release)
-        if run_by_other_process(self._lake, [name]) is not None:
+        if not lease.stands_by and run_by_other_process(self._lake, [name]) is not None:
             raise LeaseTaken(f"another process runs flow {name}")
         tasks = LakeMap(self._lake, name).produce_tasks()
         if tasks is None or (flow is not None and flow.settings.delivery != "exactly_once"):

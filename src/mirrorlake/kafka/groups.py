@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,8 @@ _POSITIONS_TOPIC = "__consumer_offsets"
 #: How long one request to the process may take, however many groups it is about, seconds: more than
 #: it gives itself.
 PROCESS_SECONDS = 120.0
+#: What newer brokers answer about a group that is not there; older ones describe it as dead.
+_NO_SUCH_GROUP = frozenset({"GROUP_ID_NOT_FOUND"})
 _DIED = "the client died while a coordinator was away"
 
 
@@ -72,6 +74,15 @@ class GroupPositions:
             for group, positions in self.positions.items()
             for place, position in positions.items()
         }
+
+
+@dataclass(frozen=True)
+class GroupMembers:
+    """The members of groups, each by what its client is called, with whether it has a partition; a
+    group that is not there has none. For groups that were not answered, why not."""
+
+    members: Mapping[str, Sequence[tuple[str, bool]]]
+    errors: Mapping[str, str] = field(default_factory=dict)
 
 
 class GroupAdmin:
@@ -144,6 +155,22 @@ class GroupAdmin:
                 if "positions" in answer
             },
             why,
+        )
+
+    def members(self, groups: Iterable[str]) -> GroupMembers:
+        """Who is in groups. One request a group."""
+        answers, why = self._ask("members", dict.fromkeys(groups))
+        gone = {group for group in why if answers.get(group, {}).get("code") in _NO_SUCH_GROUP}
+        return GroupMembers(
+            {
+                **dict.fromkeys(gone, ()),
+                **{
+                    group: [(client, has) for client, has in answer["members"]]
+                    for group, answer in answers.items()
+                    if "members" in answer
+                },
+            },
+            {group: text for group, text in why.items() if group not in gone},
         )
 
     def move(

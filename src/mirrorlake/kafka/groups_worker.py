@@ -44,7 +44,12 @@ def main() -> None:
                 else:
                     answer = read(future.result())
             except KafkaException as error:
-                answer = {"error": str(error.args[0].str()), "code": error.args[0].name()}
+                reason = error.args[0]
+                text = str(reason.str())  # it may end before the reason, which is then the code
+                answer = {
+                    "error": f"{text}{reason.name()}" if text.endswith(": ") else text,
+                    "code": reason.name(),
+                }
             except ValueError as error:  # an id that the client takes for no id
                 answer = {"error": str(error)}
             _write({"group": group, **answer})
@@ -90,6 +95,23 @@ def ask_in_order(
         under_way -= 1
     for group in waiting:
         yield group, None
+
+
+def _ask_members(
+    client: AdminClient, seconds: float, group: str, _nothing: object
+) -> "Future[Any]":
+    future: Future[Any] = client.describe_consumer_groups([group], request_timeout=seconds)[group]
+    return future
+
+
+def _members(description: ConsumerGroupDescription) -> Mapping[str, object]:
+    """The members of a group: what each one's client is called, and whether it has a partition."""
+    return {
+        "members": [
+            [member.client_id, bool(member.assignment and member.assignment.topic_partitions)]
+            for member in description.members
+        ]
+    }
 
 
 def _ask_rights(client: AdminClient, seconds: float, group: str, _nothing: object) -> "Future[Any]":
@@ -165,6 +187,7 @@ _WORK: Mapping[str, tuple[Callable[..., "Future[Any]"], Callable[..., Mapping[st
     "offsets": (_ask_offsets, _positions),
     "alter": (_ask_alter, _refused),
     "rights": (_ask_rights, _rights),
+    "members": (_ask_members, _members),
 }
 
 

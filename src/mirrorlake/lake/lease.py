@@ -8,11 +8,35 @@ store.
 import fcntl
 import re
 import uuid
+from typing import Protocol
 
 from mirrorlake.lake.file_lock import FileLock
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.place import FolderPlace
 from mirrorlake.lake.store_lock import StoreLock
+
+
+class AnyLease(Protocol):
+    """The right to do something as the only process, whoever keeps it: the lake (`Lease`), or Kafka
+    (`run.group_lease.GroupLease`)."""
+
+    @property
+    def stands_by(self) -> bool:
+        """Whether who does not have it waits until it has, instead of ending."""
+        ...
+
+    @property
+    def held(self) -> bool:
+        """Whether it is still this process's, behind `take`."""
+        ...
+
+    def take(self, sure: bool = False) -> None:
+        """See `Lease.take`."""
+        ...
+
+    def release(self) -> None:
+        """See `Lease.release`."""
+        ...
 
 
 class Lease:
@@ -27,6 +51,11 @@ class Lease:
             self.lock = FileLock(what, place / f"{name}.lock")
         else:
             self.lock = StoreLock(what, place / name)
+
+    #: Two processes of one flow are a mistake, unless the topology file says otherwise.
+    stands_by = False
+    #: A lock does not go away from who has it.
+    held = True
 
     def __enter__(self) -> None:
         self.take()

@@ -50,12 +50,11 @@ def is_fenced_by_delta(lake: Lake, query_id: str, checkpoint: Path) -> bool:
     return not (checkpoint / "metadata").exists() and is_fenced(lake, query_id)
 
 
-def forget_query(lake: Lake, alias: str) -> None:
-    """Remove the checkpoint of a query that has ended, and its mark."""
-    shutil.rmtree(_root(lake, alias), ignore_errors=True)
-    marks = _marks(lake, alias)
-    for name in marks.names():
-        (marks / name).delete()
+def forget_query(lake: Lake, alias: str, name: str) -> None:
+    """Remove the checkpoint of a query that has ended, and its mark; no other: another process may
+    have begun since."""
+    shutil.rmtree(_root(lake, alias) / name, ignore_errors=True)
+    (_marks(lake, alias) / name).delete()
 
 
 def new_checkpoint(lake: Lake, alias: str) -> Path:

@@ -52,6 +52,7 @@ class LandingQuery:
         query: Spark's; None where there is none.
         final: where that is to be ended, next offsets; None where it goes on.
         landed: how far this process has come without one, unless an `error` ended it.
+        name: of its checkpoint (`checkpoints.forget_query`).
     """
 
     sink: PathSink | SessionSink
@@ -59,6 +60,7 @@ class LandingQuery:
     final: Mapping[TopicAndPartition, int] | None = None
     landed: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     error: Exception | None = None
+    name: str = ""
 
     @property
     def active(self) -> bool:
@@ -135,11 +137,17 @@ def start_landing(
     """
     checkpoint = new_checkpoint(lake, plan.alias)
     job = _job(lake, plan, landing, client)
-    if not once:
+    if once:
+        query = _up_to_the_ends(lake, job, checkpoint)
+    else:
         waiting = frozenset(key for key in plan.starts if is_heartbeats(key[0]))
-        return _stream(
-            lake, replace(job, waiting=waiting, waiting_seconds=HEARTBEAT_SECONDS), checkpoint
-        )
+        job = replace(job, waiting=waiting, waiting_seconds=HEARTBEAT_SECONDS)
+        query = _stream(lake, job, checkpoint)
+    return replace(query, name=checkpoint.name)
+
+
+def _up_to_the_ends(lake: Lake, job: LandJob, checkpoint: Path) -> LandingQuery:
+    """Land up to the end offsets that there are now."""
     ends = SourceEnds(job.alias, job.client)
     final = ends.all(job.starts)
     noted, ranges = ends.noted(final), ranges_between(job.starts, final)

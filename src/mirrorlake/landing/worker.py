@@ -2,8 +2,9 @@
 operator.
 
 One worker per source cluster, however many flows read from it; one process at a time, by a lease.
-The query is started anew when other topics are wanted, when topics were lost or made again, and
-when the source was away.
+Where processes stand by for each other, who has not the lease waits for it, and who loses it stands
+by again, with nothing in mind of what it had seen. The query is started anew when other topics are
+wanted, when topics were lost or made again, and when the source was away.
 """
 
 import logging
@@ -18,7 +19,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.heartbeats import known_heartbeats
-from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.lease import AnyLease, Lease
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.starts import starts_from
 from mirrorlake.lake.table_upkeep import note_removals
@@ -33,7 +34,13 @@ from mirrorlake.landing.source_states import note_fresh_topics
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.starts import landing_begins
-from mirrorlake.spark.causes import as_mirrorlake_error, cause_of, causes_of, places_in
+from mirrorlake.spark.causes import (
+    as_mirrorlake_error,
+    cause_of,
+    causes_of,
+    message_of,
+    places_in,
+)
 from mirrorlake.worker import Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
@@ -46,6 +53,9 @@ PAUSES = (1.0, 2.0, 5.0, 10.0)
 #: A partition that has just lost its leader mostly has another one soon: how often it is waited
 #: for, and how long.
 LEADERLESS_TRIES, LEADERLESS_SECONDS = 3, 2.0
+#: How often it is looked whether a lease that another process has is free, seconds: in the lake it
+#: is a file, or an object.
+LEASE_SECONDS, STANDBY_SECONDS = 2.0, 0.2
 #: How long `--once` waits for another process that lands the same cluster.
 ONCE_WAITS_SECONDS = 600.0
 #: How often a run with an end tries again what Spark reports: a task that died, a broker that was
@@ -57,13 +67,20 @@ class LandingWorker:
     """Lands a cluster until `thread` is stopped, or, `once`, up to the end offsets seen at the
     start."""
 
-    def __init__(self, alias: str, deployment: Deployment, stage: StageFiles, once: bool) -> None:
+    def __init__(
+        self,
+        alias: str,
+        deployment: Deployment,
+        stage: StageFiles,
+        once: bool,
+        lease: AnyLease | None = None,
+    ) -> None:
+        """Prepare; `lease` None is one in the lake."""
         self.alias = alias
         retry = Retry(self._ends, self._report_failure, PAUSES)
         self.thread = Worker(
             f"landing from cluster {alias}", self._turn, retry, in_words=as_mirrorlake_error
         )
-        self._waiting: MirrorlakeError | None = None
         lake, event_log = deployment.lake, deployment.event_log
         self._lake = lake
         self._connections = deployment.connections
@@ -74,16 +91,23 @@ class LandingWorker:
         self._stopping = self.thread.stopping
         self._incidents = LandingIncidents(alias, event_log)
         self._states = event_log.states
-        source = ClusterSource(alias, lambda: self._connections, self._selections)
-        self._planner = LandingPlanner(
-            alias, source, LakeLandingStore(lake, stage, alias), begins=self._begins
-        )
+        self._stage = stage
+        self._lease = lease or Lease(lake, f"landing of cluster {alias}")
         self._query: LandingQuery | None = None
-        self._covered: dict[TopicAndPartition, int] = {}
-        self._begun: dict[TopicAndPartition, int] = {}
-        self._current_generations: CurrentGenerations | None = None
-        self._named_before: Collection[TopicAndPartition] = ()
-        self._lease = Lease(lake, f"landing of cluster {alias}")
+        self._forget_what_was_seen()
+
+    def _forget_what_was_seen(self) -> None:
+        """Know no more than the lake, as at a start: another process may have landed since."""
+        with self._lock:
+            source = ClusterSource(self.alias, lambda: self._connections, self._selections)
+            store = LakeLandingStore(self._lake, self._stage, self.alias)
+            self._planner = LandingPlanner(self.alias, source, store, begins=self._begins)
+            self._covered: dict[TopicAndPartition, int] = {}
+            self._begun: dict[TopicAndPartition, int] = {}
+            self._current_generations: CurrentGenerations | None = None
+            self._read_at = 0.0
+            self._named_before: Collection[TopicAndPartition] = ()
+            self._waiting: MirrorlakeError | None = None
 
     def set_flows(self, flows: Sequence[ResolvedFlow], connections: Connections) -> None:
         """Say which flows read from here; the query is restarted if that makes a difference."""
@@ -113,9 +137,12 @@ class LandingWorker:
 
     def generations(self) -> CurrentGenerations:
         """The generations that are landed now; before the first plan, the newest ones that the lake
-        knows."""
+        knows, and again from time to time where this process stands by for one that lands."""
         with self._lock:
-            if self._current_generations is None:
+            elsewhere = self._lease.stands_by and not self._lease.held
+            old = elsewhere and time.monotonic() - self._read_at >= COMPARE_SECONDS
+            if self._current_generations is None or old:
+                self._read_at = time.monotonic()
                 self._current_generations = generations_of(self._lake, self.alias)
             return self._current_generations
 
@@ -144,7 +171,18 @@ class LandingWorker:
         return landing_begins(starts_from(self._lake.now, self.alias), selects, current.generation)
 
     def _turn(self) -> float | None:
-        return None if self._with_lease(self._land) else 0.0
+        try:
+            return None if self._with_lease(self._land) else 0.0
+        except LeaseTaken:
+            raise
+        except Exception as error:
+            # what failed for want of the lease, or of what came between, is no news to operators
+            lease = self._lease
+            if not lease.stands_by or (lease.held and not isinstance(error, Fenced)):
+                raise
+            logger.warning("%s: %s", self.thread.name, message_of(error))
+            self._forget_what_was_seen()
+            return STANDBY_SECONDS
 
     def _ends(self, error: BaseException, problem: MirrorlakeError, attempt: int) -> bool:
         """Whether a failure ends landing: a run with an end does not try for ever, and never what
@@ -167,8 +205,11 @@ class LandingWorker:
             except LeaseTaken as taken:
                 if self._once and time.monotonic() > deadline:
                     raise
-                logger.info("%s", taken)
-                self._stopping.wait(2.0)
+                if self._lease.stands_by:
+                    self._stopping.wait(STANDBY_SECONDS)
+                else:
+                    logger.info("%s", taken)
+                    self._stopping.wait(LEASE_SECONDS)
         try:
             return True if self._stopping.is_set() else work()
         finally:
@@ -195,7 +236,7 @@ class LandingWorker:
             query.stop()
             self.covered()
             self._query = None
-            forget_query(self._lake, self.alias)
+            forget_query(self._lake, self.alias, query.name)
         if query.sink.failure is not None:
             # Of one of its last batches, or beside a partition that is gone: what was not read may
             # lie between what is staged, where nothing else looks. Who was fenced reads nothing.
@@ -229,6 +270,8 @@ class LandingWorker:
     ) -> bool:
         checked_at, through = time.monotonic(), False
         while not self._stopping.wait(LOOK_SECONDS):
+            if not self._lease.held:
+                raise self._taken_over("it stands by")
             active = query.active
             if not through and query.began:
                 through = True
@@ -260,15 +303,22 @@ class LandingWorker:
     def _check_owner(self, query: LandingQuery) -> None:
         """Raise Fenced if another process has taken over."""
         if query.fenced():
-            raise Fenced(
-                f"another process has taken over landing from cluster {self.alias} while this one "
-                "was suspended or cut off; nothing that this one reads is staged any more, and it "
-                "ends: be sure that only one process does this"
+            by = self._lease.stands_by
+            raise self._taken_over(
+                "it stands by" if by else "it ends: be sure that only one process does this"
             )
+
+    def _taken_over(self, what_now: str) -> Fenced:
+        return Fenced(
+            f"another process has taken over landing from cluster {self.alias} while this one was "
+            f"suspended or cut off; nothing that this one reads is staged any more, and {what_now}"
+        )
 
     def _wait(self, planned: Planned) -> bool:
         """Nothing may be read now: plan again from time to time."""
         while not self._once and not self._stopping.wait(COMPARE_SECONDS):
+            if not self._lease.held:
+                raise self._taken_over("it stands by")
             if self._changed.is_set() or self._planner.differs(planned, {}):
                 return False
         return True

@@ -91,6 +91,8 @@ class Status(Answer):
         attention: a sentence for each thing that needs attention, the most urgent first.
         warnings: a sentence for each thing that may come to need it: another program commits to
             tables that only mirrorlake may commit to.
+        workers: which process does what, and which stand by, where Kafka decides that
+            (`availability: kafka`): work, flow, cluster, state, host, pid, since.
     """
 
     healthy: bool
@@ -102,6 +104,7 @@ class Status(Answer):
     proofs: Rows = field(default_factory=Rows)
     attention: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    workers: Rows = field(default_factory=Rows)
 
     def _repr_html_(self) -> str:
         title = "healthy" if self.healthy else f"not healthy: {len(self.alerts)} alerts"
@@ -110,6 +113,7 @@ class Status(Answer):
             html.table(rows, name)
             for name, rows in (("incidents", self.incidents), ("alerts", self.alerts))
         ]
+        parts += [html.table(self.workers, "workers")] if self.workers else []
         parts += [html.sentences(self.warnings, "warnings")]
         return "".join(
             [*parts, html.sentences(self.unchecked, "unchecked"), html.table(self.topics, "topics")]

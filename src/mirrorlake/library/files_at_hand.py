@@ -8,7 +8,6 @@ from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import InputError, LakeError
 from mirrorlake.lake.catalog_files import NotedFiles, noted_files
 from mirrorlake.lake.opening import schema_in_catalog
-from mirrorlake.lake.reader import Reader
 
 if TYPE_CHECKING:
     from mirrorlake.lake.catalog_reader import CatalogReader
@@ -31,7 +30,7 @@ class FilesAtHand:
         self.why_not = ""
 
     @property
-    def reader(self) -> Reader | None:
+    def reader(self) -> "CatalogReader | None":
         """The tables as of now; None where their files are not at hand, which is logged."""
         try:
             noted = self._noted()

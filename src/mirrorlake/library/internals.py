@@ -175,10 +175,11 @@ class Internals:
 
     @property
     def stored_id(self) -> str | None:
-        """The identity that the lake says of itself (lake/identity.py), of a folder without a
-        session; None where it has none, or is not there."""
+        """The identity that the lake says of itself (lake/identity.py), without a session where
+        files are at hand; None where it has none, or is not there."""
         if self.location.path is None:
-            return self.tables.stored_id
+            reader = self._files.reader
+            return self.tables.stored_id if reader is None else reader.lake_id
         root = self.root
         there = has_table(root, "records")
         return PathTables(root).properties("records").get(PROPERTY) if there else None

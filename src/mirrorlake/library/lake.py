@@ -72,7 +72,9 @@ class OpenLake(Queries, Positions, Resends):
         """
         known = self.internals
         connections = known.connections if known.has_topology else None
-        return Status.from_document(read_status(known.reader, connections))
+        by_kafka = known.has_topology and known.topology.availability == "kafka"
+        lake_id = known.stored_id if by_kafka else None
+        return Status.from_document(read_status(known.reader, connections, lake_id))
 
     def plan(self, flows: Sequence[str] | None = None) -> Plan:
         """Everything that `run` would do to the targets, without doing it. Asks the clusters; needs
@@ -108,6 +110,7 @@ class OpenLake(Queries, Positions, Resends):
         reader: str = "auto",
         register: bool = False,
         metrics: str | None = None,
+        standby: bool = False,
     ) -> Rows:
         """Replicate: land, produce, and keep topics, groups and ACLs alike. Blocks; recorded as a
         run of MLflow.
@@ -125,6 +128,8 @@ class OpenLake(Queries, Positions, Resends):
             reader: how tasks read the stage: auto, files or rows.
             register: call `register` before the first record.
             metrics: HOST:PORT to serve Prometheus at; that of the file for None.
+            standby: only stand by: work where another process of the file has worked
+                (`availability: kafka`).
 
         Returns:
             flow, records, batches and short_batches of each flow.
@@ -146,6 +151,7 @@ class OpenLake(Queries, Positions, Resends):
             reader=reader,
             register=register,
             metrics=metrics,
+            standby=standby,
         )
 
     def register(self) -> Registered:

@@ -8,6 +8,8 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from mirrorlake.checks.preflight import judge
+from mirrorlake.config.topology import Topology
+from mirrorlake.errors import InputError
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import check_location, lake_exists
 from mirrorlake.library.answers import Produced, Rows
@@ -40,6 +42,7 @@ def replicated(
     reader: str,
     register: bool = False,
     metrics: str | None = None,
+    standby: bool = False,
 ) -> Rows:
     """Run flows until the end; returns and raises as `OpenLake.run` says."""
     progress, served_by_file = known.progress or Progress(), known.topology.metrics
@@ -62,6 +65,7 @@ def replicated(
             stop=stop,
             reader=reader,
             register=register,
+            standby=standby,
         )
 
 
@@ -76,11 +80,13 @@ def _replicated(
     stop: threading.Event | None,
     reader: str,
     register: bool,
+    standby: bool,
 ) -> Rows:
     """The same; `standing` is what is served of it, if anything is."""
     from mirrorlake.tracking.runs import check_wanted, tracked  # of an extra: a run may do without
 
     topology = known.topology
+    _check_standby(topology, once, standby)
     check_wanted(topology.tracking)
     # Where no record goes through the JVM, what makes that fast costs more than it ever gives back.
     known.short = topology.lake.path is not None and reader != "rows" and native_problem() is None
@@ -102,7 +108,11 @@ def _replicated(
         "reader": reader,
     }
     options = RunOptions(
-        once, reader, None if once else known.config, None if names is None else tuple(names)
+        once,
+        reader,
+        None if once else known.config,
+        None if names is None else tuple(names),
+        standby=standby,
     )
     counts = _Counts([flow.name for flow in flows], reader, progress, report)
     with stopping(stop) as ending:
@@ -140,6 +150,17 @@ def _replicated(
                 tracking.session(known.spark)
             tracking.report({"flows": counts.of_flows()})
     return counts.rows()
+
+
+def _check_standby(topology: Topology, once: bool, standby: bool) -> None:
+    """Raise InputError where nothing could be stood by for."""
+    if standby and topology.availability != "kafka":
+        raise InputError(
+            "--standby stands by for another process of the topology file, which does not say that "
+            "its processes do so; add `availability: kafka` to it (docs/high_availability.md)"
+        )
+    if standby and once:
+        raise InputError("--standby has no end, and --once has one; leave one of them out")
 
 
 def _prepare_behind(tables: Lake) -> None:

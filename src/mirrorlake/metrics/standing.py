@@ -15,7 +15,8 @@ from mirrorlake import __version__
 from mirrorlake.config.objectives import Objectives
 from mirrorlake.metrics.facts import Facts, FlowFacts, FlowInForce, WorkerFacts
 from mirrorlake.metrics.recorder import Recorder
-from mirrorlake.run.replicator import Replicator, Running
+from mirrorlake.run.flows_here import Running
+from mirrorlake.run.replicator import Replicator
 from mirrorlake.worker import Worker
 
 #: Objectives of the topology file, by what they are called in a scrape, and how many a second.

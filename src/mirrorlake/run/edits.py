@@ -111,6 +111,8 @@ def wanted_flows(
     change."""
     if topology.lake != before.lake:
         raise TopologyError("lake cannot be changed while running: stop and start again")
+    if topology.availability != before.availability:
+        raise TopologyError("availability cannot be changed while running: stop and start again")
     flows = [flow for flow in topology.active_flows() if chosen is None or flow.name in chosen]
     known = {flow.naming.file for flow in before.active_flows()}
     for flow in flows:

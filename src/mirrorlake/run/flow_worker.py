@@ -14,6 +14,7 @@ from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
 from mirrorlake.errors import (
     ClusterUnusable,
     CountDiffers,
+    Fenced,
     InputError,
     LeaseTaken,
     MapError,
@@ -23,7 +24,7 @@ from mirrorlake.errors import (
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.lake.incidents import Decided
-from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.lease import AnyLease
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.worker import LandingWorker
@@ -68,6 +69,7 @@ class FlowWorker:
         stage: StageFiles,
         landing: LandingWorker,
         *,
+        lease: AnyLease,
         report: Callable[[str, BatchReport], None],
         once: bool = False,
         reader: str = "auto",
@@ -100,7 +102,7 @@ class FlowWorker:
         self._written_to: dict[str, int] = {}
         self._miscounts = 0  # since the last batch
         self._closed: frozenset[str] | None = None
-        self._lease = Lease(self._lake, f"flow {flow.name}")
+        self._lease = lease
 
     @property
     def error(self) -> MirrorlakeError | None:
@@ -160,11 +162,21 @@ class FlowWorker:
             self._miscounts += 1
             return self._miscounts >= COUNT_TRIES
         over = self._once and (isinstance(error, InputError) or attempt >= len(PAUSES))
+        over = over or self._taken_over(problem)
         return over or isinstance(error, ReplicationError) or isinstance(problem, MapError)
+
+    def _taken_over(self, problem: MirrorlakeError) -> bool:
+        """Whether another process does it, for which this one stands by."""
+        lease = self._lease
+        return lease.stands_by and (not lease.held or isinstance(problem, Fenced))
 
     def _report_failure(self, failure: Failure) -> None:
         """Tell operators what ended the flow, or what it cannot come through for now."""
         problem, incidents = failure.problem, self._event_log.incidents
+        if self._taken_over(problem):
+            # the flow is healthy, or another process sees what it lacks
+            logger.warning("flow %s: %s", self.flow.name, message_of(failure.error))
+            return
         if failure.ends:
             logger.error("%s", problem)
             if not isinstance(failure.error, LeaseTaken):
@@ -217,6 +229,11 @@ class FlowWorker:
             while True:
                 ended = self._landing.thread.ended.is_set()
                 wanted = self._snapshots.wanted
+                if not self._lease.held:
+                    raise Fenced(
+                        f"another process has taken over flow {self.flow.name} while this one was "
+                        "suspended or cut off; this one stands by"
+                    )
                 # Asked for before the poll: what was landed by then is produced once the poll finds
                 # nothing. And before it the generations: what an older one covered must not be
                 # taken for what a newer one did.

@@ -1,10 +1,10 @@
-"""The replicator: a landing worker per source cluster, a worker and a control loop per flow, and
-live configuration."""
+"""The replicator: a landing worker per source cluster, a worker and a control loop per flow that
+this process has the lease of, and live configuration."""
 
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,13 +18,12 @@ from mirrorlake.lake.objectives import Mode, note_objectives
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.worker import LandingWorker
-from mirrorlake.produce.flow import BatchReport
-from mirrorlake.run.control_loop import ControlLoop, beat_once
+from mirrorlake.run.control_loop import beat_once
 from mirrorlake.run.edits import Edits, in_force
 from mirrorlake.run.first_start import note_first_starts
-from mirrorlake.run.flow_worker import FlowWorker
+from mirrorlake.run.flows_here import FlowsHere, Report, Running, Sampled
+from mirrorlake.run.leases import Leases
 from mirrorlake.run.other_process import run_by_other_process
-from mirrorlake.run.samples import FlowLag
 from mirrorlake.run.upkeep import Upkeep
 from mirrorlake.run.watch import TopologyWatch
 from mirrorlake.spark.causes import as_mirrorlake_error
@@ -36,27 +35,18 @@ LOOK_SECONDS = 0.1
 #: How often the topology file and the session are checked; an edit is in force within 15 seconds.
 WATCH_SECONDS = 3.0
 
-Report = Callable[[str, BatchReport], None]
-
 
 @dataclass(frozen=True)
 class RunOptions:
     """How `run` was asked to go. `reader` is auto, files or rows (see `produce/flow.py`); `config`
-    is the topology file to watch, and `chosen` the flows that `--flow` named."""
+    is the topology file to watch, and `chosen` the flows that `--flow` named. `standby` works only
+    where another process has worked."""
 
     once: bool = False
     reader: str = "auto"
     config: Path | None = None
     chosen: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True)
-class Running:
-    """What runs for one flow."""
-
-    worker: FlowWorker
-    control: ControlLoop
-    made_of: object
+    standby: bool = False
 
 
 class Replicator:
@@ -71,7 +61,7 @@ class Replicator:
         *,
         report: Report | None = None,
         stop: threading.Event | None = None,
-        sampled: Callable[[str, FlowLag], None] | None = None,
+        sampled: Sampled | None = None,
     ) -> None:
         self.lake = lake = deployment.lake
         self.event_log = deployment.event_log
@@ -81,15 +71,22 @@ class Replicator:
         self._connections = deployment.connections
         self._flows = list(flows)
         self._options = options
-        self._report = report or (lambda flow, batch: None)
         self._stop = stop or threading.Event()
-        self._sampled = sampled
+        self._leases = Leases(deployment, once=options.once, standby=options.standby)
         #: Keeps the tables small while this process writes them.
         self._upkeep: Upkeep | None = None
         if isinstance(lake, PathLake):  # a catalog's platform does it
-            self._upkeep = Upkeep(lake, self._stage)
+            self._upkeep = Upkeep(lake, self._stage, lambda: self._leases.any_held)
         self._landings: dict[str, LandingWorker] = {}
-        self._running: dict[str, Running] = {}
+        self._here = FlowsHere(
+            self._stage,
+            self._leases,
+            self._landings,
+            once=options.once,
+            reader=options.reader,
+            report=report or (lambda flow, batch: None),
+            sampled=sampled,
+        )
         self._errors: list[MirrorlakeError] = []
         # of a run with an end; reported after those about records
         self._control_errors: list[ReplicationError] = []
@@ -107,8 +104,9 @@ class Replicator:
 
     @property
     def running(self) -> list[Running]:
-        """What runs now: of a flow that is paused as a whole nothing does."""
-        return list(self._running.values())
+        """What runs now: nothing of a flow that is paused as a whole, or that another process
+        has the lease of."""
+        return list(self._here.running.values())
 
     @property
     def workers(self) -> list[Worker]:
@@ -116,6 +114,7 @@ class Replicator:
         workers = [landing.thread for landing in list(self._landings.values())]
         for running in self.running:
             workers += [running.worker.thread, running.control.thread]
+        workers += self._leases.workers
         return workers + ([] if self._upkeep is None else [self._upkeep.thread])
 
     def stop(self) -> None:
@@ -159,6 +158,7 @@ class Replicator:
         ReplicationError where only another process can go on."""
         checked_at = time.monotonic()
         while not self._stop.wait(LOOK_SECONDS) and not self._all_ended():
+            self._follow_leases()
             if time.monotonic() - checked_at < WATCH_SECONDS:
                 continue
             checked_at = time.monotonic()
@@ -172,6 +172,17 @@ class Replicator:
                         as_mirrorlake_error(error, "following the topology file"),
                     )
 
+    def _follow_leases(self) -> None:
+        """Begin with what other processes left to this one, and end what they took."""
+        try:
+            began = self._here.follow(self._deployment)
+        except Exception as error:  # noqa: BLE001 - what runs goes on, and so does the lease
+            problem = as_mirrorlake_error(error, "taking over what another process did")
+            logger.error("%s; it is tried again", problem)
+            return
+        if began:
+            self._note(began, "continuous")  # who did it before may have noted its end
+
     def _edits(self, begun_with: Topology) -> Edits | None:
         """Who follows the topology file; None where there is none to follow."""
         config = self._options.config
@@ -183,7 +194,7 @@ class Replicator:
     def _check_alone(self) -> None:
         """Raise LeaseTaken where leases are no locks, and another process runs one of the flows:
         both would write, and fence each other for ever."""
-        if locks_work(self.lake):
+        if self._leases.by_kafka or locks_work(self.lake):
             return
         flow = run_by_other_process(self.lake, [chosen.name for chosen in self._flows])
         if flow is not None:
@@ -194,30 +205,28 @@ class Replicator:
 
     def _all_ended(self) -> bool:
         """Whether there is nothing left to do. Paused flows wait in a continuous run."""
-        if not self._running:
+        if not self._here.wanted:
             return self._options.once and all(
                 landing.thread.ended.is_set() for landing in self._landings.values()
             )
-        return all(running.worker.thread.ended.is_set() for running in self._running.values())
+        return self._here.all_ended
 
     def _apply(self, preflight: Preflight) -> None:
         """Make what runs what is wanted: flows that are the same go on undisturbed."""
         self._connections, self._flows = preflight.connections, list(preflight.flows)
+        self._leases.use(preflight.connections)
         self._complaints = preflight.complaints()
         if preflight.to_note:
             self.event_log.clusters(preflight.to_note)
         wanted = {flow.name: flow for flow in preflight.flows if not flow.paused}
-        before = list(self._running)
-        for name, running in list(self._running.items()):
-            if name not in wanted or running.made_of != _made_of(wanted[name], preflight):
-                self._stop_flow(name)
+        before = self._here.wanted
+        self._here.keep(wanted, preflight)
         note_first_starts(self._deployment, wanted.values())
         if self._options.once:
             self._beat(list(wanted.values()))
         self._apply_landings(preflight)
-        for name, flow in wanted.items():
-            if name not in self._running:
-                self._start_flow(flow, preflight)
+        self._here.want(wanted, preflight)
+        self._here.follow(self._deployment)
         # After the start of all that takes its time to start: in a new lake this takes as long as
         # the first batch.
         self._note(list(wanted), "once" if self._options.once else "continuous", gone=before)
@@ -251,83 +260,40 @@ class Replicator:
             landing.thread.join()
             if landing.error is not None:
                 self._errors.append(landing.error)
+            self._leases.give_up(f"landing of cluster {source}")
         for source, flows in readers.items():
             fresh = source not in self._landings
             if fresh:
+                lease = self._leases.of_landing(source, [flow.name for flow in flows])
                 self._landings[source] = LandingWorker(
-                    source, self._deployment, self._stage, self._options.once
+                    source, self._deployment, self._stage, self._options.once, lease
                 )
             self._landings[source].set_flows(flows, self._connections)
             if fresh:
                 self._landings[source].thread.start()
 
-    def _start_flow(self, flow: ResolvedFlow, preflight: Preflight) -> None:
-        deployment = self._deployment
-        worker = FlowWorker(
-            flow,
-            deployment,
-            self._stage,
-            self._landings[flow.source],
-            report=self._report,
-            once=self._options.once,
-            reader=self._options.reader,
-            left_out=preflight.left_out.get(flow.name),
-        )
-        control = ControlLoop(flow, deployment, worker, self._sampled)
-        self._running[flow.name] = Running(worker, control, _made_of(flow, preflight))
-        worker.thread.start()
-        if not self._options.once:
-            control.thread.start()
-
-    def _stop_flow(self, name: str) -> None:
-        running = self._running.pop(name)
-        running.control.thread.stop()
-        running.worker.thread.stop()
-        running.worker.thread.join()
-        running.control.thread.join()
-        self._errors += [
-            error
-            for error in (running.worker.error, running.control.thread.error)
-            if error is not None
-        ]
-
     def _end(self) -> None:
         """End everything; in a run that came to its end, sample where it is. What did not end in
         order is an error of the run."""
-        threads = [landing.thread for landing in self._landings.values()]
-        threads += [running.control.thread for running in self._running.values()]
-        if self._upkeep is not None:
-            threads.append(self._upkeep.thread)
-        for thread in threads:
-            thread.stop()
-        for running in self._running.values():
-            running.worker.thread.stop()
+        names = self._here.wanted
         for landing in self._landings.values():
+            landing.thread.stop()
+        self._here.stop()
+        if self._upkeep is not None:
+            self._upkeep.thread.stop()
+        for source, landing in self._landings.items():
             landing.thread.join()
-        for running in self._running.values():
-            running.worker.thread.join()
-            if self._options.once:
-                running.control.run_once()
-            else:
-                running.control.thread.join()
-            running.control.finish()
+            self._leases.give_up(f"landing of cluster {source}")
         errors = [landing.error for landing in self._landings.values()]
-        errors += [running.worker.error for running in self._running.values()]
-        errors += [running.control.thread.error for running in self._running.values()]
+        errors += self._here.end()
         if self._upkeep is not None:
             self._upkeep.thread.join()
             errors.append(self._upkeep.thread.error)
         self._errors += [error for error in errors if error is not None]
         if self._options.once:
             self._control_errors += [
-                error for running in self._running.values() for error in running.control.errors
+                error for running in self.running for error in running.control.errors
             ]
+        self._leases.close()
         if self._stop.is_set() and not self._options.once:
-            self._note(list(self._running), "stopped")
-
-
-def _made_of(flow: ResolvedFlow, preflight: Preflight) -> object:
-    """All of a topology that a running flow depends on: if it changes, the flow is restarted."""
-    topology = preflight.connections.topology
-    ends = [topology.clusters[alias] for alias in (flow.source, flow.target)]
-    return flow, ends, topology.aliases, dict(preflight.left_out.get(flow.name, {}))
+            self._note([name for name in names if self._leases.is_deserted(name)], "stopped")

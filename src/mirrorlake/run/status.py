@@ -9,6 +9,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.other_writers import newest_by_others
 from mirrorlake.lake.reader import Reader
 from mirrorlake.run.attention import attention, standing
+from mirrorlake.run.workers import read_workers, works_of
 
 UNASKED = (
     "the clusters were not asked, and laws not checked: the lake was opened without its "
@@ -16,19 +17,23 @@ UNASKED = (
 )
 
 
-def read_status(lake: Reader, connections: Connections | None) -> dict[str, Any]:
+def read_status(
+    lake: Reader, connections: Connections | None, lake_id: str | None = None
+) -> dict[str, Any]:
     """Returns {"healthy", "flows": [a row of `flow_status` each], "topics": [...], "incidents":
     [...], "alerts": [rows of the view `alerts`, and of laws that are broken], "unchecked":
     [sentences], "proofs": [rows of the view `proof_status`], "attention": [a sentence for each
     thing that needs attention], "warnings": [a sentence for each thing that may come to need
-    it]}. Flows have `enabled`, `paused` (as a whole) and `standing`, how
-    they stand in words.
+    it], "workers": [which process does what, and which stand by, of the lake `lake_id`, where
+    Kafka decides that (`workers.read_workers`)]}. Flows have `enabled`, `paused` (as a whole) and
+    `standing`, how they stand in words.
 
     A flow that has never run is there with nulls. Not healthy means that an alert is there. What is
     paused, disabled or gone by the file as it is now raises none except for its open incidents,
     which wait for a decision. Without `connections` it is read from the tables alone: no cluster is
     asked, no law checked, and whether a flow is enabled is not known.
     """
+    workers: list[dict[str, Any]] = []
     rows = {row["flow"]: row for row in lake.table_rows("flow_status")}
     incidents, alerts = lake.table_rows("open_incidents"), [*lake.table_rows("alerts")]
     if connections is None:
@@ -43,6 +48,9 @@ def read_status(lake: Reader, connections: Connections | None) -> dict[str, Any]
         broken, unchecked = broken_laws(lake, connections, running)
         alerted = {_place(row) for row in alerts}
         alerts += [row for row in broken if _place(row) not in alerted]
+        if connections.topology.availability == "kafka" and lake_id is not None:
+            workers, unasked = read_workers(connections, works_of(lake_id, running))
+            unchecked = [*unchecked, *unasked]
     alerts.sort(
         key=lambda row: (row["flow"], row["alert"], row["topic"] or "", row["partition"] or 0)
     )
@@ -65,6 +73,7 @@ def read_status(lake: Reader, connections: Connections | None) -> dict[str, Any]
         "proofs": sorted(proofs, key=lambda row: (row["flow"], row["topic"])),
         "attention": attention(incidents, alerts),
         "warnings": warnings,
+        "workers": workers,
     }
 
 

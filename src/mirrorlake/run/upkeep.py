@@ -7,7 +7,7 @@ each. What `maintain` does (retention, history, the map) is left to it.
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from mirrorlake.errors import ReplicationError
 from mirrorlake.heaps import give_back
@@ -37,7 +37,11 @@ OTHER_WRITER = "other_writer"
 class Upkeep:
     """Compacts what this process writes; several processes may do so side by side."""
 
-    def __init__(self, lake: PathLake, stage: StageFiles) -> None:
+    def __init__(
+        self, lake: PathLake, stage: StageFiles, works: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Prepare; `works` says whether this process writes anything now."""
+        self._works = works
         self._tables = lake.tables
         self._incidents = Incidents(lake)
         self._reported = True  # by an earlier process, as far as is known
@@ -96,6 +100,8 @@ class Upkeep:
             self._by_others.clear()
 
     def _turn(self) -> float:
+        if not self._works():
+            return TURN_SECONDS
         self.note_others()
         self.look_over()
         if self._reported:

@@ -16,7 +16,10 @@ PAUSED, REFUSED, STOPPED = "paused", "refused", "stopped"
 NO_ANSWER, INTERRUPTED = "no_answer", "interrupted"
 #: Incidents that hold no record up.
 _HARMLESS = frozenset(
-    {"content_differs", "acls_left", "upkeep_failed", "other_writer", "topology_edit"}
+    {
+        *("content_differs", "acls_left", "upkeep_failed", "other_writer", "topology_edit"),
+        "not_a_member",
+    }
 )
 
 

@@ -113,11 +113,14 @@ def test_status(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyP
         "warnings": [ODD],
         "attention": [ODD],
         "proofs": [],
+        "workers": [
+            {"work": ODD, "state": "works", "host": "h", "pid": 1, "since": None, "flow": None}
+        ],
         "healthy": True,
     }
     monkeypatch.setattr(library, "read_status", lambda *_: found)
     inspect.status(of(shared), None, as_json=False)
-    assert shown.getvalue().count(ODD) == 5
+    assert shown.getvalue().count(ODD) == 6
 
 
 def test_sql(shared: Context, shown: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:

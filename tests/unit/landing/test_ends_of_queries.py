@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mirrorlake.config.topology import load_topology
-from mirrorlake.errors import Fenced, MirrorlakeError, ReplicationError
+from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError, ReplicationError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import MemoryLog
 from mirrorlake.lake.deployment import Deployment
@@ -26,6 +26,7 @@ class Query:
 
     active = began = True
     ended = False
+    name = "a checkpoint"
 
     def __init__(self, last: MirrorlakeError | None, ended: bool) -> None:
         self.sink: Any = SimpleNamespace(failure=None)
@@ -109,3 +110,60 @@ def test_a_query_that_others_stop_has_not_come_to_its_end(
     monkeypatch.setattr(worker, "_planner", planner)
     monkeypatch.setattr(worker._incidents, "succeeded", lambda *_: None)
     assert worker._land() is ended
+
+
+class Kept:
+    """A lease for which processes stand by; another one has it once it was asked `asked` times."""
+
+    stands_by = True
+
+    def __init__(self, asked: int) -> None:
+        self._left = asked
+
+    @property
+    def held(self) -> bool:
+        self._left -= 1
+        return self._left >= 0
+
+    def take(self, sure: bool = False) -> None:
+        if self._left < 0:
+            raise LeaseTaken("another process lands")
+
+    def release(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("fenced", [False, True])
+def test_who_lost_the_lease_stands_by_and_knows_nothing_of_what_it_saw(
+    worker: LandingWorker, monkeypatch: pytest.MonkeyPatch, fenced: bool
+) -> None:
+    """Whether Kafka says so, or, sooner, that nothing of its query is committed any more."""
+    told: list[object] = []
+    monkeypatch.setattr(worker._incidents, "failed", lambda *found: told.append(found))
+    query = Query(None, False)
+    query.active = not fenced
+    monkeypatch.setattr(Query, "fenced", lambda _: fenced)
+    monkeypatch.setattr(landing_worker, "start_landing", lambda *_, **__: query)
+    worker._lease = Kept(asked=2)
+    worker._covered, before = {("t", 0): 5}, worker._planner
+    planner: Any = SimpleNamespace(succeeded=lambda _keys: None)
+    worker._planner = planner
+    monkeypatch.setattr(worker._incidents, "succeeded", lambda *_: None)
+    assert worker._turn() == landing_worker.STANDBY_SECONDS
+    assert told == [] and worker.covered() == {}
+    assert worker._planner not in (planner, before)
+    worker.thread.stopping.set()
+    assert worker._turn() is None, "and ends when it is told to"
+
+
+def test_what_fails_while_it_has_the_lease_is_reported(
+    worker: LandingWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(landing_worker, "start_landing", lambda *_, **__: Query(MISSED, True))
+    unexplained = SimpleNamespace(explains=lambda *_: False)
+    planner: Any = SimpleNamespace(succeeded=bool, plan=lambda _covered: unexplained)
+    worker._planner = planner
+    monkeypatch.setattr(worker._incidents, "succeeded", lambda *_: None)
+    worker._lease = Kept(asked=100)
+    with pytest.raises(ReplicationError, match="read 0 of 3 offsets"):
+        worker._turn()

@@ -65,6 +65,7 @@ def test_a_status() -> None:
         "proofs": [],
         "attention": [ODD],
         "warnings": [ODD],
+        "workers": [],
     }
     found = Status.from_document(document)
     assert found.to_dict() == document and list(found.to_dict()) == list(document)

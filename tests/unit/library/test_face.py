@@ -44,7 +44,7 @@ LAKE = {
     "plan": "(flows: Sequence[str] | None = None) -> Plan",
     "run": "(flows: Sequence[str] | None = None, *, once: bool = False,"
     " report: Callable[[Produced], None] | None = None, stop: Event | None = None, reader: str = "
-    "'auto', register: bool = False, metrics: str | None = None) -> Rows",
+    "'auto', register: bool = False, metrics: str | None = None, standby: bool = False) -> Rows",
     "register": "() -> Registered",
     "incidents": "(flow: str | None = None, topic: str | None = None, partition: int | None = None,"
     " kind: str | None = None) -> Rows",

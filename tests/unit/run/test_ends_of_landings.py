@@ -18,7 +18,8 @@ def test_a_landing_that_no_flow_reads_any_more_is_asked_what_it_ended_with(
     tmp_path: Path, error: ReplicationError | None
 ) -> None:
     lake = PathLake(no_session, place_of(tmp_path / "lake"), tmp_path / "checkpoints")
-    deployment: Any = SimpleNamespace(lake=lake, event_log=None, connections=None)
+    connections = SimpleNamespace(topology=SimpleNamespace(availability="lease"))
+    deployment: Any = SimpleNamespace(lake=lake, event_log=None, connections=connections)
     replicator = Replicator(deployment, [], RunOptions())
     calls: list[str] = []
     thread = SimpleNamespace(stop=lambda: calls.append("stop"), join=lambda: calls.append("join"))

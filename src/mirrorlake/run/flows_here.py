@@ -1,0 +1,188 @@
+"""What of the flows of a topology file runs in this process: what it has the lease of."""
+
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from mirrorlake.checks.preflight import Preflight
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import Fenced, MirrorlakeError
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.lease import AnyLease
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.landing.worker import LandingWorker
+from mirrorlake.produce.flow import BatchReport
+from mirrorlake.run.control_loop import ControlLoop
+from mirrorlake.run.flow_worker import FlowWorker
+from mirrorlake.run.leases import Leases
+from mirrorlake.run.samples import FlowLag
+
+logger = logging.getLogger(__name__)
+
+Report = Callable[[str, BatchReport], None]
+Sampled = Callable[[str, FlowLag], None]
+
+
+@dataclass(frozen=True)
+class Running:
+    """What runs for one flow."""
+
+    worker: FlowWorker
+    control: ControlLoop
+    lease: AnyLease
+
+    def stop(self) -> None:
+        """Ask for the end of both."""
+        self.control.thread.stop()
+        self.worker.thread.stop()
+
+    def join(self, seconds: float | None = None) -> bool:
+        """Wait for the end of both; returns whether it has come."""
+        return self.worker.thread.join(seconds) and self.control.thread.join(seconds)
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """A flow that is to run as soon as its lease is this process's."""
+
+    flow: ResolvedFlow
+    lease: AnyLease
+    preflight: Preflight
+
+
+class FlowsHere:
+    """For the thread of a replicator. `once` runs flows up to an end; `reader` is how their tasks
+    read the stage."""
+
+    def __init__(
+        self,
+        stage: StageFiles,
+        leases: Leases,
+        landings: Mapping[str, LandingWorker],
+        *,
+        once: bool,
+        reader: str,
+        report: Report,
+        sampled: Sampled | None,
+    ) -> None:
+        self._stage, self._leases, self._landings = stage, leases, landings
+        self._once, self._reader = once, reader
+        self._report, self._sampled = report, sampled
+        self.running: dict[str, Running] = {}
+        #: What flows ended with that were stopped by an edit.
+        self.errors: list[MirrorlakeError] = []
+        self._wanted: dict[str, _Wanted] = {}
+        self._given_up: list[tuple[str, Running]] = []
+
+    @property
+    def wanted(self) -> list[str]:
+        """The flows that this process runs, or stands by for."""
+        return list(self._wanted)
+
+    @property
+    def all_ended(self) -> bool:
+        """Whether all that it runs has come to its end, and it stands by for nothing."""
+        return self._wanted.keys() == self.running.keys() and all(
+            running.worker.thread.ended.is_set() for running in self.running.values()
+        )
+
+    def keep(self, wanted: Mapping[str, ResolvedFlow], preflight: Preflight) -> None:
+        """End what is not wanted any more, or is another flow by now."""
+        for name, before in list(self._wanted.items()):
+            same = name in wanted and _made_of(before.flow, before.preflight) == _made_of(
+                wanted[name], preflight
+            )
+            if not same:
+                self._end(name)
+            if name not in wanted:
+                del self._wanted[name]
+                self._leases.give_up(f"flow {name}")
+
+    def want(self, wanted: Mapping[str, ResolvedFlow], preflight: Preflight) -> None:
+        """Run these from now on, or stand by for them."""
+        for name, flow in wanted.items():
+            self._wanted[name] = _Wanted(flow, self._leases.of_flow(flow), preflight)
+
+    def follow(self, deployment: Deployment) -> list[str]:
+        """Run what this process has the lease of, and nothing else; returns what began."""
+        for name, running in list(self.running.items()):
+            if running.lease.stands_by and not self._once and _is_over(running):
+                running.stop()
+                self._given_up.append((name, self.running.pop(name)))
+        self._given_up = [(name, each) for name, each in self._given_up if not each.join(0.0)]
+        ending = {name for name, _ in self._given_up}
+        began = [
+            name
+            for name, wanted in self._wanted.items()
+            if name not in self.running and name not in ending
+            if self._once or wanted.lease.held
+        ]
+        for name in began:
+            self._start(self._wanted[name], deployment)
+        return began
+
+    def stop(self) -> None:
+        """Ask for the end of all."""
+        for running in self.running.values():
+            running.stop()
+
+    def end(self) -> list[MirrorlakeError]:
+        """Wait for the end of all, each with a sample of where it is; of a run with an end, control
+        does each of its tasks once. Returns what did not end in order."""
+        for name, running in self.running.items():
+            running.worker.thread.join()
+            if self._once:
+                running.control.run_once()
+            else:
+                running.control.thread.join()
+            running.control.finish()
+            self._leases.give_up(f"flow {name}")
+        for _name, given_up in self._given_up:
+            given_up.join()
+        return [*self.errors, *_errors(self.running.values())]
+
+    def _start(self, wanted: _Wanted, deployment: Deployment) -> None:
+        flow = wanted.flow
+        worker = FlowWorker(
+            flow,
+            deployment,
+            self._stage,
+            self._landings[flow.source],
+            lease=wanted.lease,
+            report=self._report,
+            once=self._once,
+            reader=self._reader,
+            left_out=wanted.preflight.left_out.get(flow.name),
+        )
+        control = ControlLoop(flow, deployment, worker, self._sampled)
+        self.running[flow.name] = Running(worker, control, wanted.lease)
+        worker.thread.start()
+        if not self._once:
+            control.thread.start()
+
+    def _end(self, name: str) -> None:
+        running = self.running.pop(name, None)
+        if running is not None:
+            running.stop()
+            running.join()
+            self.errors += _errors([running])
+
+
+def _errors(ended: Iterable[Running]) -> list[MirrorlakeError]:
+    """What flows have to tell operators behind their end, records first."""
+    known = [*ended]
+    errors = [running.worker.error for running in known]
+    errors += [running.control.thread.error for running in known]
+    return [error for error in errors if error is not None]
+
+
+def _is_over(running: Running) -> bool:
+    """Whether another process has the lease, or took over and had it for a moment."""
+    return not running.lease.held or isinstance(running.worker.thread.error, Fenced)
+
+
+def _made_of(flow: ResolvedFlow, preflight: Preflight) -> object:
+    """All of a topology that a running flow depends on: if it changes, the flow is restarted."""
+    topology = preflight.connections.topology
+    ends = [topology.clusters[alias] for alias in (flow.source, flow.target)]
+    return flow, ends, topology.aliases, dict(preflight.left_out.get(flow.name, {}))

@@ -1,0 +1,245 @@
+"""A lease that Kafka keeps: the processes that may do something are members of a consumer group,
+and who has the partition of its topic does it (docs/high_availability.md).
+
+Membership decides only who tries. That nothing is written twice is decided by the target's
+transactions, and by Delta's commits, as without it.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+
+from confluent_kafka import KafkaError, KafkaException
+
+from mirrorlake.errors import LeaseTaken, MirrorlakeError, ReplicationError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.refusals import reason_of
+from mirrorlake.kafka.renewal import LiveSettings
+from mirrorlake.kafka.values import TopicInfo
+from mirrorlake.mm2.internal_topics import InternalTopic
+from mirrorlake.naming.worker_groups import TOPIC, Process, client_id
+from mirrorlake.produce.deadline import within
+from mirrorlake.run.group_member import CALL_SECONDS, POLL_SECONDS, SESSION_SECONDS, GroupMember
+from mirrorlake.spark.causes import as_mirrorlake_error
+from mirrorlake.worker import Failure, Retry, Worker
+
+logger = logging.getLogger(__name__)
+
+#: How long who cannot do without waits for its turn: a group that was empty waits for more members
+#: before it deals (`group.initial.rebalance.delay.ms`, 3 s), and for those that died.
+TAKE_SECONDS = SESSION_SECONDS + 10.0
+#: How often a process that only stands by looks for one that works, seconds.
+LOOK_SECONDS = 1.0
+PAUSES = (0.5, 1.0, 2.0, 5.0)
+#: After how many failures in a row operators hear that a process cannot be a member.
+QUIET_FAILURES = 3
+#: How often who stands by asks who works, to say so in the log, seconds.
+TELL_SECONDS = 10.0
+
+#: What a client says whose name another one has: librdkafka makes it fatal, as nothing else is that
+#: a member does.
+_NAME_TAKEN = frozenset({KafkaError.FENCED_INSTANCE_ID, KafkaError._FATAL})
+_HERE = "is done by this process"
+_UNKNOWN = "is not known to be this process's any more"
+_WAITS = "waits until another process works"
+
+
+class GroupLease:
+    """The right to do `work`, such as `flow east->west`, as a member of a group on cluster `alias`.
+    For the threads of one process.
+
+    It is a member from `join` to `leave`; where it was not, from `take` to `release`.
+    """
+
+    stands_by = True
+
+    def __init__(
+        self,
+        work: str,
+        group: str,
+        alias: str,
+        connections: Callable[[], Connections],
+        *,
+        process: Process,
+        instance: str | None = None,
+        waits: bool = False,
+        only_behind_others: bool = False,
+        made: Callable[[str, TopicInfo], object] = lambda _alias, _topic: None,
+        refused: Callable[[MirrorlakeError | None], object] = lambda _problem: None,
+    ) -> None:
+        """Prepare. `connections` gives those in force; `instance` is a name that no other process
+        has at the same time, None for none. `take` waits some seconds for who `waits`;
+        `only_behind_others` joins once another process works. `made` hears of the topic when it had
+        to be made, `refused` of what keeps this process from being a member, and of None once
+        nothing does."""
+        self.work, self.group, self.alias = work, group, alias
+        self._connections = connections
+        self._process = process
+        self._instance = instance
+        self._waits, self._only_behind_others = waits, only_behind_others
+        self._made, self._refused = made, refused
+        self._is_refused = False
+        self._member: GroupMember | None = None
+        self._made_of: object = None
+        self._live: LiveSettings[str | int | bool] | None = None
+        self._thread: Worker | None = None
+        self._joined_to_take = False
+        self._said: str | None = None
+        self._asked_at = 0.0
+
+    @property
+    def held(self) -> bool:
+        """Whether this process is the one that works, as far as Kafka said within a session."""
+        member = self._member
+        return member is not None and member.works
+
+    @property
+    def thread(self) -> Worker | None:
+        """What hears of the group while this process is in it."""
+        return self._thread
+
+    def join(self) -> None:
+        """Become a member: this process works, or stands by, when the group says so."""
+        if self._thread is None:
+            retry = Retry(report=self._report_failure, pauses=PAUSES)
+            name = f"member of the group of {self.work}"
+            self._thread = Worker(name, self._turn, retry, self._leave_group, self._in_words)
+            self._thread.start()
+
+    def leave(self) -> None:
+        """Let another process have it, at once; returns when the group knows."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.stop()
+            thread.join(2 * CALL_SECONDS)
+
+    def take(self, sure: bool = False) -> None:
+        """See `Lease.take`: Kafka is always sure. Who is no member becomes one."""
+        if self._thread is None:
+            self._joined_to_take = True
+            self.join()
+        deadline = time.monotonic() + (TAKE_SECONDS if self._waits else 0.0)
+        while not self.held and not self._is_anothers and time.monotonic() < deadline:
+            assert self._thread is not None
+            self._thread.ended.wait(POLL_SECONDS / 2)
+        if not self.held:
+            standing = self._said or "is not known to be free"
+            self.release()
+            raise LeaseTaken(f"{self.work} {standing}; stop that process, or let it do the work")
+
+    def release(self) -> None:
+        """See `Lease.release`; who was a member before `take` stays one."""
+        if self._joined_to_take:
+            self._joined_to_take = False
+            self.leave()
+
+    @property
+    def _is_anothers(self) -> bool:
+        member = self._member
+        return member is not None and member.stands_by
+
+    def _turn(self) -> float:
+        """Hear what is new; returns how long to wait before the next turn, in seconds."""
+        if self._only_behind_others and not self._others_work():
+            self._say(_WAITS)
+            return LOOK_SECONDS
+        try:
+            member = self._connected()
+            member.poll()
+        except BaseException as error:
+            self._end(GroupMember.close)
+            self._look_at(error)
+            raise
+        self._tell(member)
+        if self._is_refused:
+            self._refused(None)
+            self._is_refused = False
+        return 0.0
+
+    def _others_work(self) -> bool:
+        asked = self._connections().groups(self.alias).members([self.group])
+        if self.group in asked.errors:
+            raise ReplicationError(
+                f"who does {self.work} is not known: {asked.errors[self.group]}; check that "
+                f"cluster {self.alias} lets group {self.group} be described"
+            )
+        works = any(has for _, has in asked.members[self.group])
+        self._only_behind_others = not works
+        return works
+
+    def _connected(self) -> GroupMember:
+        connections = self._connections()
+        cluster = connections.topology.clusters[self.alias]
+        if self._member is not None and (cluster != self._made_of or self._secrets_renewed()):
+            self._end(GroupMember.close)  # its name is kept for it, with what it has
+        if self._member is None:
+            producer = connections.live(self.alias, "producer")
+            admin = connections.admin(self.alias)
+            InternalTopic(admin, producer, TOPIC, None, self._made).ensure()
+            self._live, self._made_of = connections.live(self.alias, "consumer"), cluster
+            client = {**self._live.now, "client.id": client_id(self.alias, self._process)}
+            protocol = str(cluster.consumer.get("group.protocol", "classic"))
+            self._member = GroupMember(self.group, client, protocol, self._instance, self._process)
+        return self._member
+
+    def _secrets_renewed(self) -> bool:
+        return self._live is not None and self._live.renewed()
+
+    def _look_at(self, error: BaseException) -> None:
+        """Go on without a name that another process has as well."""
+        fenced = isinstance(error, KafkaException) and error.args[0].code() in _NAME_TAKEN
+        if fenced and self._instance is not None:
+            logger.warning(
+                "%s: another process is called %s; this one goes on without a name",
+                *(self.work, self._instance),
+            )
+            self._instance = None
+
+    def _tell(self, member: GroupMember) -> None:
+        """Say in the log what this process does now, when that changes."""
+        if member.works:
+            self._say(_HERE)
+            self._asked_at = 0.0
+        elif member.stands_by and time.monotonic() - self._asked_at > TELL_SECONDS:
+            self._asked_at = time.monotonic()
+            worker = member.worker()
+            unknown = worker is None or worker == self._process
+            self._say(f"is done by {'another process' if unknown else worker}")
+        elif self._said == _HERE:
+            self._say(_UNKNOWN)
+
+    def _say(self, standing: str) -> None:
+        if standing != self._said:
+            self._said = standing
+            also = "" if standing == _HERE else "; this one stands by"
+            logger.warning("%s %s%s", self.work, standing, also)
+
+    def _in_words(self, error: BaseException, name: str) -> MirrorlakeError:
+        if not isinstance(error, KafkaException):
+            return as_mirrorlake_error(error, name)
+        return ReplicationError(
+            f"this process cannot be a member of group {self.group} on cluster {self.alias}, so it "
+            f"does not stand by for {self.work}: {reason_of(error.args[0])}; if a right is "
+            f"missing, its principal needs READ on that group, and on topic {TOPIC} READ and CREATE"
+        )
+
+    def _report_failure(self, failure: Failure) -> None:
+        logger.warning("%s: %s; trying again", self.work, failure.problem)
+        if failure.attempt >= QUIET_FAILURES:
+            self._is_refused = True
+            self._refused(failure.problem)
+
+    def _leave_group(self) -> None:
+        self._end(GroupMember.leave)
+
+    def _end(self, how: Callable[[GroupMember], object]) -> None:
+        """End the client. Where its cluster is away that may take its time: nothing waits for
+        it."""
+        member, self._member = self._member, None
+        if member is None:
+            return
+        try:
+            what = f"{self.work}: ending a member of its group"
+            within(CALL_SECONDS, lambda _seconds: how(member), what)
+        except (KafkaException, RuntimeError) as error:
+            logger.info("%s", error)

@@ -1,0 +1,187 @@
+"""Who may do what a process runs: by leases in the lake, where two processes of one flow are a
+mistake, or by groups of Kafka, where they stand by for each other."""
+
+import logging
+import socket
+from collections.abc import Collection
+from datetime import datetime, timezone
+from os import getpid
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import MirrorlakeError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import TopicInfo
+from mirrorlake.lake.changes import Change
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.lease import AnyLease, Lease
+from mirrorlake.naming.worker_groups import TOPIC, Process, group_of_flow, group_of_landing
+from mirrorlake.run.group_lease import GroupLease
+from mirrorlake.worker import Worker
+
+logger = logging.getLogger(__name__)
+
+#: The kind of incident while a process cannot be a member.
+NOT_A_MEMBER = "not_a_member"
+#: How many processes of one lake have a name on one host.
+_NAMES = 64
+
+
+class Leases:
+    """The leases of one process, in which it runs flows of one topology file. `once` waits some
+    seconds for each; `standby` has it work only where another process has worked."""
+
+    def __init__(
+        self, deployment: Deployment, *, once: bool = False, standby: bool = False
+    ) -> None:
+        self._lake = deployment.lake
+        self._connections = deployment.connections
+        self._event_log = deployment.event_log
+        self._once, self._standby = once, standby
+        #: Whether processes stand by for each other.
+        self.by_kafka = deployment.connections.topology.availability == "kafka"
+        self._kept: dict[str, GroupLease] = {}
+        self._name: HostName | None = None
+        now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        self._process = Process(socket.gethostname(), getpid(), now)
+
+    @property
+    def any_held(self) -> bool:
+        """Whether this process may do anything."""
+        return not self.by_kafka or any(lease.held for lease in list(self._kept.values()))
+
+    @property
+    def workers(self) -> list[Worker]:
+        """The threads of those that Kafka keeps."""
+        threads = [lease.thread for lease in list(self._kept.values())]
+        return [thread for thread in threads if thread is not None]
+
+    def use(self, connections: Connections) -> None:
+        """Go by the clusters of an edited file."""
+        self._connections = connections
+
+    def of_flow(self, flow: ResolvedFlow) -> AnyLease:
+        """The lease of a flow; of one that Kafka keeps this process is a member from now on."""
+        if not self.by_kafka:
+            return Lease(self._lake, f"flow {flow.name}")
+        group = group_of_flow(self._lake.lake_id, flow.name)
+        return self._member(f"flow {flow.name}", group, flow.target, [flow.name])
+
+    def of_landing(self, alias: str, flows: Collection[str]) -> AnyLease:
+        """The lease of landing a cluster, for flows that read from there; in the same way."""
+        if not self.by_kafka:
+            return Lease(self._lake, f"landing of cluster {alias}")
+        group = group_of_landing(self._lake.lake_id, alias)
+        return self._member(f"landing of cluster {alias}", group, alias, flows)
+
+    def give_up(self, what: str) -> None:
+        """Leave the group of `flow A->B`, or of `landing of cluster A`, if this process is in
+        it."""
+        lease = self._kept.pop(what, None)
+        if lease is not None:
+            lease.leave()
+
+    def is_deserted(self, flow: str) -> bool:
+        """Whether no process runs a flow, or stands by for it, now that this one does not. Where
+        that is not known, it is not said."""
+        if not self.by_kafka:
+            return True
+        group = group_of_flow(self._lake.lake_id, flow)
+        try:
+            target = self._connections.groups(flow.rpartition("->")[2])
+            return not target.members([group]).members.get(group, [flow])
+        except MirrorlakeError as error:
+            logger.info("who runs flow %s is not known: %s", flow, error)
+            return False
+
+    def close(self) -> None:
+        """Leave all groups."""
+        for what in list(self._kept):
+            self.give_up(what)
+        if self._name is not None:
+            self._name.close()
+
+    def _member(self, what: str, group: str, alias: str, flows: Collection[str]) -> GroupLease:
+        if what not in self._kept:
+            self._name = self._name or HostName(self._lake.lake_id)
+
+            def made(where: str, topic: TopicInfo) -> None:
+                shape = f"partitions={topic.partitions}, factor={topic.factor}"
+                change = Change("topic", f"{TOPIC} on cluster {where}", None, shape)
+                for flow in flows:
+                    self._event_log.record(flow, [change])
+
+            self._kept[what] = lease = GroupLease(
+                what,
+                group,
+                alias,
+                lambda: self._connections,
+                process=self._process,
+                instance=self._name.text,
+                waits=self._once,
+                only_behind_others=self._standby,
+                made=made,
+                refused=_Refused(self._event_log, flows),
+            )
+            lease.join()
+        return self._kept[what]
+
+
+class _Refused:
+    """What operators hear of a process that cannot be a member: None once it is one."""
+
+    def __init__(self, event_log: EventLog, flows: Collection[str]) -> None:
+        self._event_log, self._flows = event_log, flows
+
+    def __call__(self, problem: MirrorlakeError | None) -> None:
+        for flow in self._flows:
+            if problem is None:
+                self._event_log.incidents.close_kinds([flow], [NOT_A_MEMBER])
+            else:
+                self._event_log.incidents.open(flow, NOT_A_MEMBER, problem)
+
+
+class HostName:
+    """A name for a process in groups: the host's, and the lowest number that no other process of
+    the same lake has there. A process that is started again has the name that it had before, so the
+    group gives it what it had. `text` is None where a system knows no such numbers.
+
+    The number is an address of Linux's abstract sockets: it ends with the process, needs no file,
+    and is one for all that share the host's network, which is whom its name is shared by.
+    """
+
+    def __init__(self, lake_id: str) -> None:
+        self.text: str | None = None
+        self._socket: socket.socket | None = None
+        for number in range(_NAMES):
+            mine = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            try:
+                mine.bind(f"\0mirrorlake-{lake_id}-{number}")
+            except OSError:
+                mine.close()
+                continue
+            self.text, self._socket = f"{socket.gethostname()}-{number}", mine
+            return
+
+    def close(self) -> None:
+        """Give the number back."""
+        if self._socket is not None:
+            self._socket.close()
+
+
+def lease_of_flow(deployment: Deployment, name: str) -> AnyLease:
+    """The lease of a flow for a command that does something as the only process: by Kafka, it is a
+    member from `take` to `release`."""
+    topology = deployment.connections.topology
+    target = name.rpartition("->")[2]
+    if topology.availability != "kafka" or target not in topology.clusters:
+        return Lease(deployment.lake, f"flow {name}")
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return GroupLease(
+        f"flow {name}",
+        group_of_flow(deployment.lake.lake_id, name),
+        target,
+        lambda: deployment.connections,
+        process=Process(socket.gethostname(), getpid(), now),
+        waits=True,
+    )

@@ -1,0 +1,230 @@
+"""Two processes of one topology file stand by for each other, by consumer groups of Kafka: who
+dies, stands still or is cut off is followed by the other one, and nothing is there twice
+(docs/high_availability.md)."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+import yaml
+from pyspark.sql import SparkSession
+
+from mirrorlake.config.topology import load_topology
+from mirrorlake.devtools.local.cluster import EmbeddedCluster
+from mirrorlake.devtools.local.ports import free_ports
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.lake import Lake
+from mirrorlake.run.workers import read_workers, works_of
+from tests.support.clusters import SETTINGS, ClusterPair
+from tests.support.commands import mirrorlake
+from tests.support.kafka import create_topic
+from tests.support.lake_rows import FLOW, now_of
+from tests.support.load import Arrivals, Load, load
+from tests.support.replication import assert_same, finish, lake_of, start_run, write_topology
+from tests.support.slow_link import Link
+from tests.support.topologies import ends, live
+from tests.support.waiting import until
+
+PARTITIONS = 2
+#: How long after a process is gone another one may have produced nothing, seconds.
+TAKE_OVER_SECONDS = 20.0
+WORK, LANDING = f"flow {FLOW}", "landing of cluster east"
+
+
+def by_kafka(topology: Path, **clusters: Mapping[str, object]) -> Path:
+    """Have the processes of a file stand by for each other; of clusters, more of their settings."""
+    document = yaml.safe_load(topology.read_text(encoding="utf-8"))
+    document["availability"] = "kafka"
+    for alias, more in clusters.items():
+        document["clusters"][alias].update(more)
+    topology.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return topology
+
+
+class Scene:
+    """A flow of one topic, its file, and its processes."""
+
+    def __init__(self, spark: SparkSession, east: str, west: str, topic: str, folder: Path) -> None:
+        self.east, self.west, self.topic = east, west, topic
+        create_topic(east, topic, PARTITIONS)
+        self.topology = by_kafka(write_topology(folder, east, west, {"topics": [topic]}))
+        self._spark = spark
+        self._connections = Connections(load_topology(self.topology))
+
+    @property
+    def names(self) -> dict[str, str]:
+        return {self.topic: f"east.{self.topic}"}
+
+    @property
+    def lake(self) -> Lake:
+        return lake_of(self._spark, self.topology)
+
+    @property
+    def produces(self) -> bool:
+        return ends(self.west, [*self.names.values()]) > 0
+
+    def pids(self, work: str = WORK) -> tuple[list[int], list[int]]:
+        """The processes that do some work, and those that stand by for it."""
+        flows = load_topology(self.topology).active_flows()
+        rows, unchecked = read_workers(self._connections, works_of(self.lake.lake_id, flows))
+        assert unchecked == []
+        mine = [row for row in rows if row["work"] == work]
+        return (
+            [row["pid"] for row in mine if row["state"] == "works"],
+            [row["pid"] for row in mine if row["state"] == "stands by"],
+        )
+
+    def log(self) -> str:
+        return (self.topology.parent / "run.log").read_text(encoding="utf-8")
+
+    def is_all_there(self, records: Load) -> None:
+        """Once all that was written is mapped: it is there once, and mapped exactly."""
+        lake = self.lake
+        sql = f"SELECT sum(record_count) AS n FROM offset_map WHERE flow = '{FLOW}'"
+        until(lambda: now_of(lake).rows(sql)[0]["n"], "all in the map", gives=records.written)
+        assert_same(lake, self.east, self.west, self.names, records.written)
+
+
+@pytest.fixture
+def scene(spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path) -> Scene:
+    return Scene(spark, clusters.east, clusters.west, topic_name, tmp_path)
+
+
+@contextmanager
+def run(topology: Path, *flags: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """`mirrorlake run` as a process of its own for the time of the block."""
+    process = start_run(topology, *flags)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_standby_takes_over_within_20_seconds_of_a_kill(
+    spark: SparkSession, scene: Scene
+) -> None:
+    with run(scene.topology) as active, load(scene.east, scene.topic, PARTITIONS) as records:
+        until(lambda: scene.produces, "the first records")
+        with live(spark, scene.topology) as standby:
+            both = [active.pid], [os.getpid()]
+            until(lambda: scene.pids() == scene.pids(LANDING) == both, "one stands by")
+            status = mirrorlake(scene.topology, "status")
+            assert {row["work"]: row["pid"] for row in status["workers"][::2]} == {
+                WORK: active.pid,
+                LANDING: active.pid,
+            }
+            assert not standby.replicator.running, "who stands by runs nothing"
+            active.send_signal(signal.SIGKILL)
+            seconds = until(lambda: standby.records_of(FLOW), "the first batch of the standby")
+            records.stop()
+            scene.is_all_there(records)
+            assert scene.pids() == ([os.getpid()], [])
+            assert standby.incidents() == []
+    assert seconds <= TAKE_OVER_SECONDS, seconds
+
+
+@contextmanager
+def two_doors(folder: Path) -> Iterator[tuple[str, Link]]:
+    """A cluster with a door that nothing is wrong with, and one behind a link."""
+    ports = free_ports(2)
+    link = Link(ports[1])
+    properties = {
+        **SETTINGS,
+        "listeners": f"OPEN://127.0.0.1:{ports[0]},LINKED://127.0.0.1:{ports[1]}",
+        "advertised.listeners": f"OPEN://127.0.0.1:{ports[0]},LINKED://{link.address}",
+        "listener.security.protocol.map": "OPEN:PLAINTEXT,LINKED:PLAINTEXT",
+    }
+    try:
+        with EmbeddedCluster("doors", folder, properties=properties) as cluster:
+            yield cluster.bootstrap_servers.split(",")[0], link
+    finally:
+        link.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cut", ["west"])
+def test_who_is_cut_off_from_one_cluster_leaves_what_is_there_to_the_other(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, cut: str
+) -> None:
+    """Only what needs that cluster: the other half stays where it is."""
+    with two_doors(tmp_path / "doors") as (door, link), ExitStack() as stack:
+        sides = {"east": clusters.east, "west": clusters.west, cut: door}
+        scene = Scene(spark, sides["east"], sides["west"], topic_name, tmp_path)
+        linked = tmp_path / "linked.yml"
+        linked.write_text(scene.topology.read_text(encoding="utf-8"), encoding="utf-8")
+        by_kafka(linked, **{cut: {"bootstrap_servers": link.address}})
+        first = stack.enter_context(run(linked))
+        records = stack.enter_context(load(scene.east, scene.topic, PARTITIONS))
+        until(lambda: scene.produces, "the first records")
+        stack.enter_context(live(spark, scene.topology))
+        until(lambda: scene.pids() == scene.pids(LANDING) == ([first.pid], [os.getpid()]), "both")
+        left, kept = (LANDING, WORK) if cut == "east" else (WORK, LANDING)
+        arrivals = Arrivals(scene.west, scene.names[scene.topic], PARTITIONS)
+        began = time.monotonic()
+        link.close()
+        until(lambda: scene.pids(left)[0] == [os.getpid()], "the other one does it")
+        assert scene.pids(kept)[0] == [first.pid]
+        until(lambda: time.monotonic() - began > 45, "it goes on so")
+        pause = arrivals.longest_pause(began, time.monotonic())
+        arrivals.close()
+        records.stop()
+        scene.is_all_there(records)
+        assert pause <= TAKE_OVER_SECONDS, pause
+
+
+@pytest.mark.slow
+def test_two_processes_share_the_flows_of_a_file_and_a_third_stands_by_for_both(
+    spark: SparkSession, scene: Scene
+) -> None:
+    back = "west->east"
+    document = yaml.safe_load(scene.topology.read_text(encoding="utf-8"))
+    document["flows"][back] = {**document["flows"][FLOW], "topics": [f"{scene.topic}-back"]}
+    scene.topology.write_text(yaml.safe_dump(document), encoding="utf-8")
+    create_topic(scene.west, f"{scene.topic}-back", PARTITIONS)
+    with ExitStack() as stack:
+        one, other = (
+            stack.enter_context(run(scene.topology, "--flow", name)) for name in (FLOW, back)
+        )
+        records = stack.enter_context(load(scene.east, scene.topic, PARTITIONS))
+        stack.enter_context(load(scene.west, f"{scene.topic}-back", PARTITIONS))
+        mirrors = [(scene.west, f"east.{scene.topic}"), (scene.east, f"west.{scene.topic}-back")]
+        until(lambda: all(ends(side, [name]) for side, name in mirrors), "both flows")
+        third = stack.enter_context(live(spark, scene.topology))
+        until(lambda: scene.pids() == ([one.pid], [os.getpid()]), "the third one stands by")
+        assert scene.pids(f"flow {back}") == ([other.pid], [os.getpid()])
+        one.kill()
+        seconds = until(lambda: third.records_of(FLOW), "the first batch of the third one")
+        assert scene.pids(f"flow {back}") == ([other.pid], [os.getpid()])
+        assert scene.pids("landing of cluster west") == ([other.pid], [os.getpid()])
+        assert not third.records_of(back)
+        records.stop()
+        scene.is_all_there(records)
+    assert seconds <= TAKE_OVER_SECONDS, seconds
+
+
+@pytest.mark.slow
+def test_one_that_only_stands_by_works_once_another_process_has(scene: Scene) -> None:
+    with ExitStack() as stack:
+        standby = stack.enter_context(run(scene.topology, "--standby"))
+        records = stack.enter_context(load(scene.east, scene.topic, PARTITIONS))
+        until(lambda: "waits until another process works" in scene.log(), "it waits")
+        first = stack.enter_context(run(scene.topology))
+        until(lambda: scene.pids() == ([first.pid], [standby.pid]), "it stands by")
+        first.terminate()
+        assert finish(first, 60) == 0
+        until(lambda: scene.pids() == ([standby.pid], []), "it works")
+        records.stop()
+        scene.is_all_there(records)
+
+
+def test_a_standby_that_only_stands_by_needs_availability_by_kafka(
+    clusters: ClusterPair, tmp_path: Path
+) -> None:
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": ["t"]})
+    assert mirrorlake(topology, "run", "--standby", code=2) is None

@@ -1,0 +1,167 @@
+"""A process runs the flows that it has the lease of, and no others, as leases come and go. No
+Kafka."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mirrorlake.errors import Fenced, ReplicationError
+from mirrorlake.run import flows_here
+from mirrorlake.run.flows_here import FlowsHere
+
+A, B = "east->west", "west->east"
+
+
+class Thread:
+    """A worker that ends when it is told to, or, `slow`, when a test says so."""
+
+    def __init__(self, slow: bool = False) -> None:
+        self.error: Exception | None = None
+        self.ended = SimpleNamespace(is_set=lambda: self.is_over)
+        self.is_over, self.asked, self._slow = False, False, slow
+
+    def start(self) -> None:
+        assert not self.is_over
+
+    def stop(self) -> None:
+        self.asked = True
+        self.is_over = self.is_over or not self._slow
+
+    def join(self, _seconds: float | None = None) -> bool:
+        return self.is_over
+
+
+class Lease:
+    stands_by = True
+
+    def __init__(self) -> None:
+        self.held = False
+
+
+class Leases:
+    def __init__(self) -> None:
+        self.by_flow = {A: Lease(), B: Lease()}
+        self.left: list[str] = []
+
+    def of_flow(self, flow: Any) -> Lease:
+        return self.by_flow[flow.name]
+
+    def give_up(self, what: str) -> None:
+        self.left.append(what)
+
+
+@pytest.fixture
+def leases() -> Leases:
+    return Leases()
+
+
+@pytest.fixture
+def here(leases: Leases, monkeypatch: pytest.MonkeyPatch) -> FlowsHere:
+    def worker(flow: Any, *_: Any, **__: Any) -> Any:
+        made = SimpleNamespace(flow=flow, thread=Thread(slow=flow.name == B))
+        made.error = None
+        return made
+
+    def control(*_: Any) -> Any:
+        return SimpleNamespace(thread=Thread(), finish=lambda: None, run_once=lambda: None)
+
+    monkeypatch.setattr(flows_here, "FlowWorker", worker)
+    monkeypatch.setattr(flows_here, "ControlLoop", control)
+    landings: Any = {"east": None, "west": None}
+    made = FlowsHere(
+        SimpleNamespace(),  # type: ignore[arg-type]
+        leases,  # type: ignore[arg-type]
+        landings,
+        once=False,
+        reader="auto",
+        report=lambda *_: None,
+        sampled=None,
+    )
+    made.want(wanted(), preflight())
+    return made
+
+
+def wanted() -> dict[str, Any]:
+    ends = {A: ("east", "west"), B: ("west", "east")}
+    return {
+        name: SimpleNamespace(name=name, source=source, target=target)
+        for name, (source, target) in ends.items()
+    }
+
+
+def preflight(**left_out: Any) -> Any:
+    topology = SimpleNamespace(clusters={"east": 1, "west": 2}, aliases=frozenset())
+    return SimpleNamespace(connections=SimpleNamespace(topology=topology), left_out=left_out)
+
+
+def follow(here: FlowsHere) -> list[str]:
+    nothing: Any = None
+    return here.follow(nothing)
+
+
+def test_what_another_process_has_is_stood_by_for(here: FlowsHere, leases: Leases) -> None:
+    assert follow(here) == []
+    assert here.running == {} and here.wanted == [A, B]
+    assert not here.all_ended, "a process that stands by is there for a reason"
+    leases.by_flow[A].held = True
+    assert follow(here) == [A]
+    assert follow(here) == [], "once"
+    assert [*here.running] == [A]
+
+
+def test_what_another_process_took_ends_and_begins_anew_when_it_comes_back(
+    here: FlowsHere, leases: Leases
+) -> None:
+    leases.by_flow[A].held = True
+    follow(here)
+    first = here.running[A]
+    leases.by_flow[A].held = False
+    assert follow(here) == [] and here.running == {}
+    assert first.worker.thread.is_over and first.control.thread.is_over
+    leases.by_flow[A].held = True
+    assert follow(here) == [A]
+    assert here.running[A].worker is not first.worker, "nothing of before is known any more"
+
+
+def test_it_begins_anew_only_once_what_was_before_has_ended(
+    here: FlowsHere, leases: Leases
+) -> None:
+    leases.by_flow[B].held = True
+    follow(here)
+    slow: Any = here.running[B].worker.thread
+    leases.by_flow[B].held = False
+    follow(here)
+    leases.by_flow[B].held = True
+    assert follow(here) == []
+    slow.is_over = True
+    assert follow(here) == [B]
+
+
+def test_who_was_fenced_begins_anew_while_it_has_the_lease(here: FlowsHere, leases: Leases) -> None:
+    leases.by_flow[A].held = True
+    follow(here)
+    thread: Any = here.running[A].worker.thread
+    thread.error, thread.is_over = Fenced("another process was there"), True
+    assert follow(here) == [A]
+
+
+def test_what_an_operator_has_to_see_ends_it_for_good(here: FlowsHere, leases: Leases) -> None:
+    leases.by_flow[A].held = leases.by_flow[B].held = True
+    follow(here)
+    for running in here.running.values():
+        thread: Any = running.worker.thread
+        thread.error, thread.is_over = ReplicationError("the map contradicts"), True
+    assert follow(here) == []
+    assert here.all_ended
+
+
+def test_a_flow_that_is_not_wanted_any_more_leaves_its_group(
+    here: FlowsHere, leases: Leases
+) -> None:
+    leases.by_flow[A].held = True
+    follow(here)
+    left: Any = {B: wanted()[B]}
+    here.keep(left, preflight())
+    assert here.wanted == [B] and here.running == {}
+    assert leases.left == [f"flow {A}"]
