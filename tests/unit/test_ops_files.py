@@ -74,6 +74,16 @@ def test_a_collector_scrapes_where_the_pod_serves_and_names_only_what_it_has() -
         assert set(names) <= collector[kind].keys()
 
 
+def test_the_pods_stand_by_for_each_other() -> None:
+    spec = manifest("deployment.yaml")["spec"]
+    assert spec["replicas"] == 2
+    assert load_topology(FOLDER / "mirrorlake.yml").availability == "kafka"
+    rolling = spec["strategy"]["rollingUpdate"]
+    assert rolling["maxUnavailable"] < spec["replicas"], "one of them works at any moment"
+    (spread,) = pod()["topologySpreadConstraints"]
+    assert spread["labelSelector"] == spec["selector"]
+
+
 def test_the_pod_has_no_rights_that_it_does_not_need() -> None:
     of_pod, own = pod()["securityContext"], container()["securityContext"]
     assert of_pod["runAsNonRoot"] and of_pod["runAsUser"] == of_pod["fsGroup"] == 20001

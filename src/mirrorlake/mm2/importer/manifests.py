@@ -20,11 +20,11 @@ _APPLY = (
 
 
 def for_a_pod(document: Mapping[str, Any]) -> dict[str, Any]:
-    """A topology with what a pod needs: a lake that outlives it, whose place is still to be
-    written, and nothing that is kept beside the file."""
+    """A topology with what pods need: a lake that outlives them, whose place is still to be
+    written, that they stand by for each other, and nothing that is kept beside the file."""
     parts = {**document, "lake": dict(_LAKE)}
     flows = parts.pop("flows")
-    return {**parts, "flows": flows, "tracking": {"enabled": False}}
+    return {**parts, "flows": flows, "availability": "kafka", "tracking": {"enabled": False}}
 
 
 def manifests(
