@@ -272,11 +272,13 @@ class TargetTopics:
             TopicsUnmade: a topic is not there, and is not to be made now.
             TargetRefused: the target does not let us make one.
         """
+        if time.monotonic() - self._answered > ANSWERED_SECONDS:
+            self._target.cluster_id()
+            self._answered = time.monotonic()
+        if self._has_all(plans):  # a refresh may wait for a source that is away from here alone
+            return
         with self._use:
-            if time.monotonic() - self._answered > ANSWERED_SECONDS:
-                self._target.cluster_id()
-                self._answered = time.monotonic()
-            if all(plan.partition < self._ready.get(plan.target_topic, 0) for plan in plans):
+            if self._has_all(plans):
                 return
             try:
                 self.refresh(begins=False)  # the batch goes by what was before
@@ -289,6 +291,10 @@ class TargetTopics:
                 self._make_staged(plans)
             if any(plan.target_topic not in self._ready for plan in plans):
                 raise TopicsUnmade
+
+    def _has_all(self, plans: Sequence[PartitionPlan]) -> bool:
+        """Whether the target is known to have the partitions of a batch."""
+        return all(plan.partition < self._ready.get(plan.target_topic, 0) for plan in plans)
 
     def _make_staged(self, plans: Sequence[PartitionPlan]) -> None:
         """A topic that is gone at the source still has staged records: make it by what the stage

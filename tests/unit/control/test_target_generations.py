@@ -1,8 +1,10 @@
 """What a flow notes of its target topics, and when: over a target and a lake in memory."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any
 
@@ -258,6 +260,35 @@ def topics_of_flow(world: World, tmp_path: Path, synced: bool) -> TargetTopics:
     event_log: Any = SimpleNamespace(incidents=world, states=states, record=lambda *_: None)
     deployment = Deployment(MemoryLake(), connections, event_log)
     return TargetTopics(topology.flow(FLOW), deployment)
+
+
+def test_a_batch_does_not_wait_for_a_source_that_is_away_from_here_alone(
+    world: World, flow_topics: TargetTopics, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where another process lands it."""
+    flow_topics.ensure([PLAN])
+    asked, answer, done = Event(), Event(), Event()
+
+    def silent() -> None:
+        asked.set()
+        answer.wait(30)
+        raise ClusterUnreachable("away", alias="east")
+
+    monkeypatch.setattr(world.source, "topics", silent)
+
+    def refresh() -> None:
+        with suppress(ClusterUnreachable):
+            flow_topics.refresh(begins=False)
+
+    refreshing = Thread(target=refresh)
+    refreshing.start()
+    assert asked.wait(10)
+    Thread(target=lambda: (flow_topics.ensure([PLAN]), done.set()), daemon=True).start()
+    try:
+        assert done.wait(5)
+    finally:
+        answer.set()
+        refreshing.join()
 
 
 def test_a_batch_is_handed_over_only_when_its_topics_are_noted(
