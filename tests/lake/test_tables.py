@@ -9,7 +9,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake.definitions import TABLES, definition
-from mirrorlake.lake.layout import LOG_RETENTION
+from mirrorlake.lake.layout import log_properties
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.spark.session import local_session
 
@@ -24,7 +24,7 @@ def test_definitions_say_what_spark_made(spark: SparkSession, tmp_path: Path) ->
         ]
         assert [not column.required for column in found.columns] == [item.nullable for item in made]
         properties = DeltaTable(str(tmp_path / "lake" / table)).metadata().configuration
-        wanted = {**found.properties, **LOG_RETENTION}
+        wanted = {**found.properties, **log_properties(table)}
         assert wanted == {key: properties[key] for key in wanted}
 
 

@@ -1,6 +1,6 @@
 """Whether a query would give other rows than before, without running it.
 
-A local table's newest commit is the newest file of its log; a query whose tables have no new
+A table's newest commit is the end of its log; a query whose tables have no new
 commits gives what it gave, unless it depends on the time. Which tables a query reads is known by
 their names in its text, and in that of the views that it names: a word too many only means one more
 read.
@@ -9,10 +9,11 @@ read.
 import re
 
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
+from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.place import Place
 
 #: The newest commits of a query's tables; None where that cannot be known.
-DataVersion = tuple[tuple[str, str], ...] | None
+DataVersion = tuple[tuple[str, int], ...] | None
 
 
 def data_version(directory: Place | None, query: str) -> DataVersion:
@@ -21,9 +22,7 @@ def data_version(directory: Place | None, query: str) -> DataVersion:
     if directory is None or "current_timestamp" in words:
         return None
     return tuple(
-        (table, _newest_commit(directory / table / "_delta_log"))
-        for table in TABLES
-        if table in words
+        (table, DeltaLog(directory / table).newest()) for table in TABLES if table in words
     )
 
 
@@ -34,8 +33,3 @@ def _words(text: str) -> set[str]:
         if view in words:
             words.update(re.findall(r"\w+", sql_text("views", view)))
     return words
-
-
-def _newest_commit(log: Place) -> str:
-    """Empty for a table that is not there yet."""
-    return max((name for name in log.names() if name.endswith(".json")), default="")

@@ -4,7 +4,7 @@ import logging
 import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -43,7 +43,6 @@ class CatalogLake(Lake):
     """
 
     opens_files: bool = False
-    log_properties: ClassVar[Mapping[str, str]] = {}
 
     def __init__(
         self, opening: "Callable[[], SparkSession]", schema: str, checkpoints: Path | None

@@ -18,7 +18,7 @@ from deltalake import DeltaTable
 from deltalake.table import ProtocolVersions
 
 from mirrorlake.lake.arrow_values import table_of
-from mirrorlake.lake.log_repair import checkpoints, hinted
+from mirrorlake.lake.log_repair import checkpoints_of, hinted
 from mirrorlake.lake.place import Place
 
 #: Table features without which the files of a snapshot are the table.
@@ -75,16 +75,29 @@ def layout_of(table: DeltaTable) -> pa.Schema:
 
 
 class DeltaLog:
-    """The log of one table. It `mends` a damaged checkpoint of one that is ours to write."""
+    """The log of one table. It `mends` a damaged checkpoint of one that is ours to write.
+
+    Attributes:
+        table: where the table lies.
+        folder: where its log does.
+    """
 
     def __init__(self, table: Place, mends: bool = True) -> None:
         self.table = table
         self._mends = mends
-        self._folder = table / "_delta_log"
+        self.folder = table / "_delta_log"
 
     def file_of(self, version: int) -> Place:
         """Where a commit lies."""
-        return self._folder / f"{version:020d}.json"
+        return self.folder / f"{version:020d}.json"
+
+    def checkpoint_of(self, version: int) -> Place:
+        """Where the checkpoint of a version lies, if it has one."""
+        return self.folder / f"{version:020d}.checkpoint.parquet"
+
+    def names(self) -> list[str]:
+        """The names of all files of the log. Raises OSError."""
+        return self.folder.names()
 
     def commit(self, version: int) -> Commit | None:
         """A commit; None while there is none of this version. Raises FileNotFoundError when it is
@@ -120,7 +133,7 @@ class DeltaLog:
                 yield from () if commit is None else commit.added.items()
 
     def _of_checkpoint(self, version: int) -> Iterator[tuple[str, str]]:
-        with (self._folder / f"{version:020d}.checkpoint.parquet").open_parquet() as file:
+        with self.checkpoint_of(version).open_parquet() as file:
             for batch in file.iter_batches(columns=["add.path", "add.stats"]):
                 for add in batch.column("add").to_pylist():
                     if add is not None and add.get("stats"):
@@ -133,10 +146,20 @@ class DeltaLog:
         except FileNotFoundError:
             return None
 
-    def versions(self) -> list[int]:
-        """The versions whose commits are there, rising. Raises OSError."""
-        names = (name.partition(".") for name in self._folder.names())
+    def versions(self, behind: int = -1) -> list[int]:
+        """The versions behind one whose commits are there, rising. Raises OSError."""
+        names = (name.partition(".") for name in self.folder.names(f"{behind + 1:020d}"))
         return sorted(int(stem) for stem, _, kind in names if kind == "json" and stem.isdigit())
+
+    def newest(self) -> int:
+        """The newest version; -1 of a log without one. However long the log is, what is behind its
+        newest checkpoint is looked at. Raises OSError."""
+        version = self.newest_checkpoint()
+        if self.folder.in_store:
+            return max(self.versions(version), default=version)
+        while self.file_of(version + 1).mark() is not None:
+            version += 1
+        return version
 
     def newest_mark(self, version: int) -> Hashable | None:
         """What tells the commit of a version from that of a table made anew in this place; None
@@ -149,11 +172,11 @@ class DeltaLog:
         """The version of the newest checkpoint of the log; -1 without one. The hint that names it
         may be damaged; in a folder, where a look costs nothing, gone too."""
         try:
-            version, damaged = hinted(self._folder), False
+            version, damaged = hinted(self.folder), False
         except ValueError:
             version, damaged = None, True
-        if version is None and (damaged or not self._folder.in_store):
-            version = max(checkpoints(self._folder), default=-1)
+        if version is None and (damaged or not self.folder.in_store):
+            version = max(checkpoints_of(self.names()), default=-1)
         return -1 if version is None else version
 
     def snapshot(self) -> tuple[int, pa.Table]:

@@ -11,6 +11,8 @@ from mirrorlake.errors import LakeError
 from mirrorlake.kafka.secrets import resolved
 from mirrorlake.lake.place import FolderPlace, Place, is_url, place_of
 
+#: The file of a Delta log that names its newest checkpoint.
+HINT = "_last_checkpoint"
 #: Stores that commit as Delta asks for: a put fails where the object is there already.
 STORES = ("s3", "s3a", "abfs", "abfss", "az", "azure", "gs")
 
@@ -45,8 +47,9 @@ def check_characters(root: Place) -> None:
 
 def has_table(root: Place, table: str) -> bool:
     """Whether a table lies in a lake's place, with a commit: to name a place without one makes an
-    empty table."""
-    return any(name.endswith(".json") for name in (root / table / "_delta_log").names())
+    empty table. Only a log without a checkpoint, which is short, is listed."""
+    log = root / table / "_delta_log"
+    return (log / HINT).mark() is not None or any(name.endswith(".json") for name in log.names())
 
 
 def own_folder(root: Place) -> Path:

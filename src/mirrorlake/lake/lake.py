@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
@@ -43,8 +43,6 @@ class Lake(SessionTables):
 
     #: Whether this process opens the files of tables itself, without Spark.
     opens_files: bool
-    #: Properties of every table, by which its log stays as short as this kind of lake needs it.
-    log_properties: ClassVar[Mapping[str, str]]
 
     def __init__(
         self,
@@ -136,6 +134,11 @@ class Lake(SessionTables):
     @abstractmethod
     def properties(self, table: str) -> dict[str, str]:
         """The properties of a table, as of now."""
+
+    def log_properties(self, table: str) -> Mapping[str, str]:
+        """The properties of a table by which its log is as long as this kind of lake needs it,
+        beside those of its definition."""
+        return {}
 
     @abstractmethod
     def features(self, table: str) -> set[str]:

@@ -7,13 +7,21 @@ from deltalake import DeltaTable, Schema
 
 from mirrorlake.lake.definitions import definition
 
-#: How long commits, and the names of files that were replaced, stay in a table's log. Each commit
-#: lists the whole log: one costs 6 ms with few files in it, 55 ms with the 7,200 of an hour of two
-#: rounds a second, and 3 s with a day's.
-LOG_RETENTION: Mapping[str, str] = {
-    "delta.logRetentionDuration": "interval 30 minutes",
-    "delta.deletedFileRetentionDuration": "interval 6 hours",
+#: Tables that streams of others follow (docs/downstream.md): `lake/old_commits.py` alone shortens
+#: their logs.
+FOLLOWED = ("records", "offset_map")
+#: How long names of files that were replaced stay in the checkpoints of a log: each has them all.
+_TOMBSTONES = {"delta.deletedFileRetentionDuration": "interval 6 hours"}
+_SHORT = {"delta.logRetentionDuration": "interval 30 minutes"}
+_LONG = {
+    "delta.logRetentionDuration": "interval 7 days",
+    "delta.enableExpiredLogCleanup": "false",
 }
+
+
+def log_properties(table: str) -> Mapping[str, str]:
+    """The properties by which the log of a table at a path or URL is as long as it has to be."""
+    return {**(_LONG if table in FOLLOWED else _SHORT), **_TOMBSTONES}
 
 
 def in_layout(rows: pa.Table, layout: pa.Schema) -> pa.Table:
@@ -30,8 +38,8 @@ def in_layout(rows: pa.Table, layout: pa.Schema) -> pa.Table:
 
 
 def add_missing_columns(delta: DeltaTable, table: str) -> bool:
-    """Give a table that an earlier version made the columns that it lacks, and let its log be
-    short. Returns whether it had to be changed."""
+    """Give a table that an earlier version made the columns that it lacks, and let its log be as
+    long as it has to be. Returns whether it had to be changed."""
     there = {field.name for field in delta.schema().fields}
     missing = [column for column in definition(table).columns if column.name not in there]
     if missing:
@@ -39,7 +47,8 @@ def add_missing_columns(delta: DeltaTable, table: str) -> bool:
             pa.schema([(column.name, column.arrow_type) for column in missing])
         )
         delta.alter.add_columns(added.fields)
-    is_long = not LOG_RETENTION.items() <= delta.metadata().configuration.items()
-    if is_long:
-        delta.alter.set_table_properties(dict(LOG_RETENTION))
-    return bool(missing) or is_long
+    wanted = log_properties(table)
+    differs = not wanted.items() <= delta.metadata().configuration.items()
+    if differs:
+        delta.alter.set_table_properties(dict(wanted))
+    return bool(missing) or differs

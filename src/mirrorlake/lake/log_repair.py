@@ -8,7 +8,7 @@ didn't find any checkpoints"). So it is made again of the commits, where these a
 import json
 import logging
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from mirrorlake.lake.folder import HINT
 from mirrorlake.lake.place import Place
 
 logger = logging.getLogger(__name__)
 
-HINT = "_last_checkpoint"
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\.parquet")
 
 
@@ -39,9 +39,10 @@ def hinted(log: Place) -> int | None:
         raise ValueError(f"{log}: {HINT} names no version") from None
 
 
-def checkpoints(log: Place) -> list[int]:
-    """The versions of the checkpoints that are files of their own, rising. Raises OSError."""
-    return sorted(int(match[1]) for name in log.names() if (match := _CHECKPOINT.fullmatch(name)))
+def checkpoints_of(names: Iterable[str]) -> list[int]:
+    """The versions of the checkpoints that are files of their own, among the names of a log's
+    files, rising."""
+    return sorted(int(match[1]) for name in names if (match := _CHECKPOINT.fullmatch(name)))
 
 
 def mended(table: Place) -> bool:
@@ -54,7 +55,7 @@ def mended(table: Place) -> bool:
     """
     log = table / "_delta_log"
     try:
-        there, hint = checkpoints(log), None
+        there, hint = checkpoints_of(log.names()), None
         with suppress(ValueError):  # delta-rs itself does without a damaged one
             hint = hinted(log)
         good = [version for version in there if _reads(_file_of(log, version))]

@@ -76,7 +76,8 @@ def newest_by_others(root: Place | None, registered: bool) -> list[str]:
 
 def _newest_of(root: Place, table: str) -> list[OtherCommit]:
     log = DeltaLog(root / table)
-    return _by_others(log, table, log.versions()[-NEWEST:])
+    behind = max(-1, log.newest_checkpoint() - NEWEST)
+    return _by_others(log, table, log.versions(behind)[-NEWEST:])
 
 
 def _by_others(log: DeltaLog, table: str, versions: Iterable[int]) -> list[OtherCommit]:

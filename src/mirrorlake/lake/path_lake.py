@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from deltalake.exceptions import DeltaError
@@ -16,11 +16,12 @@ from mirrorlake.lake.definitions import definition, sql_text
 from mirrorlake.lake.delta_log import files_of, why_not_by_hand
 from mirrorlake.lake.folder import has_table, quoted, schema_of
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.layout import LOG_RETENTION
+from mirrorlake.lake.layout import log_properties
 from mirrorlake.lake.other_writers import is_one_writer
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.reader import Frame, Reader
+from mirrorlake.lake.store_tables import StoreTables
 from mirrorlake.lake.upkeep import TableUpkeep
 from mirrorlake.spark.home import NO_DELTA_SETTING
 
@@ -40,7 +41,6 @@ class PathLake(Lake):
     """
 
     opens_files: bool = True
-    log_properties: ClassVar[Mapping[str, str]] = LOG_RETENTION
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class PathLake(Lake):
         super().__init__(opening, schema_of(root), root, checkpoints)
         self.root = root
         self.one_writer = is_one_writer(root, registered)
-        self.tables = _tables_at(root)
+        self.tables: PathTables = StoreTables(root)
 
     @property
     def place(self) -> str:
@@ -94,6 +94,10 @@ class PathLake(Lake):
     def version_of(self, table: str) -> int:
         """See `Lake.version_of`."""
         return self.tables.version(table)
+
+    def log_properties(self, table: str) -> Mapping[str, str]:
+        """See `Lake.log_properties`."""
+        return log_properties(table)
 
     def change(self, name: str, frames: Mapping[str, Frame] | None = None, **args: object) -> None:
         """See `Lake.change`."""
@@ -175,11 +179,3 @@ class PathLake(Lake):
             )
             self._tables_known.add(table)
             self.add_columns(table)
-
-
-def _tables_at(root: Place) -> PathTables:
-    if not root.in_store:
-        return PathTables(root)
-    from mirrorlake.lake.store_tables import StoreTables  # obstore is an extra
-
-    return StoreTables(root)

@@ -1,5 +1,5 @@
-"""The tables of a lake at a path or URL, made and written by delta-rs: a commit to a folder costs
-some 12 ms and no Spark.
+"""The tables of a lake at a path or URL, made and written by delta-rs; small commits go by
+`lake/store_tables.py`.
 
 Commits of two processes are Delta's like any others: the second of two tries again on top of the
 first. Those that replace files of a table of any size are made in `lake/folder_upkeep.py`.
@@ -7,6 +7,7 @@ first. Those that replace files of a table of any size are made in `lake/folder_
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,9 +19,10 @@ from deltalake.exceptions import CommitFailedError, DeltaError
 from deltalake.transaction import AddAction
 
 from mirrorlake.lake.definitions import definition
-from mirrorlake.lake.delta_log import features_of, files_of, layout_of
+from mirrorlake.lake.delta_log import DeltaLog, features_of, files_of, layout_of
 from mirrorlake.lake.folder import has_table
-from mirrorlake.lake.layout import LOG_RETENTION, add_missing_columns, in_layout
+from mirrorlake.lake.layout import FOLLOWED, add_missing_columns, in_layout, log_properties
+from mirrorlake.lake.old_commits import shorten
 from mirrorlake.lake.owners import is_done, next_owner
 from mirrorlake.lake.place import Place, place_of
 
@@ -35,6 +37,7 @@ _OWN_KNOWN = 1000
 #: ms while there are few, and 50 ms when there are some hundred. Below a hundred files, with those
 #: of two turns of `run/upkeep.py`.
 COMPACT_AFTER = 80
+_HOUR = 3600.0
 
 
 class PathTables:
@@ -49,6 +52,7 @@ class PathTables:
         self._commits: dict[str, int] = {}
         self._own: dict[str, deque[int]] = {}  # versions that appends of this process made
         self._looked: dict[str, int] = {}
+        self._shortened: dict[str, float] = {}
 
     def create(self, table: str, properties: Mapping[str, str] | None = None) -> None:
         """Make a table as its definition says, with more properties; one that is there already
@@ -70,7 +74,7 @@ class PathTables:
                 mode="ignore",
                 name=table,
                 description=layout.comment,
-                configuration={**layout.properties, **LOG_RETENTION, **(properties or {})},
+                configuration={**layout.properties, **log_properties(table), **(properties or {})},
                 raise_if_key_not_exists=False,  # properties of our own
                 storage_options=None if self.place.options is None else dict(self.place.options),
             )
@@ -189,12 +193,17 @@ class PathTables:
 
     def write_log_checkpoint(self, table: str) -> None:
         """Write a checkpoint of a table's log, so that it opens fast, and delete what the log need
-        not keep."""
+        not keep, of a long one each hour."""
         with self._lock(table):
             delta = self._now(table)
             delta.create_checkpoint()
-            delta.cleanup_metadata()
+            if table not in FOLLOWED:
+                delta.cleanup_metadata()
             self._commits[table] = 0
+        now = time.monotonic()
+        if table in FOLLOWED and now - self._shortened.get(table, -_HOUR) >= _HOUR:
+            shorten(DeltaLog(self.place / table), time.time_ns() // 1_000_000)
+            self._shortened[table] = now
 
     def not_own(self, table: str, newest: int) -> list[int]:
         """The versions of a table that this process has come by since it asked this last, without

@@ -69,8 +69,9 @@ class Place(ABC):
         return DeltaTable(str(self), storage_options=options, **how)
 
     @abstractmethod
-    def names(self) -> list[str]:
-        """The names of the files here, on a disk of folders too; empty where there is no folder."""
+    def names(self, behind: str = "") -> list[str]:
+        """The names of the files here, on a disk of folders too; empty where there is no folder.
+        `behind`: those that come after this name in the order of texts."""
 
     @abstractmethod
     def read(self) -> bytes:
@@ -124,11 +125,10 @@ class FolderPlace(PosixPath, Place):
     def __str__(self) -> str:
         return PosixPath.__str__(self)
 
-    def names(self) -> list[str]:
+    def names(self, behind: str = "") -> list[str]:
         """See `Place.names`."""
         try:
-            with os.scandir(self) as entries:
-                return [entry.name for entry in entries]
+            return [name for name in os.listdir(self) if name > behind]
         except (FileNotFoundError, NotADirectoryError):
             return []
 

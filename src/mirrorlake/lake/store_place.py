@@ -58,11 +58,17 @@ class StorePlace(Place):
     def _store(self) -> Any:
         return _store(_bucket_and_key(self.url)[0], tuple(sorted(self.options.items())))
 
-    def names(self) -> list[str]:
-        """See `Place.names`."""
+    def names(self, behind: str = "") -> list[str]:
+        """See `Place.names`: a store gives a thousand names or more an answer."""
+        folder = f"{self._key}/"
         with _as_os_errors():
-            objects = obstore.list_with_delimiter(self._store, f"{self._key}/")["objects"]
-        return [each["path"].rpartition("/")[2] for each in objects]
+            if not behind:
+                objects = obstore.list_with_delimiter(self._store, folder)["objects"]
+            else:
+                found = obstore.list(self._store, folder, offset=f"{folder}{behind}")
+                objects = [each for part in found for each in part]
+        paths = (each["path"].removeprefix(folder) for each in objects)
+        return [path for path in paths if "/" not in path]
 
     def read(self) -> bytes:
         """See `Place.read`."""

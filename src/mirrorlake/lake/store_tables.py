@@ -1,11 +1,11 @@
-"""The tables of a lake in an object store: as those in a folder, but for commits of rows, and for
-what is asked before each of them.
+"""The tables of a lake at a path or URL, but for commits of rows, and for what is asked before each
+of them.
 
-delta-rs lists the log three times an append, and reads all of it behind the last checkpoint for the
-version of an application: a dozen requests, one after another. Here it is a put of its rows and a
-put of its commit (`own_commits.commit_at`), which is known again where its answer was lost: what it
-depends on is known by following the log, of which each commit is read once. A table with anything
-that this does not know is left to delta-rs.
+delta-rs lists the log three times an append, in a folder all of it, and reads all of it behind the
+last checkpoint for the version of an application: in a store a dozen requests, one after another.
+Here it is a put of its rows and a put of its commit (`own_commits.commit_at`), which is known again
+where its answer was lost: what it depends on is known by following the log, of which each commit is
+read once. A table with anything that this does not know is left to delta-rs.
 """
 
 import logging

@@ -49,7 +49,7 @@ def apply_settings(lake: Lake, dry_run: bool = False) -> dict[str, dict[str, str
 
 
 def _wanted(lake: Lake) -> Mapping[str, Mapping[str, str]]:
-    tables = {table: {**SETTINGS.get(table, {}), **lake.log_properties} for table in TABLES}
+    tables = {table: {**SETTINGS.get(table, {}), **lake.log_properties(table)} for table in TABLES}
     return {table: wanted for table, wanted in tables.items() if wanted}
 
 

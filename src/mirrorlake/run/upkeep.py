@@ -13,6 +13,7 @@ from mirrorlake.errors import ReplicationError
 from mirrorlake.heaps import give_back
 from mirrorlake.lake.changes import WHOLE_LAKE
 from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.layout import FOLLOWED
 from mirrorlake.lake.other_writers import OtherCommit, new_by_others
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import Place
@@ -78,7 +79,8 @@ class Upkeep:
 
     def _compact(self, table: str) -> None:
         replaced = self._young.compact() if table == STAGE else self._tables.compact(table)
-        self._replaced.append((time.monotonic(), replaced))
+        if table not in FOLLOWED:  # of these `lake/old_commits.py` deletes them, days later
+            self._replaced.append((time.monotonic(), replaced))
         self._tables.write_log_checkpoint(table)
         logger.debug("table %s: %d files are one", table, len(replaced))
 

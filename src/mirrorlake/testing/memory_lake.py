@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pyarrow as pa
 
@@ -28,7 +28,6 @@ class MemoryLake(Lake):
     """
 
     opens_files: bool = False
-    log_properties: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, answers: Mapping[str, Sequence[Mapping[str, Any]]] | None = None) -> None:
         super().__init__(_no_session, "memory", None, None)
