@@ -60,7 +60,7 @@ nb = open_notebook(globals(), flow="", since="", until="")
 
 # COMMAND ----------
 
-nb.display(overview.flows(nb))
+nb.display(nb.query("flow_overview"))
 
 # COMMAND ----------
 
@@ -73,7 +73,7 @@ nb.display(overview.flows(nb))
 
 # COMMAND ----------
 
-nb.display(overview.incidents(nb))
+nb.display(nb.query("incidents_of", flow=nb.flow))
 
 # COMMAND ----------
 
@@ -87,7 +87,7 @@ nb.display(overview.incidents(nb))
 
 # COMMAND ----------
 
-nb.display(overview.laggards(nb))
+nb.display(nb.query("laggards", flow=nb.flow))
 
 # COMMAND ----------
 

@@ -55,7 +55,7 @@ nb = open_notebook(globals(), flow="", topology="", groups="", dry_run="yes")
 
 # COMMAND ----------
 
-nb.display(drill.ready_groups(nb))
+nb.display(nb.query("ready_groups", flow=nb.flow))
 
 # COMMAND ----------
 

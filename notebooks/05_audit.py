@@ -64,7 +64,7 @@ nb.display(audit.verdict(nb))
 
 # COMMAND ----------
 
-nb.display(audit.sides(nb))
+nb.display(nb.query("audit", flow=nb.flow))
 
 # COMMAND ----------
 
@@ -78,7 +78,7 @@ nb.display(audit.sides(nb))
 
 # COMMAND ----------
 
-nb.display(audit.proof(nb), audit.proven(nb))
+nb.display(audit.proof(nb), nb.query("proven", flow=nb.flow))
 
 # COMMAND ----------
 
@@ -89,7 +89,7 @@ nb.display(audit.proof(nb), audit.proven(nb))
 
 # COMMAND ----------
 
-nb.display(audit.differences(nb), audit.verified(nb))
+nb.display(nb.query("proven_differences", flow=nb.flow), nb.query("verified", flow=nb.flow))
 
 # COMMAND ----------
 
@@ -103,7 +103,7 @@ nb.display(audit.differences(nb), audit.verified(nb))
 
 # COMMAND ----------
 
-nb.display(audit.missing(nb))
+nb.display(nb.query("missing_since", flow=nb.flow))
 
 # COMMAND ----------
 
@@ -115,7 +115,7 @@ nb.display(audit.missing(nb))
 
 # COMMAND ----------
 
-nb.display(audit.not_staged(nb))
+nb.display(nb.packaged("queries", "never_staged", flow=nb.flow))
 
 # COMMAND ----------
 

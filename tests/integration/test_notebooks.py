@@ -17,7 +17,7 @@ import mirrorlake
 from mirrorlake import InputError, LakeError, Moves, OpenLake
 from mirrorlake.config.tracking import Tracking
 from mirrorlake.library.internals import Internals
-from mirrorlake.notebook import audit, capacity, latency, open_notebook, translation
+from mirrorlake.notebook import capacity, latency, open_notebook, translation
 from mirrorlake.notebook.jupyter import write
 from mirrorlake.tracking.store import open_store
 from tests.support.histories import FLOW, History
@@ -401,11 +401,11 @@ def test_what_the_pages_say_is_right(spark: SparkSession, place: Path, recorded:
         111: 10,
         120: 19,
     }
-    (missing,) = audit.missing(nb).to_pylist()
+    (missing,) = nb.query("missing_since", flow=nb.flow).to_pylist()
     assert (missing["partition"], missing["first_offset"], missing["last_offset"]) == (2, 18, 19)
     assert (missing["incident"], missing["decision"]) == ("target_refused", "open")
     assert missing["missing_since"] is not None
-    (unstaged,) = audit.not_staged(nb).to_pylist()
+    (unstaged,) = nb.packaged("queries", "never_staged", flow=nb.flow).to_pylist()
     assert (unstaged["partition"], unstaged["first_offset"], unstaged["last_offset"]) == (2, 20, 22)
     found = capacity.measured(nb)
     cost = found.costs[capacity.OWN]

@@ -37,11 +37,6 @@ class Drill:
     sentences: list[str]
 
 
-def ready_groups(nb: Notebook) -> pa.Table:
-    """Which groups could fail over now, as the newest checkpoints say. Reads the lake only."""
-    return nb.query("ready_groups", flow=nb.flow)
-
-
 def rehearse(nb: Notebook) -> Drill:
     """Plan the failover of the widget `groups` (empty: all), and carry it out where `dry_run` is
     no.

@@ -1,25 +1,9 @@
 """Notebook 01: where the flows stand."""
 
 import altair as alt
-import pyarrow as pa
 
 from mirrorlake.notebook import charts
 from mirrorlake.notebook.host import Notebook
-
-
-def flows(nb: Notebook) -> pa.Table:
-    """One row per flow."""
-    return nb.query("flow_overview")
-
-
-def laggards(nb: Notebook) -> pa.Table:
-    """The partitions of the flow that are furthest behind."""
-    return nb.query("laggards", flow=nb.flow)
-
-
-def incidents(nb: Notebook) -> pa.Table:
-    """What waits for a decision."""
-    return nb.query("incidents_of", flow=nb.flow)
 
 
 def throughput(nb: Notebook) -> alt.Chart:
