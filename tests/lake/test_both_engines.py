@@ -13,10 +13,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-import mirrorlake.lake.duck
-import mirrorlake.lake.session_tables
 from mirrorlake.dashboard.model import load_dashboard
 from mirrorlake.dashboard.parts import Dataset
+from mirrorlake.lake import duck, reader, session_tables
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.lake import Lake
@@ -155,7 +154,7 @@ def same_moment() -> Iterator[None]:
         )
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (mirrorlake.lake.session_tables, mirrorlake.lake.duck):
+        for module in (session_tables, duck, reader):
             patch.setattr(module, "sql_text", told)
         yield
 
@@ -225,7 +224,7 @@ def cases() -> Iterator[Any]:
 
 @pytest.mark.parametrize(("engines", "kind", "name", "topic"), cases(), indirect=["engines"])
 def test_queries(engines: tuple[Lake, DuckLake], kind: str, name: str, topic: str) -> None:
-    text = mirrorlake.lake.session_tables.sql_text(kind, name)
+    text = session_tables.sql_text(kind, name)
     given = {**ARGS, "topic": topic}
     frames = {key: value for key, value in FRAMES.items() if f"{{{key}}}" in text}
     wanted = text + " ".join(value for value in frames.values() if isinstance(value, str))

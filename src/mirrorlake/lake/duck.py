@@ -27,7 +27,7 @@ from mirrorlake.lake.duck_changes import give
 from mirrorlake.lake.folder import has_table, own_folder
 from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.properties import check_version
-from mirrorlake.lake.reader import Frame, Frames, QueryRows
+from mirrorlake.lake.reader import Frame, Frames, NamedQueries, QueryRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _ZONED, _HUGE = "TIMESTAMP WITH TIME ZONE", re.compile(r"\bHUGEINT\b")
 
 
-class DuckLake:
+class DuckLake(NamedQueries):
     """The tables of one lake; for one thread at a time, others wait."""
 
     engine: ClassVar[str] = "DuckDB"
@@ -120,18 +120,6 @@ class DuckLake:
                 )
             except duckdb.Error as error:
                 raise self._problem(error) from error
-
-    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
-        """See `Reader.query_rows`."""
-        return self.rows(sql_text("queries", name), args, frames)
-
-    def table_rows(self, table: str) -> QueryRows:
-        """See `Reader.table_rows`."""
-        return self.rows(f"SELECT * FROM {table}")
-
-    def with_all_columns(self, table: str) -> str:
-        """See `Reader.with_all_columns`: tables are opened with all columns anyway."""
-        return f"SELECT * FROM {table}"
 
     def arrow(
         self, text: str, args: Mapping[str, object] | None = None, frames: Frames | None = None

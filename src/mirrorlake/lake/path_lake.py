@@ -72,10 +72,6 @@ class PathLake(Lake):
 
         return DuckLake(self.root, self._checkpoints)
 
-    def with_all_columns(self, table: str) -> str:
-        """See `Reader.with_all_columns`: a session knows a table only once it has them."""
-        return f"SELECT * FROM {table}"
-
     def create(self, table: str, properties: Mapping[str, str]) -> None:
         """See `Lake.create`."""
         try:

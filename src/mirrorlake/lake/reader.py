@@ -4,10 +4,13 @@
 SQL warehouse. Times in rows are in UTC, and without a zone.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from mirrorlake.lake.definitions import sql_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -98,3 +101,30 @@ class Reader(Protocol):
     def refresh(self) -> None:
         """What is read from now on is as of now; until then, all is as of the first reading of each
         table."""
+
+
+class NamedQueries(ABC):
+    """What each `Reader` makes of its `rows`."""
+
+    @abstractmethod
+    def rows(
+        self,
+        text: str,
+        args: Mapping[str, object] | None = None,
+        frames: Frames | None = None,
+        limit: int | None = None,
+    ) -> QueryRows:
+        """See `Reader.rows`."""
+
+    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
+        """See `Reader.query_rows`."""
+        return self.rows(sql_text("queries", name), args, frames)
+
+    def table_rows(self, table: str) -> QueryRows:
+        """See `Reader.table_rows`."""
+        return self.rows(f"SELECT * FROM {table}")
+
+    def with_all_columns(self, table: str) -> str:
+        """See `Reader.with_all_columns`: a table has its newest layout once it is opened, unless a
+        reader knows better."""
+        return f"SELECT * FROM {table}"

@@ -2,7 +2,7 @@
 
 import re
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from mirrorlake.errors import InputError, ReplicationError, first_line
 from mirrorlake.lake.definitions import TABLES, VIEWS, definition, sql_text
-from mirrorlake.lake.reader import Frames, QueryRows
+from mirrorlake.lake.reader import Frames, NamedQueries, QueryRows
 from mirrorlake.lake.spark_rows import frames_in, rows_from_arrow, with_values
 
 if TYPE_CHECKING:  # answers without Spark come by this module too
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # answers without Spark come by this module too
 _session_use = threading.RLock()
 
 
-class SessionTables(ABC):
+class SessionTables(NamedQueries):
     """A `Reader` by Spark, in a session that is opened when it is first needed.
 
     Attributes:
@@ -148,17 +148,9 @@ class SessionTables(ABC):
         except (AnalysisException, ParseException) as error:
             raise metastore_error(error) or InputError(first_line(error)) from error
 
-    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
-        """See `Reader.query_rows`."""
-        return self.rows(sql_text("queries", name), args, frames)
-
     def table_rows(self, table: str) -> QueryRows:
         """See `Reader.table_rows`."""
         return rows_from_arrow(self.table(table).toArrow())
-
-    @abstractmethod
-    def with_all_columns(self, table: str) -> str:
-        """See `Reader.with_all_columns`."""
 
     def arrow(
         self, text: str, args: Mapping[str, object] | None = None, frames: Frames | None = None
@@ -173,5 +165,5 @@ class SessionTables(ABC):
         except SPARK_FAILURES as error:
             raise metastore_error(error) or InputError(cause_of(error)) from error
 
-    def refresh(self) -> None:  # noqa: B027 - Spark asks for the newest version by itself
-        """See `Reader.refresh`."""
+    def refresh(self) -> None:
+        """See `Reader.refresh`: Spark asks for the newest version by itself."""

@@ -20,9 +20,8 @@ from sqlglot import exp
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import InputError, LakeError, first_line
 from mirrorlake.extras import needs
-from mirrorlake.lake.definitions import sql_text
 from mirrorlake.lake.place import Place
-from mirrorlake.lake.reader import Frame, Frames, QueryRows
+from mirrorlake.lake.reader import Frame, Frames, NamedQueries, QueryRows
 from mirrorlake.lake.spark_rows import rows_from_arrow
 
 #: Rows that are fetched at once.
@@ -50,7 +49,7 @@ class Connection(Protocol):
         """A cursor for one statement."""
 
 
-class WarehouseLake:
+class WarehouseLake(NamedQueries):
     """The tables of one catalog's schema. `connect` is called when the first statement comes, and
     `errors` are what the connector raises."""
 
@@ -92,18 +91,6 @@ class WarehouseLake:
         text = with_frames(text, frames or {})
         text = text if limit is None else f"SELECT * FROM ({text}\n) LIMIT {limit}"
         return rows_from_arrow(pa.concat_tables(self._parts(text, args or {})))
-
-    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
-        """See `Reader.query_rows`."""
-        return self.rows(sql_text("queries", name), args, frames)
-
-    def table_rows(self, table: str) -> QueryRows:
-        """See `Reader.table_rows`."""
-        return self.rows(f"SELECT * FROM {table}")
-
-    def with_all_columns(self, table: str) -> str:
-        """See `Reader.with_all_columns`: who writes has brought the table to its newest layout."""
-        return f"SELECT * FROM {table}"
 
     def arrow(
         self, text: str, args: Mapping[str, object] | None = None, frames: Frames | None = None

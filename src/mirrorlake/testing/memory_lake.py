@@ -62,10 +62,6 @@ class MemoryLake(Lake):
             )
         return QueryRows(dict(row) for row in self.answers[name])
 
-    def with_all_columns(self, table: str) -> str:
-        """See `Reader.with_all_columns`."""
-        return f"SELECT * FROM {table}"
-
     def create(self, table: str, properties: Mapping[str, str]) -> None:
         """See `Lake.create`: each table is there."""
 
