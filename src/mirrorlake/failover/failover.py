@@ -196,12 +196,7 @@ def _done(result: MoveResult, sent: Sent, now: GroupPositions) -> MoveResult:
 
 
 def _note_down(deployment: Deployment, direction: Direction, results: Sequence[MoveResult]) -> None:
-    # What is there and was never noted was moved by a run that was killed before it came to this.
-    changed = [
-        result
-        for result in results
-        if result.done != "there" or not result.standing.checkpoint.synced
-    ]
+    changed = [result for result in results if result.is_news]
     deployment.event_log.record(direction.flow.name, [result.change() for result in changed])
     # What failback did not move is no position of the source, and so no checkpoint.
     noted = ("moved", "there") if direction.reverse else ("moved", "there", "kept", "failed")

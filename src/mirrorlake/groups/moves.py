@@ -69,6 +69,12 @@ class MoveResult:
         return self.done in ("kept", "failed") or not (self.standing.is_whole or reads_on)
 
     @property
+    def is_news(self) -> bool:
+        """Whether it is to be noted. What is there and was never noted was moved by a command that
+        was killed before it came to that."""
+        return self.done != "there" or not self.standing.checkpoint.synced
+
+    @property
     def to_position(self) -> int:
         """Where the group stands then."""
         return self.standing.checkpoint.target_position if self.to is None else self.to.offset
@@ -136,15 +142,7 @@ def standing_of(
     time. `generation` is of the topic at the flow's source: the one that the position there is
     of."""
     checkpoint = translated_checkpoint(key, position, translated, generation)
-    return Standing(
-        checkpoint,
-        translated.exact,
-        _again(position.offset, translated),
-        since=None,
-        gone=translated.gone,
-        past=translated.past,
-        cut=translated.cut,
-    )
+    return _standing(checkpoint, translated, _again(position.offset, translated))
 
 
 def _again(position: int, translated: Translated) -> int:
@@ -165,15 +163,14 @@ def standing_by_checkpoint(
     now = replace(now, synced=False, reason=inexact_reason(translated))
     behind = max(0, translated.end - checkpoint.source_position)
     again = behind + _again(checkpoint.source_position, translated)
-    return Standing(
-        now,
-        translated.exact,
-        again,
-        since=since,
-        gone=translated.gone,
-        past=translated.past,
-        cut=translated.cut,
-    )
+    return _standing(now, translated, again, since)
+
+
+def _standing(
+    checkpoint: Checkpoint, translated: Translated, again: int, since: datetime | None = None
+) -> Standing:
+    gone, past, cut = translated.gone, translated.past, translated.cut
+    return Standing(checkpoint, translated.exact, again, since, gone=gone, past=past, cut=cut)
 
 
 def join_opposite(

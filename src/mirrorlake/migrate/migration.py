@@ -73,12 +73,8 @@ def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
     with sole_mover(lake, flow, SYNC_SECONDS):
         results, methods, goals = _planned(route, wave, groups, WAIT_SECONDS)
         results = carry_out(admin, results, goals, False)
-        changed = [
-            result
-            for result in results
-            if result.done != "there" or not result.standing.checkpoint.synced
-        ]
-        EventLog(lake).record(flow.name, [result.change() for result in changed])
+        changes = [result.change() for result in results if result.is_news]
+        EventLog(lake).record(flow.name, changes)
     return _document(flow, wave, groups, results=results, methods=methods, lacking=lacking)
 
 
