@@ -38,13 +38,13 @@ def topology_text(
         blocks.append(
             comment
             + yaml.dump(
-                {key: value}, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110
+                {key: value}, Dumper=PlainDumper, sort_keys=False, allow_unicode=True, width=110
             )
         )
     return "\n".join(blocks)
 
 
-class _Dumper(yaml.SafeDumper):
+class PlainDumper(yaml.SafeDumper):
     """Never writes anchors: a list that two flows share is written twice."""
 
     def ignore_aliases(self, data: Any) -> bool:
@@ -52,10 +52,10 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def _text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
+def _text(dumper: PlainDumper, text: str) -> yaml.ScalarNode:
     """A text of several lines, such as a certificate, line by line."""
     style = "|" if "\n" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
-_Dumper.add_representer(str, _text)
+PlainDumper.add_representer(str, _text)

@@ -7,6 +7,8 @@ from typing import Any
 
 import yaml
 
+from mirrorlake.mm2.importer.document import PlainDumper
+
 #: The volume of ops/kubernetes/deployment.yaml that stands for those of the topology's Secrets.
 _EXAMPLE = "kafka"
 #: The Secret whose keys are the environment variables that the topology reads.
@@ -88,12 +90,8 @@ class _Mode(int):
     """Rights of files, which people read in octal digits."""
 
 
-class _Dumper(yaml.SafeDumper):
-    """Never writes anchors."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        """Say that nothing is shared."""
-        return True
+class _Dumper(PlainDumper):
+    """Writes rights of files in octal digits."""
 
 
 def _mode(dumper: _Dumper, mode: _Mode) -> yaml.ScalarNode:
