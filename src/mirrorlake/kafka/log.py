@@ -5,9 +5,7 @@ give the same rows.
 """
 
 import json
-import logging
 from collections.abc import Collection, Iterator, Mapping
-from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from mirrorlake.kafka.client_pool import ClientPool
@@ -16,8 +14,6 @@ from mirrorlake.offsets.positions import Ranges, TopicAndPartition
 
 if TYPE_CHECKING:  # who plans what is read needs neither Arrow nor a client
     import pyarrow as pa
-
-logger = logging.getLogger(__name__)
 
 
 class Log(Protocol):
@@ -62,22 +58,15 @@ def open_log(
         small_answers: records come piece by piece, and little is fetched for in vain: over a slow
             link.
     """
-    from mirrorlake.native.selfcheck import problem
+    from mirrorlake.native.selfcheck import usable
 
-    why_not = problem()
-    if why_not is None:
+    if usable("read"):
         from mirrorlake.native import reader
 
         return reader.NativeReader(settings, keep, patience_seconds, small_answers)
     from mirrorlake.kafka.python_log import PythonLog
 
-    _warn(why_not)
     return PythonLog(settings, keep, patience_seconds, small_answers)
-
-
-@cache
-def _warn(why_not: str) -> None:
-    logger.warning("records are read one by one in Python, which is slower, because %s", why_not)
 
 
 #: A log of each cluster that this process has read tasks' ranges from, by its settings.

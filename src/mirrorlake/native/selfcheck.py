@@ -6,6 +6,7 @@ messages of its reports.
 """
 
 import ctypes as C
+import logging
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -29,6 +30,8 @@ from mirrorlake.native.library import (
     Table,
     library,
 )
+
+logger = logging.getLogger(__name__)
 
 _TOPIC, _PARTITION, _FIRST = b"selfcheck", 7, 5
 #: timestamp, key, value, headers
@@ -73,6 +76,22 @@ def problem() -> str | None:
     """Why the native way cannot be taken here; None if it can. Takes some milliseconds, once a
     process."""
     return f"{native.SWITCH} is off" if native.switched_off() else _fault()
+
+
+def usable(work: str) -> bool:
+    """Whether records can be read or produced natively; a warning says once why not, and names the
+    `work`: read, or produced."""
+    why_not = problem()
+    if why_not is not None:
+        _warn(work, why_not)
+    return why_not is None
+
+
+@cache
+def _warn(work: str, why_not: str) -> None:
+    logger.warning(
+        "records are %s one by one in Python, which is slower, because %s", work, why_not
+    )
 
 
 @cache

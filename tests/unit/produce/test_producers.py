@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake import native
+from mirrorlake.native import selfcheck
 from mirrorlake.native.producer import Producer
-from mirrorlake.produce import producers
 from mirrorlake.produce.producers import new_producer
 from mirrorlake.produce.python_producer import PythonProducer, PythonShipment
 from mirrorlake.produce.record_producer import OffsetsUnknown
@@ -122,15 +122,15 @@ def test_where_it_cannot_be_the_other_one_is_and_the_log_says_so_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.delenv(native.SWITCH, raising=False)
-    monkeypatch.setattr(producers, "problem", lambda: "there is no such library")
-    producers._say.cache_clear()
+    monkeypatch.setattr(selfcheck, "problem", lambda: "there is no such library")
+    selfcheck._warn.cache_clear()
     group: Any = None
     for _ in range(3):
         assert isinstance(new_producer(MOCK, lambda _event: None, group), PythonProducer)
-    (said,) = [record for record in caplog.records if record.name == producers.__name__]
+    (said,) = [record for record in caplog.records if record.name == selfcheck.__name__]
     assert said.levelno == logging.WARNING and "there is no such library" in said.getMessage()
 
 
 def test_it_can_be_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(native.SWITCH, "off")
-    assert producers.problem() == "MIRRORLAKE_NATIVE is off"
+    assert not selfcheck.usable("produced")
