@@ -9,7 +9,7 @@ from mirrorlake.errors import FilesUnreadable
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.small_batches import SmallBatches
 from mirrorlake.lake.stage_index import readable_by_files
-from mirrorlake.produce.batch import PartitionPlan
+from mirrorlake.produce.batch import PartitionPlan, shard_of
 from mirrorlake.produce.counted import Stretch
 from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.probe import files_readable
@@ -77,15 +77,20 @@ class SparkWorkers:
         """Run jobs over rows that Spark reads and sorts."""
         from mirrorlake.produce.stage_rows import sorted_rows  # only who has a session needs it
 
-        frame = sorted_rows(self._lake, self._source_cluster, plans, produce_tasks, self._selection)
+        stretches = [
+            (shard_of(*plan.key, produce_tasks), (plan.place, plan.first, plan.last))
+            for plan in plans
+        ]
+        cluster, selection = self._source_cluster, self._selection
+        frame = sorted_rows(self._lake, cluster, stretches, produce_tasks, selection)
         by_shard = {job.plan.shard: job for job in jobs}
         way: BatchWay = "long"
         if sum(job.plan.record_count for job in jobs) <= self._small.max_records:
             self._note(jobs)
             way, rows = "short", frame.toArrow().to_batches()
-            done = run_here(produce_shards, [by_key(rows, by_shard, "shard")], RESULT)
+            done = run_here(produce_shards, [by_key(rows, by_shard, "number")], RESULT)
         else:
-            done = run_rows_by_spark(frame, produce_shards, by_shard, RESULT, "shard")
+            done = run_rows_by_spark(frame, produce_shards, by_shard, RESULT, "number")
         records, size = (pc.sum(done.rows[name]).as_py() for name in ("record_count", "byte_count"))
         self._small.learn(records or 0, size or 0)
         return way, done

@@ -16,12 +16,8 @@ from pyspark.sql import functions as F
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration
-from mirrorlake.produce.stage_rows import generation, inside_range
+from mirrorlake.produce.stage_rows import generation, rows_within
 
-_RANGES = (
-    "range_topic string, range_partition int, range_generation int, range_first bigint, "
-    "range_last bigint"
-)
 _PLACE = ("topic", "partition", "generation", "offset")
 
 
@@ -61,21 +57,14 @@ class Compaction:
 
     def _left(self) -> DataFrame:
         """Their coordinates."""
-        ranges = self._lake.spark.createDataFrame(
-            [tuple(staged_range[1:6]) for staged_range in self._ranges], _RANGES
-        )
-        rows = (
-            self._lake.table("records")
-            .where(F.col("source_cluster") == self._ranges[0].source_cluster)
-            .join(F.broadcast(ranges), inside_range())
-            .select(
-                "topic",
-                "partition",
-                generation().alias("generation"),
-                "offset",
-                "key",
-                F.isnull("value").alias("dead"),
-            )
+        stretches = [(0, (one.place, one.first, one.last)) for one in self._ranges]
+        rows = rows_within(self._lake, self._ranges[0].source_cluster, stretches).select(
+            "topic",
+            "partition",
+            generation().alias("generation"),
+            "offset",
+            "key",
+            F.isnull("value").alias("dead"),
         )
         last = (
             rows.where(F.col("key").isNotNull())

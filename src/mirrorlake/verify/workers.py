@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mirrorlake.errors import ReplicationError
+from mirrorlake.produce.stage_files import CONTENT
 from mirrorlake.spark.tasks import (
     Done,
     Task,
@@ -109,9 +110,15 @@ class RowExecutors(Workers):
         self._lake = lake
 
     def _run(self, source: str, task: Task[Numbered], ranges: Sequence[Numbered]) -> Done:
-        from mirrorlake.verify.stage_rows import rows_of_ranges
+        from mirrorlake.produce.stage_rows import rows_within  # only who has a session needs it
 
-        frame = rows_of_ranges(self._lake, source, [range_ for _, range_ in ranges], self.tasks)
+        stretches = [(number, (one.place, one.first, one.last)) for number, one in ranges]
+        frame = (
+            rows_within(self._lake, source, stretches)
+            .select("number", "offset", *CONTENT)
+            .repartition(self.tasks, "number")
+            .sortWithinPartitions("number", "offset")
+        )
         jobs = {number: (number, replace(range_, files=())) for number, range_ in ranges}
         with _in_words():
             return run_rows_by_spark(frame, task, jobs, RESULT, "number")
