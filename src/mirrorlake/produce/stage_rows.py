@@ -57,6 +57,14 @@ def rows_within(
     return (rows if selection is None else selection(rows)).join(F.broadcast(ranges), inside)
 
 
+def rows_at(rows: DataFrame, places: DataFrame) -> DataFrame:
+    """Those of some rows of `records` that stand at places: topic, partition, generation and
+    offset."""
+    named = places.toDF(*(f"at_{name}" for name in places.columns))
+    same = [F.col(name) == F.col(f"at_{name}") for name in ("topic", "partition", "offset")]
+    return rows.join(named, [*same, generation() == F.col("at_generation")], "left_semi")
+
+
 def counts(lake: Lake, source_cluster: str, stretches: Sequence[Stretch]) -> list[int]:
     """How many rows of `records` there are of some offsets, in their order."""
     rows = rows_within(lake, source_cluster, list(enumerate(stretches)))

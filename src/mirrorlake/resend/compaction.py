@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration
-from mirrorlake.produce.stage_rows import generation, rows_within
+from mirrorlake.produce.stage_rows import generation, rows_at, rows_within
 
 _PLACE = ("topic", "partition", "generation", "offset")
 
@@ -45,11 +45,7 @@ class Compaction:
 
     def select(self, rows: DataFrame) -> DataFrame:
         """Those of some rows of `records` that are left."""
-        left = self._lake.spark.read.parquet(str(self._folder)).select(
-            *(F.col(name).alias(f"left_{name}") for name in _PLACE)
-        )
-        same = [F.col(name) == F.col(f"left_{name}") for name in ("topic", "partition", "offset")]
-        return rows.join(left, [*same, generation() == F.col("left_generation")], "left_semi")
+        return rows_at(rows, self._lake.spark.read.parquet(str(self._folder)))
 
     def forget(self) -> None:
         """Delete what was written down."""

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from mirrorlake.errors import InputError, first_line
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.partition_ranges import StagedRange
-from mirrorlake.produce.stage_rows import Selection
+from mirrorlake.produce.stage_rows import Selection, generation, rows_at
 from mirrorlake.resend.note import first_of
 from mirrorlake.spark.causes import cause_of
 from mirrorlake.spark.failures import SPARK_FAILURES
@@ -23,7 +23,6 @@ REPLAY_HEADER = "mirrorlake-replay"
 SOURCE_HEADER = "mirrorlake-source"
 #: How much of a key and of a value a dry run shows, bytes.
 SHOWN_BYTES = 80
-_GENERATION = "coalesce(generation, 0)"
 _NO_HEADERS = "CAST(array() AS ARRAY<STRUCT<key: STRING, value: BINARY>>)"
 _PLACE = (
     "named_struct('cluster', source_cluster, 'topic', topic, 'partition', partition, "
@@ -49,7 +48,7 @@ class Matches:
         """Where they lie in each generation of each partition, and how many; as of one version of
         the table."""
         grouped = (
-            self._rows.groupBy("partition", F.expr(_GENERATION).alias("generation"))
+            self._rows.groupBy("partition", generation().alias("generation"))
             .agg(
                 F.min("offset").alias("first"),
                 F.max("offset").alias("last"),
@@ -66,7 +65,7 @@ class Matches:
         if part is not None:
             inside = self._rows.where(
                 (F.col("partition") == part.partition)
-                & (F.expr(_GENERATION) == part.generation)
+                & (generation() == part.generation)
                 & (F.col("offset") <= part.last)
             )
             firsts = inside.select("offset").orderBy("offset").limit(part.record_count)
@@ -80,9 +79,7 @@ class Matches:
         stamped = F.coalesce("timestamp_ms", F.unix_millis("timestamp"))
         columns = (F.col("partition"), F.col("offset"), stamped, *begins)
         records = (
-            self._rows.orderBy("partition", F.expr(_GENERATION), "offset")
-            .limit(count)
-            .select(*columns)
+            self._rows.orderBy("partition", generation(), "offset").limit(count).select(*columns)
         )
         names = ("partition", "offset", "timestamp", "key", "value")
         return [dict(zip(names, row, strict=True)) for row in _collected(records)]
@@ -109,19 +106,9 @@ def of_picked(
 ) -> Selection:
     """Records by their places (topic, partition, generation, offset), each with the headers of a
     replay behind its own."""
-    schema = (
-        "picked_topic string, picked_partition int, picked_generation int, picked_offset bigint"
-    )
-    places = spark.createDataFrame(list(picked), schema)
-    same = [F.col(name) == F.col(f"picked_{name}") for name in ("topic", "partition", "offset")]
-    generation = F.expr(_GENERATION) == F.col("picked_generation")
-
-    def select(rows: DataFrame) -> DataFrame:
-        return _with_headers(
-            rows.join(F.broadcast(places), [*same, generation], "left_semi"), replay
-        )
-
-    return select
+    columns = "topic string, partition int, generation int, offset bigint"
+    places = F.broadcast(spark.createDataFrame(list(picked), columns))
+    return lambda rows: _with_headers(rows_at(rows, places), replay)
 
 
 def _with_headers(rows: DataFrame, replay: str) -> DataFrame:
