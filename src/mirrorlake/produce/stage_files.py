@@ -6,7 +6,7 @@ the driver asserts that before it chooses this reader (`produce/flow.py`).
 """
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -88,8 +88,17 @@ def disordered(plan: PartitionPlan, offset: int) -> LayoutError:
     )
 
 
-def _chunks(shard: ShardPlan, columns: list[str]) -> PlannedRows:
+def _chunks(shard: ShardPlan, columns: Sequence[str]) -> PlannedRows:
     plans = {plan.key: plan for plan in shard.partitions}
+    for batch in batches_of(shard, plans, columns):
+        yield from split_by_partition(_of_cluster(batch, shard.source_cluster), plans)
+
+
+def batches_of(
+    shard: ShardPlan, plans: Mapping[TopicAndPartition, PartitionPlan], columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Some columns of a shard's files, file by file: of the row groups that may hold rows of plans.
+    Raises FilesUnreadable; FileNotFoundError for a file that is gone."""
     for uri in shard.files:
         with open_file(uri, shard.storage) as file:
             groups = [index for index in range(file.num_row_groups) if may_hold(file, index, plans)]
@@ -97,10 +106,7 @@ def _chunks(shard: ShardPlan, columns: list[str]) -> PlannedRows:
                 continue
             rows = batch_rows(file, groups) if "value" in columns else _BATCH_ROWS
             there = columns_of(file, groups, columns)
-            for batch in file.iter_batches(
-                rows, row_groups=groups, columns=there, use_threads=False
-            ):
-                yield from split_by_partition(_of_cluster(batch, shard.source_cluster), plans)
+            yield from file.iter_batches(rows, row_groups=groups, columns=there, use_threads=False)
 
 
 def columns_of(file: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str]) -> list[str]:

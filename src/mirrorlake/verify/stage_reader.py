@@ -9,27 +9,18 @@ import pyarrow.compute as pc
 
 from mirrorlake.lake.parquet import RARE
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
-from mirrorlake.produce.stage_files import batch_rows, columns_of, may_hold, open_file
+from mirrorlake.produce.stage_files import COORDINATES, batches_of
 from mirrorlake.verify.digest import RECORDS, as_records
-
-_COORDINATES = ["source_cluster", "topic", "partition", "generation", "offset"]
 
 
 def read_stage(shard: ShardPlan, plan: PartitionPlan) -> Iterator[pa.RecordBatch]:
     """The staged records of a range, as RECORDS. Raises FilesUnreadable; FileNotFoundError for a
     file that is gone."""
-    plans = {plan.key: plan}
-    for uri in shard.files:
-        with open_file(uri, shard.storage) as file:
-            groups = [index for index in range(file.num_row_groups) if may_hold(file, index, plans)]
-            columns = columns_of(file, groups, [*_COORDINATES, *RECORDS.names[1:], *RARE])
-            size = batch_rows(file, groups)
-            for batch in file.iter_batches(
-                size, row_groups=groups, columns=columns, use_threads=False
-            ):
-                rows = as_records(_inside(batch, shard.source_cluster, plan))
-                if rows.num_rows:
-                    yield rows
+    columns = [*COORDINATES, *RECORDS.names[1:], *RARE]
+    for batch in batches_of(shard, {plan.key: plan}, columns):
+        rows = as_records(_inside(batch, shard.source_cluster, plan))
+        if rows.num_rows:
+            yield rows
 
 
 def _inside(batch: pa.RecordBatch, source_cluster: str, plan: PartitionPlan) -> pa.RecordBatch:
