@@ -1,7 +1,9 @@
 """What is known of a running process at one moment: what its threads reported, how they are, and
 what the topology file says of its flows. Pure."""
 
+from collections import Counter
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, field
 
 from mirrorlake.metrics.histogram import Histogram
@@ -39,20 +41,25 @@ class PartitionSample:
     transaction_since: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class FlowFacts:
     """What was reported of one flow. Topics are the source's. `sampled_at` and `heartbeat_at` are
     seconds since 1970, None before the first one."""
 
-    produced: Mapping[TopicAndPartition, Volume] = field(default_factory=dict)
-    landing: Mapping[str, Histogram] = field(default_factory=dict)
-    replication: Mapping[str, Histogram] = field(default_factory=dict)
-    batches: Mapping[str, int] = field(default_factory=dict)
-    samples: Mapping[TopicAndPartition, PartitionSample] = field(default_factory=dict)
+    produced: dict[TopicAndPartition, Volume] = field(default_factory=dict)
+    landing: dict[str, Histogram] = field(default_factory=dict)
+    replication: dict[str, Histogram] = field(default_factory=dict)
+    batches: dict[str, int] = field(default_factory=Counter)
+    samples: dict[TopicAndPartition, PartitionSample] = field(default_factory=dict)
     sampled_at: float | None = None
     heartbeat_at: float | None = None
     transactions: int = 0
     aborts: int = 0
+
+    def as_of_now(self) -> "FlowFacts":
+        """The same, which later reports do not change."""
+        parts = {name: copy(value) for name, value in vars(self).items()}
+        return FlowFacts(**parts)
 
     @property
     def has_nothing_to_do(self) -> bool:

@@ -3,9 +3,8 @@ reaches the thread that reports."""
 
 import logging
 import time
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 from typing import Any
@@ -15,7 +14,6 @@ import pyarrow as pa
 from mirrorlake.lake.meter import Landed
 from mirrorlake.metrics.facts import Facts, FlowFacts, PartitionSample, Volume
 from mirrorlake.metrics.histogram import Histogram, observed, of_records
-from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.samples import FlowLag
 
@@ -33,42 +31,13 @@ _COLUMNS = [
 ]
 
 
-@dataclass
-class _Flow:
-    """What was reported of one flow."""
-
-    produced: dict[TopicAndPartition, Volume] = field(default_factory=dict)
-    landing: dict[str, Histogram] = field(default_factory=dict)
-    replication: dict[str, Histogram] = field(default_factory=dict)
-    batches: Counter[str] = field(default_factory=Counter)
-    samples: dict[TopicAndPartition, PartitionSample] = field(default_factory=dict)
-    sampled_at: float | None = None
-    heartbeat_at: float | None = None
-    transactions: int = 0
-    aborts: int = 0
-
-    def facts(self) -> FlowFacts:
-        """The same as of now: what it holds is replaced, and never changed."""
-        return FlowFacts(
-            dict(self.produced),
-            landing=dict(self.landing),
-            replication=dict(self.replication),
-            batches=dict(self.batches),
-            samples=self.samples,
-            sampled_at=self.sampled_at,
-            heartbeat_at=self.heartbeat_at,
-            transactions=self.transactions,
-            aborts=self.aborts,
-        )
-
-
 class Recorder:
     """Threads of a run report to it; `clock` gives seconds since 1970."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._use = Lock()
-        self._flows: defaultdict[str, _Flow] = defaultdict(_Flow)
+        self._flows: defaultdict[str, FlowFacts] = defaultdict(FlowFacts)
         self._landed: dict[tuple[str, str, int | None], Volume] = {}
         self._commits: dict[str, Histogram] = {}
 
@@ -92,7 +61,7 @@ class Recorder:
         """What was reported so far."""
         with self._use:
             return Facts(
-                {name: flow.facts() for name, flow in self._flows.items()},
+                {name: flow.as_of_now() for name, flow in self._flows.items()},
                 landed=dict(self._landed),
                 commits=dict(self._commits),
             )
