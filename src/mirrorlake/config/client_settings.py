@@ -2,10 +2,10 @@
 (docs/security.md, "Clients").
 
 A block holds names of one client, except those that mirrorlake must own to keep its promises and
-those that the `security` block renders: `consumer` those of Kafka's Java consumer, which lands into
-a catalog (librdkafka, which lands into a path, gets those that it knows too: `kafka/config.py`),
-`producer` and `admin` those of librdkafka. A test compares the tables with the libraries that are
-installed.
+those that the `security` block renders: `producer` and `admin` those of librdkafka, `consumer`
+those of Kafka's Java consumer, as MirrorMaker 2's files have them (librdkafka, which reads, gets
+those that it has a counterpart of: `kafka/config.py`). A test compares the tables with the
+libraries that are installed.
 """
 
 from collections.abc import Mapping

@@ -14,8 +14,7 @@ _FILES = ("ca_file", "certificate_file", "key_file", "key_password")
 
 
 class Security(Model):
-    """How to speak to a cluster; rendered for librdkafka and for the JVM by
-    `mirrorlake.kafka.config`.
+    """How to speak to a cluster; rendered for librdkafka by `mirrorlake.kafka.config`.
 
     Files are PEM files; a relative one lies beside the topology file. The PEM text itself may stand
     there too, or a reference to it. PLAIN and SCRAM take `username` and `password`. OAUTHBEARER

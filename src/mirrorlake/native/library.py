@@ -194,7 +194,7 @@ class NativeUnavailable(Exception):
 
 class Library:
     """What is loaded: `rd_kafka_*` as attributes without that prefix, and the loops. Raises
-    Unusable."""
+    NativeUnavailable."""
 
     def __init__(self) -> None:
         loops = Path(__file__).with_name(file_name(platform.system(), platform.machine()))
@@ -231,7 +231,7 @@ class Library:
         raise AttributeError(f"librdkafka's rd_kafka_{name} is not among those that are used")
 
     def _check_sizes(self) -> None:
-        """Raise Unusable where Python and the compiled loops do not mean the same."""
+        """Raise NativeUnavailable where Python and the compiled loops do not mean the same."""
         measured = (_I64 * 10)()
         _function(self._loops, "sizes", None, (_P,))(measured)
         pointer = C.sizeof(_P)
@@ -325,5 +325,6 @@ def _address(library: C.CDLL, name: str) -> int:
 
 @cache
 def library() -> Library:
-    """The library, loaded once. Raises Unusable; `selfcheck.problem` says whether it also works."""
+    """The library, loaded once. Raises NativeUnavailable; `selfcheck.problem` says whether it also
+    works."""
     return Library()

@@ -38,7 +38,8 @@ _PURGE_ALL = 1 | 2  # what waits and what is in flight
 class Producer:
     """A producer; not thread-safe. `throttle` is called with what a broker that holds it to a quota
     says, and `logger` gets librdkafka's lines, both within `poll` and what polls. Raises
-    KafkaException for settings that are refused, Unusable where there is no library."""
+    KafkaException for settings that are refused, NativeUnavailable where there is no
+    library."""
 
     def __init__(
         self,

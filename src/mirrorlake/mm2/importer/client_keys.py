@@ -1,8 +1,7 @@
 """What settings of Kafka's Java clients become in the `consumer`, `producer` and `admin` blocks of
 a cluster.
 
-`consumer` reaches Spark's Java consumer, which reads the sources; `producer` and `admin` reach
-librdkafka.
+`consumer` keeps the names of the Java consumer; `producer` and `admin` have librdkafka's.
 """
 
 from mirrorlake.config.client_settings import by_name
