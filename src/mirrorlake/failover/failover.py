@@ -8,7 +8,7 @@ ends in the same state. Nothing is remembered but in the groups themselves, `cha
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from mirrorlake import failpoints
@@ -22,19 +22,17 @@ from mirrorlake.groups import logs
 from mirrorlake.groups.checkpoint_plan import GroupPartition
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
 from mirrorlake.groups.inventory import GroupInventory, take_inventory, why_unreachable
-from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_groups
-from mirrorlake.groups.moves import (
-    FAILBACK,
-    MoveResult,
-    documents,
-    kept,
-    mark_synced,
-    plan_moves,
-    verified,
+from mirrorlake.groups.mover import (
+    Sent,
+    move_in_steps,
+    outcome_of,
+    sole_mover,
+    target_groups,
 )
+from mirrorlake.groups.moves import FAILBACK, MoveResult, documents, mark_synced, plan_moves
 from mirrorlake.groups.shared_topics import Direction, Route
 from mirrorlake.groups.sync_plan import TargetGroup
-from mirrorlake.kafka.groups import GroupAdmin, GroupPositions, positions_or_errors
+from mirrorlake.kafka.groups import GroupAdmin, positions_or_errors
 from mirrorlake.lake.deployment import Deployment
 
 logger = logging.getLogger(__name__)
@@ -179,20 +177,9 @@ def carry_out(
     return [
         result
         if result.done != "would move"
-        else _done(result, sent[result.standing.checkpoint.group_partition], now)
+        else outcome_of(result, sent[result.standing.checkpoint.group_partition], now)
         for result in results
     ]
-
-
-def _done(result: MoveResult, sent: Sent, now: GroupPositions) -> MoveResult:
-    checkpoint = sent.checkpoint
-    if sent.kept is not None:
-        return kept(result.standing, sent.before, sent.kept)
-    refused = sent.refused
-    if checkpoint.group_id in now.errors:
-        refused = refused or f"not read back: {now.errors[checkpoint.group_id]}"
-    position = now.positions.get(checkpoint.group_id, {}).get(checkpoint.target)
-    return verified(replace(result, before=sent.before, to=sent.to or result.to), refused, position)
 
 
 def _note_down(deployment: Deployment, direction: Direction, results: Sequence[MoveResult]) -> None:

@@ -15,8 +15,9 @@ from dataclasses import dataclass, replace
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable, LakeError, LeaseTaken
 from mirrorlake.groups.checkpoint_plan import Checkpoint
+from mirrorlake.groups.moves import MoveResult, kept, verified
 from mirrorlake.groups.sync_plan import Keep, TargetGroup, decide
-from mirrorlake.kafka.groups import GroupAdmin
+from mirrorlake.kafka.groups import GroupAdmin, GroupPositions
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
@@ -124,6 +125,18 @@ def move_in_steps(
             yield _step(admin, groups, step, force)
         except ClusterUnusable as error:
             yield [Sent(checkpoint, None, refused=str(error)) for checkpoint in step]
+
+
+def outcome_of(result: MoveResult, sent: Sent, now: GroupPositions) -> MoveResult:
+    """What became of a move that was to be sent, by the positions that were read back."""
+    checkpoint = sent.checkpoint
+    if sent.kept is not None:
+        return kept(result.standing, sent.before, sent.kept)
+    refused = sent.refused
+    if checkpoint.group_id in now.errors:
+        refused = refused or f"not read back: {now.errors[checkpoint.group_id]}"
+    position = now.positions.get(checkpoint.group_id, {}).get(checkpoint.target)
+    return verified(replace(result, before=sent.before, to=sent.to or result.to), refused, position)
 
 
 def _step(

@@ -8,12 +8,12 @@ alone that has read on since.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mirrorlake import failpoints
 from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition
-from mirrorlake.groups.mover import move_in_steps, target_groups
-from mirrorlake.groups.moves import MoveResult, Standing, kept, plan_moves, verified
+from mirrorlake.groups.mover import move_in_steps, outcome_of, target_groups
+from mirrorlake.groups.moves import MoveResult, Standing, plan_moves
 from mirrorlake.groups.sync_plan import TargetGroup
 from mirrorlake.kafka.groups import GroupAdmin, positions_or_errors
 from mirrorlake.lake.changes import Change
@@ -101,14 +101,5 @@ def move_groups(admin: GroupAdmin, planned: GroupsPlanned) -> Iterator[list[Move
         admin, planned.goals, [result.standing.checkpoint for result in moving.values()]
     ):
         now = positions_or_errors(admin, {sent.checkpoint.group_id for sent in step})
-        done = []
-        for sent in step:
-            result = replace(moving[sent.checkpoint.group_partition], before=sent.before)
-            if sent.kept is not None:
-                done.append(kept(result.standing, sent.before, sent.kept))
-                continue
-            refused = sent.refused or now.errors.get(sent.checkpoint.group_id)
-            there = now.positions.get(sent.checkpoint.group_id, {}).get(sent.checkpoint.target)
-            done.append(verified(result, refused, there))
         failpoints.reached("group-moved")
-        yield done
+        yield [outcome_of(moving[sent.checkpoint.group_partition], sent, now) for sent in step]
