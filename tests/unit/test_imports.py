@@ -104,8 +104,7 @@ OUTBUILDINGS = {
 #: what is behind a door is loaded when somebody goes through it.
 DOORS = {
     ("library.positions", "migrate"): "`OpenLake.migrate` is a call like the others",
-    ("library.moving", "migrate"): "the same",
-    ("library.moving", "tracking"): "groups that are moved are a run of MLflow, whoever moves them",
+    ("library.positions", "tracking"): "groups that are moved are a run of MLflow",
     ("library.replicating", "metrics"): "what Prometheus is served takes a library of its own",
     ("library.replicating", "tracking"): "so is a replicator, where MLflow is installed",
     ("notebook.capacity", "tracking"): "an outbuilding too: it compares the runs of MLflow",

@@ -1,14 +1,15 @@
 """Where readers go on: the part of an open lake that translates positions, and moves groups."""
 
+import time
 from collections.abc import Iterable, Sequence
 
+from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
-from mirrorlake.failover.failover import MoveOptions
-from mirrorlake.groups.shared_topics import Route
+from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
+from mirrorlake.groups.shared_topics import Direction, Route
 from mirrorlake.groups.view import read_groups
 from mirrorlake.lake.translate import translate, translate_all
 from mirrorlake.library.group_answers import Groups, Migrated, Moves, Position
-from mirrorlake.library.moving import migrated, moved
 from mirrorlake.library.opened import Opened
 from mirrorlake.library.store_refusals import store_in_words
 from mirrorlake.offsets.positions import TopicPartitionOffset, Translated
@@ -68,10 +69,7 @@ class Positions(Opened):
         Raises:
             InputError: a group is nowhere.
         """
-        known = self.internals
-        resolved = known.topology.flow(self.flows[flow].name)
-        route = Route(resolved, lake=known.reader, connections=known.connections)
-        return Groups.from_document(read_groups(route, groups))
+        return Groups.from_document(read_groups(self._route(self._resolved(flow)), groups))
 
     def failover(
         self,
@@ -143,14 +141,41 @@ class Positions(Opened):
             LeaseTaken: another process moves groups between these clusters.
         """
         # Kafka's consumers, which other answers do without
+        from mirrorlake.migrate.migration import migrate
         from mirrorlake.migrate.wave import Wave
 
         wave = Wave(topics, groups, copies, rollback=rollback, dry_run=dry_run, inexact=inexact)
-        return migrated(self.internals, self.flows[flow].name, wave)
+        lake = None if dry_run else self.internals.writable
+        return Migrated.from_document(migrate(lake, self._route(self._resolved(flow)), wave))
 
     def _move(self, flow: str, reverse: bool, groups: Sequence[str] | None, **how: bool) -> Moves:
+        """Move groups, which is recorded as a run of MLflow; what would be moved starts no session,
+        and is not recorded."""
         named = None if groups is None else tuple(dict.fromkeys(groups))
-        return moved(self.internals, self.flows[flow].name, reverse, MoveOptions(named, **how))
+        known, options = self.internals, MoveOptions(named, **how)
+        direction = Direction(self._resolved(flow), reverse)
+        if options.dry_run:
+            route = self._route(direction.flow, reverse)
+            return Moves.from_document(planned_moves(route, options))
+        from mirrorlake.tracking.runs import tracked  # a plan needs neither Spark nor MLflow
+
+        # Before Spark starts, so that a failure is reported within seconds.
+        known.connections.admin(direction.goal).cluster_id()
+        facts = {"flow": flow, "dry_run": "false", "force": str(options.force).lower()}
+        with tracked(known.topology, "failback" if reverse else "failover", facts) as tracking:
+            began = time.monotonic()
+            moves = move_groups(known.deployment, direction, options)
+            figures = {"positions": len(moves["groups"]), "left": len(moves["left"])}
+            tracking.metrics({"seconds": time.monotonic() - began, **figures})
+            tracking.report(moves)
+        return Moves.from_document(moves)
+
+    def _resolved(self, flow: str) -> ResolvedFlow:
+        return self.internals.topology.flow(self.flows[flow].name)
+
+    def _route(self, flow: ResolvedFlow, reverse: bool = False) -> Route:
+        known = self.internals
+        return Route(flow, reverse, lake=known.reader, connections=known.connections)
 
     def _check(self, flow: str) -> None:
         """Raise TopologyError for a flow that the topology file has not; without one the map itself
