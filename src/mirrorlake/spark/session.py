@@ -105,7 +105,6 @@ _STARTING = threading.Lock()
 
 def local_session(
     cores: str = "*",
-    driver_memory: str = "2g",
     settings: Mapping[str, str] | None = None,
     *,
     progress: Callable[[str], None] | None = None,
@@ -117,7 +116,6 @@ def local_session(
 
     Args:
         cores: what stands in `local[...]`, or a whole master URL.
-        driver_memory: the JVM's heap.
         settings: of Spark; they override ours.
         progress: gets a line when JVM jars are resolved into a per-user cache, by the first call on
             a machine.
@@ -162,7 +160,7 @@ def local_session(
         # its own.
         "spark.executorEnv.MIRRORLAKE_DRIVER_PID": str(os.getpid()),
         **_jar_settings(jars),
-        "spark.driver.memory": driver_memory,
+        "spark.driver.memory": "2g",
         "spark.driver.extraJavaOptions": (
             f"-Dlog4j2.configurationFile={log_settings} {' '.join(flags)}"
         ),

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
-from mirrorlake.spark.jars import Progress, kafka_jars
+from mirrorlake.spark.jars import kafka_jars
 
 
 def start_clusters(
@@ -16,11 +16,10 @@ def start_clusters(
     properties: dict[str, str] | None = None,
     heap: str = "512m",
     detached: bool = False,
-    progress: Progress | None = None,
 ) -> dict[str, EmbeddedCluster]:
     """Start clusters side by side, each in `directory/<name>`; when one fails, none that this call
     started is left."""
-    kafka_jars(progress)
+    kafka_jars()
     clusters = {
         name: EmbeddedCluster(
             name,
