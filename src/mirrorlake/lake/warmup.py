@@ -6,26 +6,18 @@ Run by `spark/class_archive.py` as a process of its own; what it makes is thrown
 import tempfile
 from pathlib import Path
 
-from pyspark.sql import DataFrame
-
-from mirrorlake.spark.session import local_session, unchanged
+from mirrorlake.spark.rehearsal import rehearse
+from mirrorlake.spark.session import local_session
 
 
 def warm_up(directory: Path) -> None:
     """Stream, and hand each batch to Python workers, as landing and producing do; read files."""
     spark = local_session("2", short=True, delta=False)
-    numbers = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
-    query = numbers.writeStream.foreachBatch(_copy_on)
-    query = query.option("checkpointLocation", str(directory / "copied-on"))
-    query.trigger(availableNow=True).start().awaitTermination()
+    rehearse(spark, directory)
     spark.range(2).write.parquet(str(directory / "numbers"))
     rows = spark.read.parquet(str(directory / "numbers"))
     rows.join(spark.createDataFrame([(1,)], "id bigint"), "id").sort("id").collect()
     spark.stop()
-
-
-def _copy_on(batch: DataFrame, _number: int) -> None:
-    batch.mapInArrow(unchanged, batch.schema).toArrow()
 
 
 if __name__ == "__main__":

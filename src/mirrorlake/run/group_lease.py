@@ -119,7 +119,7 @@ class GroupLease:
             self._joined_to_take = True
             self.join()
         deadline = time.monotonic() + (TAKE_SECONDS if self._waits else 0.0)
-        while not self.held and not self._is_anothers and time.monotonic() < deadline:
+        while not self.held and not self.is_anothers and time.monotonic() < deadline:
             assert self._thread is not None
             self._thread.ended.wait(POLL_SECONDS / 2)
         if not self.held:
@@ -134,7 +134,8 @@ class GroupLease:
             self.leave()
 
     @property
-    def _is_anothers(self) -> bool:
+    def is_anothers(self) -> bool:
+        """Whether another process is known to have it."""
         member = self._member
         return member is not None and member.stands_by
 

@@ -51,6 +51,11 @@ class Leases:
         return not self.by_kafka or any(lease.held for lease in list(self._kept.values()))
 
     @property
+    def stands_by(self) -> bool:
+        """Whether this process waits for what another one does."""
+        return any(lease.is_anothers for lease in list(self._kept.values()))
+
+    @property
     def workers(self) -> list[Worker]:
         """The threads of those that Kafka keeps."""
         threads = [lease.thread for lease in list(self._kept.values())]

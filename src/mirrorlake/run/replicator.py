@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from mirrorlake.checks.preflight import Preflight, judge
 from mirrorlake.config.topology import ResolvedFlow, Topology
@@ -67,6 +68,7 @@ class Replicator:
         self.event_log = deployment.event_log
         #: Whether what is to run has been started.
         self.begun = False
+        self._prepared = False  # for a take-over
         self._stage = StageFiles(lake)
         self._connections = deployment.connections
         self._flows = list(flows)
@@ -182,6 +184,19 @@ class Replicator:
             return
         if began:
             self._note(began, "continuous")  # who did it before may have noted its end
+        if self._leases.stands_by and not self._prepared:
+            self._prepared = True
+            threading.Thread(target=self._prepare, name="preparing", daemon=True).start()
+
+    def _prepare(self) -> None:
+        """Have the session ready for a take-over: what it does for the first time takes seconds."""
+        from mirrorlake.spark.rehearsal import rehearse  # a run with an end may have no Spark
+
+        try:
+            with TemporaryDirectory(prefix="mirrorlake-standby-") as folder:
+                rehearse(self.lake.spark, Path(folder))
+        except Exception as error:  # noqa: BLE001 - it only prepares, and the session may be ended
+            logger.debug("the session could not be prepared: %s", error)
 
     def _edits(self, begun_with: Topology) -> Edits | None:
         """Who follows the topology file; None where there is none to follow."""

@@ -1,0 +1,21 @@
+"""What a landing query has a session do for the first time, done while nothing waits for it: Java
+loads its classes, and Python's processes start."""
+
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from mirrorlake.spark.session import unchanged
+
+
+def rehearse(spark: SparkSession, directory: Path) -> None:
+    """Stream some numbers, and hand each batch to Python workers, as landing and producing do.
+    `directory` gets what nothing needs behind that. Raises what Spark does."""
+    numbers = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
+    query = numbers.writeStream.foreachBatch(_copy_on)
+    query = query.option("checkpointLocation", str(directory / "copied-on"))
+    query.trigger(availableNow=True).start().awaitTermination()
+
+
+def _copy_on(batch: DataFrame, _number: int) -> None:
+    batch.mapInArrow(unchanged, batch.schema).toArrow()
