@@ -129,6 +129,32 @@ def test_a_standby_takes_over_within_20_seconds_of_a_kill(
     assert seconds <= TAKE_OVER_SECONDS, seconds
 
 
+@pytest.mark.slow
+def test_who_stood_still_for_a_minute_writes_nothing_and_stands_by(
+    spark: SparkSession, scene: Scene
+) -> None:
+    with run(scene.topology) as first, load(scene.east, scene.topic, PARTITIONS) as records:
+        until(lambda: scene.produces, "the first records")
+        with live(spark, scene.topology) as second:
+            until(lambda: scene.pids() == ([first.pid], [os.getpid()]), "one stands by")
+            first.send_signal(signal.SIGSTOP)
+            stopped = time.monotonic()
+            assert until(lambda: second.records_of(FLOW), "the standby") <= TAKE_OVER_SECONDS
+            until(lambda: time.monotonic() - stopped > 60, "a minute")
+            first.send_signal(signal.SIGCONT)
+            until(lambda: scene.pids() == ([os.getpid()], [first.pid]), "it stands by again")
+            until(lambda: scene.pids(LANDING) == ([os.getpid()], [first.pid]), "landing too")
+            before = second.records_of(FLOW)
+            until(lambda: second.records_of(FLOW) > before + 200, "the other one goes on")
+            records.stop()
+            scene.is_all_there(records)
+            assert second.incidents() == []
+            assert "another process has taken over" in scene.log()
+            assert first.poll() is None
+            first.terminate()
+            assert finish(first, 60) == 0
+
+
 @contextmanager
 def two_doors(folder: Path) -> Iterator[tuple[str, Link]]:
     """A cluster with a door that nothing is wrong with, and one behind a link."""
