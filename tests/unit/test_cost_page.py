@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from mirrorlake.config.idle import STORE_SECONDS
+from mirrorlake.lake.store_lock import RENEW_SECONDS
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "cost.md").read_text(encoding="utf-8")
 RECORDS, PARTITIONS, RETENTION, CORES, WORKERS = 100_000_000, 60, 7, 4, 2
@@ -81,6 +84,18 @@ def test_the_warehouse_sleeps_as_the_table_says(
         assert listed == evaluations
         wanted = [arithmetic["warehouse_hours"](evaluations, minutes) for minutes in (1, 5, 10)]
         assert awake == pytest.approx(wanted, abs=0.05)
+
+
+def test_requests_of_a_store_follow_its_pace(
+    arithmetic: dict[str, Callable[..., float]],
+) -> None:
+    for seconds in (10, 60, 240):
+        assert figure(row(f"`{seconds}` |")[0]) == arithmetic["store_puts"](seconds)
+    assert STORE_SECONDS == 120
+    assert figure(row("`120` (default)")[0]) == arithmetic["store_puts"]()
+    assert RENEW_SECONDS == 100
+    puts, gets, _ = row("counted")
+    assert figure(puts) == pytest.approx(arithmetic["store_puts"](), rel=0.2)
 
 
 def test_the_default_is_the_bundles() -> None:

@@ -3,6 +3,7 @@
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from mirrorlake.config.fields import Model, relative_to_file
+from mirrorlake.config.idle import FOLDER, IdlePace, pace_in_store
 
 
 class Warehouse(Model):
@@ -19,11 +20,14 @@ class Lake(Model):
     warehouse may read. Tables at a path may have names in a catalog, too (`mirrorlake register`).
 
     `path` may be the URL of an object store, which `storage` says how to reach, in the words of
-    delta-rs. `checkpoints` is a folder; a catalog's own tables need one.
+    delta-rs; there what says nothing new is written every `idle_seconds`. `checkpoints` is a
+    folder; a catalog's own tables need one.
     """
 
     path: str | None = None
     storage: dict[str, str] = {}
+    #: Readers look back 65 minutes for what is written again within 60.
+    idle_seconds: int | None = Field(default=None, ge=10, le=240)
     catalog: str | None = None
     schema_name: str | None = Field(default=None, alias="schema")
     checkpoints: str | None = None
@@ -37,6 +41,19 @@ class Lake(Model):
             raise ValueError("needs path, or catalog and schema, or all three")
         if self.storage and not self.path:
             raise ValueError("storage is about a path")
+        if self.idle_seconds is not None and not self.in_store:
+            raise ValueError("idle_seconds is about a path that is a URL of an object store")
         if self.warehouse is not None and not self.catalog:
             raise ValueError("a warehouse reads a catalog and schema, and no path")
         return self
+
+    @property
+    def in_store(self) -> bool:
+        """Whether the tables are in an object store (`lake/place.py` opens it)."""
+        path = self.path or ""
+        return "://" in path and not path.startswith("file:")
+
+    @property
+    def pace(self) -> IdlePace:
+        """How often the lake is written to, and asked, while there is nothing new."""
+        return pace_in_store(self.idle_seconds) if self.in_store else FOLDER

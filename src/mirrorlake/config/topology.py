@@ -5,7 +5,7 @@ that names the file and the key. `${env:NAME}` and `${secret:scope/key}` stay te
 `mirrorlake.config.references` resolves them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -223,6 +223,24 @@ class Topology(Model):
                     f"flow {flow.name} is disabled; set flows.{flow.name}.enabled: true"
                 )
         return chosen
+
+    def objectives_of(self, flow: str) -> dict[str, int]:
+        """The thresholds of a flow, by name. Where the file says nothing of heartbeats, they may be
+        as old as the pace of the lake makes them."""
+        thresholds = self.objectives.for_flow(flow)
+        own = self.objectives.flows.get(flow)
+        said = "heartbeat_seconds" in self.objectives.model_fields_set
+        if not said and (own is None or own.heartbeat_seconds is None):
+            thresholds["heartbeat_seconds"] = self.lake.pace.heartbeats_late
+        return thresholds
+
+    def heartbeats_wait(self, flows: Iterable[str]) -> float:
+        """So long, in seconds, heartbeats of a source wait for other records that these flows
+        mirror."""
+        objectives = [self.objectives_of(flow) for flow in flows]
+        return self.lake.pace.heartbeats_within(
+            (each["heartbeat_seconds"], each["stuck_seconds"]) for each in objectives
+        )
 
     def sources(self) -> dict[str, list[ResolvedFlow]]:
         """Group the enabled flows by source alias: one landing query each (DESIGN.md, "Who runs

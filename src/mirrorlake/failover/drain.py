@@ -10,6 +10,7 @@ from mirrorlake.errors import LakeError, LeaseTaken, MirrorlakeError
 from mirrorlake.failover.drained import Drained
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import Translator
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -136,7 +137,7 @@ def _is_free(deployment: Deployment, flow: ResolvedFlow) -> tuple[bool, str | No
     except LakeError as error:
         return False, str(error)
     lease.release()
-    if lease.stands_by:
+    if lease.stands_by or deployment.lake.in_store:  # an object there is seen from all hosts
         return True, None
     if run_by_other_process(deployment.lake, [flow.name]) is not None:
         # a lock of this host says nothing about another one
@@ -146,6 +147,8 @@ def _is_free(deployment: Deployment, flow: ResolvedFlow) -> tuple[bool, str | No
 
 def _wait(lake: Lake, flow: ResolvedFlow, ends: dict[TopicAndPartition, int]) -> list[str]:
     deadline = time.monotonic() + WAIT_SECONDS
+    aside = known_heartbeats(lake, flow.name)  # which wait for other records, as long as they may
+    ends = {key: end for key, end in ends.items() if not aside(key[0])}
     translator = Translator(lake, flow.name)
     while (missing := _missing(translator, ends)) and time.monotonic() < deadline:
         logger.info(

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
+from typing import NamedTuple
 
 from mirrorlake import failpoints
 from mirrorlake.config.topology import ResolvedFlow
@@ -169,6 +170,8 @@ class Checkpoints:
         Does nothing while a command moves groups between these clusters. Raises ReplicationError
         when the target did not report, or refused, some; the others are written before that.
         """
+        if self._lake.in_store and self._is_settled(self._decisions()):
+            return []  # a lease there is paid for, each turn
         try:
             with sole_mover(self._lake, self.flow, OTHERS_SECONDS):
                 return self._sync()
@@ -178,7 +181,15 @@ class Checkpoints:
             )
             return []
 
-    def _sync(self) -> list[Checkpoint]:
+    def _is_settled(self, decisions: "_Decisions") -> bool:
+        """Whether nothing is to be moved, and nothing to be written down."""
+        known = self._newest.known()
+        return not (decisions.moves or decisions.errors) and all(
+            known.get(row.group_partition) == row for row in decisions.rows
+        )
+
+    def _decisions(self) -> "_Decisions":
+        """What is right for each checkpoint, by what the target says now."""
         checkpoints = self._movable()
         starts = self._starts.offsets_of({checkpoint.target for checkpoint in checkpoints})
         groups, errors = target_groups(
@@ -200,7 +211,11 @@ class Checkpoints:
                 moves.append(checkpoint)
             else:
                 rows.append(as_kept(checkpoint, decision))
-        moves = self._still_movable(moves)
+        return _Decisions(groups, errors, rows, moves)
+
+    def _sync(self) -> list[Checkpoint]:
+        groups, errors, rows, wanted = self._decisions()
+        moves = self._still_movable(wanted)
         sent = [move for step in move_in_steps(self._target, groups, moves) for move in step]
         tried = [move for move in sent if move.kept is None]
         rows += [as_kept(move.checkpoint, move.kept) for move in sent if move.kept is not None]
@@ -291,6 +306,16 @@ class Checkpoints:
             key: LogEnds(start, sys.maxsize)
             for key, start in self._starts.offsets_of(wanted).items()
         }
+
+
+class _Decisions(NamedTuple):
+    """How groups stand at the target, by group why one was not reported, what is written down, and
+    what is moved."""
+
+    groups: Mapping[str, TargetGroup]
+    errors: Mapping[str, str]
+    rows: list[Checkpoint]
+    moves: list[Checkpoint]
 
 
 def _named(errors: Mapping[str, str]) -> list[str]:

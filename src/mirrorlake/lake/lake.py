@@ -148,6 +148,11 @@ class Lake(SessionTables):
     def version_of(self, table: str) -> int:
         """The newest committed version of a table."""
 
+    def known_version(self, _table: str) -> int | None:
+        """The newest version of a table that this process has made or come by, without asking for
+        it; None where that is not known, or asking costs nothing."""
+        return None
+
     @abstractmethod
     def change(self, name: str, frames: Mapping[str, Frame] | None = None, **args: object) -> None:
         """Run a statement of the package that changes rows of a small table; once more where

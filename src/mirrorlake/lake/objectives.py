@@ -36,7 +36,7 @@ def note_objectives(
         rows.append(
             {
                 "flow": name,
-                **topology.objectives.for_flow(name),
+                **topology.objectives_of(name),
                 "enabled": settings.enabled and not flow.paused,
                 "paused": paused_pattern(settings.paused),
                 "heartbeats": settings.emit_heartbeats_enabled and mirrors_heartbeats,

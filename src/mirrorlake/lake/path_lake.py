@@ -95,6 +95,10 @@ class PathLake(Lake):
         """See `Lake.log_properties`."""
         return log_properties(table)
 
+    def known_version(self, table: str) -> int | None:
+        """See `Lake.known_version`."""
+        return self.tables.known_version(table) if self.in_store else None
+
     def change(self, name: str, frames: Mapping[str, Frame] | None = None, **args: object) -> None:
         """See `Lake.change`."""
         from mirrorlake.lake.duck_changes import Change

@@ -210,7 +210,7 @@ class PathTables:
         those that its own appends made; of those of before it opened the table the `newest`. Asks
         nothing of the disk."""
         with self._lock(table):
-            version = self._known_version(table)
+            version = self.known_version(table)
             if version is None:
                 return []
             first = self._looked.get(table, max(-1, version - newest)) + 1
@@ -218,7 +218,7 @@ class PathTables:
             own = {*self._own.pop(table, ())}
             return [each for each in range(first, version + 1) if each not in own]
 
-    def _known_version(self, table: str) -> int | None:
+    def known_version(self, table: str) -> int | None:
         """The newest version that this process has come by; None of a table that it did not
         open."""
         delta = self._open.get(table)

@@ -116,7 +116,7 @@ class StoreTables(PathTables):
                     return True
             return False
 
-    def _known_version(self, table: str) -> int | None:
+    def known_version(self, table: str) -> int | None:
         log = self._logs.get(table)
         return None if log is None else log.version
 

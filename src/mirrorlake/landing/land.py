@@ -36,8 +36,6 @@ if TYPE_CHECKING:  # few records are landed without a query
 
 #: How long a stop waits for the batch in hand, seconds.
 STOP_SECONDS = 60.0
-#: How often heartbeats are landed, seconds; the objective of their age is a minute.
-HEARTBEAT_SECONDS = 10.0
 
 Client = Mapping[str, str | int | bool]
 
@@ -127,10 +125,11 @@ def start_landing(
     *,
     once: bool,
     is_heartbeats: Callable[[str], bool] = lambda _topic: False,
+    heartbeats_wait: float = 0.0,
 ) -> LandingQuery:
     """Start landing what a plan says, at least one partition: until it is stopped, or `once` up to
     the end offsets seen at the start. `client` are settings of librdkafka. Topics that
-    `is_heartbeats` says wait for one another, HEARTBEAT_SECONDS at most: a flow that is idle except
+    `is_heartbeats` says wait for one another, so many seconds at most: a flow that is idle except
     for its heartbeats would else never rest.
 
     Raises ClusterUnreachable where the source does not report the ends that it takes for `once`.
@@ -141,7 +140,7 @@ def start_landing(
         query = _up_to_the_ends(lake, job, checkpoint)
     else:
         waiting = frozenset(key for key in plan.starts if is_heartbeats(key[0]))
-        job = replace(job, waiting=waiting, waiting_seconds=HEARTBEAT_SECONDS)
+        job = replace(job, waiting=waiting, waiting_seconds=heartbeats_wait)
         query = _stream(lake, job, checkpoint)
     return replace(query, name=checkpoint.name)
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 
 from mirrorlake.config.cluster import Cluster
+from mirrorlake.config.idle import IdlePace
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError, StagingError
 from mirrorlake.kafka.connections import Connections
@@ -53,9 +54,8 @@ PAUSES = (1.0, 2.0, 5.0, 10.0)
 #: A partition that has just lost its leader mostly has another one soon: how often it is waited
 #: for, and how long.
 LEADERLESS_TRIES, LEADERLESS_SECONDS = 3, 2.0
-#: How often it is looked whether a lease that another process has is free, seconds: in the lake it
-#: is a file, or an object.
-LEASE_SECONDS, STANDBY_SECONDS = 2.0, 0.2
+#: How often it is looked whether this process has the lease that another one had, seconds.
+STANDBY_SECONDS = 0.2
 #: How long `--once` waits for another process that lands the same cluster.
 ONCE_WAITS_SECONDS = 600.0
 #: How often a run with an end tries again what Spark reports: a task that died, a broker that was
@@ -153,6 +153,15 @@ class LandingWorker:
     def _cluster(self) -> Cluster:
         return self._connections.topology.clusters[self.alias]
 
+    @property
+    def _pace(self) -> IdlePace:
+        return self._connections.topology.lake.pace
+
+    @property
+    def lands(self) -> bool:
+        """Whether this process lands the cluster now."""
+        return self._query is not None
+
     def _selections(self) -> list[TopicSelection]:
         with self._lock:
             return [flow.selection for flow in self._flows]
@@ -209,7 +218,7 @@ class LandingWorker:
                     self._stopping.wait(STANDBY_SECONDS)
                 else:
                     logger.info("%s", taken)
-                    self._stopping.wait(LEASE_SECONDS)
+                    self._stopping.wait(self._pace.leases)
         try:
             return True if self._stopping.is_set() else work()
         finally:
@@ -225,9 +234,16 @@ class LandingWorker:
         with self._lock:
             client = self._connections.live(self.alias, "consumer")
             landing = self._cluster().landing
+            wait = self._connections.topology.heartbeats_wait(self._flow_names())
         aside = self._known_heartbeats()
         query = start_landing(
-            self._lake, planned.plan, landing, client.now, once=self._once, is_heartbeats=aside
+            self._lake,
+            planned.plan,
+            landing,
+            client.now,
+            once=self._once,
+            is_heartbeats=aside,
+            heartbeats_wait=wait,
         )
         self._query = query
         try:
@@ -269,6 +285,7 @@ class LandingWorker:
         self, query: LandingQuery, planned: Planned, client: LiveSettings[str | int | bool]
     ) -> bool:
         checked_at, through = time.monotonic(), False
+        owned_at = checked_at
         while not self._stopping.wait(LOOK_SECONDS):
             if not self._lease.held:
                 raise self._taken_over("it stands by")
@@ -295,8 +312,11 @@ class LandingWorker:
                 return False
             if time.monotonic() - checked_at >= COMPARE_SECONDS and not self._once:
                 checked_at = time.monotonic()
-                self._check_owner(query)
+                if checked_at - owned_at >= self._pace.owners:
+                    owned_at = checked_at
+                    self._check_owner(query)
                 if self._planner.differs(planned, self.covered()):
+                    self._check_owner(query)
                     return False
         return True
 

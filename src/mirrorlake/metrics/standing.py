@@ -12,7 +12,7 @@ from time import time
 import confluent_kafka
 
 from mirrorlake import __version__
-from mirrorlake.config.objectives import Objectives
+from mirrorlake.config.topology import Topology
 from mirrorlake.metrics.facts import Facts, FlowFacts, FlowInForce, WorkerFacts
 from mirrorlake.metrics.recorder import Recorder
 from mirrorlake.run.flows_here import Running
@@ -45,21 +45,19 @@ class Standing:
         if replicator is None or not replicator.begun:
             phase = self._phase()
             return replace(facts, phase="the first steps" if phase is None else phase[0])
-        objectives = replicator.topology.objectives
+        topology = replicator.topology
         return replace(
             facts,
-            in_force=tuple(_in_force(each, facts.flows, objectives) for each in replicator.running),
+            in_force=tuple(_in_force(each, facts.flows, topology) for each in replicator.running),
             workers=tuple(map(_worker, replicator.workers)),
             incidents=replicator.event_log.incidents.open_kind_counts(),
         )
 
 
-def _in_force(
-    running: Running, known: Mapping[str, FlowFacts], objectives: Objectives
-) -> FlowInForce:
+def _in_force(running: Running, known: Mapping[str, FlowFacts], topology: Topology) -> FlowInForce:
     flow = running.worker.flow
     topics = {topic for topic, _ in known.get(flow.name, FlowFacts()).samples}
-    thresholds = objectives.for_flow(flow.name)
+    thresholds = topology.objectives_of(flow.name)
     return FlowInForce(
         flow.name,
         frozenset(topic for topic in topics if flow.pauses(topic)),

@@ -4,10 +4,11 @@ that the caller gives.
 A sample holds until the next one of its partition, as long as the flow is sampled at all. So a
 partition at which nothing happens is written once an hour, which is how far readers look back, and
 once a minute while it lags, so that what is asked per minute finds it. Each turn writes the one
-written longest ago too: it shows that the flow is alive.
+written longest ago too: it shows that the flow is alive. Where writing has its price, turns that
+have nothing new write nothing for a while.
 """
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Generic, TypeVar
 
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -25,8 +26,11 @@ class SampleLog(Generic[Values]):
     """What was written last of each partition of one flow, by any process. `Values` is what a
     sample says, but for when it was taken and what grows by itself. For one thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, pause: float = 0.0) -> None:
+        """`pause` is how long turns that have nothing new leave out at most, seconds."""
         self._written: dict[TopicAndPartition, tuple[float, Values | None]] = {}
+        self._pause = pause
+        self._wrote_at: float | None = None  # this process
 
     def note(self, at: float, written: Mapping[TopicAndPartition, Values | None]) -> None:
         """Note what is written now; None for a partition that could not be sampled."""
@@ -42,11 +46,18 @@ class SampleLog(Generic[Values]):
         at: float,
         samples: Mapping[TopicAndPartition, Values],
         lagging: Collection[TopicAndPartition],
+        aside: Callable[[TopicAndPartition], bool] = lambda _key: False,
     ) -> list[TopicAndPartition]:
-        """Of the samples taken now, those to be written; `lagging` are the partitions that lag."""
+        """Of the samples taken now, those to be written; `lagging` are the partitions that lag. Of
+        those that are `aside` nothing is news."""
         due_keys = [
             key for key, values in samples.items() if self._is_due(at, key, values, key in lagging)
         ]
+        if self._rests(at) and not any(
+            key in lagging or self.newest(key) != samples[key] for key in due_keys if not aside(key)
+        ):
+            return []
+        self._wrote_at = at
         others = samples.keys() - set(due_keys)
         longest_ago = min(others, key=lambda key: (self._written[key][0], key), default=None)
         return due_keys if longest_ago is None else [*due_keys, longest_ago]
@@ -59,6 +70,9 @@ class SampleLog(Generic[Values]):
             for key, (_, values) in self._written.items()
             if values is not None and key not in samples
         }
+
+    def _rests(self, at: float) -> bool:
+        return self._wrote_at is not None and 0 <= at - self._wrote_at < self._pause
 
     def _is_due(self, at: float, key: TopicAndPartition, values: Values, lags: bool) -> bool:
         written_at, before = self._written.get(key, (0.0, None))

@@ -6,6 +6,7 @@ by a lease.
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from functools import partial
 
@@ -42,7 +43,7 @@ from mirrorlake.worker import PAUSES, Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
 
-#: How often a flow looks for new commits, seconds.
+#: How often a flow looks for new commits in a folder, and for those of this process, seconds.
 LOOK_SECONDS = 0.05
 #: After how many failures in a row an operator hears of it: the first ones mostly pass within some
 #: seconds.
@@ -239,6 +240,7 @@ class FlowWorker:
                 # taken for what a newer one did.
                 generations = self._landing.generations()
                 covered = self._landing.covered() if wanted or ended else {}
+                known = self._lake.known_version("records")
                 try:
                     report = producer.step()
                 except TopicsUnmade:
@@ -266,9 +268,20 @@ class FlowWorker:
                 if self._again.is_set() or any(client.renewed() for client in clients):
                     return False
                 if report is None:
-                    self.thread.stopping.wait(LOOK_SECONDS)
+                    self._rest(known)
         finally:
             producer.close()
+
+    def _rest(self, known: int | None) -> None:
+        """Wait until it is time to look for what others landed; or until this process has landed
+        something since it had come by version `known`, or is asked for something."""
+        pace, landing = self._connections.topology.lake.pace, self._landing
+        until = time.monotonic() + (pace.looks if landing.lands else pace.looks_elsewhere)
+        while not self.thread.stopping.wait(LOOK_SECONDS) and time.monotonic() < until:
+            asked = self._snapshots.wanted or self._again.is_set() or landing.thread.ended.is_set()
+            fresh = self._lake.known_version("records") != known
+            if asked or fresh or not self._lease.held:
+                return
 
     def _target_ends(
         self, places: Collection[TopicAndPartition]

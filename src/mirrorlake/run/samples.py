@@ -102,6 +102,7 @@ class Sampler:
         self._history = LagHistory()
         self._open = OpenTransactions()
         self._log: SampleLog[tuple[object, ...]] | None = None
+        self._pause = deployment.connections.topology.lake.pace.samples
 
     def sample(self, poll: Callable[[], Snapshot | None]) -> FlowLag | None:
         """Take a sample of each partition of the flow, as of a poll of its producer, and append
@@ -199,7 +200,10 @@ class Sampler:
     ) -> None:
         recorded = {key: _recorded_values(row) for key, row in rows.items()}
         due = log.due(
-            now.timestamp(), recorded, {key for key, row in rows.items() if row["lag_records"]}
+            now.timestamp(),
+            recorded,
+            {key for key, row in rows.items() if row["lag_records"]},
+            lambda key: self._is_heartbeats(key[0]),
         )
         lost = log.lost(rows)
         written = [rows[key] for key in due]
@@ -264,9 +268,9 @@ class Sampler:
     def _named(self, key: TopicAndPartition, now: datetime) -> Row:
         """What every row of this flow has."""
         topic, partition = key
-        seconds = self.flow.settings.sample_positions_interval_seconds
+        seconds = max(self.flow.settings.sample_positions_interval_seconds, self._pause)
         place = {"flow": self.flow.name, "topic": topic, "partition": partition}
-        return {**place, "sampled_at": now, "interval_seconds": seconds}
+        return {**place, "sampled_at": now, "interval_seconds": round(seconds)}
 
     def _add_seconds(self, rows: Mapping[TopicAndPartition, Row], now: datetime) -> None:
         for key, row in rows.items():
@@ -279,7 +283,7 @@ class Sampler:
 
     def _seeded(self) -> SampleLog[tuple[object, ...]]:
         """What an earlier process wrote last: it holds, and lag goes on from there."""
-        log: SampleLog[tuple[object, ...]] = SampleLog()
+        log: SampleLog[tuple[object, ...]] = SampleLog(self._pause)
         for row in newest_samples(self._lake, self.flow.name):
             key = (row["topic"], row["partition"])
             if row["source_end"] is None or row["produced_end"] is None:

@@ -1,11 +1,15 @@
 """Turns of a flow's groups beside what others do at the target, or at the source."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from mirrorlake.groups import checkpoint_sync
 from mirrorlake.groups.sync_plan import BEHIND, REWOUND
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
+from mirrorlake.testing import MemoryLake
 from tests.unit.groups.test_growth_of_groups import Key, Running, Turn
 
 ALICE, BOB = ("alice", "orders", 0), ("bob", "payments", 0)
@@ -93,3 +97,24 @@ def test_who_is_set_back_at_the_source_is_not_moved_back_at_the_target(tmp_path:
     turn.groups.checkpoint()
     assert synced(turn) == [("alice", True, None)]
     assert turn.moved[1:] == [("alice", ("orders", 0), 18)]
+
+
+@pytest.mark.parametrize("in_store", [False, True])
+def test_a_turn_that_moves_no_group_takes_no_lease_where_it_is_paid_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_store: bool
+) -> None:
+    taken: list[str] = []
+
+    @contextmanager
+    def lease(*_: object) -> Iterator[None]:
+        taken.append("lease")
+        yield
+
+    monkeypatch.setattr(checkpoint_sync, "sole_mover", lease)
+    monkeypatch.setattr(MemoryLake, "in_store", in_store)
+    turn = Watching(tmp_path, ALICE)
+    assert synced(turn) == [("alice", True, None)] and taken == ["lease"]
+    assert turn.groups.sync() == []
+    assert len(taken) == (1 if in_store else 2)
+    turn.at_target(ALICE, 4)  # by its owner: that is to be written down
+    assert len(synced(turn)) == 1 and len(taken) == (2 if in_store else 3)

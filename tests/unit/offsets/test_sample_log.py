@@ -91,3 +91,25 @@ def test_what_lags_is_written_in_each_minute() -> None:
             minutes.add(int(at // 60))
         at += chance.uniform(10.0, 13.0)
     assert minutes == set(range(120)) and LAGGING_SECONDS < 60
+
+
+def test_where_writing_has_its_price_nothing_new_waits() -> None:
+    """What is aside is never news, and is written with what is."""
+    log: SampleLog[tuple[int, ...]] = SampleLog(pause=120.0)
+    samples = {**partitions(2), ("heartbeats", 0): (1,)}
+
+    def written(at: float, *lagging: TopicAndPartition) -> list[TopicAndPartition]:
+        keys = log.due(at, samples, frozenset(lagging), lambda key: key[0] == "heartbeats")
+        log.note(at, {key: samples[key] for key in keys})
+        return keys
+
+    assert len(written(1000.0)) == 3, "the first of a process says that the flow runs"
+    samples["heartbeats", 0] = (2,)
+    assert written(1010.0, ("heartbeats", 0)) == []
+    samples["orders", 1] = (8,)
+    assert written(1020.0) == [("orders", 1), ("heartbeats", 0), ("orders", 0)]
+    samples["heartbeats", 0] = (3,)
+    assert written(1139.0) == []
+    assert written(1140.0) == [("heartbeats", 0), ("orders", 0)]
+    assert written(1200.0, ("orders", 1)) == [("orders", 1), ("heartbeats", 0)], "it lags"
+    assert written(1190.0) != [], "a clock that went back"

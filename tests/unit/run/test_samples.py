@@ -35,11 +35,17 @@ class FakeTargets:
 class Setting:
     """A sampler of a flow over two fake clusters."""
 
-    def __init__(self, source: MemoryCluster, target: MemoryCluster, lake: MemoryLake) -> None:
+    def __init__(
+        self,
+        source: MemoryCluster,
+        target: MemoryCluster,
+        lake: MemoryLake,
+        path: str = "lake",
+    ) -> None:
         clusters = {"east": {"bootstrap_servers": "a:1"}, "west": {"bootstrap_servers": "b:1"}}
         document = {
             "clusters": clusters,
-            "lake": {"path": "lake"},
+            "lake": {"path": path},
             "flows": {"east->west": {"topics": ["orders"]}},
         }
         topology = Topology.model_validate(document)
@@ -67,7 +73,7 @@ class Setting:
         lag = self.sampler.sample(lambda: snapshot)
         assert lag is not None
         self.lag = lag
-        return self.lake.appended["positions"][before:]
+        return self.lake.appended.get("positions", [])[before:]
 
 
 def never_sampled() -> MemoryLake:
@@ -115,6 +121,21 @@ def test_what_did_not_change_is_not_written_but_for_one() -> None:
     floors["orders", 7] = 6
     target.ends["east.orders"][7] = 6
     assert [row["partition"] for row in setting.sample(floors, caught_up=True)] == [7, 2]
+
+
+def test_in_a_store_an_idle_flow_writes_now_and_then() -> None:
+    source = MemoryCluster("east", {"orders": [5, 5], "heartbeats": [1]})
+    target = MemoryCluster("west", {"east.orders": [5, 5], "east.heartbeats": [1]})
+    floors = {("orders", 0): 5, ("orders", 1): 5, ("heartbeats", 0): 1}
+    setting = Setting(source, target, never_sampled(), "s3://bucket/lake")
+    rows = setting.sample(floors, caught_up=True)
+    assert {row["interval_seconds"] for row in rows} == {120}, "readers wait for so long"
+    source.ends["heartbeats"][0] = 11  # they wait, and lag
+    assert setting.sample(floors) == []
+    assert setting.lag.rows[("heartbeats", 0)]["lag_records"] == 10, "who watches the process sees"
+    source.ends["orders"][1] = 6
+    written = sorted(row["topic"] for row in setting.sample(floors))
+    assert written == ["heartbeats", "orders", "orders"]
 
 
 def test_another_process_goes_on_from_what_was_written() -> None:

@@ -11,7 +11,7 @@
 -- that day neighbouring runs leave offsets out (as transaction markers do), and of those only topic, partition and
 -- offset, of files landed in that day: some bytes a record. The hints keep Spark from sorting records for that. A gap
 -- older than a day is found by `mirrorlake status`, and by `divergence`, which reads the coordinates of all records.
--- Heartbeats may wait for ten seconds before they are landed, so only 'heartbeat' and 'stuck' look at them.
+-- Heartbeats may wait for others before they are landed, so only 'heartbeat' and 'stuck' look at them.
 CREATE OR REPLACE VIEW alerts AS
 WITH watched AS (
   SELECT flow, lag_seconds AS lag_objective, latency_p99_ms, heartbeat_seconds, stuck_seconds, paused, heartbeats, gaps,

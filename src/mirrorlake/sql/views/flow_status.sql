@@ -1,6 +1,6 @@
 -- One row per flow: how far it is, how late, and whether something is open. Rates are those of the last minute; the
 -- latencies are the highest of all batches of the ten minutes that ended with the newest one. Lag and latency are without
--- heartbeats (`objectives.heartbeat_topics`), which may wait for ten seconds before they are landed. heartbeat_age_seconds is how long ago the newest heartbeat was sent that came through to the target; it goes on growing while nothing comes
+-- heartbeats (`objectives.heartbeat_topics`), which may wait for others before they are landed. heartbeat_age_seconds is how long ago the newest heartbeat was sent that came through to the target; it goes on growing while nothing comes
 -- through. lag_seconds does so too, where a partition lagged when it was sampled last. state: incident (one is open),
 -- not running (no sample for a minute, or three intervals), replicating, or idle (all is produced, and nothing but
 -- heartbeats came for a minute). short_batches and long_batches are those of the last day that the driver produced
