@@ -17,13 +17,13 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from mirrorlake.spark.jars import DELTA_VERSION, SPARK_MINORS
-from tests.support.laws import WAYS
+from tests.support.laws import MATRIX
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / ".matrix"
 PAGE = ROOT / "docs" / "compatibility.md"
 PYTHONS, USUAL_PYTHON = ("3.10", "3.11", "3.12", "3.13"), "3.11"
-LAKES = WAYS["lake"]
+LAKES = MATRIX
 HEADING = "| Spark | Delta | Python | in a folder | in a catalog |"
 NEVER = "never"
 

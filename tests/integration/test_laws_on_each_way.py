@@ -1,9 +1,9 @@
 """The laws on the ways that few other tests go: a run that opens no Spark session, and a lake in a
 catalog, about which Spark answers, or its files where they are at hand; and once by Spark in a
-folder, for `make test-matrix`, whose tests these are."""
+folder, for `make test-matrix`, whose tests these are. And a lake in an object store, without a
+session."""
 
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
@@ -27,7 +27,8 @@ from tests.support.commands import exit_code
 from tests.support.groups import commit_all, delete_groups
 from tests.support.kafka import create_topic, delete_topic, numbered, read_topic, truncate, write
 from tests.support.lake_rows import FLOW, now_of
-from tests.support.laws import BY_SPARK
+from tests.support.laws import BY_SPARK, IN_STORE
+from tests.support.object_store import KEY, SECRET, Store
 from tests.support.replication import (
     QUIET,
     answered_by_spark_alone,
@@ -63,6 +64,7 @@ class Scene:
     beside: str
     way: str
     monkeypatch: pytest.MonkeyPatch
+    checkpoints: str
     written: int = 0
 
     @property
@@ -144,6 +146,7 @@ class Stopped(Exception):
         "no session",
         pytest.param("folder", marks=pytest.mark.slow),
         pytest.param(BY_SPARK, marks=pytest.mark.slow),
+        pytest.param(IN_STORE, marks=pytest.mark.slow),
     ]
 )
 def scene(
@@ -152,17 +155,27 @@ def scene(
     clusters: ClusterPair,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-) -> Iterator[Scene]:
+) -> Scene:
     topic = f"law-{uuid4().hex[:8]}"
     flow = {"topics": [f"{topic}.*"], "groups": [f"{topic}.*"], "emit_checkpoints_enabled": True}
-    landing = {} if request.param == "no session" else {"small_batch_records": 0}
+    by_command = request.param in ("no session", IN_STORE)
+    landing = {} if by_command else {"small_batch_records": 0}
     topology = write_topology(tmp_path, clusters.east, clusters.west, {**QUIET, **flow}, landing)
     if request.param in ("catalog", BY_SPARK):
         in_catalog(topology)
     if request.param == BY_SPARK:
         answered_by_spark_alone(monkeypatch)
-    way = "catalog" if request.param == BY_SPARK else request.param
-    made = Scene(spark, clusters, topology, topic, f"{topic}-beside", way, monkeypatch)
+    checkpoints = (
+        "lake/_checkpoints" if request.param in ("no session", "folder") else "checkpoints"
+    )
+    if request.param == IN_STORE:
+        store: Store = request.getfixturevalue("object_store")
+        store.hold(topology, topic)
+        monkeypatch.setenv(KEY, SECRET)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / checkpoints))
+    way = {BY_SPARK: "catalog", IN_STORE: "no session"}.get(request.param, request.param)
+    beside = f"{topic}-beside"
+    made = Scene(spark, clusters, topology, topic, beside, way, monkeypatch, checkpoints)
     for name in (made.topic, made.beside):
         create_topic(clusters.east, name, PARTITIONS)
     made.write(200)
@@ -174,7 +187,10 @@ def scene(
     "scene",
     [
         "no session",
-        *(pytest.param(way, marks=pytest.mark.slow) for way in ("folder", BY_SPARK, "catalog")),
+        *(
+            pytest.param(way, marks=pytest.mark.slow)
+            for way in ("folder", BY_SPARK, "catalog", IN_STORE)
+        ),
     ],
     indirect=True,
 )
@@ -244,9 +260,7 @@ def test_tables_and_target_are_enough_to_go_on(scene: Scene) -> None:
     assert scene.run() == 0, scene.said()
     group = f"mirrorlake-{scene.lake.lake_id}-{FLOW}"
     delete_groups(scene.clusters.west, [group])
-    shutil.rmtree(
-        scene.topology.parent / ("checkpoints" if scene.way == "catalog" else "lake/_checkpoints")
-    )
+    shutil.rmtree(scene.topology.parent / scene.checkpoints)
     scene.write(100)
     assert scene.run() == 0, scene.said()
     scene.assert_whole()

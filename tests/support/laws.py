@@ -36,11 +36,15 @@ WAYS: Mapping[str, tuple[str, ...]] = {
     "lane": ("native", "python"),
     "engine": ("duckdb", "spark"),
     "session": ("with", "without"),
-    "lake": ("folder", "catalog"),
+    "lake": ("folder", "catalog", "store"),
 }
+#: The kinds of lake of `make test-matrix`: of one in a store no version of Spark reads a table.
+MATRIX = ("folder", "catalog")
 USUAL = {kind: names[0] for kind, names in WAYS.items()}
 #: A parameter of tests: a catalog about whose tables only Spark answers.
 BY_SPARK = "catalog by Spark"
+#: Another one: a lake in an object store, of which commands are run that start no session.
+IN_STORE = "no session, store"
 #: Parameters of tests that mean a way by another word.
 WORDS = {"no session": "without", "session": "with", "path": "folder"}
 
@@ -55,6 +59,8 @@ def ways_of(parameters: Iterable[object], declared: Mapping[str, str | Iterable[
         gone[kind] = {said} if isinstance(said, str) else set(said)
     if BY_SPARK in words:  # whatever of its files is at hand
         gone["lake"], gone["engine"] = {"catalog"}, {"spark"}
+    if IN_STORE in words:
+        gone["lake"], gone["session"] = {"store"}, {"without"}
     wrong = sorted(declared.keys() - WAYS.keys()) + [
         name for kind, found in gone.items() for name in sorted(found - set(WAYS[kind]))
     ]
@@ -73,7 +79,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption(
         "--matrix",
-        choices=WAYS["lake"],
+        choices=MATRIX,
         help="run the tests marked `matrix` of such a lake, and no others",
     )
 
@@ -102,7 +108,7 @@ def matrix_lakes(item: pytest.Item) -> list[str]:
     if mark is None:
         return []
     ways = _ways_of(item, *item.iter_markers("law"), mark)
-    return [lake for lake in WAYS["lake"] if f"lake {lake}" in ways]
+    return [lake for lake in MATRIX if f"lake {lake}" in ways]
 
 
 def _ways_of(item: pytest.Item, *marks: pytest.Mark) -> set[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.laws import BY_SPARK, LAWS, WAYS, ways_of
+from tests.support.laws import BY_SPARK, IN_STORE, LAWS, MATRIX, WAYS, ways_of
 
 TESTS = Path(__file__).parents[1]
 #: What no test proves, and why none has to.
@@ -56,7 +56,7 @@ def test_each_law_is_proven_on_each_way(proofs: dict[str, dict[str, list[str]]])
     assert HOLES.keys() <= every, "no such law or way"
 
 
-@pytest.mark.parametrize("lake", WAYS["lake"])
+@pytest.mark.parametrize("lake", MATRIX)
 def test_each_law_is_proven_on_each_spark(
     proofs: dict[str, dict[str, list[str]]], lake: str
 ) -> None:
@@ -78,6 +78,9 @@ def test_what_ways_a_test_goes() -> None:
         "session without",
         "lake catalog",
     }
+    assert ways_of([IN_STORE], {}) == {
+        "lane native", "engine duckdb", "session without", "lake store"
+    }  # fmt: skip
     for wrong in ({"lane": "java"}, {"lanes": "native"}):
         with pytest.raises(pytest.UsageError, match="no such way"):
             ways_of([], wrong)
