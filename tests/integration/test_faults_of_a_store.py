@@ -1,23 +1,27 @@
-"""A store that misbehaves for a moment: nothing is lost or twice, and a run comes to its end. A
-real server, behind a link that loses answers."""
+"""A store that misbehaves, for a moment or for long: nothing is lost or twice, operators hear of
+what lasts, and a run goes on, or comes to its end. A real server, behind a link."""
 
 import json
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.support.clusters import ClusterPair
 from tests.support.commands import forked
+from tests.support.instance_profile import instance_profile
 from tests.support.kafka import create_topic, read_topic
 from tests.support.object_store import KEY, SECRET, Store
-from tests.support.replication import write_topology
+from tests.support.replication import finish, start_run, write_topology
 from tests.support.store_link import Fault, Request, StoreLink, link_to
 from tests.support.topologies import fill
+from tests.support.waiting import until
 
 pytestmark = pytest.mark.slow
 
@@ -45,13 +49,37 @@ class Scene:
         assert "Traceback" not in done.stderr, done.stderr[-4_000:]
         return json.loads(done.stdout)
 
+    @contextmanager
+    def running(self, **environment: str) -> Iterator[None]:
+        """`mirrorlake run` for the time of the block; it ends in order."""
+        run = start_run(self.topology, **environment)
+        try:
+            yield
+            run.terminate()
+        finally:
+            code = finish(run, 120)
+        assert code == 0, self.said()
+
+    def said(self) -> str:
+        """The end of what the run said."""
+        return (self.topology.parent / "run.log").read_text(encoding="utf-8")[-8_000:]
+
+    def at_target(self) -> list[bytes | None]:
+        """The values of all records at the target."""
+        parts = read_topic(self.clusters.west, f"east.{self.topic}")
+        return [record.value for part in parts for record in part]
+
+    def comes_through(self) -> None:
+        """Wait until all that was written is at the target."""
+        until(lambda: len(self.at_target()) >= self.written, "all records are at the target", 150.0)
+
+    def incidents(self) -> list[str]:
+        """The kinds of open incidents."""
+        return [row["kind"] for row in self.ask("sql", "SELECT kind FROM open_incidents")]
+
     def is_whole(self) -> None:
         """Each record is staged once, is at the target once, and is mapped."""
-        there = [
-            record.value
-            for part in read_topic(self.clusters.west, f"east.{self.topic}")
-            for record in part
-        ]
+        there = self.at_target()
         assert Counter(there) == {b"a:%d" % number: 1 for number in range(self.written)}
         (staged,) = self.ask(
             "sql", f"SELECT count(*) AS n FROM records WHERE topic = '{self.topic}'"
@@ -105,3 +133,106 @@ def test_a_run_in_which_the_answer_to_each_commit_is_lost(scene: Scene) -> None:
     scene.link.fault = lambda _request: None
     scene.is_whole()
     assert scene.ask("status")["healthy"]
+
+
+#: The tables through which records go; that of incidents is not among them.
+WAYS = ("records", "offset_map", "latency")
+
+
+def meets(fault: Fault, tables: Sequence[str]) -> Any:
+    """What goes wrong with each put to some tables."""
+
+    def of(request: Request) -> Fault | None:
+        is_one = request.kind == "PUT" and any(f"/{table}/" in request.key for table in tables)
+        return fault if is_one else None
+
+    return of
+
+
+@pytest.mark.law("nothing silently", "exactly once", "exact map", lake="store")
+@pytest.mark.parametrize(
+    ("fault", "tables"),
+    [("503", WAYS), ("expired", WAYS), ("torn", WAYS), ("503", ("offset_map",))],
+    ids=["503", "expired", "torn", "503 to the map"],
+)
+def test_a_fault_that_lasts_is_an_incident_while_it_does(
+    scene: Scene, fault: Fault, tables: Sequence[str]
+) -> None:
+    scene.write(20)
+    with scene.running():
+        scene.comes_through()
+        assert scene.incidents() == []
+        scene.link.fault = meets(fault, tables)
+        scene.write(20)
+        until(scene.incidents, f"an incident; it said {scene.said()}", 150.0)
+        status = scene.run("status")
+        assert status.returncode == 1 and "Traceback" not in status.stderr
+        scene.link.fault = lambda _request: None
+        scene.write(20)
+        scene.comes_through()
+        until(lambda: not scene.incidents(), "the incident is over", 60.0)
+    scene.is_whole()
+
+
+@pytest.mark.parametrize(
+    ("fault", "kinds"),
+    [("slow", ("PUT",)), ("half", ("GET", "LIST")), ("torn", ("GET", "LIST"))],
+    ids=["slow puts", "half of each answer", "no answer"],
+)
+def test_a_store_that_is_slow_or_tears_what_it_says(
+    scene: Scene, fault: Fault, kinds: Sequence[str]
+) -> None:
+    """Each second request of all tables: records come late, and nothing else happens."""
+    scene.write(20)
+    with scene.running():
+        scene.comes_through()
+        scene.link.fault = lambda request: (
+            fault if request.kind in kinds and len(scene.link.requests) % 2 else None
+        )
+        for _ in range(3):
+            scene.write(20)
+            scene.comes_through()
+        assert scene.link.met > 3
+        scene.link.fault = lambda _request: None
+    scene.is_whole()
+    assert scene.ask("status")["healthy"]
+
+
+def test_half_a_minute_of_silence(scene: Scene) -> None:
+    """Nothing at all is answered, and connections stay open."""
+    scene.link.silent_seconds = 40.0
+    scene.write(20)
+    with scene.running():
+        scene.comes_through()
+        scene.link.fault = lambda _request: "silent"
+        scene.write(20)
+        until(lambda: scene.link.met, "a request meets the silence")
+        scene.link.closed.wait(30.0)
+        scene.link.fault = lambda _request: None
+        scene.comes_through()
+    scene.is_whole()
+
+
+def test_credentials_that_expire_are_renewed_in_the_middle(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the instance: the file has none."""
+    with instance_profile("first", 310.0) as profile:
+        document = yaml.safe_load(scene.topology.read_text(encoding="utf-8"))
+        storage = document["lake"]["storage"]
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            del storage[name]
+            monkeypatch.delenv(name, raising=False)
+        storage["AWS_METADATA_ENDPOINT"] = profile.address
+        scene.topology.write_text(yaml.safe_dump(document), encoding="utf-8")
+        monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", profile.address)
+        scene.write(20)
+        with scene.running():
+            scene.comes_through()
+            profile.key, known = "second", len(scene.link.requests)
+            scene.link.fault = lambda request: "expired" if request.access_key == "first" else None
+            scene.write(20)
+            scene.comes_through()
+            keys = {request.access_key for request in scene.link.requests[known:]}
+            assert "second" in keys
+        scene.is_whole()

@@ -5,21 +5,23 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.support import azurite
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, read_topic
-from tests.support.object_store import ENVIRONMENT, Store
+from tests.support.object_store import KEY, SECRET, Store
 from tests.support.replication import FLOW, write_topology
 from tests.support.topologies import fill
 
 
 def mirrorlake(topology: Path, *words: str, code: int = 0) -> Any:
     """What a command answers as JSON."""
-    home = {"XDG_CACHE_HOME": str(topology.parent / "cache"), **ENVIRONMENT}
+    home = {"XDG_CACHE_HOME": str(topology.parent / "cache")}
     done = subprocess.run(
         [sys.executable, "-m", "mirrorlake", "-c", str(topology), *words, "--json"],
         capture_output=True,
@@ -32,11 +34,28 @@ def mirrorlake(topology: Path, *words: str, code: int = 0) -> Any:
     return json.loads(done.stdout) if done.stdout.strip() else None
 
 
+@pytest.fixture
+def store(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Store:
+    """The one that a test names, with its secret in the environment."""
+    monkeypatch.setenv(KEY, azurite.SECRET if request.param == "azure" else SECRET)
+    made: Store = request.getfixturevalue(request.param)
+    return made
+
+
+@pytest.fixture(scope="module")
+def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
+    with azurite.azurite(tmp_path_factory.mktemp("azurite")) as store:
+        yield store
+
+
+@pytest.mark.parametrize(
+    "store", ["object_store", pytest.param("azure", marks=pytest.mark.slow)], indirect=True
+)
 def test_a_lake_in_a_store_is_one_as_any_other(
-    clusters: ClusterPair, topic_name: str, tmp_path: Path, object_store: Store
+    clusters: ClusterPair, topic_name: str, tmp_path: Path, store: Store
 ) -> None:
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
-    object_store.hold(topology, topic_name)
+    store.hold(topology, topic_name)
     create_topic(clusters.east, topic_name, 2)
     fill(clusters.east, topic_name, "a", 20)
     assert mirrorlake(topology, "plan")
@@ -61,19 +80,20 @@ def test_a_lake_in_a_store_is_one_as_any_other(
     mirrorlake(topology, "maintain")
     assert mirrorlake(topology, "verify", "--again")["proven"] == 40
     mirrorlake(topology, "run", "--once")
-    assert not (tmp_path / "lake").exists() and not (tmp_path / "s3:").exists()
+    assert not (tmp_path / "lake").exists() and not [*tmp_path.glob("*:*")]
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("store", ["object_store", "azure"], indirect=True)
 def test_tasks_write_and_read_the_store(
-    clusters: ClusterPair, topic_name: str, tmp_path: Path, object_store: Store
+    clusters: ClusterPair, topic_name: str, tmp_path: Path, store: Store
 ) -> None:
     """More records than this process takes itself: Spark's tasks land and produce them."""
     long_way = {"small_batch_records": 0}
     topology = write_topology(
         tmp_path, clusters.east, clusters.west, {"topics": [topic_name]}, long_way
     )
-    object_store.hold(topology, topic_name)
+    store.hold(topology, topic_name)
     create_topic(clusters.east, topic_name, 2)
     fill(clusters.east, topic_name, "a", 2_000)
     mirrorlake(topology, "run", "--once")

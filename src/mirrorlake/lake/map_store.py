@@ -29,7 +29,7 @@ class LakeMap:
         self._flow = flow
         self._application = f"mirrorlake/{lake.lake_id}/{flow}"
         self._event_log = EventLog(lake)
-        self._number = -1  # of the newest batch that was appended
+        self._number = -1  # of the newest batch that was, or may have been, appended
 
     def take_over(self, least: int) -> int:
         """See `MapStore.take_over`."""
@@ -62,8 +62,9 @@ class LakeMap:
 
     def append_map(self, rows: pa.Table, batch_id: int) -> None:
         """See `MapStore.append_map`."""
-        self._lake.append("offset_map", rows, f"{self._application}/map", batch_id)
+        # Before: one that fails may be in the table all the same, and it is none of another's.
         self._number = max(self._number, batch_id)
+        self._lake.append("offset_map", rows, f"{self._application}/map", batch_id)
 
     def append_latency(self, rows: pa.Table, batch_id: int) -> None:
         """Append rows of `latency`, once. Raises Fenced."""

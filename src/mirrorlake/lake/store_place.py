@@ -226,10 +226,11 @@ def _store(bucket: str, options: Sequence[tuple[str, str]]) -> Any:
 
 @contextmanager
 def _as_os_errors() -> Iterator[None]:
-    """Let errors of a store be those of a disk: who writes to one knows what they mean."""
+    """Let errors of a store be those of a disk: who writes to one knows what they mean. Without
+    obstore's own, whose text has more pages, and would be taken for the cause."""
     try:
         yield
     except AlreadyExistsError as error:
-        raise FileExistsError(str(error).splitlines()[0]) from error
+        raise FileExistsError(str(error).splitlines()[0]) from None
     except BaseError as error:
-        raise OSError(str(error).splitlines()[0]) from error
+        raise OSError(str(error).splitlines()[0]) from None
