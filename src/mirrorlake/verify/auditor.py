@@ -192,9 +192,9 @@ class Auditor:
         doubtful = [range_ for range_, result in pairs if to_look_up(range_, result)]
         if not doubtful:
             return pairs
-        ends = {one.scope.key: one.scope.end for one in wave}
+        scopes = {one.scope.key: one.scope for one in wave}
         with_last = with_last_of_key(
-            self._lake, scope.flow.source, doubtful, ends, time.time_ns() // 1_000_000
+            self._lake, scope.flow, doubtful, scopes, time.time_ns() // 1_000_000
         )
         again = iter(zip(with_last, workers.compare(clusters, with_last), strict=True))
         return [next(again) if to_look_up(*pair) else pair for pair in pairs]

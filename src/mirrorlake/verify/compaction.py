@@ -1,17 +1,20 @@
 """Which records compaction has to leave at a target, by what was sent there: the last one of each
 key."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.verify.job import Compared, Range
-from mirrorlake.verify.verdict import MISSING
+from mirrorlake.verify.partition_scope import PartitionScope
+from mirrorlake.verify.verdict import GIVEN_UP, MISSING
 
 _EXTENTS = "topic STRING, partition INT, generation INT, first BIGINT, last BIGINT"
 _COMPACTED = "topic STRING, partition INT, generation INT, first BIGINT, last BIGINT, below BIGINT"
+_Extent = tuple[str, int, int, int, int]
 
 
 def to_look_up(range_: Range, compared: Compared) -> bool:
@@ -23,32 +26,30 @@ def to_look_up(range_: Range, compared: Compared) -> bool:
 
 def with_last_of_key(
     lake: Lake,
-    source: str,
+    flow: ResolvedFlow,
     ranges: Sequence[Range],
-    ends: Mapping[TopicAndPartition, int],
+    scopes: Mapping[TopicAndPartition, PartitionScope],
     now_ms: int,
 ) -> list[Range]:
-    """The same ranges with the records that compaction has to leave of each; `ends` are the source
-    offsets behind what was sent. One query for all of them."""
+    """The same ranges with the records that compaction has to leave of each; `scopes` are their
+    partitions. Few queries for all of them."""
     bounds: dict[PartitionGeneration, tuple[int, int]] = {}
     for range_ in ranges:
         place = range_.place
         first, last = bounds.get(place, (range_.first, range_.last))
         bounds[place] = (min(first, range_.first), max(last, range_.last))
-    wanted = [
-        (*place, first, last, ends[place.topic_partition])
-        for place, (first, last) in bounds.items()
-    ]
     kept: dict[PartitionGeneration, list[int]] = {place: [] for place in bounds}
     horizons: dict[int, list[tuple[str, int, int, int, int, int]]] = {}
     keeps = {range_.place: range_.allowed.target_keeps_deletions_ms for range_ in ranges}
-    for row in wanted:
-        horizons.setdefault(now_ms - keeps[PartitionGeneration(*row[:3])], []).append(row)
-    left_out = list(_left_out(ranges))
+    for place, (first, last) in bounds.items():
+        row = (*place, first, last, scopes[place.topic_partition].end)
+        horizons.setdefault(now_ms - keeps[place], []).append(row)
+    behind = {place: (scopes[place.topic_partition], first) for place, (first, _) in bounds.items()}
+    not_sent = list(_not_sent(lake, flow.name, behind))
     for horizon, rows in horizons.items():
-        frames = {"compacted": Frame(_COMPACTED, rows), "left_out": Frame(_EXTENTS, left_out)}
+        frames = {"compacted": Frame(_COMPACTED, rows), "left_out": Frame(_EXTENTS, not_sent)}
         for last_row in lake.ask(
-            "verify_last_of_key", frames, source_cluster=source, deletions_ms=horizon
+            "verify_last_of_key", frames, source_cluster=flow.source, deletions_ms=horizon
         ):
             kept[PartitionGeneration.from_row(last_row)].append(last_row["offset"])
     return [_with(range_, kept[range_.place]) for range_ in ranges]
@@ -59,8 +60,16 @@ def _with(range_: Range, kept: Iterable[int]) -> Range:
     return replace(range_, allowed=replace(range_.allowed, last_of_key=mine))
 
 
-def _left_out(ranges: Iterable[Range]) -> Iterable[tuple[str, int, int, int, int]]:
-    for range_ in ranges:
-        for extents in range_.allowed.left_out.values():
-            for first, last in extents:
-                yield range_.topic, range_.partition, range_.generation, first, last
+def _not_sent(
+    lake: Lake, flow: str, behind: Mapping[PartitionGeneration, tuple[PartitionScope, int]]
+) -> Iterator[_Extent]:
+    """What the stage has of partitions from an offset on and the flow left out, behind a range as
+    well as within: it supersedes nothing. A parked record that was sent since does."""
+    for place, (scope, first) in behind.items():
+        given_up = scope.allowed.left_out.get(GIVEN_UP)
+        if given_up is not None:
+            yield from ((*place, *extent) for extent in given_up.within(first, scope.end - 1))
+    for row in lake.ask("parked_waiting", flow=flow):
+        place, at = PartitionGeneration.from_row(row), row["offset"]
+        if place in behind and behind[place][1] <= at < behind[place][0].end:
+            yield (*place, at, at)

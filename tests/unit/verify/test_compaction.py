@@ -3,12 +3,22 @@ old deletion."""
 
 from datetime import datetime, timezone
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 
 from mirrorlake.lake.definitions import TABLES, rows_of
 from mirrorlake.lake.duck import DuckLake
+from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.reader import Frame
-from mirrorlake.verify.compaction import _COMPACTED, _EXTENTS
+from mirrorlake.offsets.ranges import OffsetRanges
+from mirrorlake.verify.compaction import _COMPACTED, _EXTENTS, with_last_of_key
+from mirrorlake.verify.job import Range
+from mirrorlake.verify.partition_scope import PartitionScope
+from mirrorlake.verify.verdict import GIVEN_UP, Allowances
+from tests.support.lake_rows import append, no_session, opened, staged, write_file
 
 NOW_MS = 1_000_000
 
@@ -64,3 +74,75 @@ def test_what_was_not_sent_supersedes_nothing(tmp_path: Path) -> None:
 def test_deletions_go_after_some_time(tmp_path: Path) -> None:
     assert kept(tmp_path / "a", KEYS, 8, {5: 400}, []) == [3, 5]
     assert kept(tmp_path / "b", KEYS, 8, {5: 600}, []) == [3]
+
+
+def a_range(first: int, last: int) -> Range:
+    """Of a compacted target topic, all of it mapped."""
+    return Range(
+        *("t", 0, 0, first, last),
+        target_topic="east.t",
+        target_generation=0,
+        target_first=first,
+        target_end=last + 1,
+        files=(),
+        segments=(),
+        allowed=Allowances(target_compacts=True),
+    )
+
+
+def lake_of(directory: Path, keys: list[str | None], parked: dict[int, bool]) -> Lake:
+    """A lake in a folder that has records with these keys, and parked ones, by offset, that were
+    sent since or not."""
+    lake = opened(no_session, write_file(directory))[0]
+    rows = [
+        {**row, "topic": "t", "key": None if key is None else key.encode(), "value": b"v"}
+        for row, key in zip(staged(range(len(keys))), keys, strict=True)
+    ]
+    append(lake, "records", rows)
+    now = datetime.now(timezone.utc)
+    place = {"flow": "east->west", "topic": "t", "partition": 0, "generation": 0}
+    place |= {"target_topic": "east.t", "target_generation": 0, "parked_at": now}
+    waiting = [
+        {**place, "offset": at, "replayed_at": now if sent else None} for at, sent in parked.items()
+    ]
+    lake.append("parked", rows_of("parked", waiting))
+    return lake
+
+
+@pytest.mark.parametrize(
+    ("parked", "given_up", "wanted"),
+    [
+        ({}, [], {3, 5}),
+        ({6: False, 7: False}, [], {2, 3, 4, 5}),
+        ({6: True, 7: True}, [], {3, 5}),
+        ({}, [(6, 7)], {2, 3, 4, 5}),
+    ],
+    ids=["sent", "parked", "parked and sent since", "given up"],
+)
+def test_what_was_left_out_behind_a_range_supersedes_nothing_in_it(
+    tmp_path: Path, parked: dict[int, bool], given_up: list[tuple[int, int]], wanted: set[int]
+) -> None:
+    """The last c and a are in another range than the one of which records are missing."""
+    lake = lake_of(tmp_path, KEYS, parked)
+    left_out = {GIVEN_UP: OffsetRanges(given_up)} if given_up else {}
+    scope = PartitionScope(
+        *("t", 0, 0, "east.t", 0, 0, len(KEYS), 0, len(KEYS)),
+        allowed=Allowances(target_compacts=True, left_out=left_out),
+    )
+    flow: Any = SimpleNamespace(name="east->west", source="east")
+    (found,) = with_last_of_key(lake, flow, [a_range(0, 5)], {("t", 0): scope}, NOW_MS)
+    assert found.allowed.last_of_key == wanted
+
+
+def test_a_deletion_whose_time_is_no_date_stays_as_long_as_that_time_says(tmp_path: Path) -> None:
+    """It is null in `timestamp`, and neither old nor new by that."""
+    lake = opened(no_session, write_file(tmp_path))[0]
+    (row,) = staged(range(1))
+    odd = {"topic": "t", "value": None, "timestamp": None, "timestamp_ms": 10**18}
+    append(lake, "records", [{**row, **odd, "key": b"a"}])
+    frames = {
+        "compacted": Frame(_COMPACTED, [("t", 0, 0, 0, 0, 1)]),
+        "left_out": Frame(_EXTENTS, []),
+    }
+    rows = lake.ask("verify_last_of_key", frames, source_cluster="east", deletions_ms=NOW_MS)
+    assert [row["offset"] for row in rows] == [0]

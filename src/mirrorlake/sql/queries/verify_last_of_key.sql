@@ -11,7 +11,7 @@ left_out AS (
 ),
 mine AS (
   SELECT records.topic, records.partition, asked.generation, records.offset, records.key, asked.last,
-         records.value IS NULL AND unix_millis(records.timestamp) < :deletions_ms AS goes
+         records.value IS NULL AND coalesce(records.timestamp_ms, unix_millis(records.timestamp)) < :deletions_ms AS goes
   FROM records JOIN asked ON asked.topic = records.topic AND asked.partition = records.partition
     AND asked.generation = coalesce(records.generation, 0)
   WHERE records.source_cluster = :source_cluster AND records.offset >= asked.first AND records.offset < asked.below
