@@ -22,7 +22,7 @@ from mirrorlake.verify.compaction import to_look_up, with_last_of_key
 from mirrorlake.verify.coverage import find_not_compared
 from mirrorlake.verify.digest import Hops
 from mirrorlake.verify.job import Clusters, Compared, Range
-from mirrorlake.verify.not_compared import INTERRUPTED, STOPPED, NotCompared, on_its_way
+from mirrorlake.verify.not_compared import INTERRUPTED, NotCompared, on_its_way
 from mirrorlake.verify.outcome import Outcome
 from mirrorlake.verify.partition_scope import PartitionScope
 from mirrorlake.verify.plan import Choice, Chosen, choose, ranges_of, waves
@@ -89,12 +89,10 @@ class Auditor:
             held, free = find_not_compared(scope, partitions, index, choice.bounds)
         for partition in partitions:
             outcome.topics |= {partition.topic, partition.target_topic}
-        outcome.topics |= {*scope.selected, *map(flow.target_topic, scope.selected)}
+        seen = {*scope.selected, *(stretch.topic for stretch in targets.not_compared)}
+        outcome.topics |= {*seen, *map(flow.target_topic, seen)}
         outcome.proven_before += _proven_before(partitions, chosen)
-        decided = {"reason": STOPPED, "detail": "decided of target_recreated"}
-        held += [
-            NotCompared(topic, 0, 0, first=0, last=None, **decided) for topic in targets.stopped
-        ]
+        held += targets.not_compared
         outcome.held_up[flow.name], outcome.on_the_way[flow.name] = held, free
         left = self._compare_all(scope, chosen, self._clusters(flow, bytes_per_s), outcome)
         held += [
@@ -107,7 +105,10 @@ class Auditor:
     def _compare_all(
         self, scope: FlowScope, chosen: Sequence[Chosen], clusters: Clusters, outcome: Outcome
     ) -> list[tuple[PartitionScope, list[Extent]]]:
-        """Compare wave after wave; returns what was left when it was stopped."""
+        """Compare wave after wave; returns what was left when it was stopped, all of it where that
+        was before."""
+        if self._stop.is_set():
+            return [(one.scope, one.extents) for one in chosen]
         extents = [extent for one in chosen for extent in one.extents]
         workers = self._workers(sum(last - first + 1 for first, last in extents))
         rest = waves(chosen, max(WAVE_RANGES, 4 * workers.tasks))

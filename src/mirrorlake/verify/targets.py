@@ -14,19 +14,24 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.targets import mapped_targets
+from mirrorlake.verify.not_compared import REFUSED, STOPPED, NotCompared
 from mirrorlake.verify.verdict import TARGET_GONE
+
+_STOPPED = "decided of target_recreated"
+_LOST = "{} is not there any more, or is not the topic that the flow wrote to"
 
 
 @dataclass(frozen=True)
 class Targets:
     """What came of a comparison of ids. `gone` has a difference for each partition of which the map
     has records in a target topic that is not there any more. `closed` are the source topics whose
-    records cannot be compared: those, topics that an operator has `stopped`, and such as the flow
-    no longer selects and whose mirror is gone."""
+    records cannot be compared: those, topics that an operator has stopped, and such as the flow no
+    longer selects and whose mirror is gone. `not_compared` says so of those that are selected, and
+    of which `gone` says nothing."""
 
     gone: list[dict[str, Any]]
-    stopped: frozenset[str]
     closed: frozenset[str]
+    not_compared: list[NotCompared]
 
 
 def compared_targets(
@@ -57,7 +62,20 @@ def compared_targets(
     lost = {topic: mirrored[topic] for topic in comparison.waiting | comparison.decided}
     left = {topic for topic in names.keys() - mirrored.keys() if names[topic] in missing}
     closed = frozenset(lost) | comparison.stopped | left
-    return Targets(_gone(flow.name, lake, lost), comparison.stopped, closed)
+    gone = _gone(flow.name, lake, lost)
+    known = {row["topic"] for row in gone}
+    untold = [_not_compared(topic, STOPPED, _STOPPED) for topic in sorted(comparison.stopped)]
+    untold += [
+        _not_compared(topic, REFUSED, _LOST.format(name))
+        for topic, name in sorted(lost.items())
+        if topic not in known
+    ]
+    return Targets(gone, closed, untold)
+
+
+def _not_compared(topic: str, reason: str, detail: str) -> NotCompared:
+    """All of a topic."""
+    return NotCompared(topic, 0, 0, first=0, last=None, reason=reason, detail=detail)
 
 
 def _gone(flow: str, lake: Lake, lost: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -73,7 +91,7 @@ def _gone(flow: str, lake: Lake, lost: Mapping[str, str]) -> list[dict[str, Any]
             "last_offset": mapped.last,
             "record_count": mapped.record_count,
             "target_offset": None,
-            "detail": f"{name} is not there any more, or is not the topic that the flow wrote to",
+            "detail": _LOST.format(name),
         }
         for name, mapped_parts in sorted(mapped_targets(lake, flow, lost.keys()).items())
         for mapped in mapped_parts
