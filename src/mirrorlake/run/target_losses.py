@@ -9,13 +9,13 @@ how, the flow goes on from the end of the map.
 import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
-from datetime import datetime, timezone
 from typing import Any
 
 from mirrorlake.errors import TargetLost
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.incidents import Lost
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.rising_times import time_behind
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import Floor
 from mirrorlake.produce.flow import FlowProducer
@@ -165,7 +165,9 @@ def _take_out_proofs(lake: Lake, flow: str, name: str, key: TopicAndPartition, l
         for row in _in_map(lake, flow, name, key, lost)
     }
     rows = []
-    for row in lake.ask("proven_ranges", flow=flow):
+    proven = lake.ask("proven_ranges", flow=flow)
+    now = time_behind(max((row["audited_at"] for row in proven), default=None))
+    for row in proven:
         first, last = gone.get(row["generation"], (0, -1))
         low, high = max(first, row["first_offset"]), min(last, row["last_offset"])
         place = (row["topic"], row["partition"], row["target_generation"])
@@ -174,5 +176,5 @@ def _take_out_proofs(lake: Lake, flow: str, name: str, key: TopicAndPartition, l
             kept |= {"target_topic": name, "target_generation": lost.target_generation}
             counts = {"stage_count": high - low + 1, "target_count": 0, "verdict": _MISSING}
             kept |= {"flow": flow, "first_offset": low, "last_offset": high, **counts}
-            rows.append({**kept, "audited_at": datetime.now(timezone.utc)})
+            rows.append({**kept, "audited_at": now})
     lake.append("audits", rows_of("audits", rows))

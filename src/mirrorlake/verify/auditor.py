@@ -5,7 +5,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
 from mirrorlake import failpoints
@@ -14,6 +14,7 @@ from mirrorlake.errors import ContentDiffers, ReplicationError
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.rising_times import time_behind
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.run.flow_spec import provenance_of
@@ -170,7 +171,7 @@ class Auditor:
             raise ReplicationError(
                 "files of the stage go on being replaced while they are read; run verify again"
             )
-        now = datetime.now(timezone.utc)
+        now = time_behind(scope.audited_at)
         rows = [_row(scope.flow.name, compared, result, now) for compared, result in done]
         failpoints.reached("compared")
         self._lake.append("audits", rows_of("audits", rows))

@@ -3,6 +3,7 @@ mapped, what may differ there, and what was proven before."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
 
 from confluent_kafka import KafkaException
 
@@ -72,6 +73,8 @@ class FlowScope:
         self._target_configs = describe_topic_configs(target, sorted(mirrors)).configs
         self._source_configs = describe_topic_configs(source, sorted(topics)).configs
         self._source_ids = source.topic_ids(sorted(topics))
+        #: When what is known of the flow was compared last; None: nothing was.
+        self.audited_at: datetime | None = None
         self._audited = self._read_audits()
         self._removals = removals_from(lake, flow.source)
         self._left_out = self._read_left_out()
@@ -262,6 +265,7 @@ class FlowScope:
             extent = (row["first_offset"], row["last_offset"])
             audited = Audited(extent, row["proven"], row["target_last_offset"], row["record_count"])
             audits[MirroredPartition.from_row(row)].append(audited)
+            self.audited_at = max(self.audited_at or row["audited_at"], row["audited_at"])
         return audits
 
     def _read_left_out(self) -> dict[str, dict[PartitionGeneration, OffsetRanges]]:

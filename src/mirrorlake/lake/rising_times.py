@@ -1,0 +1,20 @@
+"""Times of rows of which the newest one counts: they rise from what the table knows, the clock only
+helps. Pure but for the clock.
+
+A clock may have been ahead, of another host, or of this one before it was set: what is noted now
+would be older than what was noted then, and count for nothing until that time has passed.
+"""
+
+from datetime import datetime, timedelta, timezone
+
+_MOMENT = timedelta(microseconds=1)  # what a TIMESTAMP tells apart
+
+
+def time_behind(newest: datetime | None) -> datetime:
+    """Now, with its zone; where the newest row has a later time (in UTC, with a zone or without), a
+    moment behind that."""
+    now = datetime.now(timezone.utc)
+    if newest is None:
+        return now
+    zoned = newest if newest.tzinfo else newest.replace(tzinfo=timezone.utc)
+    return max(now, zoned + _MOMENT)
