@@ -47,7 +47,7 @@ class LagHistory:
         """Note a sample and return the lag in seconds: 0 when all is produced.
 
         An end that went back is that of a topic made again: what was seen before says nothing about
-        it.
+        it. A clock that went back was wrong before: what was seen is as long ago as it was then.
 
         Args:
             key: the partition, in the generation that is landed.
@@ -57,10 +57,13 @@ class LagHistory:
         points = self._seen.setdefault(key, [])
         if points and end < points[-1][1]:
             points.clear()
+        if points and at < points[-1][0]:
+            back = points[-1][0] - at
+            points[:] = [(seen - back, known) for seen, known in points]
         if len(points) > 1 and points[-1][1] == points[-2][1] == end:
-            points[-1] = (max(at, points[-1][0]), end)  # nothing came: one flat line, however long
+            points[-1] = (at, end)  # nothing came: one flat line, however long
         else:
-            points.append((max(at, points[-1][0]) if points else at, end))
+            points.append((at, end))
         ahead = next(
             (index for index, point in enumerate(points) if point[1] > produced), len(points)
         )

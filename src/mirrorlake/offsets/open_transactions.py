@@ -22,6 +22,10 @@ class Held:
     since: float
     producer_id: int | None = None
 
+    def by(self, at: float) -> "Held":
+        """As it is known at a time."""
+        return self if self.since <= at else replace(self, since=at)
+
 
 class OpenTransactions:
     """What was seen of the open transactions of one flow's partitions. For one thread."""
@@ -35,14 +39,15 @@ class OpenTransactions:
         self._seen[key] = held
 
     def observe(self, at: float, open_at: Mapping[TopicAndPartition, int]) -> None:
-        """Note a sample: the last stable offset of each partition whose log goes on behind it."""
+        """Note a sample: the last stable offset of each partition whose log goes on behind it. What
+        was seen later than this, a clock that was wrong saw."""
         self._standing = {
             key
             for key, stable in open_at.items()
             if key in self._seen and self._seen[key].stable == stable
         }
         self._seen = {
-            key: self._seen[key] if key in self._standing else Held(stable, at)
+            key: self._seen[key].by(at) if key in self._standing else Held(stable, at)
             for key, stable in open_at.items()
         }
 

@@ -73,6 +73,14 @@ def test_a_restart_goes_on_counting() -> None:
     assert after.observe(KEY, 100, 10, 10) == 0
 
 
+def test_a_clock_that_was_set_back_makes_nothing_younger() -> None:
+    history = LagHistory()
+    *_, lag = observed(history, (3600, 10, 10), (3610, 10, 11), (3670, 10, 11))
+    assert history.observe(KEY, 80, 10, 11) == lag, "ten seconds later, an hour was taken off"
+    assert history.observe(KEY, 90, 10, 12) == lag + 10
+    assert 0 < history.observe(KEY, 95, 11, 12) < 15
+
+
 def test_partitions_that_are_gone_are_forgotten() -> None:
     history = LagHistory()
     observed(history, (0, 0, 0), (10, 0, 5))

@@ -4,7 +4,8 @@
 -- Samples and latencies count only while they are new, so a flow that no process runs says nothing by its last ones. A
 -- sample holds until the next one: of a partition that lags there is one a minute at least, of any other one an hour.
 -- 'heartbeat' and 'not_running' are about flows that are to run all the time: those whose last run was a continuous one
--- that did not end in order. Incidents stay until an operator decides.
+-- that did not end in order. Incidents stay until an operator decides. Samples of a time to come are of a clock that was
+-- wrong, as in `replication_lag`.
 --
 -- What it costs: the samples of 13 hours, the latencies of a day, the map of a day. So a flow that has not run for longer
 -- is 'not_running' since 13 hours ago, or since it was started. `records` is read only for partitions in whose map of
@@ -24,7 +25,7 @@ signs AS (
   SELECT flow, max(sampled_at) AS sign_at,
          max_by(greatest(600, 3 * coalesce(interval_seconds, 10)), sampled_at) AS quiet_seconds
   FROM positions
-  WHERE sampled_at >= current_timestamp() - INTERVAL 13 HOURS
+  WHERE sampled_at >= current_timestamp() - INTERVAL 13 HOURS AND sampled_at < current_timestamp() + INTERVAL 5 MINUTES
   GROUP BY flow
 ),
 samples AS (
@@ -34,7 +35,8 @@ samples AS (
          first_value(produced_end) OVER (
            PARTITION BY positions.flow, topic, partition ORDER BY sampled_at DESC) AS stands_at
   FROM positions JOIN watched ON watched.flow = positions.flow JOIN signs ON signs.flow = positions.flow
-  WHERE sampled_at >= current_timestamp() - INTERVAL 13 HOURS AND NOT coalesce(topic RLIKE paused, false)
+  WHERE sampled_at >= current_timestamp() - INTERVAL 13 HOURS AND sampled_at <= sign_at
+    AND NOT coalesce(topic RLIKE paused, false)
 ),
 -- When a partition was last seen to move, or to have nothing to do; and when its lag was last within the objective.
 seen AS (

@@ -4,13 +4,14 @@
 -- lagged and the flow does not run (no sample came for a minute, or for three intervals), the time since then is added.
 -- sampled_lag_seconds is without that. lag_records counts up to the last stable offset, lag_to_high_watermark to the end of
 -- the log: what lies in between is in, or behind, a transaction that is open, since transaction_since as far as was seen. Reads when samples of the last 30 days were taken, and of the samples those of a
--- flow's last 65 minutes: in an hour each partition is written. A flow that no process ran for 30 days has no row.
+-- flow's last 65 minutes: in an hour each partition is written. A flow that no process ran for 30 days has no row. A sample of
+-- a time to come, by more than two hosts may differ, is of a clock that was wrong, and hides none of those taken since.
 CREATE OR REPLACE VIEW replication_lag AS
 WITH signs AS (
   SELECT flow, max(sampled_at) AS sampled_at,
          max_by(greatest(60, 3 * coalesce(interval_seconds, 10)), sampled_at) AS quiet_seconds
   FROM positions
-  WHERE sampled_at >= current_timestamp() - INTERVAL 30 DAYS
+  WHERE sampled_at >= current_timestamp() - INTERVAL 30 DAYS AND sampled_at < current_timestamp() + INTERVAL 5 MINUTES
   GROUP BY flow
 ),
 newest AS (
@@ -22,7 +23,7 @@ newest AS (
                 CASE WHEN source_end IS NOT NULL THEN positions.sampled_at END) AS sample
   FROM positions JOIN signs ON signs.flow = positions.flow
   WHERE positions.sampled_at >= current_timestamp() - INTERVAL 31 DAYS
-    AND positions.sampled_at > signs.sampled_at - INTERVAL 65 MINUTES
+    AND positions.sampled_at > signs.sampled_at - INTERVAL 65 MINUTES AND positions.sampled_at <= signs.sampled_at
   GROUP BY positions.flow, topic, partition, signs.sampled_at, quiet_seconds
 ),
 held AS (
