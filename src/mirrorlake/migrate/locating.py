@@ -5,7 +5,6 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 
@@ -23,6 +22,7 @@ READERS = 4
 #: How many records on either side of a position say at which time it is.
 _NEAR = 25
 TRIMMED = "the copy begins after the position"
+SILENT = "the leader of a copy does not say what it has"
 
 
 @dataclass(frozen=True)
@@ -87,19 +87,23 @@ class Locator:
         self._bounds: dict[TopicAndPartition, Bounds] = {}
 
     def locate(self, asked: Sequence[tuple[Pair, int]]) -> dict[tuple[Pair, int], Located]:
-        """Where positions lead, as both copies are now. Raises ClusterUnusable."""
+        """Where positions lead, as both copies are now; nowhere while the leader of one does not
+        answer. Raises ClusterUnusable."""
         asked = sorted(set(asked), key=lambda place: (*place[0].copy, place[1]))
         bounds = self._bounds = self._read_bounds(
             [key for pair, _ in asked for key in (pair.copy, pair.own)]
         )
         known = [place for place in asked if {place[0].copy, place[0].own} <= bounds.keys()]
+        located = dict.fromkeys(asked, Located(Place(None, False, SILENT, behind=True), "none"))
         jobs = self._back_jobs(known) if self._back else self._jobs(known)
         count = max(1, min(READERS, len(jobs)))
         parts = [
             jobs[len(jobs) * at // count : len(jobs) * (at + 1) // count] for at in range(count)
         ]
         with ThreadPoolExecutor(count, "migrate") as pool:
-            return dict(chain.from_iterable(part.items() for part in pool.map(self._part, parts)))
+            for part in pool.map(self._part, parts):
+                located.update(part)
+        return located
 
     def _read_bounds(self, keys: Sequence[TopicAndPartition]) -> dict[TopicAndPartition, Bounds]:
         admin = self._connections.admin(self._target)

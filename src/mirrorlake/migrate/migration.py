@@ -15,7 +15,7 @@ from typing import Any
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
 from mirrorlake.failover.failover import SYNC_SECONDS, carry_out
-from mirrorlake.groups.checkpoint_plan import Checkpoint, is_own_group
+from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition, is_own_group
 from mirrorlake.groups.mover import sole_mover, target_groups
 from mirrorlake.groups.moves import MoveResult, Standing, plan_moves
 from mirrorlake.groups.shared_topics import Route
@@ -39,10 +39,12 @@ LOOK_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class _WaveGroups:
-    """Groups of a wave: states by group, and the positions that are to be moved."""
+    """Groups of a wave: states by group, and the positions that are to be moved; `lost` are those
+    in partitions that only the copy which they leave has: group, topic and partition."""
 
     states: Mapping[str, str]
     positions: Mapping[tuple[str, Pair], Committed]
+    lost: Sequence[GroupPartition]
     errors: Mapping[str, str]
     untold: tuple[str, ...]
 
@@ -123,9 +125,15 @@ def _groups(admin: GroupAdmin, wave: Wave, pairs: Sequence[Pair]) -> _WaveGroups
         for (group, topic, partition), position in sorted(committed.by_partition.items())
         if (topic, partition) in by_origin
     }
+    topics = {topic for topic, _ in by_origin}
+    lost = [
+        key
+        for key in sorted(committed.by_partition)
+        if key[1] in topics and key[1:] not in by_origin
+    ]
     having = {group for group, _ in positions} | committed.errors.keys()
     states = {group: state for group, state in listing.states.items() if group in having}
-    return _WaveGroups(states, positions, committed.errors, listing.errors)
+    return _WaveGroups(states, positions, lost, committed.errors, listing.errors)
 
 
 def _planned(
@@ -137,9 +145,7 @@ def _planned(
     standings, methods = [], []
     done_before = _done_before(route.lake, route.flow.name)
     for (group, pair), position in groups.positions.items():
-        at = located.get((pair, position.offset))
-        if at is None:
-            continue
+        at = located[pair, position.offset]
         origin, goal = (pair.ours, pair.theirs) if wave.rollback else (pair.theirs, pair.ours)
         offset = -1 if at.place.offset is None else at.place.offset
         moved = Checkpoint(
@@ -232,6 +238,10 @@ def _document(
     ]
     left += [
         f"group {group} was not reported: {why}" for group, why in sorted(groups.errors.items())
+    ]
+    left += [
+        f"group {group}, {topic}-{partition}: the other copy has no such partition (yet)"
+        for group, topic, partition in groups.lost
     ]
     left += [
         f"group {result.standing.checkpoint.group_id}, {result.standing.checkpoint.topic}-"

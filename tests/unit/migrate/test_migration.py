@@ -255,3 +255,36 @@ def test_groups_of_the_wave_only(world: World) -> None:
 def test_what_cannot_be(world: World, options: dict[str, str], said: str) -> None:
     with pytest.raises(InputError, match=said):
         world.migrate(**options)
+
+
+@pytest.mark.parametrize("rollback", [False, True])
+@pytest.mark.parametrize("silent", [THEIRS, OURS])
+def test_a_position_whose_leader_does_not_answer_is_left(
+    world: World, silent: TopicAndPartition, rollback: bool
+) -> None:
+    """It is neither taken for moved nor for none, and comes along when the leader is back."""
+    west: Any = world.connections.admin("west")
+    west.silent = {silent}
+    world.groups.stand("billing", OURS if rollback else THEIRS, 20)
+    for dry_run in (True, False):
+        document = world.migrate(rollback=rollback, dry_run=dry_run)
+        (row,) = document["groups"]
+        assert (row["done"], row["to_position"]) == ("kept", None)
+        assert not document["complete"] and "leader" in document["left"][0]
+    west.silent = set()
+    assert world.migrate(rollback=rollback)["complete"]
+
+
+def test_a_position_in_a_partition_that_only_one_copy_has_is_left(world: World) -> None:
+    """The source got a partition more: one of the two replicators has not seen it yet."""
+    west: Any = world.connections.admin("west")
+    west.ends[THEIRS[0]].append(5)
+    world.groups.stand("billing", THEIRS, 20)
+    assert world.migrate(dry_run=True)["complete"], "no group stands there"
+    world.groups.stand("billing", (THEIRS[0], 1), 3)
+    document = world.migrate()
+    assert [row["done"] for row in document["groups"]] == ["moved"]
+    assert document["left"] == [
+        "group billing, east.orders-1: the other copy has no such partition (yet)"
+    ]
+    assert not document["complete"]
