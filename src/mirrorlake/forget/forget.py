@@ -24,8 +24,7 @@ from mirrorlake.forget.related_topics import Staged, is_about_content, topics_wi
 from mirrorlake.forget.still_needed import FlowPositions, StillNeeded, still_needed
 from mirrorlake.lake.definitions import sql_text
 from mirrorlake.lake.deployment import Deployment
-from mirrorlake.lake.forgotten import finish
-from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.forgotten import finish, forgetting
 from mirrorlake.lake.reader import Frame, Frames, Reader
 from mirrorlake.lake.same_meaning import means_the_same
 from mirrorlake.lake.stage_index import StageFiles
@@ -73,7 +72,7 @@ def forget(
         LeaseTaken: another process does the same.
     """
     lake = deployment.lake
-    with Lease(lake, "forgetting records"):
+    with forgetting(lake):
         finished = 0 if dry_run else finish(lake)
         stage = StageFiles(lake)
         with stage.reading() as index:

@@ -1,16 +1,21 @@
 """What was deleted from the stage by predicate: the table `forgotten`, which names offsets only."""
 
+import logging
 from collections import defaultdict
 from collections.abc import Mapping
 
 import pyarrow as pa
 
 from mirrorlake import failpoints
+from mirrorlake.errors import LeaseTaken
 from mirrorlake.lake.changes import WHOLE_LAKE, Change
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import Lease
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.ranges import OffsetRanges, are_in
+
+logger = logging.getLogger(__name__)
 
 
 def forgotten_from(lake: Lake, source_cluster: str) -> Mapping[PartitionGeneration, OffsetRanges]:
@@ -36,8 +41,26 @@ def without_forgotten(rows: pa.RecordBatch, ranges: OffsetRanges) -> pa.RecordBa
     return rows.filter(pa.array(~are_in(list(ranges), offsets)))
 
 
+def forgetting(lake: Lake) -> Lease:
+    """The right to note what is deleted, and to delete it: who finishes while another one notes
+    would take what is noted behind it for deleted."""
+    return Lease(lake, "forgetting records")
+
+
+def finish_calls(lake: Lake) -> int:
+    """Delete what calls of `forget` had noted that were killed; returns how many records that were.
+    A call that is at it does so itself."""
+    try:
+        with forgetting(lake):
+            return finish(lake)
+    except LeaseTaken as taken:
+        logger.info("%s; what it noted is not deleted here", taken)
+        return 0
+
+
 def finish(lake: Lake) -> int:
-    """Delete what was noted, also by calls that were killed; returns how many records that were."""
+    """Delete what was noted, also by calls that were killed; returns how many records that were. To
+    be called where `forgetting` is had."""
     left = lake.ask("forget_pending")
     for row in left:
         where = {

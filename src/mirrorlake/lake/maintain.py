@@ -11,7 +11,7 @@ from mirrorlake.lake import table_upkeep
 from mirrorlake.lake.changes import WHOLE_LAKE, Change
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.event_log import EventLog
-from mirrorlake.lake.forgotten import finish
+from mirrorlake.lake.forgotten import finish_calls
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.objectives import note_objectives
@@ -43,7 +43,7 @@ def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) 
     before = table_upkeep.sizes(lake)
     if not dry_run:
         note_objectives(lake, topology, {})
-        finish(lake)
+        finish_calls(lake)
     document: dict[str, Any] = {
         "dry_run": dry_run,
         "settings": table_upkeep.apply_settings(lake, dry_run),

@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 import mirrorlake
 from mirrorlake.errors import InputError
+from mirrorlake.forget import forget as forgetting
+from mirrorlake.lake.forgotten import finish_calls
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.library.internals import Internals
@@ -103,3 +106,50 @@ def test_spark_is_asked_about_records_that_duckdb_cannot_read(
     with pytest.raises(InputError, match="cannot be run: Spark is there"):
         mirrorlake.open(file).forget("orders", "CAST(value AS STRING) = 'x'")
     assert asked
+
+
+def test_maintain_leaves_alone_what_a_call_is_still_noting(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would take what is noted behind its look for deleted, and the records would stay."""
+    append_all, noted, left = Lake.append, [0], []
+
+    def in_halves(self: Lake, table: str, rows: pa.Table) -> None:
+        """The last rows are noted in two parts, and `maintain` comes in between."""
+        noted[0] += rows.num_rows if table == "forgotten" else 0
+        if table != "forgotten" or noted[0] < 20:
+            append_all(self, table, rows)
+            return
+        append_all(self, table, rows.slice(0, 1))
+        left.append(lambda: append_all(self, table, rows.slice(1)))
+        finish_calls(opened(no_session, file)[0])
+        arrive()
+
+    def arrive(_name: str = "") -> None:
+        """The second part is noted, once."""
+        while left:
+            left.pop()()
+
+    monkeypatch.setattr(Lake, "append", in_halves)
+    monkeypatch.setattr(forgetting.failpoints, "reached", arrive)  # between deleted and done
+    done = mirrorlake.open(file).forget("orders", f"CAST(value AS STRING) = '{BRACES}'")
+    assert done.records == 20
+    assert offsets(file) == [at for at in range(60) if at % 3]
+    rows = mirrorlake.open(file).rows("SELECT deleted_at FROM forgotten")
+    assert len(rows) == 20 and all(row["deleted_at"] for row in rows)
+
+
+def test_maintain_deletes_what_a_killed_call_had_noted(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(_lake: Lake) -> int:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(forgetting, "finish", lambda _lake: 0)
+        patched.setattr(forgetting.failpoints, "reached", killed)
+        with pytest.raises(KeyboardInterrupt):
+            mirrorlake.open(file).forget("orders", "offset < 2")
+    assert len(offsets(file)) == 60
+    assert finish_calls(opened(no_session, file)[0]) == 2
+    assert offsets(file) == list(range(2, 60))
