@@ -6,7 +6,6 @@ ends in the same state. Nothing is remembered but in the groups themselves, `cha
 `checkpoints`.
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 from mirrorlake import failpoints
 from mirrorlake.config.precedence import opposite_name
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import ClusterUnusable, MirrorlakeError
+from mirrorlake.errors import MirrorlakeError
 from mirrorlake.failover.divergence import divergence_of
 from mirrorlake.failover.drained import Drained
 from mirrorlake.failover.left_over import left_over, warnings_of
@@ -34,8 +33,6 @@ from mirrorlake.groups.shared_topics import Direction, Route
 from mirrorlake.groups.sync_plan import TargetGroup
 from mirrorlake.kafka.groups import GroupAdmin, positions_or_errors
 from mirrorlake.lake.deployment import Deployment
-
-logger = logging.getLogger(__name__)
 
 #: How long a turn of group sync may take that is under way when groups are to be moved, seconds.
 SYNC_SECONDS = 120.0
@@ -127,7 +124,8 @@ def _catch_up(deployment: Deployment, direction: Direction) -> list[Drained]:
 
 
 def _drained(deployment: Deployment, flow: ResolvedFlow) -> Drained | None:
-    """None where there is nothing to drain: the flow is switched off, or its source is gone."""
+    """None where there is nothing to drain: the flow is switched off. Who moves groups has found
+    that both clusters answer: one that does not do so any more leaves the flow undrained."""
     if not flow.settings.enabled or flow.paused:
         return None
     try:
@@ -137,9 +135,6 @@ def _drained(deployment: Deployment, flow: ResolvedFlow) -> Drained | None:
         )
 
         return drain(deployment, flow)
-    except ClusterUnusable as error:
-        logger.warning("flow %s is not drained: %s", flow.name, error)
-        return None
     except MirrorlakeError as error:
         return Drained(flow.name, False, detail=str(error))
 
