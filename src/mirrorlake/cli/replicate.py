@@ -45,7 +45,7 @@ def run(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document at the end."),
 ) -> None:
     """Land, produce and keep topics alike; continuous until SIGTERM or SIGINT, which finish the
-    batch in hand."""
+    batch in hand. Exits 1 where a run with --once is stopped so before its end."""
     from mirrorlake.cli.run_view import living, logged
     from mirrorlake.library.progress import Progress
     from mirrorlake.library.waiting import wait_for_topology

@@ -138,7 +138,8 @@ class OpenLake(Queries, Positions, Resends):
             TopologyError: flows must not run; nothing was done.
             ClusterUnusable, LakeError, LeaseTaken: a cluster or the lake cannot be used, or another
                 process runs it.
-            ReplicationError: what an operator has to decide about, after all else has ended.
+            ReplicationError: what an operator has to decide about, after all else has ended; or it
+                was stopped before the end that `once` names.
         """
         from mirrorlake.library.replicating import replicated
 

@@ -18,7 +18,7 @@ from mirrorlake.library.progress import Progress
 from mirrorlake.library.registering import prepare_to_register, registered
 from mirrorlake.native.selfcheck import problem as native_problem
 from mirrorlake.produce.flow import BatchReport
-from mirrorlake.run.replicator import Replicator, RunOptions
+from mirrorlake.run.replicator import Replicator, RunOptions, stopped_early
 from mirrorlake.run.samples import FlowLag
 from mirrorlake.spark.causes import cause_of
 
@@ -119,8 +119,10 @@ def _replicated(
         if start is not None:
             with progress.phase("starting Spark", start.began):
                 ready = start.ready(ending)
-            if not ready:
-                return counts.rows()  # stopped before there was a session
+            if not ready:  # stopped before there was a session
+                if once:
+                    raise stopped_early()
+                return counts.rows()
         with tracked(topology, "run", facts, figures=True) as tracking:
             counts.listeners.append(tracking)
             if not later:

@@ -132,10 +132,11 @@ class Replicator:
             MirrorlakeError: the first thing that an operator has to know about, after all else has
                 ended.
         """
-        edits = self._edits(self._connections.topology)
+        edits, ended = self._edits(self._connections.topology), False
         try:
             self._begin()
             self._watch(edits)
+            ended = self._all_ended()
         except MirrorlakeError:
             raise
         except Exception as error:
@@ -145,6 +146,8 @@ class Replicator:
             self._end()
         for problem in (*self._errors, *self._control_errors, *self._complaints):
             raise problem
+        if self._options.once and not ended:
+            raise stopped_early()
 
     def _begin(self) -> None:
         store_identity(self.lake)  # first of all: everything at the targets is named by it
@@ -312,3 +315,12 @@ class Replicator:
         self._leases.close()
         if self._stop.is_set() and not self._options.once:
             self._note([name for name in names if self._leases.is_deserted(name)], "stopped")
+
+
+def stopped_early() -> ReplicationError:
+    """The error of a run with an end that was stopped before it came to it: else a job that was
+    taken away from its host would count as done."""
+    return ReplicationError(
+        "the run was stopped before it came to the ends that its sources had at its start; what it "
+        "did stays, and the next run goes on there"
+    )
