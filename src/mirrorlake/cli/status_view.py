@@ -73,13 +73,18 @@ def _show_proofs(out: "Console", proofs: list[dict[str, Any]]) -> None:
             proof["flow"],
             proof["topic"],
             f"{proof['mapped_records']:,}",
-            f"{proof['proven_share']:.2%}",
+            _percentage(proof["proven_share"]),
             *(proof[at] and f"{proof[at]:%Y-%m-%d %H:%M}" for at in times),
             proof["differing_ranges"],
         )
         for proof in compared
     )
     out.print(plain_table(*columns, rows=rows))
+
+
+def _percentage(share: float) -> str:
+    """A share with two places, rounded down: 100 % is all of it."""
+    return f"{int(share * 10_000 + 1e-6) / 100:.2f}%"
 
 
 def _mark(out: "Console", style: str, word: str, text: str) -> None:

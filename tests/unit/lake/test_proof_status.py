@@ -107,3 +107,35 @@ def test_proofs_of_a_target_topic_that_is_gone_do_not_count(
     (row,) = DuckLake(tmp_path).table_rows("proof_status")
     assert (row["mapped_records"], row["proven_records"]) == shown
     assert row["audited_at"] is not None, "that it was compared once is said still"
+
+
+def test_all_is_proven_only_where_nothing_is_left(tmp_path: Path) -> None:
+    """One record of a hundred million is no share that a rounded number shows."""
+    count = 100_000_000
+    tables = PathTables(tmp_path)
+    for table in TABLES:
+        tables.create(table)
+    tables.append("offset_map", rows_of("offset_map", [mapped("t", count), mapped("none", 0)]))
+    tables.append("audits", rows_of("audits", [audit("t", 0, count - 2, "proven")]))
+    found = {row["topic"]: row for row in DuckLake(tmp_path).table_rows("proof_status")}
+    assert found["t"]["proven_records"] == count - 1
+    assert (found["t"]["proven_share"], found["none"]["proven_share"]) == (0.999999, 0.0)
+
+
+@pytest.mark.parametrize("why", ["echo", "parked", "given_up"])
+def test_what_was_left_out_stands_for_nothing_that_was_not_compared(
+    tmp_path: Path, why: str
+) -> None:
+    """Of 100 staged records 50 were sent and proven; of the other 100 all were sent, and none was
+    compared yet."""
+    tables = PathTables(tmp_path)
+    for table in TABLES:
+        tables.create(table)
+    tables.append("offset_map", rows_of("offset_map", [mapped("t", 150)]))
+    compared = {**audit("t", 0, 99, "proven"), "excused": [(why, 50), ("source_trimmed", 10)]}
+    tables.append("audits", rows_of("audits", [compared]))
+    lake = DuckLake(tmp_path)
+    (row,) = lake.table_rows("proof_status")
+    assert (row["mapped_records"], row["proven_records"]) == (150, 50)
+    (proof,) = lake.table_rows("proofs")
+    assert (proof["record_count"], proof["mapped_count"]) == (100, 50)
