@@ -187,7 +187,10 @@ def _note_down(deployment: Deployment, direction: Direction, results: Sequence[M
         for result in changed
         if result.done in noted
     ]
-    append_checkpoints(deployment.lake, direction.flow.name, rows)
+    if rows:
+        known = newest_checkpoints(deployment.lake.now, direction.flow.name).values()
+        newest = max((at for _, at in known), default=None)
+        append_checkpoints(deployment.lake, direction.flow.name, rows, newest=newest)
 
 
 def _word(direction: Direction) -> str:

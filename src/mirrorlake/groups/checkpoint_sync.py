@@ -26,7 +26,6 @@ from mirrorlake.groups.checkpoint_plan import (
     to_translate,
     with_outcome,
 )
-from mirrorlake.groups.checkpoint_table import append_checkpoints
 from mirrorlake.groups.left_out import LeftOutGroups
 from mirrorlake.groups.listed_groups import ListedGroups
 from mirrorlake.groups.mover import move_in_steps, sole_mover, target_groups
@@ -277,8 +276,7 @@ class Checkpoints:
 
     def _write(self, rows: Sequence[Checkpoint], read_at: datetime | None = None) -> None:
         if rows:
-            append_checkpoints(self._lake, self.flow.name, rows, read_at)
-            self._newest.update(rows)
+            self._newest.write(rows, read_at)
 
     def _selected(
         self, positions: Mapping[GroupPartition, Committed]

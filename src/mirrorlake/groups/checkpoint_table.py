@@ -8,6 +8,7 @@ from mirrorlake.groups.checkpoint_plan import EXCLUDED, GONE, Checkpoint, GroupP
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
+from mirrorlake.lake.rising_times import time_behind
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 
@@ -44,10 +45,16 @@ def positions_as_of(
 
 
 def append_checkpoints(
-    lake: Lake, flow: str, checkpoints: Sequence[Checkpoint], read_at: datetime | None = None
-) -> None:
-    """Append rows, as of now; `read_at` is when the source was asked for the positions."""
-    now = datetime.now(timezone.utc)
+    lake: Lake,
+    flow: str,
+    checkpoints: Sequence[Checkpoint],
+    read_at: datetime | None = None,
+    *,
+    newest: datetime | None,
+) -> datetime:
+    """Append rows, as of now, and behind the `newest` that are there; returns their time. `read_at`
+    is when the source was asked for the positions."""
+    now = time_behind(newest)
     common = {"flow": flow, "checkpointed_at": now, "read_at": read_at}
     nowhere = {"target_topic": None, "target_position": None}
     rows = [
@@ -55,6 +62,7 @@ def append_checkpoints(
         for checkpoint in checkpoints
     ]
     lake.append("checkpoints", rows_of("checkpoints", rows))
+    return now
 
 
 def left_out_groups(lake: Reader, flow: str) -> dict[str, TopicAndPartition]:

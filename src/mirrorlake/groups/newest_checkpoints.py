@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.groups.checkpoint_plan import Checkpoint, GroupPartition, selects_group
-from mirrorlake.groups.checkpoint_table import newest_checkpoints
+from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
 from mirrorlake.groups.running_flow import RunningFlow
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.source_generations import source_generations
@@ -18,6 +19,8 @@ class NewestCheckpoints:
     Attributes:
         unpublished: those that MirrorMaker 2's clients may not have yet.
         landed: the generations that partitions were landed in when they were last asked for.
+        noted_at: when the newest row was written, as far as is known: the next one counts only if
+            it is of a later time.
     """
 
     def __init__(
@@ -35,6 +38,7 @@ class NewestCheckpoints:
         self._newest: dict[GroupPartition, Checkpoint] | None = None
         self.unpublished: dict[GroupPartition, Checkpoint] = {}
         self.landed: dict[TopicAndPartition, int] = {}
+        self.noted_at: datetime | None = None
 
     def known(self) -> Mapping[GroupPartition, Checkpoint]:
         """The newest checkpoints, except those of groups that the flow does not mirror (any more),
@@ -61,8 +65,12 @@ class NewestCheckpoints:
             self.unpublished.pop(key, None)
         return newest
 
-    def update(self, rows: Sequence[Checkpoint]) -> None:
-        """Take rows that were written."""
+    def write(self, rows: Sequence[Checkpoint], read_at: datetime | None) -> None:
+        """Append rows, and know them; `read_at` is when the source was asked for the positions."""
+        self._read()
+        self.noted_at = append_checkpoints(
+            self._lake, self._flow.name, rows, read_at, newest=self.noted_at
+        )
         self.known()
         self._read().update({row.group_partition: row for row in rows})
 
@@ -87,6 +95,7 @@ class NewestCheckpoints:
     def _read(self) -> dict[GroupPartition, Checkpoint]:
         if self._newest is None:
             newest = newest_checkpoints(self._lake.now, self._flow.name)
+            self.noted_at = max((at for _, at in newest.values()), default=None)
             ours = {key for key in newest if selects_group(self._flow.settings, key[0])}
             self._newest = {key: newest[key][0] for key in ours}
             # a process before this one may have died between the two

@@ -6,7 +6,8 @@ WITH noted AS (
          row_number() OVER (
            PARTITION BY flow, group_id, topic, partition ORDER BY coalesce(read_at, checkpointed_at) DESC) AS place
   FROM checkpoints
-  WHERE startswith(flow, :prefix) AND source_position IS NOT NULL AND unix_millis(checkpointed_at) <= :until_ms
+  WHERE startswith(flow, :prefix) AND source_position IS NOT NULL
+    AND unix_millis(coalesce(read_at, checkpointed_at)) <= :until_ms
 ),
 told AS (
   SELECT *, row_number() OVER (
