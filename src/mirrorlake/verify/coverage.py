@@ -6,7 +6,9 @@ from dataclasses import replace
 from confluent_kafka import KafkaException
 
 from mirrorlake.errors import ClusterUnusable
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.records import first_rows
+from mirrorlake.kafka.values import Row
 from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -79,18 +81,15 @@ def _facts(
 def _not_staged(scope: FlowScope, stretches: Sequence[NotCompared]) -> list[NotCompared]:
     """Those of some stretches of the source's logs that hold a committed record, from the first one
     on."""
-    flow = scope.flow
-    asked = {
-        (stretch.topic, stretch.partition): stretch.first
-        for stretch in stretches
-        if stretch.last is not None
-    }
-    client = scope.deployment.connections.client(flow.source, "consumer")
-    try:
-        rows = first_rows(flow.source, client, asked) if asked else {}
-    except KafkaException as error:
-        message = f"cluster {flow.source} cannot be read: {error.args[0].str()}"
-        raise ClusterUnusable(message, alias=flow.source) from error
+    rows = _first_rows(
+        scope.deployment.connections,
+        scope.flow.source,
+        {
+            (stretch.topic, stretch.partition): stretch.first
+            for stretch in stretches
+            if stretch.last is not None
+        },
+    )
     lacking = []
     for stretch in stretches:
         row = rows.get((stretch.topic, stretch.partition))
@@ -99,6 +98,28 @@ def _not_staged(scope: FlowScope, stretches: Sequence[NotCompared]) -> list[NotC
         elif row is not None and row.offset <= stretch.last:
             lacking.append(replace(stretch, first=row.offset))
     return lacking
+
+
+def _first_rows(
+    connections: Connections, source: str, asked: Mapping[TopicAndPartition, int]
+) -> dict[TopicAndPartition, Row]:
+    """The first committed record of each partition at or behind an offset. Retention may take the
+    offset away meanwhile: then from where the log begins by now."""
+    rows: dict[TopicAndPartition, Row] = {}
+    try:
+        while asked:
+            rows |= first_rows(source, connections.client(source, "consumer"), asked)
+            without = asked.keys() - rows.keys()
+            starts = (
+                connections.admin(source).start_offsets(without, skip_silent=True)
+                if without
+                else {}
+            )
+            asked = {key: starts[key] for key in starts if starts[key] > asked[key]}
+    except KafkaException as error:
+        message = f"cluster {source} cannot be read: {error.args[0].str()}"
+        raise ClusterUnusable(message, alias=source) from error
+    return rows
 
 
 def _within(stretches: Iterable[NotCompared], bounds: Extent) -> Iterable[NotCompared]:
