@@ -249,7 +249,7 @@ def _by_checkpoints(route: Route, named: Sequence[str] | None, gone: str) -> Gro
         leads_to = there.get(place, translated.get(asked[place]))
         if leads_to is not None:
             standings.append(standing_by_checkpoint(checkpoint, leads_to, at))
-        elif not checkpoint.has_counterpart:
+        else:
             lost[place] = checkpoint.source_position
     left_out = left_out_groups(lake, flow.name) if named is None else ()
     not_moved = {group: EXCLUDED for group in sorted(left_out) if leaves_out(flow.settings, group)}

@@ -1,0 +1,38 @@
+"""A source that is gone: each position of its last checkpoints is moved, or named."""
+
+from datetime import datetime, timezone
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mirrorlake.config.topology import load_topology
+from mirrorlake.groups import inventory
+from mirrorlake.groups.checkpoint_plan import OVER
+from mirrorlake.offsets.generations import SourceGenerations
+from mirrorlake.offsets.positions import Translated
+from tests.support.lake_rows import FLOW, write_file
+from tests.unit.groups.test_growth_of_groups import row
+
+KNOWN, OVER_NOW = ("alice", "orders", 0), ("alice", "orders", 2)
+
+
+def test_none_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partition 2 is one that the target topic got after it was made again: no sample of that knows
+    it yet, and what the checkpoint says is of the topic before."""
+    now = datetime.now(timezone.utc)
+    checkpoints = [row(KNOWN), row(OVER_NOW, reason=OVER)]
+    newest = {one.group_partition: (one, now) for one in checkpoints}
+    known = {("orders", 0, 10): Translated("east.orders", 0, 10, exact=True)}
+    monkeypatch.setattr(inventory, "newest_checkpoints", lambda *_: newest)
+    monkeypatch.setattr(inventory, "source_generations", lambda *_: SourceGenerations(()))
+    monkeypatch.setattr(inventory, "sides_of", lambda *_: None)
+    monkeypatch.setattr(inventory, "readable_positions", lambda *_: known)
+    monkeypatch.setattr(inventory, "bounded", lambda positions, _sides: positions)
+    monkeypatch.setattr(inventory, "left_out_groups", lambda *_: ())
+    flow = load_topology(write_file(tmp_path)).flow(FLOW)
+    route: Any = SimpleNamespace(lake=None, flow=flow)
+    found = inventory._by_checkpoints(route, None, "it is gone")
+    assert [one.checkpoint.partition for one in found.standings] == [0]
+    assert found.lost == {OVER_NOW: 10}
