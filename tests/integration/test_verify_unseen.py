@@ -95,6 +95,26 @@ def test_a_mirror_that_is_gone_is_not_proven(
     assert values(read_topic(clusters.west, f"east.{topic_name}")[0]) == texts("a", COUNT, 1)
 
 
+def test_what_waits_for_a_mirror_that_is_gone_is_not_passed_over(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    """Nothing had been brought there, so that no difference names it; an operator has to decide."""
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    create_topic(clusters.east, topic_name)
+    mirrorlake(topology, "run", "--once")
+    assert mirrorlake(topology, "verify")["not_compared"] == []
+    delete_mirror(clusters, topic_name)
+    fill(clusters.east, topic_name, "a", COUNT, 1)
+    for _ in range(2):  # the second time `run` has landed them
+        answer = mirrorlake(topology, "verify", "--topic", topic_name, code=1)
+        assert places(answer["not_compared"], "reason") == [(topic_name, 0, 0, None, "refused")]
+        assert (answer["differences"], answer["records"]) == ([], 0)
+        mirrorlake(topology, "run", "--once", code=1)
+    mirrorlake(topology, "resolve", "--topic", topic_name, "--choice", "again")
+    mirrorlake(topology, "run", "--once")
+    assert mirrorlake(topology, "verify")["proven"] == COUNT
+
+
 def test_a_mirror_that_nobody_mirrors_any_more_may_go(
     clusters: ClusterPair, topic_name: str, tmp_path: Path
 ) -> None:
