@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 class Preflight:
     """The flows that may run, with what is known about them: cluster ids by alias, which of
     these aliases the lake has to note, topics that a flow leaves out with the reason, and all
-    problems, notes included."""
+    problems, notes included. `silent` says of clusters why they could not be asked."""
 
     connections: Connections
     flows: tuple[ResolvedFlow, ...]
@@ -41,6 +41,7 @@ class Preflight:
     left_out: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     to_note: Mapping[str, str] = field(default_factory=dict)
+    silent: Mapping[str, str] = field(default_factory=dict)
 
     def can_run(self, flow: ResolvedFlow) -> bool:
         """Whether nothing refuses a flow, and both of its clusters were asked."""
@@ -166,5 +167,11 @@ def check(
         alias: cluster_id for alias, cluster_id in ids.items() if (alias, cluster_id) not in noted
     }
     return Preflight(
-        connections, tuple(flows), ids=ids, left_out=out, problems=tuple(problems), to_note=to_note
+        connections,
+        tuple(flows),
+        ids=ids,
+        left_out=out,
+        problems=tuple(problems),
+        to_note=to_note,
+        silent={alias: str(error) for alias, error in silent.items()},
     )

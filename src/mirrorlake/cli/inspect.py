@@ -19,7 +19,7 @@ def plan(
     as_json: bool = AS_JSON,
 ) -> None:
     """Show everything that would be done, without doing it. Exits 2 when a flow must not run, 1
-    when a topic is left out."""
+    when a topic is left out, or a flow could not be planned since a cluster does not answer."""
     shared: Context = context.obj
     document = shared.lake.plan(flow or None).to_dict()
     shared.end(document, as_json, lambda: show_plan(shared.out, document))
@@ -28,9 +28,9 @@ def plan(
         if problem["topic"] is None:
             raise TopologyError(f"{problem['sentence']}; {problem['fix']}")
     if refusals or any(
-        topic["action"] == "refuse"
+        flow_plan["unasked"] is not None
+        or any(topic["action"] == "refuse" for topic in flow_plan["topics"])
         for flow_plan in document["flows"]
-        for topic in flow_plan["topics"]
     ):
         raise typer.Exit(1)
 

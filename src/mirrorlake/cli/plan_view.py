@@ -40,6 +40,9 @@ def _flow(out: "Console", flow: dict[str, Any]) -> None:
     facts += [f"provenance: {flow['provenance']}"] if flow["provenance"] != "none" else []
     facts += ["paused"] if flow["paused"] is True else []
     title = f"{flow['flow']}  ({', '.join(facts)})"
+    if flow["unasked"] is not None:
+        out.print(Text.assemble(title, ": ", ("not planned", "red"), f": {flow['unasked']}"))
+        return
     if not flow["topics"]:
         out.print(f"{title}: no topic to mirror", soft_wrap=True)
         _heartbeats(out, flow)

@@ -130,7 +130,8 @@ class Plan(Answer):
         clusters: the id of each cluster, by alias.
         problems: what a rule refuses or notes, with the `sentence` and what `fix` helps.
         flows: for each flow its policy, and the `topics`, `configs`, `acls` and `heartbeats` that
-            it would make.
+            it would make; `unasked` says why nothing is known of one of which a cluster does not
+            answer.
         totals: topics, partitions, what waits, and conflicts, of all flows; each flow has its own
             too.
     """

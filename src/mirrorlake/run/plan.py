@@ -22,7 +22,7 @@ from mirrorlake.produce.codecs import Codecs
 from mirrorlake.run.flow_spec import producer_settings
 from mirrorlake.run.limits import limit_problems
 from mirrorlake.run.plan_totals import NothingStaged, Staged, flow_totals
-from mirrorlake.run.totals import Totals, added
+from mirrorlake.run.totals import UNKNOWN, Totals, added
 
 
 def make_plan(
@@ -37,17 +37,18 @@ def make_plan(
 
     Returns {"clusters": {alias: cluster id}, "problems": [{rule, severity, flows, subject,
     sentence, fix, topic}], "flows": [{flow, source, target, policy, policy_sha256, delivery,
-    compression, provenance, paused, topics: [{topic, target_topic, partitions, factor, configs,
-    action, reason, note, holder, held_records}], configs: [{topic, target_topic, key, before,
-    after, refusal}], acls: [{action, pattern, name, principal, host, operation, permission}],
-    acls_withheld: [those of the source that would have to be written out for too many topics],
+    compression, provenance, paused, unasked: why nothing is known of it, topics: [{topic,
+    target_topic, partitions, factor, configs, action, reason, note, holder, held_records}],
+    configs: [{topic, target_topic, key, before, after, refusal}], acls: [{action, pattern, name,
+    principal, host, operation, permission}], acls_withheld: [those of the source that would have to
+    be written out for too many topics],
     acls_left: [{..., policy} of those that stay, since they were made under another policy],
     heartbeats: [{cluster, topic, partitions, factor} of the topics that would be made], totals:
     {attributes of run.totals.Totals}}], "totals": {the same of all flows, and conflicts: how many
     refusals are among the problems}}. `holder` of a topic that is there says whose the
     `held_records` (offsets) in it are: nobody, ours, MirrorMaker 2 or foreign. A flow that must not
-    start, or has an end that cannot be asked, has no topics. Raises TopologyError,
-    ClusterUnreachable, AuthenticationFailed.
+    start has no topics, nor has one of which an end could not be asked (`unasked`). Raises
+    TopologyError, ClusterUnreachable, AuthenticationFailed.
     """
     preflight = check(None, connections, flows)
     held = {flow.name: _held(preflight, flow, lake) for flow in flows}
@@ -110,10 +111,20 @@ def _flow(
         "compression": codecs.codec_of(0),
         "provenance": settings.provenance,
         "paused": settings.paused,
+        "unasked": next(
+            (
+                preflight.silent[end]
+                for end in (flow.source, flow.target)
+                if end in preflight.silent
+            ),
+            None,
+        ),
         **{name: [] for name in ("topics", "configs", "acls", "acls_withheld", "acls_left")},
         "heartbeats": [],
         "totals": vars(Totals()),
     }
+    if document["unasked"] is not None:
+        document["totals"] = vars(UNKNOWN)
     if preflight.can_run(flow):
         document.update(_differences(preflight, flow, log, held, staged))
     return document

@@ -29,6 +29,10 @@ class Totals:
     bytes_staged: int | None = 0
 
 
+#: Of a flow of which an end could not be asked.
+UNKNOWN = Totals(offsets_at_source=None, records_staged=None, bytes_staged=None)
+
+
 def topic_totals(plans: Sequence[TopicPlan], there: Mapping[str, int]) -> Totals:
     """Topics and partitions of a flow; `there` are partitions at the target, by topic."""
     going = [plan for plan in plans if plan.action != "refuse"]

@@ -78,12 +78,17 @@ def test_plan(shared: Context, shown: io.StringIO) -> None:
         "acls_withheld": [acl],
         "acls_left": [{**acl, "policy": ODD}],
         "heartbeats": [{"cluster": "a", "topic": ODD, "factor": 1}],
+        "unasked": None,
     }
     problem = {"severity": "refuse", "rule": "r", "sentence": ODD, "fix": ODD}
     totals = {**vars(Totals()), "offsets_at_source": None, "conflicts": 1}
     show_plan(
         shared.out,
-        {"problems": [problem], "flows": [flow, {**flow, "topics": []}], "totals": totals},
+        {
+            "problems": [problem],
+            "flows": [flow, {**flow, "topics": []}, {**flow, "unasked": ODD}],
+            "totals": totals,
+        },
     )
     assert (
         "waiting: unknown offsets at the source" in shown.getvalue()

@@ -1,0 +1,69 @@
+"""A flow of which a cluster does not answer is not planned, and no plan says that it does
+nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import mirrorlake
+from mirrorlake.checks import preflight
+from mirrorlake.cli.main import app
+from mirrorlake.config.topology import load_topology
+from mirrorlake.errors import ClusterUnreachable
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.library.answers import Plan
+from mirrorlake.run import plan
+from mirrorlake.run.plan_totals import NothingStaged, flow_totals
+from mirrorlake.run.totals import Totals
+from mirrorlake.testing import MemoryCluster
+from tests.support.lake_rows import write_file
+
+WHY = "cluster north does not answer at 127.0.0.1:1"
+TOTALS = Totals(topics=2, offsets_at_source=5)
+
+
+def document(directory: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Of two flows from one source; a target does not answer, and the other flow is as planned."""
+    flows = {"east->west": {}, "east->north": {}}
+    topology = load_topology(write_file(directory, flows=flows))
+    clusters: Any = {alias: MemoryCluster(alias) for alias in topology.clusters}
+    clusters["north"].refusal = ClusterUnreachable(WHY, alias="north")
+    for name in ("access_problems", "own_topic_problems"):
+        monkeypatch.setattr(preflight, name, lambda *_: [])
+    monkeypatch.setattr(plan, "_held", lambda *_: plan._Held())
+    monkeypatch.setattr(plan, "limit_problems", lambda *_: [])
+    monkeypatch.setattr(plan, "_differences", lambda *_: {"totals": vars(TOTALS)})
+    return plan.make_plan(Connections(topology, clusters), topology.active_flows())
+
+
+def test_it_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = document(tmp_path, monkeypatch)
+    assert {flow["flow"]: flow["unasked"] for flow in planned["flows"]} == {
+        "east->west": None,
+        "east->north": WHY,
+    }
+    totals = planned["totals"]
+    assert (totals["topics"], totals["offsets_at_source"]) == (2, None), "it may be any number more"
+
+
+def test_the_command_shows_it_and_exits_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = document(tmp_path, monkeypatch)
+    answer = Plan.from_document(planned)
+    monkeypatch.setattr(mirrorlake.OpenLake, "plan", lambda *_: answer)
+    ended = CliRunner().invoke(app, ["-c", str(tmp_path / "mirrorlake.yml"), "plan"])
+    assert ended.exit_code == 1
+    assert f"not planned: {WHY}" in " ".join(ended.output.split())
+    assert "no topic to mirror" in ended.output, "of the other one"
+
+
+def test_what_a_leader_does_not_tell_is_not_known(tmp_path: Path) -> None:
+    topology = load_topology(write_file(tmp_path))
+    east = MemoryCluster("east", {"orders": [5, 7]})
+    clusters: Any = {"east": east, "west": MemoryCluster("west")}
+    connections, flow = Connections(topology, clusters), topology.flow("east->west")
+    plans = plan.observe_topics(flow, connections, None)
+    assert flow_totals(connections, flow, plans, NothingStaged()).offsets_at_source == 12
+    east.silent = {("orders", 1)}
+    assert flow_totals(connections, flow, plans, NothingStaged()).offsets_at_source is None
