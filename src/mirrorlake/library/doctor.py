@@ -21,7 +21,14 @@ from mirrorlake.checks.rules import aliases_of
 from mirrorlake.config.metrics import split_address
 from mirrorlake.config.redaction import without_secrets
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import InputError, LakeError, MirrorlakeError, MissingJava, first_line
+from mirrorlake.errors import (
+    ClusterUnreachable,
+    InputError,
+    LakeError,
+    MirrorlakeError,
+    MissingJava,
+    first_line,
+)
 from mirrorlake.extras import installed, missing
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.folder import has_table
@@ -39,6 +46,8 @@ NO_FILES, FEW_FILES = 10_000, 1_000_000
 #: How long a broker may take to accept a connection, and how many are tried at once.
 _CONNECT_SECONDS, _AT_ONCE = 5.0, 16
 _PARTS = ("confluent-kafka", "deltalake", "duckdb", "pyarrow", "pyspark")
+_UNREACHED = "its name has to resolve on this machine, and its port to be open to it"
+_LOGINS = "see docs/security.md for logins"
 _READ_ON = "see docs/troubleshooting.md"
 _UNSEEN = "make one, change `topics`, or grant DESCRIBE on those that there are (docs/security.md)"
 _UNWRITTEN = (
@@ -201,7 +210,8 @@ def cluster_checks(connections: Connections, flows: Collection[ResolvedFlow]) ->
             brokers = connections.admin(alias).known_brokers()
             topics = len(connections.admin(alias).topics())
         except InputError as error:
-            yield Check("cluster", alias, "bad", str(error), "see docs/security.md for logins")
+            fix = _UNREACHED if isinstance(error, ClusterUnreachable) else _LOGINS
+            yield Check("cluster", alias, "bad", str(error), fix)
             continue
         took = f"answers in {(time.monotonic() - began) * 1000:,.0f} ms"
         yield Check(
