@@ -23,6 +23,11 @@ POINTS = (
     "produced",  # all transactions of a batch are committed, no map row is
     "mapped",  # the map rows are committed, the latency rows are not
 )
+#: Points where the session commits what is landed.
+SESSION_POINTS = (
+    "reported",  # a batch is in `records`, whether its tasks have read all of it was not looked at
+    "gap-told",  # a hole that a batch left is an incident, nothing of it is landed again
+)
 #: Points on the way of records that the target refuses.
 PARK_POINTS = (
     "refused",  # a batch has found which, nothing is in `parked`

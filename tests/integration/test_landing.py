@@ -9,9 +9,11 @@ from pyspark.sql import SparkSession
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import LakeError, ReplicationError
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.landing import land, stream_source
+from mirrorlake.landing import land, session_sink, stream_source
 from mirrorlake.landing.job import LandJob, Part
+from mirrorlake.landing.stage_rows import rows_of_parts
 from mirrorlake.landing.stream_source import source_of
+from mirrorlake.landing.unread import UnreadOffsets
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition
 from mirrorlake.spark.causes import causes_of
 from mirrorlake.spark.session import settings_for_now
@@ -166,6 +168,86 @@ def test_a_batch_of_which_spark_plans_no_part_is_not_taken_for_landed(
     replicate_once(spark, topology)
     names = {topic_name: f"east.{topic_name}"}
     assert_same(lake_of(spark, topology), clusters.east, clusters.west, names, 100)
+
+
+@pytest.mark.matrix(lake="catalog")
+@pytest.mark.parametrize("dies", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_a_part_that_spark_leaves_out_is_told_by_its_offsets_and_landed_again_once(
+    spark: SparkSession,
+    clusters: ClusterPair,
+    topic_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    dies: bool,
+) -> None:
+    """Delta has committed what lies behind it when that is known; or the process dies before it
+    is, and the next one compares."""
+
+    def source_without_a_part(*given: Any) -> Any:
+        class Some(stream_source._Batches):
+            def partitions(self, *of: Any) -> Any:
+                first, *others = super().partitions(*of)
+                return others or [first]
+
+        class Source(source_of(*given)):  # type: ignore[misc]
+            def streamReader(self, schema: Any) -> Some:
+                return Some(given[0])
+
+        return Source
+
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    in_catalog(topology)
+    create_topic(clusters.east, topic_name, 1)
+    write(clusters.east, topic_name, numbered(50_000, 1))
+    with monkeypatch.context() as patched:
+        patched.setattr(stream_source, "source_of", source_without_a_part)
+        if dies:
+            patched.setattr(UnreadOffsets, "make_up", lambda *_, **__: None)
+        with pytest.raises(ReplicationError, match="have read 25,000 of 50,000 offsets, and not"):
+            land_only(spark, topology)
+    lake = lake_of(spark, topology)
+    told = "SELECT first_offset, last_offset FROM open_incidents WHERE kind = 'landing_gap'"
+    assert lake.rows(told) == ([] if dies else [{"first_offset": 0, "last_offset": 24_999}])
+    land_only(spark, topology)
+    lake = lake_of(spark, topology)
+    assert lake.rows(told) == [{"first_offset": 0, "last_offset": 24_999}]
+    counted = "SELECT count(*) AS n, count(DISTINCT offset) AS m FROM records"
+    assert lake.rows(counted) == [{"n": 50_000, "m": 50_000}]
+
+
+@pytest.mark.slow
+@pytest.mark.matrix(lake="catalog")
+def test_nothing_is_committed_of_what_is_landed_again_before_all_of_it_was_read(
+    spark: SparkSession,
+    clusters: ClusterPair,
+    topic_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Who tries again by the same name lands it: Delta would skip what had committed a part."""
+
+    def rows_of_the_second_part(job: LandJob, parts: Any, numbers: Any) -> Any:
+        for batch in numbers:
+            if batch.column(0).to_pylist() != [0]:
+                yield from rows_of_parts(job, parts, [batch])
+
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    in_catalog(topology)
+    create_topic(clusters.east, topic_name, 1)
+    write(clusters.east, topic_name, numbered(50_000, 1))
+    lake, connections = lake_of(spark, topology), Connections(load_topology(topology))
+    plan = land.LandingPlan("east", {(topic_name, 0): 0})
+    landing = connections.topology.clusters["east"].landing
+    client, ends = connections.client("east", "consumer"), {(topic_name, 0): 50_000}
+    counted = "SELECT count(*) AS n, count(DISTINCT offset) AS m FROM records"
+    with monkeypatch.context() as patched:
+        patched.setattr(session_sink, "rows_of_parts", rows_of_the_second_part)
+        with pytest.raises(ReplicationError, match="have read 25,000 of 50,000 offsets, and not"):
+            land.land_again(lake, plan, landing, client, ends=ends, occasion="a test")
+    assert lake.rows(counted) == [{"n": 0, "m": 0}]
+    for _ in range(2):
+        land.land_again(lake, plan, landing, client, ends=ends, occasion="a test")
+        assert lake.rows(counted) == [{"n": 50_000, "m": 50_000}]
 
 
 def test_few_records_up_to_an_end_need_no_session(

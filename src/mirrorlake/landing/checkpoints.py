@@ -11,19 +11,24 @@ and Spark's has left nothing that could contradict it.
 import json
 import shutil
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.place import Place
+from mirrorlake.landing.gaps import LeftQuery
+from mirrorlake.landing.job import read_document
+from mirrorlake.offsets.positions import TopicAndPartition, by_topic, from_topics
 
 #: More than any batch's number: no batch of a query that has come so far is committed.
 _NO_MORE = 2**62
 
 
 def end_queries(lake: Lake, alias: str) -> None:
-    """See to it that no query before now can commit to `records` any more, and forget their
-    checkpoints.
+    """See to it that no query before now can commit to `records` any more, and that who runs one
+    sees it (`is_fenced_by_delta`). The marks of those whose batches a session commits stay, for
+    `left_queries`.
 
     To be called before the table is asked where to go on: a process that was killed may leave a
     query that still runs.
@@ -31,9 +36,16 @@ def end_queries(lake: Lake, alias: str) -> None:
     root, marks = _root(lake, alias), _marks(lake, alias)
     there = {path.name for path in root.iterdir()} if root.is_dir() else set()
     for name in sorted(there.union(marks.names())):
+        kept = _kept(marks / name)
+        if kept is not None and kept["ended"]:
+            continue
         for application in (application_of(root / name), _query_id(root / name)):
             if application is not None:
                 lake.fence("records", application, _NO_MORE)
+        if kept is not None:
+            _metadata(root / name).unlink(missing_ok=True)
+            (marks / name).write(json.dumps({**kept, "ended": True}).encode())
+            continue
         shutil.rmtree(root / name, ignore_errors=name not in there)
         (marks / name).delete()
 
@@ -46,8 +58,52 @@ def is_fenced(lake: Lake, application: str) -> bool:
 
 def is_fenced_by_delta(lake: Lake, query_id: str, checkpoint: Path) -> bool:
     """The same of Delta's own sink, which says nothing when it skips batches. Who fences it takes
-    its checkpoint away, too, which costs less to see than what a catalog's table knows."""
-    return not (checkpoint / "metadata").exists() and is_fenced(lake, query_id)
+    the name in its checkpoint away, too, which costs less to see than what a catalog's table
+    knows."""
+    return not _metadata(checkpoint).exists() and is_fenced(lake, query_id)
+
+
+def keep_read(
+    lake: Lake,
+    alias: str,
+    checkpoint: Path,
+    ends: Mapping[TopicAndPartition, int],
+    generations: Mapping[TopicAndPartition, int],
+) -> None:
+    """Keep in its mark how far a query's tasks say that they have read: of what is staged behind
+    that, who ends it looks whether it is whole. Raises OSError."""
+    kept = {"ends": by_topic(ends), "generations": by_topic(generations), "ended": False}
+    (_marks(lake, alias) / checkpoint.name).write(json.dumps(kept).encode())
+
+
+def left_queries(lake: Lake, alias: str, own: str = "") -> list[LeftQuery]:
+    """The queries that were ended by `end_queries`, or are a caller's `own`, and that nobody has
+    forgotten; of those whose batches a session commits: what the driver commits it has read."""
+    marks, left = _marks(lake, alias), []
+    for name in sorted(marks.names()):
+        kept = _kept(marks / name)
+        if kept is not None and (kept["ended"] or name == own):
+            ends, generations = (from_topics(kept[of]) for of in ("ends", "generations"))
+            left.append(LeftQuery(name, ends, generations))
+    return left
+
+
+def _kept(mark: Place) -> dict[str, Any] | None:
+    """What `keep_read` kept; None where it did not, or an earlier version made the mark."""
+    try:
+        content = mark.read()
+    except FileNotFoundError:
+        return None
+    kept: dict[str, Any] | None = json.loads(content) if content else None
+    return kept
+
+
+def newest_end(checkpoint: Path) -> dict[TopicAndPartition, int] | None:
+    """Where the newest batch ends that a query has planned; None where that cannot be seen."""
+    folder = checkpoint / "offsets"
+    names = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    batches = [int(name) for name in names if name.isdecimal()]
+    return read_document(planned_end(checkpoint, max(batches)))[0] if batches else None
 
 
 def forget_query(lake: Lake, alias: str, name: str) -> None:
@@ -88,9 +144,14 @@ def _query_id(checkpoint: Path) -> str | None:
     """The id under which Delta's own sink commits the batches of a checkpoint; None if it never
     came to begin."""
     try:
-        return str(json.loads((checkpoint / "metadata").read_text(encoding="utf-8"))["id"])
+        return str(json.loads(_metadata(checkpoint).read_text(encoding="utf-8"))["id"])
     except (FileNotFoundError, NotADirectoryError, ValueError, KeyError):
         return None
+
+
+def _metadata(checkpoint: Path) -> Path:
+    """Where Spark keeps a query's id."""
+    return checkpoint / "metadata"
 
 
 def _marks(lake: Lake, alias: str) -> Place:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
+from mirrorlake.errors import StagingError
 from mirrorlake.offsets.positions import TopicAndPartition
 
 #: How long a partition is left out after its first refusal, its second, and so on, seconds.
@@ -46,3 +47,10 @@ class ExcludedPartitions:
         """They were read: the next refusal is a first one."""
         for key in keys:
             self._excluded.pop(key, None)
+
+
+def unstageable(error: Exception) -> dict[TopicAndPartition, str]:
+    """The partition in which a record cannot be staged, and which."""
+    if not isinstance(error, StagingError) or error.topic is None or error.partition is None:
+        return {}
+    return {(error.topic, error.partition): error.message}

@@ -57,7 +57,7 @@ class LandJob:
     others, `waiting_seconds` at most. A batch has `max_records` at most and `tasks` parts; one
     begins every `trigger_seconds` at most, and of `small_batch_records` it needs no task. Tasks
     write files of `schema` into `directory`, that of the table `records`; None where they hand over
-    rows. `forgotten` (inclusive) is left out. `pace_file`: see `pace`.
+    rows. `forgotten` (inclusive) is left out, for whatever reason. `pace_file`: see `pace`.
     """
 
     alias: str

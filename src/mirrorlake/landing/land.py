@@ -25,10 +25,12 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.landing.checkpoints import application_of, new_checkpoint, pace_file
 from mirrorlake.landing.job import LandJob
-from mirrorlake.landing.sinks import PathSink, SessionSink, stream_of
+from mirrorlake.landing.session_sink import SessionSink, stream_of
+from mirrorlake.landing.sinks import PathSink
 from mirrorlake.landing.source_comparison import LandingPlan
 from mirrorlake.landing.source_ends import SourceEnds
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count, ranges_between
+from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.spark.home import over_connect
 
 if TYPE_CHECKING:  # few records are landed without a query
@@ -83,7 +85,8 @@ class LandingQuery:
         """What ended it, or has to, if it did not end in order."""
         if self.query is None or self.query.isActive:
             return self.error or self.sink.failure
-        return self.query.exception() or self.sink.failure
+        self.covered()  # by which the sink knows what its last batches have read
+        return self.sink.failure or self.query.exception()
 
     def covered(self) -> dict[TopicAndPartition, int]:
         """How far each partition is covered, as it reports itself."""
@@ -166,18 +169,19 @@ def land_again(
     *,
     ends: Mapping[TopicAndPartition, int],
     occasion: str,
+    besides: Mapping[TopicAndPartition, OffsetRanges] | None = None,
 ) -> None:
     """Land offsets in one commit, from the `starts` of a plan, inclusive, to `ends`, exclusive: the
-    stage had them and has lost them. What was deleted by predicate stays deleted: the source may
-    have it still. `occasion` names what it is landed again for: twice for the same one, even at the
-    same time, lands them once. Raises KafkaException, or what Spark does.
+    stage had them and has lost them, or has those `besides` them. What was deleted by predicate
+    stays deleted: the source may have it still. `occasion` names what it is landed again for: twice
+    for the same one, even at the same time, lands them once. Raises KafkaException, or what Spark
+    does.
     """
-    forgotten = {
-        (topic, partition): ranges
-        for (topic, partition, generation), ranges in forgotten_from(lake, plan.alias).items()
-        if generation == plan.generations.get((topic, partition), 0)
-    }
-    job = replace(_job(lake, plan, landing, client), final=ends, forgotten=forgotten)
+    left_out = {key: OffsetRanges(ranges) for key, ranges in (besides or {}).items()}
+    for (topic, partition, generation), ranges in forgotten_from(lake, plan.alias).items():
+        if generation == plan.generations.get((topic, partition), 0):
+            left_out.setdefault((topic, partition), OffsetRanges()).add(ranges)
+    job = replace(_job(lake, plan, landing, client), final=ends, forgotten=left_out)
     application = f"mirrorlake again {plan.alias} {plan.assigned} {occasion}"
     sink = _path_sink(lake, job, application)
     if sink is None:

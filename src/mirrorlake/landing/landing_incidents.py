@@ -8,6 +8,7 @@ from mirrorlake.errors import MirrorlakeError, ReplicationError, SourceDataLost
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.incidents import Incident
+from mirrorlake.landing.gaps import Gap
 from mirrorlake.landing.plan import Planned
 from mirrorlake.landing.source_comparison import Loss
 from mirrorlake.naming.selection import TopicSelection
@@ -19,6 +20,8 @@ Flows = Sequence[tuple[str, TopicSelection]]
 """Names of the flows that read from a cluster, with what they select."""
 REFUSED = "source_refused"
 FAILED = "landing_failed"
+#: Of what a batch left out and staged around: it never closes by itself.
+GAP = "landing_gap"
 #: How many incidents of one plan the log has in full; the table has all.
 _LOGGED = 8
 
@@ -62,6 +65,17 @@ class LandingIncidents:
         if planned.open:
             return waiting(self.alias, planned.open)
         return incidents[0].error if incidents else None
+
+    def gaps(self, gaps: Sequence[Gap], flows: Flows) -> None:
+        """Report what Spark left out of batches that it reported as done."""
+        incidents = [
+            Incident(flow, GAP, left_out(self.alias, gap))
+            for gap in gaps
+            for flow in _concerned(flows, gap.place.topic)
+        ]
+        for incident in incidents[:_LOGGED]:
+            logger.error("%s", incident.error)
+        self._event_log.incidents.report(incidents)
 
     def failed(self, flows: Collection[str], problem: MirrorlakeError) -> None:
         """Landing as a whole failed."""
@@ -149,6 +163,31 @@ def given_up(alias: str, loss: Loss) -> SourceDataLost:
         f"offsets {loss.first} to {loss.last} of {loss.topic}-{loss.partition} were gone at "
         f"cluster {alias} too when landing went on behind the loss that was accepted",
         loss,
+    )
+
+
+def left_out(alias: str, gap: Gap) -> ReplicationError:
+    """What a batch left out, and what became of it."""
+    topic, partition, generation = gap.place
+    named = f"offsets {gap.first} to {gap.last} of {topic}-{partition}"
+    if gap.count is None:
+        text = (
+            f"{named}, landed from cluster {alias}, may lack records: a process ended before it "
+            f"was known what Spark had read of them, and the source does not tell ({gap.reason})"
+        )
+    else:
+        text = (
+            f"Spark left out {gap.count} records among {named} when it landed them from cluster "
+            f"{alias}, and staged what lies behind; they are landed again"
+        )
+    return ReplicationError(
+        f"{text}: a flow that had gone on behind them lacks them at its target, which `mirrorlake "
+        "verify` tells",
+        topic=topic,
+        partition=partition,
+        first_offset=gap.first,
+        last_offset=gap.last,
+        generation=generation,
     )
 
 

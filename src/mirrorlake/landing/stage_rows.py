@@ -10,8 +10,9 @@ from mirrorlake.errors import StagingError
 from mirrorlake.kafka.log import read_ranges
 from mirrorlake.kafka.refusals import silence_in_words
 from mirrorlake.landing.job import LandJob, Part
+from mirrorlake.landing.receipts import receipt
 from mirrorlake.native.exact import split_times
-from mirrorlake.offsets.positions import TopicAndPartition, offset_count
+from mirrorlake.offsets.positions import TopicAndPartition
 
 #: Arrow's bytes that are handed to Spark together, about: each batch costs a fixed time.
 HANDED_BYTES = 2 << 20
@@ -21,8 +22,8 @@ ADDED_BY_SPARK = ("source_cluster", "landed_at")
 NEVER_NULL = frozenset(
     "topic partition offset timestamp_type batch_id generation batch_end".split()
 )
-#: In the column `partition`: the row is the last one that a task gives, and no record. `offset` is
-#: how many offsets it has read.
+#: In the column `partition`: the row is the last one that a task gives, and no record. `topic` is
+#: what it has read (`receipts.receipt`).
 PART_DONE = -1
 #: What is raised for values that a column does not take.
 _UNSTAGEABLE = (pa.ArrowException, ArithmeticError, ValueError)
@@ -75,8 +76,8 @@ def row_batches(job: LandJob, part: Part, read: Read) -> Iterator[pa.RecordBatch
     schema = schema_for_spark(job.schema)
     for waiting in gathered(job, read, HANDED_BYTES):
         yield from _for_spark(schema, part, waiting)
-    done: dict[str, object] = {**dict.fromkeys(NEVER_NULL, 0), "topic": "", "partition": PART_DONE}
-    done["offset"] = offset_count(part.ranges)
+    done: dict[str, object] = {**dict.fromkeys(NEVER_NULL, 0), "partition": PART_DONE}
+    done["topic"] = receipt(part.ranges)
     yield pa.RecordBatch.from_pylist([done], schema)
 
 

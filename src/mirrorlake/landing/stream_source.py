@@ -3,7 +3,7 @@
 Spark plans and triggers, keeps the offsets in its checkpoint and runs the tasks. Where a batch ends
 is decided here (`latestOffset`, in a process beside the driver): Spark 4.0 and 4.1 set a Python
 source no limit, and 4.2 the one that it asks the source for (SPARK-55304). A task reads its ranges
-and hands the rows over, which the session's own sink commits (`landing/sinks.py`: `SessionSink`).
+and hands the rows over, which the session's own sink commits (`landing/session_sink.py`).
 Where this package commits (`PathSink`) no task of the source runs: Spark says when a batch begins,
 and keeps where it ends.
 """
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
+from mirrorlake.errors import ReplicationError
 from mirrorlake.landing.job import LandJob, Part, offsets_document, read_document
 from mirrorlake.landing.pace import UNKNOWN_RECORD_BYTES, Pace
 from mirrorlake.landing.ranges import next_ends
@@ -64,6 +65,8 @@ class _Batches(DataSourceStreamReader):
         #: How many offsets the batch in hand has, and since when it is; and what is known by it.
         self._handed: tuple[int, float] | None = None
         self._learned: Pace | None = None
+        #: Where the batch ends that was planned, as long as nobody has asked for its parts.
+        self._unasked: Ends | None = None
 
     def initialOffset(self) -> dict[str, Any]:
         return offsets_document(self._job.starts)  # Spark asks when the first batch is planned
@@ -81,6 +84,12 @@ class _Batches(DataSourceStreamReader):
         job = self._job
         if start is not None:
             (self._reached, _), self._document = read_document(start), start
+        if job.directory is None and self._unasked == self._reached:
+            # Its tasks have not run, and what the next batch staged would lie behind a hole.
+            raise ReplicationError(
+                f"Spark takes a batch of cluster {job.alias} for done and never asked what its "
+                "tasks are to read: compare its version with docs/compatibility.md"
+            )
         due = time.monotonic() - self._quiet_since >= job.waiting_seconds
         ends = self._log_ends().known(self._reached) if job.final is None else job.final
         reached = next_ends(
@@ -95,6 +104,7 @@ class _Batches(DataSourceStreamReader):
         if reached != self._reached:
             self._reached = reached
             self._document = offsets_document(reached, self._noted(ends))
+            self._unasked = dict(reached)
         return self._document
 
     def _pace(self) -> Pace:
@@ -135,7 +145,7 @@ class _Batches(DataSourceStreamReader):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         (before, _), (behind, noted) = read_document(start), read_document(end)
-        ranges = ranges_between(before, behind)
+        ranges, self._unasked = ranges_between(before, behind), None
         self._handed = offset_count(ranges), time.monotonic()
         parts = self._job.parts(ranges, noted, self._job.tasks)
         return [InputPartition(part) for part in parts]

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 from mirrorlake.config.cluster import Cluster
 from mirrorlake.config.idle import IdlePace
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError, StagingError
+from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.lake.deployment import Deployment
@@ -25,6 +25,7 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.starts import starts_from
 from mirrorlake.lake.table_upkeep import note_removals
 from mirrorlake.landing.checkpoints import end_queries, forget_query
+from mirrorlake.landing.excluded import unstageable
 from mirrorlake.landing.generations import LakeLandingStore, generations_of
 from mirrorlake.landing.land import LandingQuery, start_landing
 from mirrorlake.landing.landing_incidents import LandingIncidents
@@ -32,6 +33,7 @@ from mirrorlake.landing.plan import LandingPlanner, Planned
 from mirrorlake.landing.source import ClusterSource
 from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.landing.source_states import note_fresh_topics
+from mirrorlake.landing.unread import UnreadOffsets
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.starts import landing_begins
@@ -90,6 +92,7 @@ class LandingWorker:
         self._changed = threading.Event()
         self._stopping = self.thread.stopping
         self._incidents = LandingIncidents(alias, event_log)
+        self._unread = UnreadOffsets(alias, lake, stage, self._incidents)
         self._states = event_log.states
         self._stage = stage
         self._lease = lease or Lease(lake, f"landing of cluster {alias}")
@@ -163,8 +166,7 @@ class LandingWorker:
         return self._query is not None
 
     def _selections(self) -> list[TopicSelection]:
-        with self._lock:
-            return [flow.selection for flow in self._flows]
+        return [selection for _, selection in self._named_flows()]
 
     def _known_heartbeats(self) -> Callable[[str], bool]:
         """The topics that hold heartbeats, as far as a flow has noted it."""
@@ -229,12 +231,13 @@ class LandingWorker:
         self._changed.clear()
         end_queries(self._lake, self.alias)
         planned = self._plan()
-        if not planned.plan.starts:
-            return self._wait(planned)
         with self._lock:
             client = self._connections.live(self.alias, "consumer")
             landing = self._cluster().landing
             wait = self._connections.topology.heartbeats_wait(self._flow_names())
+        self._unread.make_up(planned, self._named_flows(), landing, client.now)
+        if not planned.plan.starts:
+            return self._wait(planned)
         aside = self._known_heartbeats()
         query = start_landing(
             self._lake,
@@ -252,11 +255,13 @@ class LandingWorker:
             query.stop()
             self.covered()
             self._query = None
-            forget_query(self._lake, self.alias, query.name)
-        if query.sink.failure is not None:
-            # Of one of its last batches, or beside a partition that is gone: what was not read may
-            # lie between what is staged, where nothing else looks. Who was fenced reads nothing.
+            if query.sink.compared:
+                forget_query(self._lake, self.alias, query.name)
+        if not query.sink.compared:
             self._check_owner(query)
+            flows = self._named_flows()
+            self._unread.make_up(planned, flows, landing, client.now, own=query.name)
+        if query.sink.failure is not None:  # of a last batch, or beside a partition that is gone
             raise query.sink.failure
         return is_over
 
@@ -272,8 +277,7 @@ class LandingWorker:
                 planned.current_generations,
             )
             self._begun = dict(planned.plan.starts)
-            flows = list(zip([flow.name for flow in self._flows], self._selections(), strict=True))
-        self._waiting = self._incidents.report_plan(planned, flows)
+        self._waiting = self._incidents.report_plan(planned, self._named_flows())
         note_removals(self._lake, planned.passed_over)  # a flow that comes later may want it
         names = {topic for topic, _ in planned.plan.starts} & planned.topics.keys()
         ids = {topic: planned.topics[topic].topic_id for topic in sorted(names)}
@@ -301,12 +305,12 @@ class LandingWorker:
                 # first of all: whatever else ended it, who began again would take over
                 self._check_owner(query)
                 error = query.exception()
-                if error is not None:
-                    self._query_failed(error, planned)
-                elif query.ended:
+                if error is None and query.ended:
                     return True
-                else:
+                if error is None:
                     logger.warning("%s: its query was stopped by others", self.thread.name)
+                elif error is not query.sink.failure:  # which `_land` raises
+                    self._query_failed(error, planned)
                 return False
             if self._changed.is_set() or (not self._once and client.renewed()):
                 return False
@@ -343,8 +347,12 @@ class LandingWorker:
                 return False
         return True
 
+    def _named_flows(self) -> list[tuple[str, TopicSelection]]:
+        with self._lock:
+            return [(flow.name, flow.selection) for flow in self._flows]
+
     def _flow_names(self) -> list[str]:
-        return [flow.name for flow in self._flows]
+        return [name for name, _ in self._named_flows()]
 
     def _query_failed(self, error: Exception, planned: Planned) -> None:
         """What a query could not read is left out of the next one: because it is gone, as planning
@@ -353,7 +361,7 @@ class LandingWorker:
         if self._planner.plan(self._covered).explains(planned.plan, self._covered):
             logger.info("landing from cluster %s is planned again: %s", self.alias, cause_of(error))
             return
-        refused = _unstageable(error)
+        refused = unstageable(error)
         if not refused:
             named = places_in(causes_of(error), planned.plan.starts.keys())
             refused = {key: why for key, why in named.items() if key in self._named_before}
@@ -361,10 +369,3 @@ class LandingWorker:
         if not refused:
             raise error
         self._planner.refuse(refused)
-
-
-def _unstageable(error: Exception) -> dict[TopicAndPartition, str]:
-    """The partition in which a record cannot be staged, and which."""
-    if not isinstance(error, StagingError) or error.topic is None or error.partition is None:
-        return {}
-    return {(error.topic, error.partition): error.message}

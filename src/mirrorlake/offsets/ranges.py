@@ -85,6 +85,15 @@ class OffsetRanges:
         parts = zip(self._firsts[here], self._lasts[here], strict=True)
         return tuple((max(one, first), min(other, last)) for one, other in parts)
 
+    def lacking(self, first: int, last: int) -> list[tuple[int, int]]:
+        """What lies between two offsets, both inclusive, and not in them."""
+        left, at = [], first
+        for start, end in self.within(first, last):
+            if at < start:
+                left.append((at, start - 1))
+            at = end + 1
+        return left if at > last else [*left, (at, last)]
+
     def _sort(self) -> None:
         """Bring what was added since into order."""
         if not self._fresh:

@@ -17,8 +17,8 @@ NO_ANSWER, INTERRUPTED = "no_answer", "interrupted"
 #: Incidents that hold no record up.
 _HARMLESS = frozenset(
     {
-        *("content_differs", "acls_left", "upkeep_failed", "other_writer", "topology_edit"),
-        "not_a_member",
+        *("content_differs", "landing_gap", "acls_left", "upkeep_failed", "other_writer"),
+        *("topology_edit", "not_a_member"),
     }
 )
 

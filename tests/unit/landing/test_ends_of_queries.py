@@ -21,6 +21,10 @@ from tests.support.lake_rows import no_session, write_file
 MISSED = ReplicationError("Spark reports a batch of which its tasks have read 0 of 3 offsets")
 
 
+#: That what is staged was compared with what was planned.
+made_up: list[int] = []
+
+
 class Query:
     """A query that goes on until it is stopped; its last batch is reported only then."""
 
@@ -29,7 +33,7 @@ class Query:
     name = "a checkpoint"
 
     def __init__(self, last: MirrorlakeError | None, ended: bool) -> None:
-        self.sink: Any = SimpleNamespace(failure=None)
+        self.sink: Any = SimpleNamespace(failure=None, compared=last is None)
         self._last = last
         if ended:
             self.active, self.sink.failure = False, last
@@ -60,6 +64,8 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LandingWorker:
     planned = SimpleNamespace(plan=SimpleNamespace(starts={("t", 0): 0}))
     monkeypatch.setattr(worker, "_plan", lambda: planned)
     monkeypatch.setattr(worker, "_known_heartbeats", lambda: lambda _topic: False)
+    monkeypatch.setattr(worker._unread, "make_up", lambda *_, **__: made_up.append(1))
+    made_up.clear()
     for name in ("end_queries", "forget_query"):
         monkeypatch.setattr(landing_worker, name, lambda *_: None)
     return worker
@@ -73,12 +79,15 @@ def test_what_the_last_batch_before_a_stop_has_not_read_is_reported(
     worker.thread.stop()
     if missed is None:
         assert worker._land()
+        assert len(made_up) == 1, "of queries before"
         return
     with pytest.raises(ReplicationError, match="read 0 of 3 offsets"):
         worker._land()
+    assert len(made_up) == 2, "of its own, too, while the process lives"
     monkeypatch.setattr(Query, "fenced", lambda _: True)
     with pytest.raises(Fenced):  # Delta skips the batches of such a one
         worker._land()
+    assert len(made_up) == 3, "not what another process reads now"
 
 
 def test_what_a_batch_has_not_read_is_reported_where_a_topic_is_gone_as_well(
@@ -95,6 +104,7 @@ def test_what_a_batch_has_not_read_is_reported_where_a_topic_is_gone_as_well(
     monkeypatch.setattr(worker._incidents, "succeeded", lambda *_: None)
     with pytest.raises(ReplicationError, match="read 0 of 3 offsets"):
         worker._land()
+    assert len(made_up) == 2, "what it staged is compared by the same process"
 
 
 @pytest.mark.parametrize("ended", [False, True])

@@ -14,9 +14,8 @@ from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import place_of
 from mirrorlake.landing import driver_log
 from mirrorlake.landing.job import LandJob, offsets_document
-from mirrorlake.landing.land import LandingQuery
 from mirrorlake.landing.pace import Pace
-from mirrorlake.landing.sinks import PathSink, SessionSink
+from mirrorlake.landing.sinks import PathSink
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition
 from tests.support.lake_rows import no_session
 from tests.unit.landing.test_land_job import job_in
@@ -134,100 +133,6 @@ def test_a_client_asks_for_answers_of_the_size_that_the_pace_says(
     assert log.closed == 1 and job.pace() == Pace(1 << 30)
     sink.land({A: (7, 8)}, None, 1)
     assert log.opened == [True, False]
-
-
-class OfSpark(SimpleNamespace):
-    """A query of Spark's that goes on, of which it reports some batches: ends, and offsets read."""
-
-    isActive = True
-    status: dict[str, bool] = {"isTriggerActive": False}
-
-    def report(self, *batches: tuple[int, int | None], first: int | None = None) -> None:
-        self.recentProgress, start = list[SimpleNamespace](), first
-        for end, read in batches:
-            told = {
-                "sources": [{"startOffset": of(start), "endOffset": json.dumps(of(end))}],
-                "observedMetrics": {} if read is None else {"offsets_read": {"offsets_read": read}},
-            }
-            self.recentProgress.append(SimpleNamespace(json=json.dumps(told)))
-            start = end
-        self.lastProgress = self.recentProgress[-1]
-
-
-def of(end: int | None) -> dict[str, Any] | None:
-    return None if end is None else offsets_document({A: end, B: 0})
-
-
-@pytest.mark.parametrize(
-    ("batches", "covered"),
-    [
-        ([(8, 3), (8, None)], 8),
-        ([(8, 3), (10, 2)], 10),
-        ([(8, 3), (10, 2 + 2)], 10),  # a stage that Spark ran twice
-        ([(8, None)], 5),
-        ([(8, 0), (10, 2)], 5),
-        ([(8, 3), (10, 1)], 8),
-    ],
-)
-def test_a_batch_that_spark_reports_counts_once_its_tasks_have_read_it(
-    tmp_path: Path, batches: list[tuple[int, int | None]], covered: int
-) -> None:
-    """Spark 4.1 and 4.2 plan no part of some readers, and report the batch as done."""
-    query, sink = (
-        OfSpark(lastProgress=None),
-        SessionSink(None, job_in(tmp_path, starts={A: 5, B: 0})),
-    )  # type: ignore[arg-type]
-    landing = LandingQuery(sink, query, {A: 10, B: 0})  # type: ignore[arg-type]
-    assert landing.covered() == {} and landing.active
-    query.report(*batches)
-    failed = covered < batches[-1][0]
-    assert landing.began is not failed, "that a batch was not read is no news of a query that works"
-    assert landing.covered() == {A: covered, B: 0}
-    assert landing.active is (not failed and covered < 10)
-    if failed:
-        assert "have read" in str(landing.exception())
-        assert "offsets; landing goes on from what is staged" in str(landing.exception())
-        query.report((12, 2), first=10)
-        assert landing.covered() == {A: covered, B: 0} and not landing.active
-        query.isActive, query.exception = False, lambda: None
-        assert "have read" in str(landing.exception()), "nor is it forgotten when it is stopped"
-    else:
-        assert landing.exception() is None
-
-
-@pytest.mark.parametrize(
-    ("final", "reported", "ended"),
-    [({A: 8, B: 0}, (8, 3), True), ({A: 10, B: 0}, (8, 3), False), (None, (8, 3), False)],
-)
-def test_a_query_has_ended_where_it_was_to_end(
-    tmp_path: Path,
-    final: dict[TopicAndPartition, int] | None,
-    reported: tuple[int, int],
-    ended: bool,
-) -> None:
-    query: Any = OfSpark(exception=lambda: None)
-    query.report(reported)
-    query.isActive = False  # it was stopped, whoever did
-    sink = SessionSink(None, job_in(tmp_path, starts={A: 5, B: 0}))  # type: ignore[arg-type]
-    landing = LandingQuery(sink, query, final)
-    assert not landing.active and landing.exception() is None
-    assert landing.ended is ended
-    assert LandingQuery(sink).ended, "there was nothing to read"
-
-
-def test_batches_that_spark_does_not_report_any_more_are_passed_over_with_a_warning(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It remembers a hundred: nothing is known to be wrong with those before, and those behind are
-    looked at."""
-    query, sink = OfSpark(), SessionSink(None, job_in(tmp_path, starts={A: 5, B: 0}))  # type: ignore[arg-type]
-    query.report((8, 3))
-    assert sink.covered(query) == {A: 8, B: 0}  # type: ignore[arg-type]
-    query.report((12, 2), first=10)
-    assert sink.covered(query) == {A: 12, B: 0} and sink.failure is None  # type: ignore[arg-type]
-    assert "does not report some batches any more" in caplog.text
-    query.report((15, 3), (17, 1), first=13)
-    assert sink.covered(query) == {A: 15, B: 0} and sink.failure  # type: ignore[arg-type]
 
 
 def started() -> Any:

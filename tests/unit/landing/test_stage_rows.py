@@ -11,6 +11,7 @@ from mirrorlake.errors import StagingError
 from mirrorlake.lake.definitions import definition
 from mirrorlake.landing import stage_rows
 from mirrorlake.landing.job import LandJob, Part
+from mirrorlake.landing.receipts import receipt
 from mirrorlake.landing.stage_rows import (
     ADDED_BY_SPARK,
     NEVER_NULL,
@@ -95,8 +96,8 @@ def test_what_is_handed_over_has_a_bound(tmp_path: Path, monkeypatch: pytest.Mon
     assert [row for batch in batches for row in batch.column("offset").to_pylist()] == [*range(10)]
 
 
-def test_the_last_row_says_how_many_offsets_were_read_and_comes_behind_all(tmp_path: Path) -> None:
-    """Of markers too, and of what is left out: it is compared with what Spark's batch has."""
+def test_the_last_row_says_what_was_read_and_comes_behind_all(tmp_path: Path) -> None:
+    """Markers too, and what is left out: it is compared with what Spark's batch has."""
     part = replace(PART, ranges={("a", 0): (1, 9), ("b", 1): (7, 30)})
     read = [(("a", 0), rows(0, [1, 2]))]
     (*_, done), columns = (
@@ -104,7 +105,7 @@ def test_the_last_row_says_how_many_offsets_were_read_and_comes_behind_all(tmp_p
         sorted(NEVER_NULL),
     )
     (row,) = done.to_pylist()
-    assert (row["partition"], row["offset"]) == (PART_DONE, 8 + 23)
+    assert (row["partition"], row["topic"]) == (PART_DONE, receipt(part.ranges))
     assert all(row[name] is not None for name in columns)
     *_, done = row_batches(job_in(tmp_path, schema=SCHEMA), part, [])
     assert done.to_pylist() == [row]

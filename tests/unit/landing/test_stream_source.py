@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from mirrorlake.errors import ReplicationError
 from mirrorlake.landing import stream_source
 from mirrorlake.landing.job import LandJob, offsets_document, read_document
 from mirrorlake.landing.pace import FIRST_BYTES, LEAST_BYTES, UNKNOWN_RECORD_BYTES, Pace
@@ -67,6 +68,29 @@ def test_spark_says_where_a_batch_starts_and_how_much_it_may_hold(tmp_path: Path
     assert stream.latestOffset(end, SimpleNamespace(max_rows=100)) is end
     parameters = inspect.signature(stream.latestOffset).parameters
     assert list(parameters) == ["start", "limit"], "by these Spark knows"
+
+
+@pytest.mark.parametrize("says_start", [False, True])
+def test_nothing_is_planned_behind_a_batch_whose_parts_nobody_asked_for(
+    tmp_path: Path, says_start: bool
+) -> None:
+    """Spark 4.1 and 4.2 ask some readers for none, and take their batch for done."""
+    given = {"starts": STARTS, "final": FINAL, "final_noted": "[]", "max_records": 20_000}
+    stream = stream_of(job_in(tmp_path, **given))
+    start, ends = stream.initialOffset(), list[dict[str, Any]]()
+    for _ in range(2):
+        ends.append(stream.latestOffset(*[start] * says_start))
+        stream.partitions(start, ends[-1])
+        start = ends[-1]
+    ends.append(stream.latestOffset(*[start] * says_start))
+    assert ends[2] != ends[1] != ends[0]
+    if says_start:
+        assert stream.latestOffset(start) == ends[2], "it may ask once more before it begins"
+    for _ in range(2):
+        with pytest.raises(ReplicationError, match="never asked what its tasks are to read"):
+            stream.latestOffset(*[ends[2]] * says_start)
+    stream.partitions(start, ends[2])
+    assert stream.latestOffset(*[ends[2]] * says_start) != ends[2]
 
 
 @pytest.mark.skipif(spark_minor() < "4.2", reason="of Spark 4.2")

@@ -1,0 +1,207 @@
+"""The session commits the batches of a landing query: into a catalog, by Delta's own sink, which is
+given rows that tasks hand over; and through Spark Connect, where a sink of ours would run in
+another process than this one.
+
+Spark has been seen to take a batch for done of which it had run no task. So tasks say what they
+have read (`receipts.py`), and a batch counts once that is all of it. Delta has committed by then:
+what a hole may be left by, and who looks for it, is in `landing/unread.py`.
+"""
+
+import json
+import logging
+import threading
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from mirrorlake import failpoints
+from mirrorlake.errors import ReplicationError
+from mirrorlake.lake.lake import Lake
+from mirrorlake.landing.checkpoints import is_fenced_by_delta, keep_read, newest_end
+from mirrorlake.landing.job import LandJob
+from mirrorlake.landing.receipts import Stretches, in_words, unread
+from mirrorlake.landing.sinks import Ends, reported_ends
+from mirrorlake.landing.stage_rows import PART_DONE, rows_of_parts, schema_for_spark
+from mirrorlake.offsets.positions import Ranges, offset_count, ranges_between
+
+if TYPE_CHECKING:  # few records are landed without a session
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.listener import StreamingQueryProgress
+    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+    from pyspark.sql.types import StructType
+
+logger = logging.getLogger(__name__)
+
+#: What a query's progress has of each batch.
+_RECEIPTS = "receipts"
+
+
+class SessionSink:
+    """Has a session commit what a job reads. A batch of which tasks have not read all is a
+    `failure`."""
+
+    def __init__(self, lake: Lake, job: LandJob) -> None:
+        self._lake = lake
+        self._job = job
+        self._query: tuple[str, Path] | None = None
+        self._reached: Ends = job.starts
+        self._passed_over = False
+        self._looking = threading.Lock()
+        self.failure: Exception | None = None
+
+    def start(self, writer: "DataStreamWriter", checkpoint: Path) -> "StreamingQuery":
+        """Take the batches of a query with a checkpoint."""
+        self._keep_read(checkpoint)
+        # Makes the session this thread's active one, which Delta's sink asks for by name; any frame
+        # does.
+        self._lake.spark.createDataFrame([], "nothing int")
+        rows = writer.format("delta").outputMode("append")
+        query = rows.toTable(self._lake.name("records"))
+        self._query = str(query.id), checkpoint
+        return query
+
+    def covered(self, query: "StreamingQuery") -> Ends:
+        """See `LandingQuery.covered`. To be asked at least every hundred batches, which is as many
+        as Spark remembers: what those before have read is not known then."""
+        last = query.lastProgress
+        if last is None:
+            return {}
+        failpoints.reached("reported")
+        with self._looking:
+            batch = _batch_of(last, self._job.starts)
+            if batch.end != self._reached and self.failure is None:
+                follows = batch.start == self._reached
+                self._take([last] if follows else query.recentProgress)
+            return self._reached
+
+    @property
+    def compared(self) -> bool:
+        """Whether tasks have read all that the query has planned. Else who ends it has to look
+        whether that left a hole (`checkpoints.left_queries`)."""
+        if self._query is None:
+            return True
+        come_to_it = newest_end(self._query[1]) == self._reached
+        return come_to_it and not self._passed_over and self.failure is None
+
+    def fenced(self) -> bool:
+        """See `LandingQuery.fenced`."""
+        return self._query is not None and is_fenced_by_delta(self._lake, *self._query)
+
+    def _take(self, reported: "Sequence[StreamingQueryProgress]") -> None:
+        """Count batches that were read as they were planned, one behind the other."""
+        batches = [_batch_of(progress, self._job.starts) for progress in reported]
+        if all(batch.start != self._reached for batch in batches):
+            logger.warning(
+                "landing from cluster %s: Spark does not report some batches any more; what they "
+                "staged is compared with what they were to when this query ends",
+                self._job.alias,
+            )
+            self._reached, self._passed_over = batches[0].start, True
+        for batch in (batch for batch in batches if batch.start == self._reached):
+            left = unread(batch.planned, batch.receipts)
+            if left:
+                self.failure = _not_read(self._job.alias, batch.planned, left)
+                return
+            self._reached = batch.end
+        if self._query is not None and not self._passed_over:
+            self._keep_read(self._query[1])
+
+    def _keep_read(self, checkpoint: Path) -> None:
+        job = self._job
+        try:
+            keep_read(self._lake, job.alias, checkpoint, self._reached, job.generations)
+        except OSError as error:
+            # Who ends the query then looks at more than it would have to.
+            logger.info("how far landing from cluster %s is was not kept: %s", job.alias, error)
+
+    def stop_after_batch(self) -> None:
+        """Nothing: behind a batch Spark plans the next one, which takes a moment."""
+
+    def close(self, interrupted_after: float | None) -> None:
+        """Have the next query begin with smaller batches than one that was not waited for longer
+        than so many seconds."""
+        if interrupted_after is not None:
+            self._job.keep_pace(self._job.pace().after_failure(interrupted_after))
+
+    def append(self, application: str) -> None:
+        """Commit all that a job with an end reads, once for one application: by a task for each
+        part, as a frame has them and no source. What tasks read is kept on their disks until all
+        of it is there, and only then committed. Raises ReplicationError where a part is missing."""
+        job = self._job
+        ranges = ranges_between(job.starts, job.final or {})
+        parts = job.parts(ranges, job.final_noted, job.tasks)
+        numbers = self._lake.spark.range(0, len(parts), 1, max(1, len(parts)))
+        rows = numbers.mapInArrow(partial(rows_of_parts, job, parts), _handed(job)).persist()
+        try:
+            done = rows.where(rows["partition"] == PART_DONE).select("topic").collect()
+            left = unread(ranges, [row["topic"] for row in done])
+            if left:
+                raise _not_read(job.alias, ranges, left)
+            writer = _records(job, rows).write.format("delta").mode("append")
+            writer.option("txnAppId", application)
+            writer.option("txnVersion", "1").saveAsTable(self._lake.name("records"))
+        finally:
+            rows.unpersist()
+
+
+def stream_of(spark: "SparkSession", job: LandJob) -> "DataFrame":
+    """The rows of `records` that tasks of a query hand over; of what they have read its progress
+    tells."""
+    from pyspark.sql import functions as F
+
+    from mirrorlake.landing.stream_source import source_of
+
+    source = source_of(job, f"mirrorlake_land_{job.alias}", _handed(job))
+    spark.dataSource.register(source)
+    # A set: of a stage that Spark runs twice each task counts once.
+    receipts = F.collect_set(F.when(F.col("partition") == PART_DONE, F.col("topic")))
+    handed = spark.readStream.format(source.name()).load()
+    return _records(job, handed.observe(_RECEIPTS, receipts.alias(_RECEIPTS)))
+
+
+def _handed(job: LandJob) -> "StructType":
+    """The columns that tasks hand over, as Spark declares them."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(schema_for_spark(job.schema))
+
+
+def _records(job: LandJob, rows: "DataFrame") -> "DataFrame":
+    """Rows that tasks hand over as records, with the columns that Spark adds."""
+    from pyspark.sql import functions as F
+
+    added = {"source_cluster": F.lit(job.alias), "landed_at": F.timestamp_millis("batch_id")}
+    columns = [added.get(name, F.col(name)).alias(name) for name in job.schema.names]
+    return rows.where(F.col("partition") != PART_DONE).select(columns)
+
+
+def _not_read(alias: str, planned: Ranges, left: Stretches) -> ReplicationError:
+    total = offset_count(planned)
+    read = total - sum(last + 1 - first for several in left.values() for first, last in several)
+    return ReplicationError(
+        f"of a batch of cluster {alias} that Spark reports as done its tasks have read {read:,} of "
+        f"{total:,} offsets, and not {in_words(left)}; they are read again, and where a hole was "
+        "staged meanwhile, `mirrorlake status` names it: compare Spark's version with "
+        "docs/compatibility.md"
+    )
+
+
+class _Batch(NamedTuple):
+    """Where a batch begins and ends that Spark reports, and what its tasks say that they read."""
+
+    start: Ends
+    end: Ends
+    receipts: Sequence[str]
+
+    @property
+    def planned(self) -> Ranges:
+        return ranges_between(self.start, self.end)
+
+
+def _batch_of(progress: "StreamingQueryProgress", starts: Ends) -> _Batch:
+    """The batch of a query that began at `starts`."""
+    report = json.loads(progress.json)
+    receipts = report.get("observedMetrics", {}).get(_RECEIPTS, {}).get(_RECEIPTS)
+    return _Batch(*reported_ends(report, starts), receipts or ())
