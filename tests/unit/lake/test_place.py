@@ -71,6 +71,7 @@ PATHS = {
     **{"duck": 1, "folder": 1, "opening": 1, "warmup": 1},  # what spills; a user's own folder
     **{"place": 0, "landing/job": 1},  # the pace file, on the driver's disk
     "log_repair": 1,  # where a checkpoint is made again, before it goes to the lake
+    "run/replicator": 1,  # where a process that stands by rehearses, in a folder of its own
 }
 
 
