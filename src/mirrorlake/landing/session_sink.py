@@ -203,5 +203,7 @@ class _Batch(NamedTuple):
 def _batch_of(progress: "StreamingQueryProgress", starts: Ends) -> _Batch:
     """The batch of a query that began at `starts`."""
     report = json.loads(progress.json)
-    receipts = report.get("observedMetrics", {}).get(_RECEIPTS, {}).get(_RECEIPTS)
+    observed = report.get("observedMetrics", {}).get(_RECEIPTS, {})
+    # As one of Connect, Spark 4.2 gives a row as its values, beside their schema.
+    (receipts,) = observed.get("values") or (observed.get(_RECEIPTS),)
     return _Batch(*reported_ends(report, starts), receipts or ())

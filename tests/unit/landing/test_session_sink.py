@@ -22,8 +22,8 @@ from mirrorlake.landing.checkpoints import (
 from mirrorlake.landing.gaps import LeftQuery
 from mirrorlake.landing.job import offsets_document
 from mirrorlake.landing.land import LandingQuery
-from mirrorlake.landing.receipts import receipt
-from mirrorlake.landing.session_sink import SessionSink
+from mirrorlake.landing.receipts import receipt, unread
+from mirrorlake.landing.session_sink import SessionSink, _batch_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from tests.support.lake_rows import no_session
 from tests.unit.landing.test_land_job import job_in
@@ -208,3 +208,19 @@ def started_sink(lake: PathLake, folder: Path) -> Any:
     sink._keep_read(checkpoint)
     sink._query = "id", checkpoint
     return sink
+
+
+@pytest.mark.parametrize(
+    "observed",
+    [
+        {"receipts": [receipt({A: (5, 8)})]},
+        # as Spark 4.2 gives a row through Connect
+        {"values": [[receipt({A: (5, 8)})]], "schema": {"type": "struct", "fields": []}},
+    ],
+    ids=["own", "connect"],
+)
+def test_what_tasks_have_read_is_told_in_either_form_of_a_row(observed: dict[str, Any]) -> None:
+    report = {"sources": [{"endOffset": of(8)}], "observedMetrics": {"receipts": observed}}
+    batch = _batch_of(SimpleNamespace(json=json.dumps(report)), {A: 5, B: 0})  # type: ignore[arg-type]
+    assert batch.planned == {A: (5, 8)}
+    assert not unread(batch.planned, batch.receipts)
