@@ -10,7 +10,7 @@ import pytest
 
 from mirrorlake.landing.quiet_logs import QuietLogs
 from mirrorlake.landing.source_ends import SourceEnds
-from mirrorlake.native.watch import WAIT_SECONDS, LogWatch
+from mirrorlake.native.watch import LogWatch
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import (
     NewRecord,
@@ -51,9 +51,9 @@ def told(watch: LogWatch, numbers: Collection[int]) -> set[int]:
     return partitions
 
 
-def tells_nothing(watch: LogWatch, seconds: float = NOTHING_SECONDS) -> bool:
+def tells_nothing(watch: LogWatch) -> bool:
     """Whether it tells of none for some time."""
-    end, partitions = time.monotonic() + seconds, set[tuple[str, int]]()
+    end, partitions = time.monotonic() + NOTHING_SECONDS, set[tuple[str, int]]()
 
     def over() -> bool:
         partitions.update(watch.moved())
@@ -67,8 +67,7 @@ def test_a_watch_tells_of_a_record_at_once_and_once(
     clusters: ClusterPair, topic: str, watch: LogWatch
 ) -> None:
     watch.watch({(topic, number): 0 for number in range(PARTITIONS)})
-    # the first fetch is of those whose leader was known first
-    assert tells_nothing(watch, WAIT_SECONDS + 1)
+    assert tells_nothing(watch)
     write(clusters.east, topic, [NewRecord(b"1", partition=7)])
     began = time.monotonic()
     assert told(watch, [7]) == {7}
@@ -137,6 +136,6 @@ def test_landing_asks_for_what_moves(clusters: ClusterPair, topic: str) -> None:
     until(lambda: ends.known(reached) == reached and len(asked) > 20, "some turns")
     assert asked[0] == PARTITIONS and asked[2:] == [0] * (len(asked) - 2)
     write(clusters.east, topic, [NewRecord(b"1", partition=7)])
-    until(lambda: ends.known(reached)[topic, 7] == 1, "the record is known", 20)
+    until(lambda: ends.known(reached)[topic, 7] == 1, "the record is known", 2.0)
     reached[topic, 7] = 1
     assert ends.known(reached) == reached and asked[-1] == 1
