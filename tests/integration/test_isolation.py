@@ -177,7 +177,7 @@ def test_a_refused_record_stops_its_partition_alone(
             replicate_once(spark, topology)
         assert [len(records) for records in read_topic(clusters.west, remote)] == [50, 100]
     with live(spark, topology, expect=True) as run:
-        until(lambda: run.raised or run.replicator._running, "it has started")
+        until(lambda: run.raised or run.replicator.running, "it has started")
         write(clusters.east, topic_name, numbered(20, 2, 200))
         until(
             lambda: len(read_topic(clusters.west, remote)[1]) == 110, "the other partition goes on"

@@ -67,7 +67,7 @@ def test_a_changed_selection_and_a_death_in_its_backlog_leave_nothing_behind(
         dying.stop()  # no turn follows, as none does in a process that has died
         raise SystemError("the process ends here")
 
-    dying._report = die
+    dying._here._report = die
     with pytest.raises(ReplicationError, match="ends here"):
         dying.run()
     (mapped,) = now_of(run.lake).rows("SELECT sum(record_count) AS n FROM offset_map")

@@ -140,7 +140,7 @@ class FolderPlace(PosixPath, Place):
         """See `Place.mark`."""
         try:
             stat = self.stat()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         return stat.st_ino, stat.st_mtime_ns
 
