@@ -1,7 +1,7 @@
 """The simulation is able to fail: with a known bug planted it does, within some schedules."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,9 +16,10 @@ from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.writer import ShardWriter
 from tests.simulation.kafka import Cluster
+from tests.simulation.machine import EVENTS
 from tests.simulation.run import simulate
 from tests.simulation.stage import Tables
-from tests.simulation.steps import FULL
+from tests.simulation.steps import FULL, KINDS
 
 Patch = pytest.MonkeyPatch
 
@@ -179,11 +180,19 @@ BUGS: Sequence[Callable[[Patch], None]] = (
 )
 
 
+#: Of bugs that a schedule with everything in it hardly ever meets: what theirs are drawn without.
+_RARE = {name for name, times in EVENTS.items() if times < 4}
+WITHOUT: Mapping[Callable[[Patch], None], Collection[str]] = {
+    what_found_no_room_is_taken_for_written: (),
+    lost_positions_are_taken_for_none: {*KINDS, FULL, *_RARE} - {"driver", "error", "expire"},
+}
+
+
 @pytest.mark.parametrize("plant", BUGS, ids=lambda plant: plant.__name__)
 @pytest.mark.slow
 def test_a_planted_bug_is_found(plant: Callable[[Patch], None], monkeypatch: Patch) -> None:
     plant(monkeypatch)
-    without = () if plant is what_found_no_room_is_taken_for_written else (FULL,)
+    without = WITHOUT.get(plant, (FULL,))
     with pytest.raises(AssertionError):
         for seed in (3, 4, 8):
             simulate(400, seed, without, shrink=False)
