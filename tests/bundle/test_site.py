@@ -4,11 +4,12 @@ import json
 import re
 import subprocess
 import sys
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.support.docs_scripts import docs_script
 
 ROOT = Path(__file__).parents[2]
 
@@ -29,11 +30,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def make_site() -> ModuleType:
-    spec = spec_from_file_location("make_site", ROOT / "docs" / "make_site.py")
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return docs_script("make_site")
 
 
 def test_every_page_is_on_it_and_found_by_its_search(site: Path) -> None:

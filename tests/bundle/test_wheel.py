@@ -225,12 +225,17 @@ def test_the_wheel_alone_answers_and_names_what_else_there_is(tmp_path: Path) ->
         )
 
 
+def installed_with_spark(folder: Path) -> tuple[Path, Path]:
+    """The folder of the commands of a wheel in an empty environment, and one to work in."""
+    work = folder / "work"
+    work.mkdir()
+    return install(build_wheel(folder), folder / "empty", "spark"), work
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
 def test_the_demo_runs_from_a_wheel_in_an_empty_environment(tmp_path: Path) -> None:
-    commands = install(build_wheel(tmp_path), tmp_path / "empty", "spark")
-    work = tmp_path / "work"
-    work.mkdir()
+    commands, work = installed_with_spark(tmp_path)
     done = run_installed(commands, work, "demo")
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
 
@@ -238,9 +243,7 @@ def test_the_demo_runs_from_a_wheel_in_an_empty_environment(tmp_path: Path) -> N
 @pytest.mark.slow
 @pytest.mark.timeout(2400)
 def test_first_steps_from_a_wheel_in_an_empty_environment(tmp_path: Path) -> None:
-    commands = install(build_wheel(tmp_path), tmp_path / "empty", "spark")
-    work = tmp_path / "work"
-    work.mkdir()
+    commands, work = installed_with_spark(tmp_path)
     try:
         for words in ("local up --load", "plan", "run --once", "status --json"):
             done = run_installed(commands, work, *words.split())

@@ -137,6 +137,20 @@ def test_records_go_on_where_objectives_cannot_be_noted(
     assert len(read_topic(clusters.west, f"east.{topic_name}")[0]) == 10
 
 
+def source_read_by(reader: type[stream_source._Batches]) -> Any:
+    """What takes the place of `source_of`: the same source, with another reader, a class within a
+    function: Spark's Python processes do not have this module."""
+
+    def source(*given: Any) -> Any:
+        class Source(source_of(*given)):  # type: ignore[misc]
+            def streamReader(self, schema: Any) -> stream_source._Batches:
+                return reader(given[0])
+
+        return Source
+
+    return source
+
+
 def test_a_batch_of_which_spark_plans_no_part_is_not_taken_for_landed(
     spark: SparkSession,
     clusters: ClusterPair,
@@ -146,23 +160,16 @@ def test_a_batch_of_which_spark_plans_no_part_is_not_taken_for_landed(
 ) -> None:
     """As Spark 4.1 and 4.2 do with readers of another kind, and report the batch as done."""
 
-    def source_without_parts(*given: Any) -> Any:
-        class NoParts(stream_source._Batches):
-            def partitions(self, *_: Any) -> list[Any]:
-                return []
-
-        class Source(source_of(*given)):  # type: ignore[misc]
-            def streamReader(self, schema: Any) -> NoParts:
-                return NoParts(given[0])
-
-        return Source
+    class NoParts(stream_source._Batches):
+        def partitions(self, *_: Any) -> list[Any]:
+            return []
 
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
     in_catalog(topology)
     create_topic(clusters.east, topic_name, 2)
     write(clusters.east, topic_name, numbered(100, 2))
     with monkeypatch.context() as patched:
-        patched.setattr(stream_source, "source_of", source_without_parts)
+        patched.setattr(stream_source, "source_of", source_read_by(NoParts))
         with pytest.raises(ReplicationError, match="have read 0 of 100 offsets"):
             replicate_once(spark, topology)
     replicate_once(spark, topology)
@@ -183,24 +190,17 @@ def test_a_part_that_spark_leaves_out_is_told_by_its_offsets_and_landed_again_on
     """Delta has committed what lies behind it when that is known; or the process dies before it
     is, and the next one compares."""
 
-    def source_without_a_part(*given: Any) -> Any:
-        class Some(stream_source._Batches):
-            def partitions(self, *of: Any) -> Any:
-                first, *others = super().partitions(*of)
-                return others or [first]
-
-        class Source(source_of(*given)):  # type: ignore[misc]
-            def streamReader(self, schema: Any) -> Some:
-                return Some(given[0])
-
-        return Source
+    class WithoutThePartInFront(stream_source._Batches):
+        def partitions(self, *of: Any) -> Any:
+            first, *others = super().partitions(*of)
+            return others or [first]
 
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
     in_catalog(topology)
     create_topic(clusters.east, topic_name, 1)
     write(clusters.east, topic_name, numbered(50_000, 1))
     with monkeypatch.context() as patched:
-        patched.setattr(stream_source, "source_of", source_without_a_part)
+        patched.setattr(stream_source, "source_of", source_read_by(WithoutThePartInFront))
         if dies:
             patched.setattr(UnreadOffsets, "make_up", lambda *_, **__: None)
         with pytest.raises(ReplicationError, match="have read 25,000 of 50,000 offsets, and not"):

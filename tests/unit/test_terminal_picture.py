@@ -1,21 +1,18 @@
 """docs/terminal.svg, what README shows of a terminal: how it is made, and what it must not hold."""
 
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.support.docs_scripts import docs_script
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def make_terminal() -> ModuleType:
-    spec = spec_from_file_location("make_terminal", ROOT / "docs" / "make_terminal.py")
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return docs_script("make_terminal")
 
 
 def test_lines_that_were_drawn_again_are_shown_once(make_terminal: ModuleType) -> None:

@@ -6,18 +6,15 @@ and one question to each target cluster, asked meanwhile. A cluster that does no
 reported as unchecked.
 """
 
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import KafkaException
-
 from mirrorlake.checks.laws import MapExtent, OvertakenRange, overtaken, shortfalls
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import MirrorlakeError
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.question import Question
 from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.starts import starts_of
@@ -139,19 +136,13 @@ class _LogEndsRequest:
         self.extents = extents
         self._noted = {name: row for name, row in noted.items() if row["lives"] and row["topic_id"]}
         self._ids: Mapping[str, str] = {}
-        self._connections = connections
-        self._ends: dict[TopicAndPartition, int] | None = {} if not extents else None
-        self._why = f"cluster {flow.target} does not answer"
-        self._done = threading.Event()
-        if extents:
-            threading.Thread(target=self._ask, name=f"status of {flow.name}", daemon=True).start()
-        else:
-            self._done.set()
+        self._admin = connections.admin
+        silence = f"cluster {flow.target} does not answer"
+        self._question = Question(f"status of {flow.name}", self._ask, silence) if extents else None
 
     def answer(self, seconds: float) -> tuple[dict[TopicAndPartition, int] | None, str]:
         """The ends, or None and why not."""
-        self._done.wait(max(0.0, seconds))
-        return self._ends, self._why
+        return ({}, "") if self._question is None else self._question.answer(seconds)
 
     def made_again(self) -> list[dict[str, Any]]:
         """Alerts for target topics that have another id than was noted: no running flow has
@@ -168,17 +159,12 @@ class _LogEndsRequest:
             if self._ids.get(name, row["topic_id"]) != row["topic_id"]
         ]
 
-    def _ask(self) -> None:
-        try:
-            admin = self._connections.admin(self.flow.target)
-            topics = admin.topics()
-            places = {(extent.target_topic, extent.target_partition) for extent in self.extents}
-            there = [
-                (name, at) for name, at in places if name in topics and at < topics[name].partitions
-            ]
-            self._ids = admin.topic_ids(sorted(self._noted.keys() & topics.keys()))
-            self._ends = admin.end_offsets(there, committed=False)
-        except (MirrorlakeError, KafkaException) as error:
-            self._why = str(error)
-        finally:
-            self._done.set()
+    def _ask(self) -> dict[TopicAndPartition, int]:
+        admin = self._admin(self.flow.target)
+        topics = admin.topics()
+        places = {(extent.target_topic, extent.target_partition) for extent in self.extents}
+        there = [
+            (name, at) for name, at in places if name in topics and at < topics[name].partitions
+        ]
+        self._ids = admin.topic_ids(sorted(self._noted.keys() & topics.keys()))
+        return admin.end_offsets(there, committed=False)

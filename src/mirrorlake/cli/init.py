@@ -1,7 +1,6 @@
 """`mirrorlake init`: the smallest topology file for two clusters."""
 
 import os
-import re
 import shlex
 import sys
 from collections.abc import Sequence
@@ -128,7 +127,7 @@ def _show(shared: Context, path: Path, file: "FirstFile") -> None:
         shared.out.print(f"{len(file.topics)} topics match{which}", soft_wrap=True)
     config = "" if path == Path("mirrorlake.yml") else f" -c {shlex.quote(str(path))}"
     shared.out.print(f"{path} is written. Next:", soft_wrap=True)
-    for variable in sorted({*re.findall(r"\$\{env:(\w+)\}", file.text)} - os.environ.keys()):
+    for variable in sorted(file.variables - os.environ.keys()):
         shared.out.print(f"  export {variable}=…", soft_wrap=True)
     for step in ("plan   # what would be done, without doing it", "run    # do it, until Ctrl-C"):
         shared.out.print(f"  mirrorlake{config} {step}", soft_wrap=True)

@@ -4,6 +4,7 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 
 from mirrorlake.config.fields import Model, relative_to_file
 from mirrorlake.config.idle import FOLDER, IdlePace, pace_in_store
+from mirrorlake.config.urls import is_url
 
 
 class Warehouse(Model):
@@ -50,8 +51,7 @@ class Lake(Model):
     @property
     def in_store(self) -> bool:
         """Whether the tables are in an object store (`lake/place.py` opens it)."""
-        path = self.path or ""
-        return "://" in path and not path.startswith("file:")
+        return is_url(self.path or "")
 
     @property
     def pace(self) -> IdlePace:

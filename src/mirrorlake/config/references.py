@@ -34,6 +34,18 @@ def env_provider(environment: Mapping[str, str]) -> Provider:
     return provide
 
 
+def is_reference(text: str) -> bool:
+    """Whether a text is one reference that mirrorlake knows, and nothing else."""
+    match = _REFERENCE.fullmatch(text)
+    return match is not None and _shaped(match[1]) is not None
+
+
+def variables(text: str) -> set[str]:
+    """The environment variables to which a text refers."""
+    shaped = map(_shaped, _REFERENCE.findall(text))
+    return {name for kind, name in filter(None, shaped) if kind == "env"}
+
+
 def resolve(text: str, providers: Mapping[str, Provider]) -> str:
     """Replace every reference in `text` by its provider's value; values are not searched for
     references again.
@@ -45,10 +57,11 @@ def resolve(text: str, providers: Mapping[str, Provider]) -> str:
 
 
 def _value(reference: str, body: str, providers: Mapping[str, Provider]) -> str:
-    kind, _, name = body.partition(":")
-    if kind not in _SHAPES or not _SHAPES[kind].fullmatch(name):
+    shaped = _shaped(body)
+    if shaped is None:
         known = "${env:NAME} or ${secret:scope/key}"
         raise TopologyError(f"{reference} is not a reference that mirrorlake knows; write {known}")
+    kind, name = shaped
     if kind not in providers:
         raise TopologyError(f"{reference} cannot be resolved here: nothing provides {kind} values")
     try:
@@ -57,3 +70,9 @@ def _value(reference: str, body: str, providers: Mapping[str, Provider]) -> str:
         raise TopologyError(f"{reference} has no value: {error}") from None
     except Exception:  # noqa: BLE001 (whatever the provider raised may hold the value)
         raise TopologyError(f"{reference} has no value that can be read") from None
+
+
+def _shaped(body: str) -> tuple[str, str] | None:
+    """Kind and name of what stands within a reference; None where it is none that is known."""
+    kind, _, name = body.partition(":")
+    return (kind, name) if kind in _SHAPES and _SHAPES[kind].fullmatch(name) else None

@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 
 from mirrorlake.config.lake import Lake as Location
+from mirrorlake.config.urls import is_url
 from mirrorlake.errors import LakeError
 from mirrorlake.kafka.secrets import resolved
-from mirrorlake.lake.place import FolderPlace, Place, is_url, place_of
+from mirrorlake.lake.place import FolderPlace, Place, place_of
 
 #: The file of a Delta log that names its newest checkpoint.
 HINT = "_last_checkpoint"

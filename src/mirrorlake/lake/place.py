@@ -14,6 +14,8 @@ from typing import IO, TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from mirrorlake.config.urls import is_url
+
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
@@ -203,8 +205,3 @@ def place_of(path: str | Path | Place, options: Mapping[str, str] | None = None)
     from mirrorlake.lake.store_place import StorePlace  # obstore is an extra
 
     return StorePlace(text.rstrip("/"), options or {})
-
-
-def is_url(path: str) -> bool:
-    """Whether a text is the URL of an object store."""
-    return "://" in path and not path.startswith("file:")

@@ -1,7 +1,6 @@
 """The smallest topology file for two clusters, tried on both before it is written: what
 `mirrorlake init` makes."""
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -11,6 +10,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
+from mirrorlake.config.references import is_reference, variables
 from mirrorlake.config.security import Security
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.config.topology_file import explain
@@ -24,7 +24,6 @@ _LOGIN = (
 )
 #: Keys of a security block that hold a secret, or may: none is written but as a reference.
 _SECRET = ("password", "client_secret", "key_password", "key_file")
-_REFERENCE = re.compile(r"\$\{(env:[A-Za-z_]\w*|secret:[^/{}]+/[^{}]+)\}")
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,11 @@ class FirstFile:
     topology: Topology
     cluster_ids: Mapping[str, str]
     topics: tuple[str, ...] = ()
+
+    @property
+    def variables(self) -> set[str]:
+        """The environment variables that it needs."""
+        return variables(self.text)
 
 
 def first_file(source: End, target: End, topics: str) -> FirstFile:
@@ -100,7 +104,7 @@ def security_of(given: Iterable[str], option: str) -> dict[str, str]:
 
 def _is_no_secret(key: str, value: str) -> bool:
     is_path = key == "key_file" and "-----" not in value
-    return is_path or _REFERENCE.fullmatch(value) is not None
+    return is_path or is_reference(value)
 
 
 def tried(file: FirstFile, connect: Callable[[Topology], Connections] = Connections) -> FirstFile:

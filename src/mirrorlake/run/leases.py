@@ -42,8 +42,7 @@ class Leases:
         self.by_kafka = deployment.connections.topology.availability == "kafka"
         self._kept: dict[str, GroupLease] = {}
         self._name: HostName | None = None
-        now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        self._process = Process(socket.gethostname(), getpid(), now)
+        self._process = _this_process()
 
     @property
     def any_held(self) -> bool:
@@ -181,12 +180,16 @@ def lease_of_flow(deployment: Deployment, name: str) -> AnyLease:
     target = name.rpartition("->")[2]
     if topology.availability != "kafka" or target not in topology.clusters:
         return Lease(deployment.lake, f"flow {name}")
-    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     return GroupLease(
         f"flow {name}",
         group_of_flow(deployment.lake.lake_id, name),
         target,
         lambda: deployment.connections,
-        process=Process(socket.gethostname(), getpid(), now),
+        process=_this_process(),
         waits=True,
     )
+
+
+def _this_process() -> Process:
+    now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return Process(socket.gethostname(), getpid(), now)

@@ -1,15 +1,15 @@
 """Which process does what, and which stand by, as the groups on the clusters say (`status`)."""
 
-import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import MirrorlakeError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.groups import GroupMembers, GroupPositions
+from mirrorlake.kafka.question import Question
 from mirrorlake.naming.worker_groups import (
     PARTITION,
     TOPIC,
@@ -59,45 +59,31 @@ def read_workers(
     by_cluster: dict[str, list[Work]] = defaultdict(list)
     for work in works:
         by_cluster[work.cluster].append(work)
-    asked = [_Asked(connections, alias, there) for alias, there in by_cluster.items()]
+    silence = f"it did not answer within {ANSWER_SECONDS:.0f} s"
+    asked = {
+        alias: Question(f"workers at {alias}", partial(_ask, connections, alias, there), silence)
+        for alias, there in by_cluster.items()
+    }
     deadline = time.monotonic() + ANSWER_SECONDS
     rows: list[dict[str, Any]] = []
     unchecked: list[str] = []
-    for one in asked:
-        why = one.wait(deadline - time.monotonic())
-        rows += one.rows
-        if why is not None:
-            unchecked.append(f"who works at cluster {one.alias} was not asked: {why}")
+    for alias, question in asked.items():
+        answer, why = question.answer(deadline - time.monotonic())
+        if answer is not None:
+            rows += answer[0]
+            why = answer[1]
+        if why:
+            unchecked.append(f"who works at cluster {alias} was not asked: {why}")
     return rows, unchecked
 
 
-class _Asked:
-    """One cluster, asked in a thread that is left behind when it does not answer in time."""
-
-    def __init__(self, connections: Connections, alias: str, works: list[Work]) -> None:
-        self.alias = alias
-        self.rows: list[dict[str, Any]] = []
-        self._connections, self._works = connections, works
-        self._why: str | None = f"it did not answer within {ANSWER_SECONDS:.0f} s"
-        self._done = threading.Event()
-        threading.Thread(target=self._ask, name=f"workers at {alias}", daemon=True).start()
-
-    def wait(self, seconds: float) -> str | None:
-        """Why it is not known who works, None where it is."""
-        self._done.wait(max(0.0, seconds))
-        return self._why
-
-    def _ask(self) -> None:
-        groups = [work.group for work in self._works]
-        try:
-            admin = self._connections.groups(self.alias)
-            members, positions = admin.members(groups), admin.positions(groups)
-            self.rows = rows_of(self._works, members, positions)
-            self._why = next(iter(members.errors.values()), None)
-        except MirrorlakeError as error:
-            self._why = str(error)
-        finally:
-            self._done.set()
+def _ask(
+    connections: Connections, alias: str, works: Sequence[Work]
+) -> tuple[list[dict[str, Any]], str]:
+    """The rows of one cluster, and why some groups were not answered, where that is so."""
+    groups, admin = [work.group for work in works], connections.groups(alias)
+    members, positions = admin.members(groups), admin.positions(groups)
+    return rows_of(works, members, positions), next(iter(members.errors.values()), "")
 
 
 def rows_of(

@@ -1,24 +1,17 @@
 """docs/tables.md is what `make tables` writes, and it describes every table, view and column."""
 
 import re
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from mirrorlake.lake.definitions import TABLES, VIEWS, definition
-
-DOCS = Path(__file__).parents[3] / "docs"
+from tests.support.docs_scripts import DOCS, docs_script
 
 
 @pytest.fixture(scope="module")
 def maker() -> ModuleType:
-    spec = spec_from_file_location("make_tables", DOCS / "make_tables.py")
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return docs_script("make_tables")
 
 
 def test_the_page_is_up_to_date(maker: ModuleType) -> None:

@@ -1,0 +1,6 @@
+"""Which paths of a topology file are URLs. Pure, and without a library: tasks know it too."""
+
+
+def is_url(path: str) -> bool:
+    """Whether a text is the URL of an object store."""
+    return "://" in path and not path.startswith("file:")
