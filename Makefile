@@ -71,9 +71,10 @@ chaos: env ## schedules without end or kills without mercy; ARGS="--schedules 20
 test-matrix: env ## each Spark and each Python once, an hour, into docs/compatibility.md; ARGS="--spark 4.2 --python 3.11"
 	@$(BIN)/python -m tests.matrix $(ARGS)
 
-screenshots: env ## make docs/terminal.svg and, in a headless Chromium, docs/dashboard-*.png again
+screenshots: env ## make docs/terminal.svg, notebook-*.svg and, in a headless Chromium, dashboard-*.png again
 	$(BIN)/python docs/make_terminal.py
 	MIRRORLAKE_SCREENSHOTS=docs $(BIN)/pytest tests/dashboard -k screenshots
+	MIRRORLAKE_SCREENSHOTS=docs $(BIN)/pytest tests/unit/notebook/test_gallery.py
 
 tables: env ## write docs/tables.md from the definitions of tables and views
 	@$(BIN)/python docs/make_tables.py
