@@ -11,6 +11,10 @@ from mirrorlake.library import names_known
 
 #: By this variable typer says which shell asks, such as `complete_bash`.
 _ASKED_BY = "_MIRRORLAKE_COMPLETE"
+#: A shell of zsh runs typer's script at the first Tab, as the function _mirrorlake; the script only
+#: says what completes from then on, and offers nothing for that Tab.
+_LOADED = "compdef %(complete_func)s %(prog_name)s\n"
+_OFFERS = '[[ $funcstack[1] != _%(prog_name)s ]] || %(complete_func)s "$@"\n'
 _HARMLESS = re.compile(r"[\w@%+=:,./-]")
 
 
@@ -21,6 +25,19 @@ class _Word(str):
     def startswith(self, *_: object) -> bool:
         """Whether it is offered: `_offering` has chosen."""
         return True
+
+
+def offer_at_the_first_tab() -> None:
+    """Have the script that is installed for zsh offer something at once. A typer whose script is
+    another one is left alone."""
+    try:
+        from typer import _completion_shared
+    except ImportError:
+        return
+    scripts: dict[str, str] = getattr(_completion_shared, "_completion_scripts", {})
+    script = scripts.get("zsh", "")
+    if script.endswith(_LOADED):
+        scripts["zsh"] = script + _OFFERS
 
 
 def for_bash(name: str, typed: str) -> str:

@@ -11,6 +11,7 @@ from mirrorlake import __version__
 from mirrorlake.cli import local, logs
 from mirrorlake.cli.bench import bench
 from mirrorlake.cli.command import command
+from mirrorlake.cli.completion import offer_at_the_first_tab
 from mirrorlake.cli.context import Context
 from mirrorlake.cli.dashboard import dashboard
 from mirrorlake.cli.demo import demo
@@ -118,6 +119,7 @@ app.add_typer(
     short_help="Embedded Kafka clusters for development.",
     rich_help_panel="Develop",
 )
+offer_at_the_first_tab()
 
 
 class Ended(SystemExit):

@@ -1,24 +1,46 @@
-"""Whether a store can hold a lake: a commit is a put that fails where the object is there already.
+"""Whether a store or a file system can hold a lake: a commit is a put, or a link, that fails where
+the file is there already.
 
 In a store that makes such a put all the same, two processes would overwrite each other's commits,
-and nobody would hear of it.
+and nobody would hear of it. A file system without links, as of a mounted bucket, takes none.
 """
 
+import errno
 import uuid
+from pathlib import Path
 
 from mirrorlake.errors import LakeError
-from mirrorlake.lake.place import Place
+from mirrorlake.lake.place import FolderPlace, Place
+
+#: What `link` fails with where a file system has no links: Linux says EPERM for FAT, those in user
+#: space (FUSE) one of the others.
+_NO_LINKS = {errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK}
 
 
 def check_conditional_puts(root: Place) -> None:
-    """See whether the store of a lake that is to be made has such puts, by an object that is put
-    there and deleted again; on a disk a link does the same.
+    """See whether a lake that is to be made at a place can be committed to, by a file that is put
+    there, or into the nearest folder above, and deleted again.
 
-    Raises LakeError where it has none, OSError where it refuses.
+    Raises LakeError where it cannot, OSError where a store refuses. A folder that cannot be written
+    says nothing of its file system: who is to write there hears of it.
     """
-    if not root.in_store:
+    if root.in_store:
+        _try(root / "_checkpoints" / f"probe-{uuid.uuid4().hex}", root)
         return
-    probe = root / "_checkpoints" / f"probe-{uuid.uuid4().hex}"
+    folder = Path(str(root)).absolute()
+    folder = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
+    try:
+        _try(FolderPlace(folder) / f".probe-{uuid.uuid4().hex}", root)
+    except OSError as error:
+        if error.errno in _NO_LINKS:
+            raise LakeError(
+                f"no lake can be made at {root}: its file system ({_kind(folder)}) has no hard "
+                f"links ({error.strerror}), by which a commit is made; give a mounted bucket as a "
+                "URL in lake.path (s3://…, abfss://…, gs://…), or take a folder of a disk or of NFS"
+            ) from error
+
+
+def _try(probe: Place, root: Place) -> None:
     probe.create(b"the first")
     try:
         probe.create(b"the second")
@@ -31,3 +53,15 @@ def check_conditional_puts(root: Place) -> None:
         "fail since the object was there, so two processes would overwrite each other's commits; "
         "choose a store with conditional puts (If-None-Match) for lake.path"
     )
+
+
+def _kind(folder: Path) -> str:
+    """What Linux calls the file system of a folder, such as fuse.s3fs; of an unknown type where it
+    does not say."""
+    try:
+        lines = Path("/proc/self/mounts").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return "of an unknown type"
+    mounts = [line.split()[1:3] for line in lines]
+    at = [(place, kind) for place, kind in mounts if folder.is_relative_to(place)]
+    return max(at, key=lambda mount: len(mount[0]))[1] if at else "of an unknown type"

@@ -7,8 +7,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
+from typer._completion_shared import get_completion_script
 
-from mirrorlake.cli.completion import for_bash
+from mirrorlake.cli.completion import for_bash, offer_at_the_first_tab
+from mirrorlake.cli.main import app
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.library import names_known
@@ -147,3 +149,15 @@ def test_it_is_installed_for_bash(place: Path) -> None:
         assert done.returncode == 0, done.stderr
     assert "mirrorlake.sh" in (place / ".bashrc").read_text()
     assert done.stdout.splitlines()[-1] == "billing"
+
+
+def test_the_script_for_zsh_offers_something_at_once() -> None:
+    """A typer with another script is seen here; what zsh does is in
+    `test_completion_in_shells.py`."""
+    assert app.info.help, "which has it installed"
+    script = get_completion_script(prog_name="mirrorlake", complete_var="X", shell="zsh")
+    last = '[[ $funcstack[1] != _mirrorlake ]] || _mirrorlake_completion "$@"'
+    assert script.splitlines()[-2:] == ["compdef _mirrorlake_completion mirrorlake", last]
+    offer_at_the_first_tab()
+    again = get_completion_script(prog_name="mirrorlake", complete_var="X", shell="zsh")
+    assert again == script

@@ -1,5 +1,8 @@
-"""A store in which commits could overwrite each other holds no lake."""
+"""A store in which commits could overwrite each other holds no lake, nor does a file system without
+hard links."""
 
+import errno
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,9 +38,54 @@ def test_one_that_overwrites_is_refused(link: StoreLink) -> None:
     assert (root / "_checkpoints").names() == []
 
 
-def test_a_folder_is_not_asked(tmp_path: Path) -> None:
+def without_links(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def link(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", link)
+
+
+def test_a_folder_that_is_to_be_made_keeps_nothing_of_it(tmp_path: Path) -> None:
+    check_conditional_puts(place_of(tmp_path / "a" / "lake"))
+    assert not any(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.ENOTSUP, errno.ENOSYS])
+def test_a_file_system_without_links_is_refused_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    without_links(monkeypatch, number)
+    what = r"no lake can be made at .*/lake: its file system \(\w[\w.]+\) has no hard links .*s3://"
+    with pytest.raises(LakeError, match=what):
+        check_conditional_puts(place_of(tmp_path / "lake"))
+    assert not any(tmp_path.iterdir())
+
+
+def test_another_failure_says_nothing_of_the_file_system(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_links(monkeypatch, errno.ENOSPC)
     check_conditional_puts(place_of(tmp_path / "lake"))
-    assert not (tmp_path / "lake").exists()
+
+
+@pytest.mark.parametrize("asked", ["plan", "begin"])
+def test_nothing_is_begun_where_there_are_no_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    without_links(monkeypatch, errno.EPERM)
+    lake = mirrorlake.open(topology_of(tmp_path))
+    with pytest.raises(LakeError, match="has no hard links"):
+        lake.plan() if asked == "plan" else lake.internals.tables
+    assert not list(tmp_path.rglob("_delta_log"))
+
+
+def topology_of(folder: Path) -> Path:
+    path = folder / "mirrorlake.yml"
+    clusters = {"east": {"bootstrap_servers": "a:1"}, "west": {"bootstrap_servers": "b:1"}}
+    flows = {FLOW: {"topics": ["orders"]}}
+    document = {"clusters": clusters, "lake": {"path": "./lake"}, "flows": flows}
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
+    return path
 
 
 @pytest.mark.parametrize("asked", ["plan", "begin"])
@@ -47,10 +95,7 @@ def test_nothing_is_begun_there(
     link.conditional = False
     monkeypatch.setenv(KEY, SECRET)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    topology = tmp_path / "mirrorlake.yml"
-    clusters = {"east": {"bootstrap_servers": "a:1"}, "west": {"bootstrap_servers": "b:1"}}
-    document = {"clusters": clusters, "flows": {FLOW: {"topics": ["orders"]}}}
-    topology.write_text(yaml.safe_dump(document), encoding="utf-8")
+    topology = topology_of(tmp_path)
     Store(link.address).hold(topology, asked)
     lake = mirrorlake.open(topology)
     with pytest.raises(LakeError, match="no lake can be made at"):
