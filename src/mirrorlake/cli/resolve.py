@@ -1,10 +1,19 @@
 """`mirrorlake resolve`: what waits for an operator's decision, and deciding it."""
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 import typer
 
 from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, ENGINE, Context
 from mirrorlake.terminal import plain_table
+
+_DECIDED = (
+    "a `mirrorlake run` that is running goes by this within 10 seconds, else the next one does; "
+    "`mirrorlake status` says how it stands"
+)
 
 
 def resolve(
@@ -44,3 +53,13 @@ def resolve(
         rows.append((row["flow"], row["kind"], *place, row["detail"], choice or choices))
     columns = ("flow", "kind", "topic", "offsets", "what", "decided" if choice else "choice")
     shared.out.print(plain_table(*columns, rows=rows))
+    shared.say(_DECIDED if choice else _how_to_decide(shared.config, incidents[0]))
+
+
+def _how_to_decide(config: Path, incident: Mapping[str, Any]) -> str:
+    """The command that decides an incident, with each of its choices."""
+    first, *others = incident["choices"]
+    file = "" if config == Path("mirrorlake.yml") else f" -c {config}"
+    line = incident["decide_by"].replace("mirrorlake", f"mirrorlake{file}", 1)
+    or_others = f" (or {', '.join(others)})" if others else ""
+    return f"decide the first of these by: {line} --choice {first}{or_others}"

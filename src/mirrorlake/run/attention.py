@@ -42,10 +42,17 @@ def attention(incidents: Sequence[Row], alerts: Sequence[Row]) -> list[str]:
 
 def _incident(row: Row) -> str:
     place = _place(row)
-    options = f" --topic {row['topic']}" if row.get("topic") else ""
-    options += f" --partition {row['partition']}" if row.get("partition") is not None else ""
     sentence = f"{row['flow']}: {row['kind']}{f' of {place}' if place else ''}: {row['detail']}"
-    return f"{sentence}; decide by: mirrorlake resolve --flow '{row['flow']}'{options}"
+    return f"{sentence}; decide by: {resolving(row)}"
+
+
+def resolving(incident: Row) -> str:
+    """The command that shows an incident with its choices, and those beside it at its place."""
+    options = f" --flow '{incident['flow']}'"
+    options += f" --topic {incident['topic']}" if incident.get("topic") else ""
+    known = incident.get("partition") is not None
+    options += f" --partition {incident['partition']}" if known else ""
+    return f"mirrorlake resolve{options}"
 
 
 def _alert(row: Row) -> str:

@@ -20,6 +20,7 @@ from mirrorlake.landing.generations import (
 )
 from mirrorlake.landing.source_comparison import Branch, TopicGeneration, blocked
 from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.run.attention import resolving
 
 #: What can be chosen for each kind of incident, and what it means. Any other kind can only be
 #: acknowledged.
@@ -125,9 +126,18 @@ def choices_of(kind: str) -> Mapping[str, str]:
 
 
 def open_incidents(lake: Reader, wanted: Wanted) -> list[dict[str, Any]]:
-    """Open incidents, each with its `choices`: a mapping of choice to meaning."""
+    """Open incidents, each with its `choices`, a mapping of choice to meaning, and `decide_by`, the
+    command that takes one of them with --choice."""
     rows = sorted(lake.table_rows("open_incidents"), key=lambda row: row["at"])
-    return [{**row, "choices": dict(choices_of(row["kind"]))} for row in rows if wanted.meets(row)]
+    return [
+        {
+            **row,
+            "choices": dict(choices_of(row["kind"])),
+            "decide_by": f"{resolving(row)} --kind {row['kind']}",
+        }
+        for row in rows
+        if wanted.meets(row)
+    ]
 
 
 def resolve(deployment: Deployment, wanted: Wanted, choice: str) -> list[dict[str, Any]]:

@@ -152,9 +152,31 @@ def test_resolve(shared: Context, shown: io.StringIO, monkeypatch: pytest.Monkey
         "first_offset": None,
         "detail": ODD,
     }
-    monkeypatch.setattr(library, "open_incidents", lambda *_: [{**row, "choices": {"stop": ODD}}])
+    monkeypatch.setattr(
+        library, "open_incidents", lambda *_: [{**row, "choices": {"stop": ODD}, "decide_by": ODD}]
+    )
     resolve.resolve(of(shared), None, None, None, None, None, None, as_json=False)
-    assert shown.getvalue().count(ODD) == 5
+    assert shown.getvalue().count(ODD) == 6, "and the line to type"
+
+
+def test_resolve_says_what_decides_and_what_then(
+    shared: Context,
+    shown: io.StringIO,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    place = {"flow": "a->b", "topic": "t", "partition": 3, "first_offset": None, "detail": "d"}
+    row = {
+        **place,
+        "kind": "target_refused",
+        "choices": {"retry": "r", "skip": "s"},
+        "decide_by": "mirrorlake resolve --topic t",
+    }
+    monkeypatch.setattr(library, "open_incidents", lambda *_: [row])
+    said: list[str] = []
+    monkeypatch.setattr(type(shared), "say", lambda _shared, line: said.append(line))
+    resolve.resolve(of(shared), None, None, None, None, None, None, as_json=False)
+    line = f"mirrorlake -c {shared.config} resolve --topic t"
+    assert said == [f"decide the first of these by: {line} --choice retry (or skip)"]
 
 
 def test_groups_and_moves(shared: Context, shown: io.StringIO) -> None:
