@@ -1,9 +1,13 @@
 """Decisions about incidents: which are meant, and what each kind offers."""
 
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 
 from mirrorlake.control.acl_reports import LEFT
-from mirrorlake.run.resolve import CHOICES, Wanted, choices_of
+from mirrorlake.lake.reader import Reader
+from mirrorlake.run.resolve import CHOICES, Wanted, choices_of, open_incidents
 
 REMADE = {"flow": "east->west", "kind": "topic_recreated", "topic": "orders", "partition": None}
 REFUSED = {"flow": "east->west", "kind": "target_refused", "topic": "orders", "partition": 2}
@@ -34,3 +38,11 @@ def test_every_kind_that_stops_something_can_be_stopped_for_good_or_gone_on_from
         assert kind == LEFT or "stop" in choices and len(choices) > 1, kind
     assert set(choices_of(LEFT)) == {"keep", "revoke"}, "nothing waits for these"
     assert set(choices_of("flow_stopped")) == {"acknowledge"}
+
+
+def test_an_incident_has_the_command_that_decides_it() -> None:
+    row = {"flow": "a->b", "kind": "target_refused", "topic": "t", "partition": 3, "at": 1}
+    reader = cast(Reader, SimpleNamespace(table_rows=lambda _name: [row]))
+    (incident,) = open_incidents(reader, Wanted())
+    wanted = "mirrorlake resolve --flow 'a->b' --topic t --partition 3 --kind target_refused"
+    assert incident["decide_by"] == wanted and "skip" in incident["choices"]
