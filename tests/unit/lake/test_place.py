@@ -70,6 +70,7 @@ def test_a_file_is_made_once_and_as_a_whole(tmp_path: Path) -> None:
 PATHS = {
     **{"duck": 1, "folder": 1, "opening": 1, "warmup": 1},  # what spills; a user's own folder
     **{"place": 0, "landing/job": 1},  # the pace file, on the driver's disk
+    "conditional_puts": 2,  # where a folder lies, and what its file system is
     "log_repair": 1,  # where a checkpoint is made again, before it goes to the lake
     "run/replicator": 1,  # where a process that stands by rehearses, in a folder of its own
 }
