@@ -28,7 +28,7 @@ from mirrorlake.groups.checkpoint_plan import (
 )
 from mirrorlake.groups.left_out import LeftOutGroups
 from mirrorlake.groups.listed_groups import ListedGroups
-from mirrorlake.groups.mover import move_in_steps, sole_mover, target_groups
+from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_groups
 from mirrorlake.groups.moves import change_of
 from mirrorlake.groups.newest_checkpoints import NewestCheckpoints
 from mirrorlake.groups.readable import Sides, readable_positions
@@ -215,8 +215,26 @@ class Checkpoints:
     def _sync(self) -> list[Checkpoint]:
         groups, errors, rows, wanted = self._decisions()
         moves = self._still_movable(wanted)
-        sent = [move for step in move_in_steps(self._target, groups, moves) for move in step]
+        sent: list[Sent] = []
+        try:
+            for step in move_in_steps(self._target, groups, moves):
+                sent += step
+        finally:  # whatever ends it, what the steps before it moved is written down
+            changed = self._note_moved(rows, sent)
+        refused = [move.refused for move in sent if move.refused is not None]
+        problems = [*_named(errors), *refused]
+        if problems:
+            raise ReplicationError(
+                f"cluster {self.flow.target} did not take the positions of some groups: "
+                f"{problems[0]}"
+            )
+        return changed
+
+    def _note_moved(self, rows: Sequence[Checkpoint], sent: Sequence[Sent]) -> list[Checkpoint]:
+        """Write down what is kept as it is, and what became of moves; returns the rows that say
+        something new."""
         tried = [move for move in sent if move.kept is None]
+        rows = list(rows)
         rows += [as_kept(move.checkpoint, move.kept) for move in sent if move.kept is not None]
         rows += [with_outcome(as_set(move), move.refused is None, move.refused) for move in tried]
         # Once: it looks at all positions. Those of a topic that was made again meanwhile are none.
@@ -231,16 +249,9 @@ class Checkpoints:
             }
         )
         self._log.record(self.flow.name, [change_of(*change_tried(move)) for move in tried])
-        refused = [move.refused for move in tried if move.refused is not None]
         if tried:
-            count = len(tried) - len(refused)
+            count = sum(move.refused is None for move in tried)
             logger.info("flow %s: set %d positions on %s", self.flow.name, count, self.flow.target)
-        problems = [*_named(errors), *refused]
-        if problems:
-            raise ReplicationError(
-                f"cluster {self.flow.target} did not take the positions of some groups: "
-                f"{problems[0]}"
-            )
         return changed
 
     def _movable(self) -> list[Checkpoint]:

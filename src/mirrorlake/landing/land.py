@@ -52,7 +52,8 @@ class LandingQuery:
         query: Spark's; None where there is none.
         final: where that is to be ended, next offsets; None where it goes on.
         landed: how far this process has come without one, unless an `error` ended it.
-        name: of its checkpoint (`checkpoints.forget_query`).
+        name: of its checkpoint (`checkpoints.forget_query`): that of another one, or none, would
+            have the checkpoints of others removed.
     """
 
     sink: PathSink | SessionSink
@@ -60,7 +61,7 @@ class LandingQuery:
     final: Mapping[TopicAndPartition, int] | None = None
     landed: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     error: Exception | None = None
-    name: str = ""
+    name: str = field(kw_only=True)
 
     @property
     def active(self) -> bool:
@@ -140,12 +141,10 @@ def start_landing(
     checkpoint = new_checkpoint(lake, plan.alias)
     job = _job(lake, plan, landing, client)
     if once:
-        query = _up_to_the_ends(lake, job, checkpoint)
-    else:
-        waiting = frozenset(key for key in plan.starts if is_heartbeats(key[0]))
-        job = replace(job, waiting=waiting, waiting_seconds=heartbeats_wait)
-        query = _stream(lake, job, checkpoint)
-    return replace(query, name=checkpoint.name)
+        return _up_to_the_ends(lake, job, checkpoint)
+    waiting = frozenset(key for key in plan.starts if is_heartbeats(key[0]))
+    job = replace(job, waiting=waiting, waiting_seconds=heartbeats_wait)
+    return _stream(lake, job, checkpoint)
 
 
 def _up_to_the_ends(lake: Lake, job: LandJob, checkpoint: Path) -> LandingQuery:
@@ -155,9 +154,9 @@ def _up_to_the_ends(lake: Lake, job: LandJob, checkpoint: Path) -> LandingQuery:
     noted, ranges = ends.noted(final), ranges_between(job.starts, final)
     sink = _path_sink(lake, job, application_of(checkpoint))
     if sink is not None and offset_count(ranges) <= job.max_records and sink.is_small(ranges):
-        return _landed_here(sink, ranges, noted)
+        return _landed_here(sink, ranges, noted, checkpoint.name)
     if not ranges:
-        return LandingQuery(SessionSink(lake, job))
+        return LandingQuery(SessionSink(lake, job), name=checkpoint.name)
     return _stream(lake, replace(job, final=final, final_noted=noted), checkpoint)
 
 
@@ -213,14 +212,15 @@ def _path_sink(lake: Lake, job: LandJob, application: str) -> PathSink | None:
     return PathSink(lake, job, application) if isinstance(lake, PathLake) else None
 
 
-def _landed_here(sink: PathSink, ranges: Ranges, noted: str | None) -> LandingQuery:
+def _landed_here(sink: PathSink, ranges: Ranges, noted: str | None, name: str) -> LandingQuery:
     """Few records up to an end, landed now: a query would take seconds to begin."""
     with closing(sink):
         try:
             sink.land(ranges, noted, 0)
         except (KafkaException, StagingError) as error:
-            return LandingQuery(sink, error=error)
-    return LandingQuery(sink, landed={key: end for key, (_, end) in ranges.items()})
+            return LandingQuery(sink, error=error, name=name)
+    landed = {key: end for key, (_, end) in ranges.items()}
+    return LandingQuery(sink, landed=landed, name=name)
 
 
 def _stream(lake: Lake, job: LandJob, checkpoint: Path) -> LandingQuery:
@@ -236,4 +236,5 @@ def _stream(lake: Lake, job: LandJob, checkpoint: Path) -> LandingQuery:
         .trigger(processingTime=f"{job.trigger_seconds * 1_000:.0f} milliseconds")
     )
     committer = sink or SessionSink(lake, job)
-    return LandingQuery(committer, committer.start(writer, checkpoint), job.final)
+    query = committer.start(writer, checkpoint)
+    return LandingQuery(committer, query, job.final, name=checkpoint.name)

@@ -1,13 +1,17 @@
 """Turns of a flow's groups beside what others do at the target, or at the source."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
+from confluent_kafka import KafkaException
 
 from mirrorlake.groups import checkpoint_sync
+from mirrorlake.groups.mover import move_in_steps
 from mirrorlake.groups.sync_plan import BEHIND, REWOUND
+from mirrorlake.kafka.groups import GroupPositions
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 from mirrorlake.testing import MemoryLake
 from tests.unit.groups.test_growth_of_groups import Key, Running, Turn
@@ -70,6 +74,27 @@ def test_a_target_topic_that_is_made_again_within_a_turn_holds_up_no_other_group
     turn.flow.over, turn.flow.gone = set(), set()
     turn.groups.checkpoint()
     assert {row[0] for row in synced(turn)} == {gone[0]}
+
+
+def test_what_was_moved_before_a_turn_ends_by_an_error_is_written_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Alice is moved, and the answer about Bob is one that no turn knows."""
+    monkeypatch.setattr(checkpoint_sync, "move_in_steps", partial(move_in_steps, at_once=1))
+    turn = Watching(tmp_path, ALICE, BOB)
+    reported = turn.target.positions
+
+    def positions(groups: Collection[str]) -> GroupPositions:
+        if set(groups) == {"bob"}:
+            raise KafkaException("an answer that nobody expected")
+        return reported(groups)
+
+    turn.target.positions = positions  # type: ignore[method-assign, assignment]
+    with pytest.raises(KafkaException):
+        turn.groups.sync()
+    assert turn.moved == [("alice", ("orders", 0), 10)]
+    known = {row.group_id: row.synced for row in turn.groups._newest.known().values()}
+    assert known == {"alice": True, "bob": False}
 
 
 def test_who_is_set_back_or_deleted_at_the_target_after_a_turn_that_wrote_nothing(

@@ -81,7 +81,7 @@ def test_a_batch_that_spark_reports_counts_once_its_tasks_have_read_it(
 ) -> None:
     """Spark 4.1 and 4.2 plan no part of some readers, and report the batch as done."""
     query, sink = OfSpark(lastProgress=None), sink_of(tmp_path)
-    landing = LandingQuery(sink, query, {A: 10, B: 0})  # type: ignore[arg-type]
+    landing = LandingQuery(sink, query, {A: 10, B: 0}, name="q")  # type: ignore[arg-type]
     assert landing.covered() == {} and landing.active
     query.report(*batches)
     assert landing.began is (named is None), (
@@ -105,7 +105,7 @@ def test_what_the_last_batch_has_not_read_is_why_a_query_has_failed(tmp_path: Pa
     query: Any = OfSpark(exception=lambda: ValueError("never asked"))
     query.report((8, None))
     query.isActive = False
-    landing = LandingQuery(sink_of(tmp_path), query)
+    landing = LandingQuery(sink_of(tmp_path), query, name="q")
     assert "have read 0 of 3 offsets" in str(landing.exception())
 
 
@@ -122,10 +122,16 @@ def test_a_query_has_ended_where_it_was_to_end(
     query: Any = OfSpark(exception=lambda: None)
     query.report(reported)
     query.isActive = False  # it was stopped, whoever did
-    landing = LandingQuery(sink_of(tmp_path), query, final)
+    landing = LandingQuery(sink_of(tmp_path), query, final, name="q")
     assert not landing.active and landing.exception() is None
     assert landing.ended is ended
-    assert LandingQuery(sink_of(tmp_path)).ended, "there was nothing to read"
+    assert LandingQuery(sink_of(tmp_path), name="q").ended, "there was nothing to read"
+
+
+def test_a_query_without_a_name_is_none(tmp_path: Path) -> None:
+    """To forget one would be to forget those of all processes."""
+    with pytest.raises(TypeError, match="name"):
+        LandingQuery(sink_of(tmp_path))  # type: ignore[call-arg]
 
 
 def test_batches_that_spark_does_not_report_any_more_are_compared_by_what_is_staged(
