@@ -1,6 +1,6 @@
 """`mirrorlake maintain`: the upkeep of a lake, beside running replicators or without any."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -24,11 +24,21 @@ MERGED_AFTER_DAYS = 1
 MINUTES_AFTER_DAYS, HOURS_AFTER_DAYS = 1, 7
 
 
+#: Who else than the flows of a topology file waits for records of the stage.
+Others = Callable[[Lake], Iterable[ConsumingFlow]]
+
+
 def maintain(
-    lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool = False
+    lake: Lake,
+    topology: Topology,
+    kept: Maintenance,
+    dry_run: bool = False,
+    others: Others = lambda _lake: (),
 ) -> dict[str, Any]:
     """Delete what is older than `kept` says and no flow waits for, thin samples, merge rows of the
     map, make large files of small ones, and vacuum.
+
+    `others` wait for records too: replays and restores that have begun.
 
     Returns {"dry_run", "settings", "records": {"before", "removed", "held": [...]}, "history":
     {table: rows removed}, "thinned": samples removed, "map": {"rows_before", "rows"} of those that
@@ -36,10 +46,12 @@ def maintain(
     "bytes"}}}. Raises LeaseTaken when another process maintains this lake.
     """
     with Lease(lake, "maintenance of the lake"):
-        return _maintain(lake, topology, kept, dry_run)
+        return _maintain(lake, topology, kept, dry_run, others)
 
 
-def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) -> dict[str, Any]:
+def _maintain(
+    lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool, others: Others
+) -> dict[str, Any]:
     before = table_upkeep.sizes(lake)
     if not dry_run:
         note_objectives(lake, topology, {})
@@ -48,7 +60,7 @@ def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) 
         "dry_run": dry_run,
         "settings": table_upkeep.apply_settings(lake, dry_run),
     }
-    document["records"] = _retain_records(lake, topology, kept, dry_run)
+    document["records"] = _retain_records(lake, topology, kept, dry_run, others)
     document["history"], document["thinned"], document["map"] = {}, 0, None
     if not dry_run:
         cutoff = _ms(_days_ago(kept.history_days))
@@ -80,13 +92,13 @@ def _maintain(lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool) 
 
 
 def _retain_records(
-    lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool
+    lake: Lake, topology: Topology, kept: Maintenance, dry_run: bool, others: Others
 ) -> dict[str, Any]:
     if kept.retention_days is None:
         return {"before": None, "removed": 0, "held": []}
     cutoff = _days_ago(kept.retention_days)
     staged, readers = stage_of(lake, topology, cutoff, _days_ago(kept.disabled_hold_days))
-    cuts, retained = cut_records(staged, readers)
+    cuts, retained = cut_records(staged, [*readers, *others(lake)])
     if not dry_run:
         # before anything goes: a flow that lacks it has to find out, whatever dies in between
         table_upkeep.note_removals(lake, removals_of(staged, cuts))

@@ -43,13 +43,15 @@ class Staged(_OfPartition):
 class ConsumingFlow:
     """A flow that has to get what it mirrors. `floors` are the ends of its map: (generation, next
     source offset) of each (topic, partition); a partition without one has not been produced at
-    all."""
+    all. `within` are the offsets (inclusive) that it reads of each generation of a partition, and
+    of others none; None: all that there are."""
 
     flow: str
     source_cluster: str
     mirrors: Callable[[str], bool]
     floors: Mapping[TopicAndPartition, tuple[int, int]]
     enabled: bool = True
+    within: Mapping[PartitionGeneration, tuple[int, int]] | None = None
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,16 @@ def cut_records(
 def produced_end(reader: ConsumingFlow, extent: Staged) -> int:
     """Up to which offset (exclusive) of this generation a flow needs nothing of the stage any
     more."""
+    produced = _mapped_end(reader, extent)
+    if reader.within is None:
+        return produced
+    first, last = reader.within.get(extent.place, (0, -1))
+    produced = max(produced, first)
+    return produced if produced <= last else extent.last + 1
+
+
+def _mapped_end(reader: ConsumingFlow, extent: Staged) -> int:
+    """The same as far as the map says it."""
     generation, position = reader.floors.get((extent.topic, extent.partition), (0, 0))
     if generation > extent.generation:
         # a newer generation is begun only when the previous one is produced to its end

@@ -215,8 +215,8 @@ class OpenLake(Queries, Positions, Resends):
         vacuum_hours: int | None = None,
         dry_run: bool = False,
     ) -> Upkeep:
-        """Delete old records that every flow has produced, and old history; compact tables; remove
-        unused files.
+        """Delete old records that every flow has produced, and no replay or restore that began
+        waits for, and old history; compact tables; remove unused files.
 
         Args:
             retention_days: keep records for so many days; what the topology file says for None.
@@ -228,12 +228,15 @@ class OpenLake(Queries, Positions, Resends):
             LeaseTaken: another process maintains this lake.
         """
         from mirrorlake.lake.maintain import maintain
+        from mirrorlake.resend.waiting import waiting_resends
 
         topology = self.internals.topology
         asked = {"retention_days": retention_days, "vacuum_hours": vacuum_hours}
         given = {name: value for name, value in asked.items() if value is not None}
         kept = Maintenance(**{**topology.maintain.model_dump(), **given})
-        return Upkeep.from_document(maintain(self.internals.tables, topology, kept, dry_run))
+        return Upkeep.from_document(
+            maintain(self.internals.tables, topology, kept, dry_run, others=waiting_resends)
+        )
 
     def verify(
         self,

@@ -1,5 +1,7 @@
 """What may be deleted of the stage: the law, on any history, and its corners."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +14,7 @@ from mirrorlake.lake.retention import (
     cut_records,
     removals_of,
 )
+from mirrorlake.offsets.positions import PartitionGeneration
 
 KEY = ("orders", 0)
 offsets = st.lists(st.integers(0, 60), min_size=1, max_size=25, unique=True).map(sorted)
@@ -147,3 +150,21 @@ def test_a_previous_generation_goes_whole_once_a_flow_is_in_the_newer_one() -> N
 
 def test_what_is_too_young_is_nobodys_matter() -> None:
     assert cut_records([Staged("east", *KEY, 0, 5, 99, None)], []) == ([], [])
+
+
+def test_who_reads_some_offsets_holds_back_no_others() -> None:
+    reader = ConsumingFlow(
+        "restore:1:east->west",
+        "east",
+        lambda topic: topic == "orders",
+        floors={KEY: (1, 12)},
+        within={PartitionGeneration("orders", 0, 1): (10, 19)},
+    )
+    staged = [Staged("east", "orders", 0, generation, 0, 99, 99) for generation in (0, 1, 2)]
+    staged.append(Staged("east", "orders", 1, 0, 0, 99, 99))
+    cuts, retained = cut_records(staged, [reader])
+    below = {(cut.partition, cut.generation): cut.below for cut in cuts}
+    assert below == {(0, 0): 100, (0, 1): 12, (0, 2): 99, (1, 0): 99}
+    assert retained == [Retained("restore:1:east->west", "orders", 0, 1, 12)]
+    sent = replace(reader, floors={KEY: (1, 20)})
+    assert not cut_records(staged, [sent])[1], "it has all that it reads"

@@ -1,0 +1,22 @@
+"""Replays and restores that have begun and not ended: what they have yet to send stays staged."""
+
+from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.retention import ConsumingFlow
+from mirrorlake.lake.table_upkeep import floors_of
+from mirrorlake.resend.note import Kind, Resend, read_notes
+
+_KINDS: tuple[Kind, ...] = ("replay", "restore")
+
+
+def waiting_resends(lake: Lake) -> list[ConsumingFlow]:
+    """All of them, as readers of the stage. One that is given up has been replaced by another
+    (`--start-over`)."""
+    begun = [resend for kind in _KINDS for resend in read_notes(lake.ask("resends", kind=kind))]
+    return [_reader(lake, resend) for resend in begun]
+
+
+def _reader(lake: Lake, resend: Resend) -> ConsumingFlow:
+    names = resend.names
+    within = {one.place: (one.first, one.last) for one in resend.ranges}
+    floors = floors_of(lake, resend.name, names.get)
+    return ConsumingFlow(resend.name, resend.source, names.__contains__, floors, within=within)
