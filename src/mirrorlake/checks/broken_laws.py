@@ -55,8 +55,8 @@ def broken_laws(
             )
             continue
         # Of a flow that no process ran of late there is no sample: what it selects now counts.
-        own = mirrored.get(request.flow.name) or _selected(request.flow, request.extents)
-        for short in shortfalls(request.extents, own, ends):
+        alive = mirrored.get(request.flow.name) or _selected(request.flow, request.extents)
+        for short in shortfalls(request.extents, alive, ends):
             extent = short.extent
             alerts.append(_alert(vars(extent), "target_behind", short.missing, short.detail()))
         alerts += request.made_again()

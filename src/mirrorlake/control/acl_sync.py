@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from mirrorlake.config.precedence import opposite_name
 from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.control.acl_order import allowances, apart, denials
 from mirrorlake.control.acl_plan import (
     KIND,
     AclChange,
@@ -110,19 +111,19 @@ class AclSync:
         errors: dict[AclChange, str | None] = {
             change: None for change in due if change.action == "forget"
         }
-        begun = [change for change in due if change.action == "create"]
-        fresh = {change for change in begun if change.acl not in owned}
-        self._log.record(
-            self.flow.name, [change.begun(self._named_by) for change in begun if change in fresh]
-        )
-        created = create_acls(self._target, [change.acl for change in begun])
-        errors.update({AclChange("create", acl): error for acl, error in created.items()})
+        begun = [change.acl for change in due if change.action == "create"]
         wanted = {change.acl for change in plan.changes if change.action == "create"}
+        created = self._create(begun, wanted, owned)
+        fresh = {AclChange("create", acl) for acl in created if acl not in owned}
+        errors.update({AclChange("create", acl): error for acl, error in created.items()})
         self.undone = {
             **lacking,
             **{acl: created.get(acl) for acl in wanted if created.get(acl, "") is not None},
         }
-        errors.update(self._delete(removals(due, self.undone.keys(), mirrors.closed)))
+        stale = [change.acl for change in plan.changes if change.action == "delete"]
+        errors.update(
+            self._delete(removals(due, self.undone.keys(), mirrors.closed), allowances(stale))
+        )
         for change, error in errors.items():
             if error is None:
                 self._refusals.accepted(change)
@@ -141,13 +142,27 @@ class AclSync:
         if isinstance(there, NoAcls):
             self.undone = {} if there.disabled else dict.fromkeys(implied, there.reason)
             return
-        lacking = [AclChange("create", acl) for acl in sorted(implied - there)]
-        self._log.record(self.flow.name, [change.begun(self._named_by) for change in lacking])
-        created = create_acls(self._target, [change.acl for change in lacking])
+        lacking = sorted(implied - there)
+        created = self._create(lacking, lacking, ())
         self._log_and_record(
-            [change.row(created[change.acl], self._named_by) for change in lacking]
+            [AclChange("create", acl).row(error, self._named_by) for acl, error in created.items()]
         )
-        self.undone = {acl: error for acl, error in created.items() if error is not None}
+        self.undone = {acl: created.get(acl) for acl in lacking if created.get(acl, "") is not None}
+
+    def _create(
+        self, acls: Collection[Acl], wanted: Collection[Acl], owned: Collection[Acl]
+    ) -> dict[Acl, str | None]:
+        """Make ACLs, those that deny first, and of the others none that one of these would limit
+        which is `wanted` and not there now; returns the target's answer to each that was sent. That
+        they are the flow's is noted before, as far as they are not `owned`."""
+        denied = self._send(denials(acls), owned)
+        missing = [acl for acl in denials(wanted) if denied.get(acl, "") is not None]
+        return denied | self._send(apart(allowances(acls), missing), owned)
+
+    def _send(self, acls: Sequence[Acl], owned: Collection[Acl]) -> dict[Acl, str | None]:
+        fresh = [AclChange("create", acl) for acl in acls if acl not in owned]
+        self._log.record(self.flow.name, [change.begun(self._named_by) for change in fresh])
+        return create_acls(self._target, acls)
 
     def settle_left(self, revoke: bool) -> int:
         """Do what an operator decided about the ACLs of another policy: take them away, or leave
@@ -155,7 +170,9 @@ class AclSync:
         with what it did noted all the same."""
         left = self.compare().left
         errors = (
-            self._delete(list(left)) if revoke else {AclChange("forget", acl): None for acl in left}
+            self._delete(list(left), allowances(left))
+            if revoke
+            else {AclChange("forget", acl): None for acl in left}
         )
         self._log_and_record(
             [change.row(error, left[change.acl]) for change, error in errors.items()]
@@ -170,11 +187,13 @@ class AclSync:
             )
         return len(left)
 
-    def _delete(self, acls: Sequence[Acl]) -> dict[AclChange, str | None]:
-        return {
-            AclChange("delete", acl): error
-            for acl, error in delete_acls(self._target, acls).items()
-        }
+    def _delete(self, acls: Sequence[Acl], stale: Iterable[Acl]) -> dict[AclChange, str | None]:
+        """Take ACLs away, those that allow first, and of the others none that limits one of the
+        `stale` ones which is still there; returns the target's answer to each that was sent."""
+        answers = delete_acls(self._target, allowances(acls))
+        there = [acl for acl in stale if answers.get(acl, "") is not None]
+        answers |= delete_acls(self._target, apart(denials(acls), there))
+        return {AclChange("delete", acl): error for acl, error in answers.items()}
 
     def _not_reported(self, rows: Sequence[Change], changes: Sequence[AclChange]) -> list[Change]:
         """Those rows that were not reported before; what is neither reported nor to be changed any
