@@ -169,12 +169,13 @@ def land_again(
     ends: Mapping[TopicAndPartition, int],
     occasion: str,
     besides: Mapping[TopicAndPartition, OffsetRanges] | None = None,
+    check: Callable[[], object] = lambda: None,
 ) -> None:
     """Land offsets in one commit, from the `starts` of a plan, inclusive, to `ends`, exclusive: the
     stage had them and has lost them, or has those `besides` them. What was deleted by predicate
     stays deleted: the source may have it still. `occasion` names what it is landed again for: twice
-    for the same one, even at the same time, lands them once. Raises KafkaException, or what Spark
-    does.
+    for the same one, even at the same time, lands them once. `check` is called once all was read:
+    nothing is committed when it raises. Raises KafkaException, or what Spark does.
     """
     left_out = {key: OffsetRanges(ranges) for key, ranges in (besides or {}).items()}
     for (topic, partition, generation), ranges in forgotten_from(lake, plan.alias).items():
@@ -184,10 +185,10 @@ def land_again(
     application = f"mirrorlake again {plan.alias} {plan.assigned} {occasion}"
     sink = _path_sink(lake, job, application)
     if sink is None:
-        SessionSink(lake, job).append(application)
+        SessionSink(lake, job).append(application, check)
         return
     with closing(sink):
-        sink.land(ranges_between(job.starts, ends), None, 1)
+        sink.land(ranges_between(job.starts, ends), None, 1, check=check)
 
 
 def _job(lake: Lake, plan: LandingPlan, landing: Landing, client: Client) -> LandJob:

@@ -3,6 +3,7 @@ produced them."""
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from mirrorlake.errors import InputError
@@ -36,7 +37,8 @@ def read_again(deployment: Deployment, alias: str, incident: Mapping[str, Any]) 
     name, first, last = f"{key[0]}-{key[1]}", incident["first_offset"], incident["last_offset"]
     with Lease(lake, f"reading again from cluster {alias}"):
         place = PartitionGeneration(*key, incident["generation"])
-        generation = _generation(deployment, alias, place, first, last)
+        check = partial(_generation, deployment, alias, place, first, last)
+        generation = check()
         log = connections.admin(alias).log_ends([key]).get(key)
         if log is None:
             raise InputError(f"cluster {alias} does not report what it has of {name}; try again")
@@ -56,7 +58,8 @@ def read_again(deployment: Deployment, alias: str, incident: Mapping[str, Any]) 
         # Whatever the clock was then, it is the name of one incident, and says nothing about any
         # other.
         occasion = f"{first}-{last} of {incident['at'].isoformat()}"
-        land_again(lake, plan, landing, client, ends={key: end}, occasion=occasion)
+        # What was read is of a topic that was made again meanwhile, perhaps.
+        land_again(lake, plan, landing, client, ends={key: end}, occasion=occasion, check=check)
         logger.info(
             "offsets %d to %d of %s were read from cluster %s again", start, end - 1, name, alias
         )

@@ -10,7 +10,7 @@ what a hole may be left by, and who looks for it, is in `landing/unread.py`.
 import json
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -125,10 +125,11 @@ class SessionSink:
         if interrupted_after is not None:
             self._job.keep_pace(self._job.pace().after_failure(interrupted_after))
 
-    def append(self, application: str) -> None:
+    def append(self, application: str, check: Callable[[], object] = lambda: None) -> None:
         """Commit all that a job with an end reads, once for one application: by a task for each
         part, as a frame has them and no source. What tasks read is kept on their disks until all
-        of it is there, and only then committed. Raises ReplicationError where a part is missing."""
+        of it is there, and only then committed, unless `check` raises. Raises ReplicationError
+        where a part is missing."""
         job = self._job
         ranges = ranges_between(job.starts, job.final or {})
         parts = job.parts(ranges, job.final_noted, job.tasks)
@@ -139,6 +140,7 @@ class SessionSink:
             left = unread(ranges, [row["topic"] for row in done])
             if left:
                 raise _not_read(job.alias, ranges, left)
+            check()
             writer = _records(job, rows).write.format("delta").mode("append")
             writer.option("txnAppId", application)
             writer.option("txnVersion", "1").saveAsTable(self._lake.name("records"))

@@ -10,7 +10,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -97,15 +97,22 @@ class PathSink:
         return offset_count(ranges) <= self._small.max_records
 
     def land(
-        self, ranges: Ranges, noted: str | None, batch: int, spark: "SparkSession | None" = None
+        self,
+        ranges: Ranges,
+        noted: str | None,
+        batch: int,
+        spark: "SparkSession | None" = None,
+        check: Callable[[], object] = lambda: None,
     ) -> None:
         """Read and commit, as the number `batch` of the application; what is not small by tasks of
-        a session, where there is one. `noted` is what the batch notes of the ends of logs. Raises
+        a session, where there is one. `noted` is what the batch notes of the ends of logs; `check`
+        is called once all was read, and nothing is committed when it raises. Raises
         KafkaException and StagingError, and ClusterUnusable from tasks."""
         with self._paced(), self._in_hand:
             began, here = time.monotonic(), spark is None or self.is_small(ranges)
             files = self._written(ranges, noted, None if here else spark).checked().to_pylist()
             by_tasks = max((file["seconds"] for file in files), default=0.0)
+            check()
             self._commit(files, batch, time.monotonic() - began if here else by_tasks)
 
     def fenced(self) -> bool:

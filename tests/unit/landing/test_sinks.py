@@ -92,6 +92,21 @@ def test_a_batch_is_there_once_and_not_at_all_once_another_took_over(
     assert sink.fenced() and landed(lake) == expected
 
 
+def test_nothing_is_committed_of_what_turns_out_to_be_another_log(
+    lake: PathLake, log: OpenLog, tmp_path: Path
+) -> None:
+    def check() -> None:
+        assert log.opened, "it was read before"
+        raise ReplicationError("the topic was made again")
+
+    sink = PathSink(lake, job_of(lake, tmp_path), "again x")
+    with pytest.raises(ReplicationError, match="made again"):
+        sink.land({A: (5, 8)}, None, 1, check=check)
+    assert landed(lake) == []
+    sink.land({A: (5, 8)}, None, 1)
+    assert landed(lake) == [("a", 5), ("a", 6), ("a", 7)]
+
+
 def test_batches_follow_the_offsets_of_a_query_until_it_is_to_stop(
     lake: PathLake, log: OpenLog, tmp_path: Path
 ) -> None:
