@@ -88,11 +88,12 @@ class HeartbeatTopics:
         """`settings` are those of a consumer; `selects` says whether the flow mirrors a topic."""
         self._flow, self._lake, self._admin = flow, lake, admin
         self._settings, self._selects = settings, selects
-        self._by_content: dict[str, bool] = {}
+        #: By name and Kafka's id: one that is made again may be an application's.
+        self._by_content: dict[tuple[str, str], bool] = {}
         self._noted: frozenset[str] | None = None
 
     def __contains__(self, topic: object) -> bool:
-        return topic in (self._noted or (HEARTBEATS,))
+        return topic in ((HEARTBEATS,) if self._noted is None else self._noted)
 
     def look(self) -> None:
         """Look at the topics of such names that were not looked at before, and note what is new.
@@ -100,13 +101,16 @@ class HeartbeatTopics:
         named = [
             name for name in self._admin.topics() if may_be_heartbeats(name) and self._selects(name)
         ]
-        for name, records in first_records_of(
-            self._admin, self._settings(), set(named) - self._by_content.keys()
-        ).items():
-            if records:
-                self._by_content[name] = are_heartbeats(records, name)
+        there, _ = self._admin.identities(named)
+        ids = {name: topic.topic_id for name, topic in there.items()}
+        keys = {name: (name, ids.get(name, "")) for name in {*named, HEARTBEATS}}
+        unknown = {name for name in named if keys[name] not in self._by_content}
+        records = first_records_of(self._admin, self._settings(), unknown) if unknown else {}
+        for name, of_topic in records.items():
+            if of_topic:
+                self._by_content[keys[name]] = are_heartbeats(of_topic, name)
         topics = frozenset(
-            name for name in {*named, HEARTBEATS} if self._by_content.get(name, name == HEARTBEATS)
+            name for name, key in keys.items() if self._by_content.get(key, name == HEARTBEATS)
         )
         if topics != self._noted:
             note_heartbeat_topics(self._lake, self._flow, topics)

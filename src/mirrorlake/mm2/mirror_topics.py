@@ -5,6 +5,8 @@ import logging
 import time
 from collections.abc import Iterable, Sequence
 
+from confluent_kafka import KafkaException
+
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import MirrorlakeError, TargetRefused
 from mirrorlake.kafka.connections import Connections
@@ -36,6 +38,7 @@ class CheckpointTopic:
         name, factor = checkpoints_topic(flow), settings.checkpoints_topic_replication_factor
         self._topic = _topic(flow, connections, log, flow.target, name, factor=factor)
         self._written: dict[bytes, bytes] = {}
+        self._lost: dict[bytes, bytes] = {}  # what was written to a topic that is gone
 
     @property
     def name(self) -> str:
@@ -66,13 +69,16 @@ class CheckpointTopic:
             for checkpoint in checkpoints
             if min(checkpoint.upstream, checkpoint.downstream) >= 0
         )
+        if self._topic.ensure():  # made again, perhaps: it has nothing of what was written before
+            self._lost, self._written = {**self._lost, **self._written}, {}
+        wanted = {**self._lost, **wanted}
         fresh = {key: value for key, value in wanted.items() if self._written.get(key) != value}
-        self._topic.ensure()
         if fresh:
             for key in fresh:
                 self._written.pop(key, None)
             self._topic.write(list(fresh.items()))
             self._written.update(fresh)
+        self._lost = {}
         return len(fresh)
 
 
@@ -148,17 +154,17 @@ class Heartbeats:
         """Write one to both ends; returns it. An end that takes none does not hinder the other.
 
         Raises:
-            ClusterUnreachable, AuthenticationFailed, TargetRefused: after both have been tried.
-                KafkaException.
+            ClusterUnreachable, AuthenticationFailed, TargetRefused, KafkaException: after both have
+                been tried.
         """
         heartbeat = Heartbeat(self._flow.source, self._flow.target, time.time_ns() // 1_000_000)
         record = encode_heartbeat(heartbeat)
-        failed: list[MirrorlakeError] = []
+        failed: list[MirrorlakeError | KafkaException] = []
         for topic in self._topics:
             try:
                 self._look_at(topic)
                 topic.write([record])
-            except MirrorlakeError as error:
+            except (MirrorlakeError, KafkaException) as error:
                 failed.append(error)
         if failed:
             raise failed[0]

@@ -42,6 +42,8 @@ class OffsetSyncs:
         older than what a reader has makes the reader forget all.
         """
         made = self._topic.ensure()
+        if made:  # it has nothing of what turns before wrote
+            self._since = None
         since = -1 if self._since is None else self._since
         rows = self._lake.ask("offset_syncs", flow=self._flow, batch_id=since)
         fresh = syncs_of(self._living(rows), firsts=made or self._since is not None)
