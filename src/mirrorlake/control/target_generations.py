@@ -11,8 +11,6 @@ import logging
 import time
 from collections.abc import Collection, Mapping, Sequence
 
-from confluent_kafka import KafkaException
-
 from mirrorlake.control.target_comparison import TargetComparison, TargetLoss, compare_targets
 from mirrorlake.control.target_lost import target_lost
 from mirrorlake.errors import TargetRecreated, TargetRefused
@@ -68,6 +66,7 @@ class TargetGenerations:
         self._decisions: list[TargetDecision] | None = None
         self._begun_here: set[str] = set()
         self._never_mapped: set[str] = set()
+        self._leaderless: set[str] = set()  # target topics whose ends were waited for in vain
 
     def names(self) -> dict[str, str]:
         """The target topics that were noted, by source topic."""
@@ -140,7 +139,9 @@ class TargetGenerations:
         }
         self._note(begun)
         return {
-            topic: self._id_unreported(topic, target)
+            topic: self._leader_silent(topic, target)
+            if target in known
+            else self._id_unreported(topic, target)
             for topic, target in names.items()
             if target not in ends
         }
@@ -219,12 +220,13 @@ class TargetGenerations:
         self._never_mapped |= unknown.keys() - written.keys()
         if not written:
             return
-        identities, _ = self._target.identities(sorted(written.values()))
+        identities, missing = self._target.identities(sorted(written.values()))
         ends = self._ends({target: topic.partitions for target, topic in identities.items()})
         lost = {
             (topic, target): NotedTarget(0, "")
             for topic, target in written.items()
-            if any(
+            if (target in missing or target in ends)  # of others nothing is known
+            and any(
                 mapped_target.end > _end(ends.get(target, ()), mapped_target.partition)
                 for mapped_target in mapped[target]
             )
@@ -244,24 +246,23 @@ class TargetGenerations:
         return identities, missing
 
     def _ends(self, partitions: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
-        """The log ends of topics. Those of which no leader answers yet are asked again, and left
-        out in the end."""
+        """The log ends of topics. Those of which a leader does not answer yet are asked again, and
+        left out in the end; one that was left out before is waited for no more."""
         deadline = time.monotonic() + MADE_SECONDS
-        while True:
-            try:
-                keys = [(topic, n) for topic, count in partitions.items() for n in range(count)]
-                ends = self._target.end_offsets(keys, committed=False)
-                return {
-                    topic: tuple(ends[topic, n] for n in range(count))
-                    for topic, count in partitions.items()
-                }
-            except KafkaException as error:
-                if time.monotonic() >= deadline:
-                    raise
-                logger.info(
-                    "flow %s: the ends of target topics are not known yet: %s", self._flow, error
-                )
-                time.sleep(_PAUSE_SECONDS)
+        ends: dict[str, tuple[int, ...]] = {}
+        while left := partitions.keys() - ends.keys():
+            keys = [(topic, n) for topic in left for n in range(partitions[topic])]
+            told = self._target.end_offsets(keys, committed=False, skip_silent=True)
+            for topic in left:
+                of_topic = [told[topic, n] for n in range(partitions[topic]) if (topic, n) in told]
+                if len(of_topic) == partitions[topic]:
+                    ends[topic] = tuple(of_topic)
+            left = partitions.keys() - ends.keys()
+            if not left - self._leaderless or time.monotonic() >= deadline:
+                break
+            time.sleep(_PAUSE_SECONDS)
+        self._leaderless = (self._leaderless | left) - ends.keys()
+        return ends
 
     def _report_losses(self, losses: Sequence[TargetLoss]) -> None:
         mapped = mapped_targets(self._lake, self._flow, {loss.topic for loss in losses})
@@ -283,6 +284,14 @@ class TargetGenerations:
             f"flow {self._flow} waits until you decide about topic {topic}: {target} at cluster "
             f"{self._target.alias} is not the topic that it wrote to; see mirrorlake resolve",
             topic=topic,
+        )
+
+    def _leader_silent(self, topic: str, target: str) -> TargetRefused:
+        return TargetRefused(
+            f"cluster {self._target.alias} does not say where the logs of topic {target} end: the "
+            "leader of a partition does not answer; have its broker started",
+            topic=topic,
+            reason="LEADER_NOT_AVAILABLE",
         )
 
     def _id_unreported(self, topic: str, target: str) -> TargetRefused:

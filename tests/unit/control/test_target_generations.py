@@ -137,6 +137,42 @@ def test_who_noted_a_generation_knows_that_nobody_else_wrote_for_the_flow(world:
     assert later.living["east.t"].began == (3, 0)
 
 
+def test_a_topic_of_which_a_leader_is_away_holds_up_no_other(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(target_generations, "MADE_SECONDS", 0.05)
+    monkeypatch.setattr(target_generations, "_PAUSE_SECONDS", 0.01)
+    world.make(3, 0)
+    world.make(5, name="east.u")
+    world.target.silent = {("east.t", 1)}
+    process, names = world.process(), {**NAMES, "u": "east.u"}
+    for waited in (True, False):  # it is waited for once
+        world.target.asked.clear()
+        refused = process.begin(process.comparison(names), names)
+        assert list(refused) == ["t"] and "does not say where the logs" in str(refused["t"])
+        assert process.living.keys() == {"east.u"}
+        assert (world.target.asked["end_offsets"] > 1) is waited
+        names = NAMES
+    world.target.silent = set()
+    assert process.begin(process.comparison(NAMES), NAMES) == {}
+    assert process.living.keys() == {"east.t", "east.u"}
+
+
+def test_what_an_earlier_version_wrote_is_not_gone_while_a_leader_is_away(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(target_generations, "MADE_SECONDS", 0.0)
+    world.make(3)
+    world.mapped = {"east.t": [MappedTarget("t", 0, 0, 0, 2, 3, 3)]}
+    world.target.silent = {("east.t", 0)}
+    process = world.process()
+    process.comparison(NAMES)
+    assert world.noted == [] == world.told
+    world.target.silent = set()
+    assert process.begin(process.comparison(NAMES), NAMES) == {}
+    assert [generation.topic_id for _, _, generation in world.noted] == [world.topic_id()]
+
+
 def test_each_refresh_asks_the_target_one_question(world: World) -> None:
     process = begun(world)
     world.target.asked.clear()
