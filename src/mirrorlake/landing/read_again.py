@@ -37,7 +37,7 @@ def read_again(deployment: Deployment, alias: str, incident: Mapping[str, Any]) 
     name, first, last = f"{key[0]}-{key[1]}", incident["first_offset"], incident["last_offset"]
     with Lease(lake, f"reading again from cluster {alias}"):
         place = PartitionGeneration(*key, incident["generation"])
-        check = partial(_generation, deployment, alias, place, first, last)
+        check = partial(_generation, deployment, alias, place, first=first, last=last)
         generation = check()
         log = connections.admin(alias).log_ends([key]).get(key)
         if log is None:

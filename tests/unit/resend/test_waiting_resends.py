@@ -26,7 +26,15 @@ from tests.support.lake_rows import (
 DAY = 86_400
 WEEK = Maintenance(retention_days=7)
 PART = Part("orders", "orders", (StagedRange("east", "orders", 0, 0, 20, 59, 40),), (0,))
-RESTORE = Resend("restore", "20261127-1", "east", "west", "id-of-west", {"to": "west"}, (PART,))
+RESTORE = Resend(
+    "restore",
+    "20261127-1",
+    source="east",
+    target="west",
+    target_id="id-of-west",
+    request={"to": "west"},
+    parts=(PART,),
+)
 
 
 def note(lake: Lake, changes: list[object], at: float) -> None:
