@@ -8,7 +8,7 @@ from mirrorlake.produce.batch import shard_of
 from tests.simulation.driver import Driver
 from tests.simulation.kafka import ODD
 from tests.simulation.machine import Replication
-from tests.simulation.steps import Fault
+from tests.simulation.steps import Fault, TaskFailed
 
 
 class Schedule(Replication):
@@ -306,3 +306,50 @@ def test_a_reader_that_gives_less_of_a_range_with_gaps_that_a_batch_cuts_is_noti
             schedule.do("produce", salt=salt)
     assert missed >= 3
     schedule.check()
+
+
+def test_what_was_given_up_of_a_topic_is_not_given_up_of_the_one_that_took_its_name(
+    schedule: Schedule,
+) -> None:
+    world = schedule.world
+    world.settings.parks = False
+    world.write("t0", 0, 1, refused=ODD)
+    schedule.do("land", "produce")
+    (refused,) = world.open_incidents()
+    refused.resolution = "skip"
+    world.write("t0", 0, 2)
+    schedule.do("land", "produce", "produce", "append_map")
+    world.source.delete("t0")
+    world.create("t0", 2)
+    world.unseen = True
+    world.write("t0", 0, 3)
+    schedule.check()
+
+
+@pytest.mark.parametrize("steps", range(10, 19, 2))
+def test_what_a_task_wrote_whose_answer_was_lost_with_another_one_is_not_written_again(
+    schedule: Schedule, steps: int
+) -> None:
+    """Spark gives no rows of a job in which a worker died. Those of the other shards live on, with
+    producers that asked for their positions long ago. A replicator begins its flow anew then; one
+    that goes on is as exact."""
+    world = schedule.world
+    world.settings.produce_tasks, world.settings.max_records = 2, 100
+    schedule.killed()
+    _write_to_both_shards(schedule)
+    schedule.do("produce", salt=3)  # which has each shard in a worker of its own
+    flow = schedule.driver._flow
+    assert flow is not None
+    _write_to_both_shards(schedule)
+    # the first shard ends before that
+    world.salt, world.steps.fault = 3, Fault("worker", steps)
+    with pytest.raises(TaskFailed):
+        flow.step()
+    flow.step()
+    schedule.check()
+
+
+def _write_to_both_shards(schedule: Schedule) -> None:
+    for partition in (0, 1):
+        schedule.world.write("t0", partition, 2)
+    schedule.do("land")
