@@ -9,7 +9,7 @@ BIN := .venv/bin
 STAMP := .venv/.made-from-lock
 UV := $(or $(shell command -v uv 2>/dev/null),.uv/bin/uv)
 
-CHUNKS := 8
+CHUNKS := 12
 EACH_CHUNK := $(addprefix chunk-,$(shell seq $(CHUNKS)))
 
 .PHONY: help env demo test test-all search $(EACH_CHUNK) classes unit check fmt bench chaos test-matrix screenshots tables site notebooks clean
@@ -29,13 +29,13 @@ test: env ## what CI runs: check, then the tests of every law, command and forma
 	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
 
 # The slow ones in chunks, each of which goes on where it stopped (tests/support/chunks.py), and none of which ends the
-# others. Four at a time, 4 GiB each: most of what they do is wait for clusters that are away, so that these keep two cores busy.
+# others. Six at a time: most of what they do is wait for clusters that are away, so that these keep two cores busy.
 ifdef CHUNK
 test-all: env
 	$(BIN)/pytest -m slow --chunk $(CHUNK)
 else
-test-all: test ## those and the slow ones, an hour: every lane, topology, security mode; CHUNK=3/8 goes on with an eighth
-	@$(MAKE) --no-print-directory -j 4 --keep-going --output-sync=target search $(EACH_CHUNK) || { echo \
+test-all: test ## those and the slow ones, some 70 minutes: every lane, topology, security mode; CHUNK=3/12 goes on with a twelfth
+	@$(MAKE) --no-print-directory -j 6 --keep-going --output-sync=target search $(EACH_CHUNK) || { echo \
 		"go on with make search, or make test-all CHUNK=3/$(CHUNKS), where chunk-3 is one of those that failed" >&2; exit 1; }
 endif
 
