@@ -162,7 +162,7 @@ class AclSync:
     def _send(self, acls: Sequence[Acl], owned: Collection[Acl]) -> dict[Acl, str | None]:
         fresh = [AclChange("create", acl) for acl in acls if acl not in owned]
         self._log.record(self.flow.name, [change.begun(self._named_by) for change in fresh])
-        return create_acls(self._target, acls)
+        return create_acls(self._target, acls) if acls else {}
 
     def settle_left(self, revoke: bool) -> int:
         """Do what an operator decided about the ACLs of another policy: take them away, or leave
