@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaError, KafkaException
+from deltalake import DeltaTable
 
 from mirrorlake import open as opened
 from mirrorlake.lake.path_tables import PathTables
@@ -266,3 +267,22 @@ def with_other_values(rows: pa.Table) -> pa.Table:
         if row["offset"] in (1, 3, 5, 7):
             row["value"] = b"other"
     return pa.Table.from_pylist(found, rows.schema)
+
+
+def test_a_head_of_the_log_that_was_never_landed_is_listed(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    """The flow began behind it, of which then nothing says that it was meant to."""
+    create_topic(clusters.east, topic_name)
+    fill(clusters.east, topic_name, "a", COUNT, 1)
+    settings = {"topics": [topic_name], "start": "latest"}
+    topology = write_topology(tmp_path, clusters.east, clusters.west, settings)
+    mirrorlake(topology, "run", "--once")
+    fill(clusters.east, topic_name, "b", 5, 1)
+    mirrorlake(topology, "run", "--once")
+    assert mirrorlake(topology, "verify")["not_compared"] == []
+    for table in ("starts", "removals"):
+        DeltaTable(str(tmp_path / "lake" / table)).delete()
+    answer = mirrorlake(topology, "verify", code=1)
+    assert unseen(answer, topic_name) == [("", 0, 0, COUNT - 1, "not_staged")]
+    assert answer["differences"] == []

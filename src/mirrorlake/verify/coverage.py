@@ -18,6 +18,7 @@ from mirrorlake.verify.not_compared import (
     PartitionFacts,
     Place,
     maybe_not_staged,
+    maybe_skipped,
     not_mapped,
     reasons,
 )
@@ -40,7 +41,9 @@ def find_not_compared(
     facts = list(_facts(scope, by_key, index.topics(scope.flow.source), aside))
     stretches = [stretch for one in facts for stretch in not_mapped(one)]
     maybe = [stretch for one in facts if (stretch := maybe_not_staged(one))]
-    stretches += _not_staged(scope, maybe)
+    skipped = [stretch for one in facts if (stretch := maybe_skipped(one))]
+    for ones in (maybe, skipped):  # each has one of a partition
+        stretches += _not_staged(scope, ones)
     flow = scope.flow
     incidents = lake.ask("verify_waits", flow=flow.name, prefix=f"{flow.source}->")
     held: list[NotCompared] = []
@@ -75,6 +78,9 @@ def _facts(
             landed=landed,
             source=scope.source_bounds.get(key) if key in scope.source_partitions else (0, 0),
             same=scope.same_topic(key[0]),
+            begins=scope.begins(key),
+            first=scope.first(key, ranges, one),
+            passed_over=scope.passed_over(key),
         )
 
 

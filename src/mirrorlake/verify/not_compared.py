@@ -65,7 +65,9 @@ class PartitionFacts:
     source offsets of a generation that a flow leaves out on purpose. `landed` is up to where
     landing has come in the living generation. `source` are the start and the end of the source's
     log, None where that is not known; `same` is False where the topic there is another one than the
-    staged one.
+    staged one. `begins` is where the flow's part of the living generation begins, and `first` the
+    first offset of that which is compared or staged; None: nothing of it is. `passed_over` is what
+    the stage lacks of it for a reason that is noted.
     """
 
     key: TopicAndPartition
@@ -75,6 +77,9 @@ class PartitionFacts:
     landed: Place
     source: tuple[int, int] | None
     same: bool = True
+    begins: int = 0
+    first: int | None = None
+    passed_over: Sequence[Extent] = ()
 
 
 def not_mapped(known: PartitionFacts) -> list[NotCompared]:
@@ -106,6 +111,18 @@ def maybe_not_staged(known: PartitionFacts) -> NotCompared | None:
     start, end = known.source
     first = max(start, landed) if known.same else start
     return NotCompared(*known.key, generation, first, end - 1, NOT_STAGED) if first < end else None
+
+
+def maybe_skipped(known: PartitionFacts) -> NotCompared | None:
+    """The first stretch of the source's log in front of all that is compared or staged which was
+    not left out on purpose: landing begins where a log does, or notes what it passes over. Whether
+    a record is in it has to be looked up: markers, and what compaction left, are none."""
+    if known.source is None or known.first is None or not known.same:
+        return None
+    generation, (start, end) = known.landed.generation, known.source
+    head = (max(start, known.begins), min(end, known.first) - 1)
+    lacking = without(head, merged([*known.left_out(generation), *known.passed_over]))
+    return NotCompared(*known.key, generation, *lacking[0], NOT_STAGED) if lacking else None
 
 
 def reasons(

@@ -164,6 +164,31 @@ class FlowScope:
             return [extent for ranges in compared.allowed.left_out.values() for extent in ranges]
         return list(self._forgotten.get(PartitionGeneration(*key, generation), ()))
 
+    def passed_over(self, key: TopicAndPartition) -> list[Extent]:
+        """Source offsets of the living generation that the stage lacks for a reason that is noted:
+        deleted by `maintain`, passed over by landing, given up by an operator."""
+        place = PartitionGeneration(*key, self._generations.generation(key))
+        return [extent for places in self._left_out.values() for extent in places.get(place, ())]
+
+    def begins(self, key: TopicAndPartition) -> int:
+        """Where the flow's part of the living generation of a partition begins."""
+        generation, branch = self._generations.generation(key), self._generations.branches.get(key)
+        own = 0 if branch is None or branch.generation != generation else branch.first
+        return max(own, self._starts.get(PartitionGeneration(*key, generation), 0))
+
+    def first(
+        self,
+        key: TopicAndPartition,
+        staged: PartitionRanges | None,
+        compared: PartitionScope | None,
+    ) -> int | None:
+        """The first offset of the living generation that is compared or staged; None: none is."""
+        generation = self._generations.generation(key)
+        first = first_staged(staged, generation)
+        if compared is None or compared.generation != generation:
+            return first
+        return compared.first if first is None else min(first, compared.first)
+
     def _extents(self, wanted: Callable[[Row], bool]) -> list[Row]:
         return [row for row in self._lake.ask("verify_extents", flow=self.flow.name) if wanted(row)]
 

@@ -11,6 +11,7 @@ from mirrorlake.verify.not_compared import (
     PartitionFacts,
     Place,
     maybe_not_staged,
+    maybe_skipped,
     not_mapped,
     on_its_way,
     reason,
@@ -121,3 +122,28 @@ def test_why() -> None:
     assert reason(item, [row("source_truncated", is_open=False, generation=1)], False) is None
     assert reason(item, [stopped], True) == ("stopped", "decided of source_truncated")
     assert [on_its_way(item, runs).reason for runs in (True, False)] == ["in_flight", "not_mapped"]
+
+
+@pytest.mark.parametrize(
+    ("facts", "head"),
+    [
+        ({}, (2, 9)),
+        ({"begins": 5}, (5, 9)),
+        ({"begins": 10}, None),
+        ({"left_out": [(2, 3)], "passed_over": [(4, 6)]}, (7, 9)),
+        ({"passed_over": [(0, 9)]}, None),
+        ({"source": (10, 20)}, None),
+        ({"source": (2, 6)}, (2, 5)),
+        ({"source": None}, None),
+        ({"same": False}, None),
+        ({"first": None}, None),
+    ],
+)
+def test_a_head_of_the_log_that_was_never_landed(
+    facts: dict[str, Any], head: tuple[int, int] | None
+) -> None:
+    """What lies in front of all that was landed, and is noted nowhere as left out."""
+    facts = {"source": (2, 20), "first": 10, "landed": (1, 20), **facts}
+    found = maybe_skipped(known((1, 20), ranges((1, 10, 19)), **facts))
+    assert (None if found is None else (found.first, found.last)) == head
+    assert found is None or (found.generation, found.reason) == (1, "not_staged")
