@@ -16,6 +16,7 @@ from mirrorlake.run.control_loop import ControlLoop
 from mirrorlake.run.flow_worker import FlowWorker
 from mirrorlake.run.leases import Leases
 from mirrorlake.run.samples import FlowLag
+from mirrorlake.worker import Worker
 
 logger = logging.getLogger(__name__)
 
@@ -126,17 +127,23 @@ class FlowsHere:
         for running in self.running.values():
             running.stop()
 
+    @property
+    def producing(self) -> dict[str, Worker]:
+        """The threads that produce, by what they have the lease of."""
+        return {f"flow {name}": each.worker.thread for name, each in self.running.items()}
+
     def end(self) -> list[MirrorlakeError]:
-        """Wait for the end of all, each with a sample of where it is; of a run with an end, control
-        does each of its tasks once. Returns what did not end in order."""
+        """Wait for the end of all, each with a sample of where it is, unless another process goes
+        on; of a run with an end, control does each of its tasks once. Returns what did not end in
+        order."""
         for name, running in self.running.items():
             running.worker.thread.join()
             if self._once:
                 running.control.run_once()
             else:
                 running.control.thread.join()
-            running.control.finish()
-            self._leases.give_up(f"flow {name}")
+            if self._once or self._leases.is_deserted(name):
+                running.control.finish()
         for _name, given_up in self._given_up:
             given_up.join()
         return [*self.errors, *_errors(self.running.values())]

@@ -299,9 +299,11 @@ class Replicator:
         self._here.stop()
         if self._upkeep is not None:
             self._upkeep.thread.stop()
-        for source, landing in self._landings.items():
-            landing.thread.join()
-            self._leases.give_up(f"landing of cluster {source}")
+        landings = {
+            f"landing of cluster {source}": landing.thread
+            for source, landing in self._landings.items()
+        }
+        self._leases.leave_behind({**landings, **self._here.producing})
         errors = [landing.error for landing in self._landings.values()]
         errors += self._here.end()
         if self._upkeep is not None:

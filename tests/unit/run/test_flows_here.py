@@ -1,6 +1,7 @@
 """A process runs the flows that it has the lease of, and no others, as leases come and go. No
 Kafka."""
 
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -43,12 +44,16 @@ class Leases:
     def __init__(self) -> None:
         self.by_flow = {A: Lease(), B: Lease()}
         self.left: list[str] = []
+        self.deserted = {A, B}
 
     def of_flow(self, flow: Any) -> Lease:
         return self.by_flow[flow.name]
 
     def give_up(self, what: str) -> None:
         self.left.append(what)
+
+    def is_deserted(self, flow: str) -> bool:
+        return flow in self.deserted
 
 
 @pytest.fixture
@@ -165,3 +170,19 @@ def test_a_flow_that_is_not_wanted_any_more_leaves_its_group(
     here.keep(left, preflight())
     assert here.wanted == [B] and here.running == {}
     assert leases.left == [f"flow {A}"]
+
+
+def test_where_another_process_goes_on_it_takes_the_samples(
+    here: FlowsHere, leases: Leases
+) -> None:
+    sampled: list[str] = []
+    for name in (A, B):
+        leases.by_flow[name].held = True
+    follow(here)
+    for name in (A, B):
+        here.running[name].control.finish = partial(sampled.append, name)  # type: ignore[method-assign]
+    leases.deserted = {B}
+    assert here.producing.keys() == {f"flow {A}", f"flow {B}"}
+    here.stop()
+    here.end()
+    assert sampled == [B]
