@@ -45,7 +45,7 @@ def _flow(out: "Console", flow: dict[str, Any]) -> None:
         return
     if not flow["topics"]:
         out.print(f"{title}: no topic to mirror", soft_wrap=True)
-        _heartbeats(out, flow)
+        _topics_of_ours(out, flow)
         return
     columns = ("topic", "on the target", "partitions", "factor", "configs", "holds", "would")
     rows = (
@@ -72,7 +72,7 @@ def _flow(out: "Console", flow: dict[str, Any]) -> None:
         policy = f"policy {acl['policy']}" if acl["policy"] else "an earlier policy"
         line = f"  acl: left alone, since it was made under {policy}: {_acl(acl)}"
         out.print(line, soft_wrap=True)
-    _heartbeats(out, flow)
+    _topics_of_ours(out, flow)
 
 
 def _acl(acl: dict[str, Any]) -> str:
@@ -82,10 +82,12 @@ def _acl(acl: dict[str, Any]) -> str:
     )
 
 
-def _heartbeats(out: "Console", flow: dict[str, Any]) -> None:
-    for topic in flow["heartbeats"]:
-        made = f"create topic {topic['topic']} on {topic['cluster']}, factor {topic['factor']}"
-        out.print(f"  heartbeats: {made}", soft_wrap=True)
+def _topics_of_ours(out: "Console", flow: dict[str, Any]) -> None:
+    standing_by = "processes that stand by for each other"
+    for what_for, of in (("heartbeats", "heartbeats"), (standing_by, "worker_topics")):
+        for topic in flow[of]:
+            made = f"create topic {topic['topic']} on {topic['cluster']}, factor {topic['factor']}"
+            out.print(f"  {what_for}: {made}", soft_wrap=True)
 
 
 def _holds(topic: dict[str, Any]) -> str:

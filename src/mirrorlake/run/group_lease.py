@@ -44,6 +44,17 @@ _UNKNOWN = "is not known to be this process's any more"
 _WAITS = "waits until another process works"
 
 
+def worker_topic(
+    connections: Connections,
+    alias: str,
+    made: Callable[[str, TopicInfo], object] = lambda _alias, _topic: None,
+) -> InternalTopic:
+    """The topic that members of a cluster's groups read; `made` hears of it when it had to be
+    made."""
+    admin, producer = connections.admin(alias), connections.live(alias, "producer")
+    return InternalTopic(admin, producer, TOPIC, None, made)
+
+
 class GroupLease:
     """The right to do `work`, such as `flow east->west`, as a member of a group on cluster `alias`.
     For the threads of one process.
@@ -174,9 +185,7 @@ class GroupLease:
         if self._member is not None and (cluster != self._made_of or self._secrets_renewed()):
             self._end(GroupMember.close)  # its name is kept for it, with what it has
         if self._member is None:
-            producer = connections.live(self.alias, "producer")
-            admin = connections.admin(self.alias)
-            InternalTopic(admin, producer, TOPIC, None, self._made).ensure()
+            worker_topic(connections, self.alias, self._made).ensure()
             self._live, self._made_of = connections.live(self.alias, "consumer"), cluster
             client = {**self._live.now, "client.id": client_id(self.alias, self._process)}
             protocol = str(cluster.consumer.get("group.protocol", "classic"))

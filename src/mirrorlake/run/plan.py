@@ -1,7 +1,7 @@
 """Everything that would be done, as one document: what `mirrorlake plan` shows. Changes nothing,
 and needs no lake."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mirrorlake.checks.holdings import Holding, holding_problems, holdings, other_maker
@@ -14,12 +14,14 @@ from mirrorlake.control.config_plan import ALWAYS
 from mirrorlake.control.config_sync import ConfigSync
 from mirrorlake.control.topic_comparison import observe_topics
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import ChangeLog, MemoryLog
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.targets import living_targets
 from mirrorlake.mm2.mirror_topics import Heartbeats
 from mirrorlake.produce.codecs import Codecs
 from mirrorlake.run.flow_spec import producer_settings
+from mirrorlake.run.group_lease import worker_topic
 from mirrorlake.run.limits import limit_problems
 from mirrorlake.run.plan_totals import NothingStaged, Staged, flow_totals
 from mirrorlake.run.totals import UNKNOWN, Totals, added
@@ -43,9 +45,10 @@ def make_plan(
     principal, host, operation, permission}], acls_withheld: [those of the source that would have to
     be written out for too many topics],
     acls_left: [{..., policy} of those that stay, since they were made under another policy],
-    heartbeats: [{cluster, topic, partitions, factor} of the topics that would be made], totals:
-    {attributes of run.totals.Totals}}], "totals": {the same of all flows, and conflicts: how many
-    refusals are among the problems}}. `holder` of a topic that is there says whose the
+    heartbeats: [{cluster, topic, partitions, factor} of the topics that would be made],
+    worker_topics: [the same of those by which processes stand by for each other],
+    totals: {attributes of run.totals.Totals}}], "totals": {the same of all flows, and conflicts:
+    how many refusals are among the problems}}. `holder` of a topic that is there says whose the
     `held_records` (offsets) in it are: nobody, ours, MirrorMaker 2 or foreign. A flow that must not
     start has no topics, nor has one of which an end could not be asked (`unasked`). Raises
     TopologyError, ClusterUnreachable, AuthenticationFailed.
@@ -121,6 +124,7 @@ def _flow(
         ),
         **{name: [] for name in ("topics", "configs", "acls", "acls_withheld", "acls_left")},
         "heartbeats": [],
+        "worker_topics": [],
         "totals": vars(Totals()),
     }
     if document["unasked"] is not None:
@@ -156,6 +160,7 @@ def _differences(
         "acls_withheld": [vars(acl) for acl in wanted.withheld],
         "acls_left": [{**vars(acl), "policy": policy} for acl, policy in wanted.left.items()],
         "heartbeats": _heartbeats(preflight, flow) if settings.emit_heartbeats_enabled else [],
+        "worker_topics": _worker_topics(connections, flow),
         "totals": vars(flow_totals(connections, flow, plans, staged)),
     }
 
@@ -166,7 +171,18 @@ def _holder(held: Holding | None) -> dict[str, Any]:
 
 
 def _heartbeats(preflight: Preflight, flow: ResolvedFlow) -> list[dict[str, Any]]:
-    missing = Heartbeats(flow, preflight.connections, MemoryLog()).missing()
+    return _made(Heartbeats(flow, preflight.connections, MemoryLog()).missing())
+
+
+def _worker_topics(connections: Connections, flow: ResolvedFlow) -> list[dict[str, Any]]:
+    if connections.topology.availability != "kafka":
+        return []
+    topics = [(alias, worker_topic(connections, alias)) for alias in (flow.source, flow.target)]
+    missing = [(alias, topic.missing()) for alias, topic in topics]
+    return _made((alias, topic) for alias, topic in missing if topic is not None)
+
+
+def _made(missing: Iterable[tuple[str, TopicInfo]]) -> list[dict[str, Any]]:
     return [
         {"cluster": alias, "topic": made.name, "partitions": made.partitions, "factor": made.factor}
         for alias, made in missing

@@ -78,6 +78,7 @@ def test_plan(shared: Context, shown: io.StringIO) -> None:
         "acls_withheld": [acl],
         "acls_left": [{**acl, "policy": ODD}],
         "heartbeats": [{"cluster": "a", "topic": ODD, "factor": 1}],
+        "worker_topics": [{"cluster": "a", "topic": ODD, "factor": 1}],
         "unasked": None,
     }
     problem = {"severity": "refuse", "rule": "r", "sentence": ODD, "fix": ODD}
