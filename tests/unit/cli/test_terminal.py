@@ -246,7 +246,7 @@ def test_the_rest(shared: Context, shown: io.StringIO, monkeypatch: pytest.Monke
         "map": None,
         "tables": {ODD: sizes},
     }
-    monkeypatch.setattr("mirrorlake.lake.maintain.maintain", lambda *_: done)
+    monkeypatch.setattr("mirrorlake.lake.maintain.maintain", lambda *_, **__: done)
     maintain.maintain(of(shared), None, None, False, as_json=False)
     assert shown.getvalue().count(ODD) == 16 + 2
 
