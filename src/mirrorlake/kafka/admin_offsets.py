@@ -5,7 +5,7 @@ import logging
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
 
-from confluent_kafka import OFFSET_END, IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_END, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec
 
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, AdminConnection
@@ -15,6 +15,13 @@ from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
+#: What librdkafka says of partitions whose leader is another one by now.
+_LEADER_MOVED = {
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+}
+#: How long a broker may take to say who leads, seconds.
+_METADATA_SECONDS = 5.0
 #: What each partition's leader will answer.
 OffsetRequests = Mapping[TopicAndPartition, "Future[ListOffsetsResultInfo]"]
 
@@ -42,7 +49,7 @@ def answers(
 ) -> dict[TopicAndPartition, ListOffsetsResultInfo]:
     """What leaders answered. Missing are partitions without a record of the time that was asked
     for, and those that do not answer, for which one warning is logged."""
-    by_partition, silent = {}, {}
+    by_partition, silent, codes = {}, {}, set()
     for key, future in asked.items():
         try:
             answer = future.result()
@@ -51,6 +58,7 @@ def answers(
                 by_partition[key] = answer
         except KafkaException as error:
             silent[key] = reason_of(error.args[0])
+            codes.add(error.args[0].code())
     if silent:
         (topic, partition), why = next(iter(silent.items()))
         logger.warning(
@@ -61,7 +69,20 @@ def answers(
             partition,
             why,
         )
+    if codes & _LEADER_MOVED:
+        _learn_leaders(connection)
     return by_partition
+
+
+def _learn_leaders(connection: AdminConnection) -> None:
+    """Let the next question go to those that lead now. librdkafka 2 keeps what it knows of a leader
+    that died, and goes on to find none, for as long as nobody asks for metadata: 90 seconds were
+    seen."""
+    try:
+        connection.current.client.list_topics(timeout=_METADATA_SECONDS)
+    except KafkaException as error:
+        why = reason_of(error.args[0])
+        logger.warning("cluster %s does not say who leads: %s", connection.alias, why)
 
 
 def answered(connection: AdminConnection, asked: OffsetRequests) -> dict[TopicAndPartition, int]:
