@@ -21,7 +21,7 @@ def test_a_client_learns_who_leads_after_a_broker_died(tmp_path: Path) -> None:
     """It went on to find no leader until librdkafka asked for metadata by itself."""
     with EmbeddedCluster("east", tmp_path, brokers=3, heap="256m") as cluster:
         address = cluster.bootstrap_servers
-        settings = {"bootstrap.servers": address, "log_level": 2}
+        settings: dict[str, str | int | bool] = {"bootstrap.servers": address, "log_level": 2}
         admin, asking = ClusterAdmin("east", settings), ClusterAdmin("east", settings)
         keys = [(TOPIC, number) for number in range(PARTITIONS)]
         admin.create_topics([TopicInfo(TOPIC, PARTITIONS, 3)])
