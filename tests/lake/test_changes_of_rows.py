@@ -92,7 +92,18 @@ MAPPED = [
     run(3, (30, 1, 30, 2)) | {"target_generation": 0},
     run(4, (30, 1, 30, 2), partition=1),
 ]
-LOST = {"flow": "a->b", "topic": "t", "partition": 0, "target_topic": "t", "target_generation": 0}
+
+
+def lost(*places: tuple[int, int]) -> dict[str, Frame]:
+    """Target offsets from which on partitions have lost all."""
+    columns = (
+        "topic STRING, partition INT, target_topic STRING, target_generation INT, "
+        "target_offset BIGINT"
+    )
+    return {"lost": Frame(columns, [("t", number, "t", 0, offset) for number, offset in places])}
+
+
+OF_FLOW = {"flow": "a->b"}
 NOTED = Frame("topic STRING, target_generation INT", [("t", 1), ("u", 0)])
 CASES: dict[str, tuple[str, list[dict[str, Any]], dict[str, Frame], dict[str, Any]]] = {
     "a new cluster": ("clusters_seen", [], {"seen": SEEN}, {}),
@@ -121,9 +132,9 @@ CASES: dict[str, tuple[str, list[dict[str, Any]], dict[str, Frame], dict[str, An
         OVER,
     ),
     "nothing to settle": ("settle_incidents", INCIDENTS, settled(("no", None, None)), OVER),
-    "the end of a segment lost": ("cut_map", MAPPED, {}, {**LOST, "target_offset": 18}),
-    "whole segments lost": ("cut_map", MAPPED, {}, {**LOST, "target_offset": 15}),
-    "unfounded targets": ("close_unfounded_targets", INCIDENTS, {"noted": NOTED}, {"flow": "a->b"}),
+    "the end of a segment lost": ("cut_map", MAPPED, lost((0, 18)), OF_FLOW),
+    "whole segments lost": ("cut_map", MAPPED, lost((0, 15), (1, 31)), OF_FLOW),
+    "unfounded targets": ("close_unfounded_targets", INCIDENTS, {"noted": NOTED}, OF_FLOW),
 }
 
 
@@ -141,7 +152,7 @@ def test_a_map_is_cut_at_a_target_offset(spark: SparkSession, tmp_path: Path) ->
     lake = open_lake(spark, Location(path=str(tmp_path / "lake")), tmp_path)
     lake.append("offset_map", rows_of("offset_map", MAPPED))
     for _ in range(2):  # doing it again changes nothing
-        lake.change("cut_map", None, **LOST, target_offset=18)
+        lake.change("cut_map", lost((0, 18)), **OF_FLOW)
         rows = sorted(
             lake.ask_table("offset_map"), key=lambda row: (row["partition"], row["source_first"])
         )

@@ -6,7 +6,7 @@ threads, whose work is done when a schedule says so.
 """
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -23,6 +23,7 @@ from mirrorlake.kafka import python_log
 from mirrorlake.kafka.client_pool import ClientPool
 from mirrorlake.lake.incidents import Lost
 from mirrorlake.lake.owners import fenced
+from mirrorlake.lake.reader import Frame
 from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
@@ -56,7 +57,7 @@ from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.target import Target
 from mirrorlake.produce.task import ShardJob, produce_shards
 from mirrorlake.run import target_losses
-from mirrorlake.run.target_losses import log_ends_below, loss_errors, take_out
+from mirrorlake.run.target_losses import MappedLoss, log_ends_below, loss_errors, take_out
 from mirrorlake.spark.tasks import Done, Work, Worker, by_key, done_of, run_here
 from tests.simulation.kafka import Consumer, Producer, timed_out
 from tests.simulation.landing import Lander
@@ -255,62 +256,73 @@ class MemoryLosses:
             and run["target_last"] >= lost.target_offset
         ]
 
-    def ask(self, query: str, _frames: object = None, **of: Any) -> list[dict[str, Any]]:
+    def ask(
+        self, query: str, frames: Mapping[str, Frame] | None = None, **of: Any
+    ) -> list[dict[str, Any]]:
         """What `sql/queries/lost_of_map.sql` says; nothing was ever proven."""
-        if query != "lost_of_map":
+        if query != "lost_of_map" or frames is None:
             return []
-        found: dict[int, list[int]] = {}
-        for run in self._runs(of):
-            for one in run["segments"]:
-                for number in range(one["record_count"]):
-                    if one["target_first"] + number >= of["target_offset"]:
-                        offset = one["source_first"] + number * one["stride"]
-                        found.setdefault(run["generation"] or 0, []).append(offset)
+        found: dict[tuple[str, int, int], list[int]] = {}
+        for lost in _lost(frames):
+            for run in self._runs({**of, **lost}):
+                for one in run["segments"]:
+                    for number in range(one["record_count"]):
+                        if one["target_first"] + number >= lost["target_offset"]:
+                            offset = one["source_first"] + number * one["stride"]
+                            place = (run["topic"], run["partition"], run["generation"] or 0)
+                            found.setdefault(place, []).append(offset)
+        names = ("topic", "partition", "generation")
         return [
             {
-                "generation": generation,
+                **dict(zip(names, place, strict=True)),
                 "first_offset": min(at),
                 "last_offset": max(at),
                 "record_count": len(at),
             }
-            for generation, at in sorted(found.items())
+            for place, at in sorted(found.items())
         ]
 
     def append(self, _table: str, _rows: pa.Table) -> None:
         """No proofs are kept."""
 
-    def change(self, _query: str, _frames: object = None, **of: Any) -> None:
+    def change(self, _query: str, frames: Mapping[str, Frame] | None = None, **of: Any) -> None:
         """What `sql/queries/cut_map.sql` does."""
         self._world.steps.reach("map cut", lake_failed)
-        for run in self._runs(of):
-            self._world.tables.of("offset_map").remove(run)
-            kept = [
-                {
-                    **one,
-                    "record_count": min(
-                        one["record_count"], of["target_offset"] - one["target_first"]
-                    ),
-                }
-                for one in run["segments"]
-                if one["target_first"] < of["target_offset"]
-            ]
-            if kept:
-                last = kept[-1]
-                source_last = last["source_first"] + (last["record_count"] - 1) * last["stride"]
-                ends = {
-                    "source_last": source_last,
-                    "target_last": last["target_first"] + last["record_count"] - 1,
-                }
-                count = sum(one["record_count"] for one in kept)
-                self._world.tables.of("offset_map").append(
-                    {**run, **ends, "segments": kept, "record_count": count}
-                )
+        for lost in _lost(frames or {}):
+            for run in self._runs({**of, **lost}):
+                self._world.tables.of("offset_map").remove(run)
+                if kept := _kept_of(run, lost["target_offset"]):
+                    self._world.tables.of("offset_map").append(kept)
         self._world.steps.reach("map is cut", lake_failed)
 
     def _runs(self, of: dict[str, Any]) -> list[dict[str, Any]]:
         return self.lost_runs(
             (of["topic"], of["partition"]), Lost(of["target_generation"], of["target_offset"])
         )
+
+
+def _lost(frames: Mapping[str, Frame]) -> list[dict[str, Any]]:
+    """The rows of the frame `lost`, by name."""
+    frame = frames["lost"]
+    names = [name for name, _ in frame.columns]
+    return [dict(zip(names, row, strict=True)) for row in frame.rows]
+
+
+def _kept_of(run: dict[str, Any], end: int) -> dict[str, Any] | None:
+    """What is left of a row of the map below a target offset."""
+    kept = [
+        {**one, "record_count": min(one["record_count"], end - one["target_first"])}
+        for one in run["segments"]
+        if one["target_first"] < end
+    ]
+    if not kept:
+        return None
+    last, count = kept[-1], sum(one["record_count"] for one in kept)
+    ends = {
+        "source_last": last["source_first"] + (last["record_count"] - 1) * last["stride"],
+        "target_last": last["target_first"] + last["record_count"] - 1,
+    }
+    return {**run, **ends, "segments": kept, "record_count": count}
 
 
 class MemoryWorkers:
@@ -546,7 +558,8 @@ class Driver:
         known = self._open_losses()
         for key, lost in log_ends_below(flow, self._target_ends).items():
             if key not in known and key[0] not in self._targets.closed():
-                self._tell_lost(*loss_errors(MemoryLosses(world), FLOW, key[0], key, lost=lost))  # type: ignore[arg-type]
+                losses = {key: MappedLoss(key[0], lost)}
+                self._tell_lost(*loss_errors(MemoryLosses(world), FLOW, losses))  # type: ignore[arg-type]
         open_ones = self._open_losses()
         flow.spec = replace(flow.spec, blocked=flow.spec.blocked | open_ones.keys())
         return take_out(MemoryLosses(world), flow, open_ones)  # type: ignore[arg-type]
@@ -740,9 +753,6 @@ class Driver:
                 flow.drain()
             finally:
                 last = (error.generation or 0, (error.first_offset or 0) - 1)
-                self._tell_lost(
-                    *loss_errors(
-                        MemoryLosses(self.world), FLOW, key[0], key, lost=lost, written=last
-                    )
-                )  # type: ignore[arg-type]
+                losses = {key: MappedLoss(key[0], lost, last)}
+                self._tell_lost(*loss_errors(MemoryLosses(self.world), FLOW, losses))  # type: ignore[arg-type]
         self._begun_with = None  # it begins anew

@@ -14,7 +14,7 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.trimmed import holes_before
 from mirrorlake.run.snapshot import Snapshot
-from mirrorlake.run.target_losses import Ends, log_ends_below, loss_errors, take_out
+from mirrorlake.run.target_losses import Ends, MappedLoss, log_ends_below, loss_errors, take_out
 
 logger = logging.getLogger(__name__)
 
@@ -115,22 +115,27 @@ class StoppedPartitions:
             for key, loss in losses.items()
             if key not in decided.lost and key[0] not in closed
         }
-        problems = [one for key, loss in news.items() for one in self._loss_errors(key, loss)]
+        problems = self._loss_errors({key: (loss, None) for key, loss in news.items()})
         for problem in problems:
             logger.error("%s", problem)
         self._report(problems)
         lost = {key: loss for key, loss in decided.lost.items() if key[0] not in closed} | news
         if lost and self.error is None:
-            self.note(self._loss_errors(*next(iter(lost.items())))[0])
+            key, loss = next(iter(lost.items()))
+            self.note(self._loss_errors({key: (loss, None)})[0])
         self._here |= lost.keys()
         producer.spec = replace(producer.spec, blocked=producer.spec.blocked | lost.keys())
         return take_out(self._lake, producer, lost)
 
     def _loss_errors(
-        self, key: TopicAndPartition, lost: Lost, last: tuple[int, int] | None = None
+        self, losses: Mapping[TopicAndPartition, tuple[Lost, tuple[int, int] | None]]
     ) -> list[TargetLost]:
-        name = self._targets.remote_topic(key[0]) or key[0]
-        return loss_errors(self._lake, self._flow, name, key, lost=lost, written=last)
+        """Of losses, and what was written last where the map may not have it."""
+        named = {
+            key: MappedLoss(self._targets.remote_topic(key[0]) or key[0], *loss)
+            for key, loss in losses.items()
+        }
+        return loss_errors(self._lake, self._flow, named)
 
     def _lost_under_way(self, refusals: Sequence[TargetLost]) -> None:
         """Records got offsets below the map's end, in topics that were noted: the flow begins anew,
@@ -140,13 +145,13 @@ class StoppedPartitions:
         try:
             producer.drain()  # so that the map has all that was written
         finally:
-            problems, floors = [], producer.floors()
+            losses, floors = {}, producer.floors()
             for refusal in refusals:
                 key, first = refusal.topic_partition, refusal.first_offset
                 lost = Lost(floors[key].target_generation, refusal.target_offset)
                 last = None if first is None else (refusal.generation or 0, first - 1)
-                problems += self._loss_errors(key, lost, last)
-            self._report(problems)
+                losses[key] = (lost, last)
+            self._report(self._loss_errors(losses))
         self._begin_anew()
 
     def _report(self, problems: Sequence[TargetRefused]) -> None:

@@ -9,12 +9,13 @@ how, the flow goes on from the end of the map.
 import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from mirrorlake.errors import TargetLost
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.incidents import Lost
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.rising_times import time_behind
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import Floor
@@ -58,34 +59,44 @@ def _below(
     }
 
 
-def loss_errors(
-    lake: Lake,
-    flow: str,
-    name: str,
-    key: TopicAndPartition,
-    *,
-    lost: Lost,
-    written: tuple[int, int] | None = None,
-) -> list[TargetLost]:
-    """What operators hear of a loss in the target topic `name`: of each generation of the source
-    topic that had records there, oldest first. `written` is the generation and the source offset of
-    the last record that was written, where the map may not have it yet."""
-    parts: dict[int, dict[str, Any]] = {
-        row["generation"]: dict(row) for row in _in_map(lake, flow, name, key, lost)
-    }
+class MappedLoss(NamedTuple):
+    """What is lost of the mirror of a source partition, the target topic's name, and the generation
+    and the source offset of the last record that was written, where the map may not have it yet."""
+
+    name: str
+    lost: Lost
+    written: tuple[int, int] | None = None
+
+
+Losses = Mapping[TopicAndPartition, MappedLoss]
+"""By source partition."""
+
+
+def loss_errors(lake: Lake, flow: str, losses: Losses) -> list[TargetLost]:
+    """What operators hear of losses: of each generation of the source topic that had records there,
+    oldest first."""
+    in_map = _in_map(lake, flow, losses)
+    return [
+        _loss_error(flow, loss.name, key, lost=loss.lost, generation=generation, part=part)
+        for key, loss in losses.items()
+        for generation, part in _parts(in_map.get(key, ()), loss.written)
+    ]
+
+
+def _parts(
+    mapped: Collection[Mapping[str, Any]], written: tuple[int, int] | None
+) -> list[tuple[int, Mapping[str, Any]]]:
+    """What is lost by generation: what the map has, and what was written behind it."""
+    parts: dict[int, dict[str, Any]] = {row["generation"]: dict(row) for row in mapped}
     if written is not None:
         generation, last = written
         part = parts.setdefault(
             generation, {"first_offset": last, "last_offset": last, "record_count": 0}
         )
         part["last_offset"] = max(part["last_offset"], last)
-    nothing: dict[int, dict[str, Any]] = {
-        0: dict.fromkeys(("first_offset", "last_offset")) | {"record_count": 0}
-    }
-    return [
-        _loss_error(flow, name, key, lost=lost, generation=generation, part=part)
-        for generation, part in sorted((parts or nothing).items())
-    ]
+    if not parts:
+        return [(0, {"first_offset": None, "last_offset": None, "record_count": 0})]
+    return sorted(parts.items())
 
 
 def _loss_error(
@@ -117,25 +128,28 @@ def _loss_error(
 
 def take_out(lake: Lake, producer: FlowProducer, lost: Mapping[TopicAndPartition, Lost]) -> bool:
     """Let the map, the target's positions and what was proven say nothing of lost records any more;
-    returns whether they did, and the flow has to begin anew. Who dies in between does it again."""
+    returns whether they did, and the flow has to begin anew. Who dies in between does it again: the
+    map is cut last, in one commit."""
     floors, spec = producer.floors(), producer.spec
-    names = {key: name for key in lost if (name := spec.remote_topic(key[0])) is not None}
     due = {
-        key: loss
+        key: MappedLoss(name, loss)
         for key, loss in lost.items()
-        if key in names and _is_mapped(floors.get(key), loss)
+        if _is_mapped(floors.get(key), loss) and (name := spec.remote_topic(key[0])) is not None
     }
-    if due:
-        producer.set_back(
-            {(names[key], key[1]): loss.target_generation for key, loss in due.items()}
-        )
-    for key, loss in due.items():
-        _take_out_proofs(lake, spec.name, names[key], key, loss)
-        lake.change("cut_map", None, flow=spec.name, **_place(names[key], key, loss))
-        logger.warning(
-            "flow %s: the map of %s-%d ends where the target's log does", spec.name, *key
-        )
-    return bool(due)
+    if not due:
+        return False
+    producer.set_back(
+        {(loss.name, key[1]): loss.lost.target_generation for key, loss in due.items()}
+    )
+    _take_out_proofs(lake, spec.name, due)
+    lake.change("cut_map", {"lost": _frame(due)}, flow=spec.name)
+    logger.warning(
+        "flow %s: the map ends where the target's log does in %d partitions, such as %s-%d",
+        spec.name,
+        len(due),
+        *next(iter(due)),
+    )
+    return True
 
 
 def _is_mapped(floor: Floor | None, lost: Lost) -> bool:
@@ -147,32 +161,44 @@ def _is_mapped(floor: Floor | None, lost: Lost) -> bool:
     )
 
 
-def _place(name: str, key: TopicAndPartition, lost: Lost) -> dict[str, object]:
-    return {"topic": key[0], "partition": key[1], "target_topic": name, **lost._asdict()}
+def _frame(losses: Losses) -> Frame:
+    return Frame(
+        "topic STRING, partition INT, target_topic STRING, target_generation INT, "
+        "target_offset BIGINT",
+        [(*key, loss.name, *loss.lost) for key, loss in losses.items()],
+    )
 
 
 def _in_map(
-    lake: Lake, flow: str, name: str, key: TopicAndPartition, lost: Lost
-) -> list[dict[str, int]]:
+    lake: Lake, flow: str, losses: Losses
+) -> dict[TopicAndPartition, list[Mapping[str, Any]]]:
     """What the map has of lost records, by generation of the source topic."""
-    return list(lake.ask("lost_of_map", None, flow=flow, **_place(name, key, lost)))
+    rows: dict[TopicAndPartition, list[Mapping[str, Any]]] = {}
+    if losses:
+        for row in lake.ask("lost_of_map", {"lost": _frame(losses)}, flow=flow):
+            rows.setdefault((row["topic"], row["partition"]), []).append(row)
+    return rows
 
 
-def _take_out_proofs(lake: Lake, flow: str, name: str, key: TopicAndPartition, lost: Lost) -> None:
+def _take_out_proofs(lake: Lake, flow: str, losses: Losses) -> None:
     """What was proven of lost records is not there any more."""
     gone = {
-        row["generation"]: (row["first_offset"], row["last_offset"])
-        for row in _in_map(lake, flow, name, key, lost)
+        (*key, row["generation"]): (row["first_offset"], row["last_offset"])
+        for key, rows in _in_map(lake, flow, losses).items()
+        for row in rows
     }
     rows = []
     proven = lake.ask("proven_ranges", flow=flow)
     now = time_behind(max((row["audited_at"] for row in proven), default=None))
     for row in proven:
-        first, last = gone.get(row["generation"], (0, -1))
+        place = (row["topic"], row["partition"], row["generation"])
+        first, last = gone.get(place, (0, -1))
         low, high = max(first, row["first_offset"]), min(last, row["last_offset"])
-        place = (row["topic"], row["partition"], row["target_generation"])
-        if place == (*key, lost.target_generation) and row["proven"] and low <= high:
-            kept = {name: row[name] for name in ("topic", "partition", "generation")}
+        if not row["proven"] or low > high:
+            continue
+        name, lost, _ = losses[place[:2]]
+        if row["target_generation"] == lost.target_generation:
+            kept = dict(zip(("topic", "partition", "generation"), place, strict=True))
             kept |= {"target_topic": name, "target_generation": lost.target_generation}
             counts = {"stage_count": high - low + 1, "target_count": 0, "verdict": _MISSING}
             kept |= {"flow": flow, "first_offset": low, "last_offset": high, **counts}

@@ -12,7 +12,7 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.incidents import Incidents, Lost
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.rising_times import time_behind
-from mirrorlake.run.target_losses import _take_out_proofs
+from mirrorlake.run.target_losses import MappedLoss, _take_out_proofs
 from mirrorlake.verify import auditor
 from mirrorlake.verify.auditor import Auditor
 from mirrorlake.verify.job import Compared, Range
@@ -81,7 +81,7 @@ def test_a_difference_is_not_hidden_by_a_proof_of_a_clock_that_was_ahead(
 
 def test_what_a_target_lost_is_not_proven_by_a_clock_that_was_ahead(tmp_path: Path) -> None:
     lake = a_lake(tmp_path, AHEAD)
-    _take_out_proofs(lake, FLOW, "east.orders", ("orders", 0), Lost(0, 0))
+    _take_out_proofs(lake, FLOW, {("orders", 0): MappedLoss("east.orders", Lost(0, 0))})
     assert proven(lake) == 0
 
 

@@ -1,6 +1,6 @@
--- Take out of the map what a target has lost of one partition: all pairs from a target offset on. One commit; doing it
--- again changes nothing as long as nothing was produced there since.
--- Parameters: flow, topic, partition, target_topic, target_generation, target_offset.
+-- Take out of the map what a target has lost of partitions: all pairs from a target offset on. One commit; doing it again
+-- changes nothing as long as nothing was produced there since.
+-- Frames: lost (topic, partition, target_topic, target_generation, target_offset), each partition once. Parameters: flow.
 MERGE INTO offset_map AS map
 USING (
   SELECT flow, topic, partition, target_topic, target_partition, coalesce(target_generation, 0) AS target_generation,
@@ -14,11 +14,16 @@ USING (
   FROM (
     SELECT map.flow, map.topic, map.partition, map.target_topic, map.target_partition, map.target_generation,
            map.target_first, map.batch_id, one.source_first, one.stride, one.target_first AS one_first,
-           least(one.record_count, CAST(:target_offset AS BIGINT) - one.target_first) AS record_count,
-           one.target_first < CAST(:target_offset AS BIGINT) AS is_kept
-    FROM offset_map AS map LATERAL VIEW explode(map.segments) AS one
-    WHERE map.flow = :flow AND map.topic = :topic AND map.partition = :partition AND map.target_topic = :target_topic
-      AND coalesce(map.target_generation, 0) = :target_generation AND map.target_last >= :target_offset
+           least(one.record_count, map.target_offset - one.target_first) AS record_count,
+           one.target_first < map.target_offset AS is_kept
+    FROM (
+      SELECT map.flow, map.topic, map.partition, map.target_topic, map.target_partition, map.target_generation,
+             map.target_first, map.batch_id, map.segments, lost.target_offset
+      FROM offset_map AS map JOIN {lost} AS lost
+        ON map.topic = lost.topic AND map.partition = lost.partition AND map.target_topic = lost.target_topic
+        AND coalesce(map.target_generation, 0) = lost.target_generation AND map.target_last >= lost.target_offset
+      WHERE map.flow = :flow
+    ) AS map LATERAL VIEW explode(map.segments) AS one
   )
   GROUP BY ALL
 ) AS kept
