@@ -132,6 +132,11 @@ FRAMES: dict[str, Frame | str] = {
     ),
     "staged": Frame(OF_STAGED, [(topic, 0, 0, 20) for topic in TOPICS]),
     "still_needed": Frame(OF_NEEDED, [(FLOW, topic, 0, 0, 3, 9) for topic in TOPICS]),
+    "lost": Frame(
+        "topic STRING, partition INT, target_topic STRING, target_generation INT, "
+        "target_offset BIGINT",
+        [(topic, part, f"east.{topic}", 0, 15) for topic in TOPICS for part in (0, 1)],
+    ),
     "compacted": Frame(
         "topic STRING, partition INT, generation INT, first BIGINT, last BIGINT, below BIGINT",
         [(topic, 0, 0, 3, 20, 40) for topic in TOPICS],
