@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import shlex
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
@@ -29,8 +30,16 @@ ENGINE = typer.Option(
     "warehouse, else DuckDB where their files are at hand, else Spark.",
 )
 AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
+#: The topology file where -c names no other.
+TOPOLOGY_FILE = Path("mirrorlake.yml")
 #: How wide tables are where no terminal is: a program that reads a pipe wants each row on its line.
 PIPED_COLUMNS = 200
+
+
+def typed(config: Path, command: str) -> str:
+    """A command as a person types it to have it go by a topology file."""
+    file = "" if config == TOPOLOGY_FILE else f" -c {shlex.quote(str(config))}"
+    return f"mirrorlake{file} {command}"
 
 
 class Context:

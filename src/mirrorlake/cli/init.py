@@ -1,7 +1,6 @@
 """`mirrorlake init`: the smallest topology file for two clusters."""
 
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from mirrorlake.cli.context import AS_JSON, Context
+from mirrorlake.cli.context import AS_JSON, Context, typed
 from mirrorlake.errors import InputError
 
 if TYPE_CHECKING:
@@ -125,9 +124,8 @@ def _show(shared: Context, path: Path, file: "FirstFile") -> None:
         names = ", ".join(file.topics[:5]) + (", …" if len(file.topics) > 5 else "")
         which = f": {names}" if names else "; change flows.topics, or make one"
         shared.out.print(f"{len(file.topics)} topics match{which}", soft_wrap=True)
-    config = "" if path == Path("mirrorlake.yml") else f" -c {shlex.quote(str(path))}"
     shared.out.print(f"{path} is written. Next:", soft_wrap=True)
     for variable in sorted(file.variables - os.environ.keys()):
         shared.out.print(f"  export {variable}=…", soft_wrap=True)
     for step in ("plan   # what would be done, without doing it", "run    # do it, until Ctrl-C"):
-        shared.out.print(f"  mirrorlake{config} {step}", soft_wrap=True)
+        shared.out.print(f"  {typed(path, step)}", soft_wrap=True)

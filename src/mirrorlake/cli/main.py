@@ -12,7 +12,7 @@ from mirrorlake.cli import local, logs
 from mirrorlake.cli.bench import bench
 from mirrorlake.cli.command import command
 from mirrorlake.cli.completion import offer_at_the_first_tab
-from mirrorlake.cli.context import Context
+from mirrorlake.cli.context import TOPOLOGY_FILE, Context
 from mirrorlake.cli.dashboard import dashboard
 from mirrorlake.cli.demo import demo
 from mirrorlake.cli.doctor import doctor
@@ -53,9 +53,7 @@ app = typer.Typer(
 @app.callback()
 def options(
     context: typer.Context,
-    config: Path = typer.Option(
-        Path("mirrorlake.yml"), "-c", "--config", help="The topology file."
-    ),
+    config: Path = typer.Option(TOPOLOGY_FILE, "-c", "--config", help="The topology file."),
     verbose: bool = typer.Option(False, "-v", "--verbose", help="Say more on stderr."),
 ) -> None:
     """Read the options that every command shares."""

@@ -2,7 +2,6 @@
 
 import signal
 import threading
-from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import typer
 
 import mirrorlake
 from mirrorlake.cli import completion, logs
-from mirrorlake.cli.context import Context
+from mirrorlake.cli.context import Context, typed
 from mirrorlake.heaps import share_heaps
 
 if TYPE_CHECKING:
@@ -82,8 +81,7 @@ def run(
 
 def _hint(shared: Context) -> str:
     """What to type in a second terminal."""
-    known = "" if shared.config == Path("mirrorlake.yml") else f" -c {shared.config}"
-    look, page = (f"mirrorlake{known} {command}" for command in ("status", "dashboard"))
+    look, page = (typed(shared.config, command) for command in ("status", "dashboard"))
     return (
         f"in a second terminal: `{look}` says how it stands, `{page}` draws it; Ctrl-C here "
         "ends the run"

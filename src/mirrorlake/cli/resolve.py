@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from mirrorlake.cli import completion
-from mirrorlake.cli.context import AS_JSON, ENGINE, Context
+from mirrorlake.cli.context import AS_JSON, ENGINE, Context, typed
 from mirrorlake.terminal import plain_table
 
 _DECIDED = (
@@ -59,7 +59,6 @@ def resolve(
 def _how_to_decide(config: Path, incident: Mapping[str, Any]) -> str:
     """The command that decides an incident, with each of its choices."""
     first, *others = incident["choices"]
-    file = "" if config == Path("mirrorlake.yml") else f" -c {config}"
-    line = incident["decide_by"].replace("mirrorlake", f"mirrorlake{file}", 1)
+    line = typed(config, incident["decide_by"].removeprefix("mirrorlake "))
     or_others = f" (or {', '.join(others)})" if others else ""
     return f"decide the first of these by: {line} --choice {first}{or_others}"

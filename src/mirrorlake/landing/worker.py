@@ -35,6 +35,7 @@ from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.landing.source_states import note_fresh_topics
 from mirrorlake.landing.unread import UnreadOffsets
 from mirrorlake.naming.selection import TopicSelection
+from mirrorlake.naming.worker_groups import work_of_landing
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.starts import landing_begins
 from mirrorlake.spark.causes import (
@@ -95,7 +96,7 @@ class LandingWorker:
         self._unread = UnreadOffsets(alias, lake, stage, self._incidents)
         self._states = event_log.states
         self._stage = stage
-        self._lease = lease or Lease(lake, f"landing of cluster {alias}")
+        self._lease = lease or Lease(lake, work_of_landing(alias))
         self._query: LandingQuery | None = None
         self._forget_what_was_seen()
 

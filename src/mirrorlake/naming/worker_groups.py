@@ -11,6 +11,16 @@ PARTITION = 0
 """Who has this partition works."""
 
 
+def work_of_flow(flow: str) -> str:
+    """What of a flow one process at a time does, by the name that leases and people have for it."""
+    return f"flow {flow}"
+
+
+def work_of_landing(alias: str) -> str:
+    """The same of a cluster that is landed."""
+    return f"landing of cluster {alias}"
+
+
 def group_of_flow(lake_id: str, flow: str) -> str:
     """The group of the processes that may produce a flow; it is on the flow's target."""
     return f"mirrorlake-{lake_id}-{flow}->workers"

@@ -11,6 +11,7 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lease import AnyLease
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.worker import LandingWorker
+from mirrorlake.naming.worker_groups import work_of_flow
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.control_loop import ControlLoop
 from mirrorlake.run.flow_worker import FlowWorker
@@ -97,7 +98,7 @@ class FlowsHere:
                 self._end(name)
             if name not in wanted:
                 del self._wanted[name]
-                self._leases.give_up(f"flow {name}")
+                self._leases.give_up(work_of_flow(name))
 
     def want(self, wanted: Mapping[str, ResolvedFlow], preflight: Preflight) -> None:
         """Run these from now on, or stand by for them."""
@@ -130,7 +131,7 @@ class FlowsHere:
     @property
     def producing(self) -> dict[str, Worker]:
         """The threads that produce, by what they have the lease of."""
-        return {f"flow {name}": each.worker.thread for name, each in self.running.items()}
+        return {work_of_flow(name): each.worker.thread for name, each in self.running.items()}
 
     def end(self) -> list[MirrorlakeError]:
         """Wait for the end of all, each with a sample of where it is, unless another process goes

@@ -16,7 +16,14 @@ from mirrorlake.lake.changes import Change
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lease import AnyLease, Lease
-from mirrorlake.naming.worker_groups import TOPIC, Process, group_of_flow, group_of_landing
+from mirrorlake.naming.worker_groups import (
+    TOPIC,
+    Process,
+    group_of_flow,
+    group_of_landing,
+    work_of_flow,
+    work_of_landing,
+)
 from mirrorlake.run.group_lease import GroupLease
 from mirrorlake.worker import Worker
 
@@ -68,16 +75,16 @@ class Leases:
     def of_flow(self, flow: ResolvedFlow) -> AnyLease:
         """The lease of a flow; of one that Kafka keeps this process is a member from now on."""
         if not self.by_kafka:
-            return Lease(self._lake, f"flow {flow.name}")
+            return Lease(self._lake, work_of_flow(flow.name))
         group = group_of_flow(self._lake.lake_id, flow.name)
-        return self._member(f"flow {flow.name}", group, flow.target, [flow.name])
+        return self._member(work_of_flow(flow.name), group, flow.target, [flow.name])
 
     def of_landing(self, alias: str, flows: Collection[str]) -> AnyLease:
         """The lease of landing a cluster, for flows that read from there; in the same way."""
         if not self.by_kafka:
-            return Lease(self._lake, f"landing of cluster {alias}")
+            return Lease(self._lake, work_of_landing(alias))
         group = group_of_landing(self._lake.lake_id, alias)
-        return self._member(f"landing of cluster {alias}", group, alias, flows)
+        return self._member(work_of_landing(alias), group, alias, flows)
 
     def give_up(self, what: str) -> None:
         """Leave the group of `flow A->B`, or of `landing of cluster A`, if this process is in
@@ -192,9 +199,9 @@ def lease_of_flow(deployment: Deployment, name: str) -> AnyLease:
     topology = deployment.connections.topology
     target = name.rpartition("->")[2]
     if topology.availability != "kafka" or target not in topology.clusters:
-        return Lease(deployment.lake, f"flow {name}")
+        return Lease(deployment.lake, work_of_flow(name))
     return GroupLease(
-        f"flow {name}",
+        work_of_flow(name),
         group_of_flow(deployment.lake.lake_id, name),
         target,
         lambda: deployment.connections,

@@ -19,6 +19,7 @@ from mirrorlake.lake.objectives import Mode, note_objectives
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.worker import LandingWorker
+from mirrorlake.naming.worker_groups import work_of_landing
 from mirrorlake.run.control_loop import beat_once
 from mirrorlake.run.edits import Edits, in_force
 from mirrorlake.run.first_start import note_first_starts
@@ -278,7 +279,7 @@ class Replicator:
             landing.thread.join()
             if landing.error is not None:
                 self._errors.append(landing.error)
-            self._leases.give_up(f"landing of cluster {source}")
+            self._leases.give_up(work_of_landing(source))
         for source, flows in readers.items():
             fresh = source not in self._landings
             if fresh:
@@ -300,8 +301,7 @@ class Replicator:
         if self._upkeep is not None:
             self._upkeep.thread.stop()
         landings = {
-            f"landing of cluster {source}": landing.thread
-            for source, landing in self._landings.items()
+            work_of_landing(source): landing.thread for source, landing in self._landings.items()
         }
         self._leases.leave_behind({**landings, **self._here.producing})
         errors = [landing.error for landing in self._landings.values()]

@@ -17,6 +17,8 @@ from mirrorlake.naming.worker_groups import (
     group_of_landing,
     process_of,
     process_of_client,
+    work_of_flow,
+    work_of_landing,
 )
 
 #: How long clusters are waited for, all together, seconds.
@@ -40,11 +42,11 @@ def works_of(lake_id: str, flows: Iterable[ResolvedFlow]) -> list[Work]:
     landings = dict.fromkeys(flow.source for flow in flows)
     return [
         *(
-            Work(f"flow {flow.name}", flow.name, flow.target, group_of_flow(lake_id, flow.name))
+            Work(work_of_flow(flow.name), flow.name, flow.target, group_of_flow(lake_id, flow.name))
             for flow in flows
         ),
         *(
-            Work(f"landing of cluster {alias}", None, alias, group_of_landing(lake_id, alias))
+            Work(work_of_landing(alias), None, alias, group_of_landing(lake_id, alias))
             for alias in landings
         ),
     ]
