@@ -55,8 +55,8 @@ class Scene:
         run = start_run(self.topology, **environment)
         try:
             yield
-            run.terminate()
         finally:
+            run.terminate()
             code = finish(run, 120)
         assert code == 0, self.said()
 
@@ -71,7 +71,12 @@ class Scene:
 
     def comes_through(self) -> None:
         """Wait until all that was written is at the target."""
-        until(lambda: len(self.at_target()) >= self.written, "all records are at the target", 150.0)
+        try:
+            until(
+                lambda: len(self.at_target()) >= self.written, "all records are at the target", 150
+            )
+        except AssertionError as late:
+            raise AssertionError(f"{late}; the last that it said: {self.said()}") from late
 
     def incidents(self) -> list[str]:
         """The kinds of open incidents."""
