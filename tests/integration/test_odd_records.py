@@ -189,7 +189,7 @@ def odd_rows(
     )
     record = st.fixed_dictionaries(
         {
-            "timestamp_ms": (times or ODD_TIMES).filter(bool),
+            "timestamp_ms": (ODD_TIMES if times is None else times).filter(bool),
             "key": BYTES,
             "value": BYTES,
             "headers": st.none() | st.lists(header, min_size=1, max_size=5),
