@@ -17,9 +17,12 @@ def main() -> int:
     what.add_argument("--schedules", type=int, help="so many simulated schedules")
     what.add_argument("--kills", type=int, help="so many kills of a real driver, worker or broker")
     parser.add_argument("--seed", type=int, help="the same again; a new one without it")
+    parser.add_argument(
+        "--processes", type=int, default=1, help="of `run`, which stand by for each other"
+    )
     told = parser.parse_args()
     seed = random.SystemRandom().randrange(1 << 31) if told.seed is None else told.seed
-    return kill(told.kills, seed) if told.kills else schedule(told.schedules, seed)
+    return kill(told.kills, seed, told.processes) if told.kills else schedule(told.schedules, seed)
 
 
 def schedule(schedules: int, seed: int) -> int:
@@ -41,11 +44,11 @@ def schedule(schedules: int, seed: int) -> int:
     return 0
 
 
-def kill(kills: int, seed: int) -> int:
+def kill(kills: int, seed: int, processes: int) -> int:
     """Kill real processes and brokers."""
     from tests.chaos.real import main as run
 
-    return int(run(kills, seed) or 0)
+    return int(run(kills, seed, processes) or 0)
 
 
 def say(text: str) -> None:

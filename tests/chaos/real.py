@@ -7,8 +7,9 @@ Two clusters, a producer that writes transactions and records of odd sizes, and 
 between them. One after another the driver, a Python worker or one of the brokers is killed, each at
 a random moment after records were seen to arrive since the last kill; or the lake's disk is full
 for a while (tests/chaos/disk.py), or the driver is suspended for a minute. In between the topology
-file is edited, topics and partitions are added. At the end every record and every row of the map is
-compared. The seed decides on what is done; when exactly it hits is the machine's.
+file is edited, topics and partitions are added, and groups read on (tests/chaos/groups.py). At the
+end every record, every row of the map and every position is compared. The seed decides on what is
+done; when exactly it hits is the machine's.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 import psutil
+import yaml
 from confluent_kafka import IsolationLevel, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, OffsetSpec
 
@@ -35,6 +37,7 @@ from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.spark.session import SHORT_VARIABLE, local_session
 from tests.chaos.disk import Disk
+from tests.chaos.groups import Groups
 from tests.support.kafka import create_topic
 from tests.support.replication import (
     assert_topic_same,
@@ -66,6 +69,13 @@ FIRST_TOPICS, MOST_TOPICS, MOST_PARTITIONS = 3, 8, 6
 #: What comes in a second is a small batch, and goes the short way; what has waited behind a kill
 #: goes the long one.
 LANDING = {"max_records_per_batch": 5_000, "small_batch_records": 1_000}
+#: Control has many turns between two kills.
+OFTEN = {
+    "refresh_topics_interval_seconds": 2,
+    "emit_checkpoints_enabled": True,
+    "emit_checkpoints_interval_seconds": 2,
+    "sync_group_offsets_interval_seconds": 2,
+}
 QUIET_CLIENT = {"log_level": 0, "error_cb": lambda _error: None, "reconnect.backoff.max.ms": 500}
 
 
@@ -153,6 +163,7 @@ class Chaos:
     clusters: dict[str, EmbeddedCluster]
     chance: random.Random
     disk: Disk | None = None
+    processes: int = 1
     partitions: dict[str, int] = field(default_factory=dict)
     kills: Counter[str] = field(default_factory=Counter)
     changes: Counter[str] = field(default_factory=Counter)
@@ -163,13 +174,18 @@ class Chaos:
         self._target = AdminClient({"bootstrap.servers": self.west, **QUIET_CLIENT})
         for number in range(FIRST_TOPICS):
             self.new_topic(1 + number)
+        self.groups = Groups(self.east, self.west, self.partitions, QUIET_CLIENT)
         self.topology = self.edit([])
-        self.driver: subprocess.Popen[bytes] = start_run(self.topology)
+        self.drivers = [start_run(self.topology) for _ in range(self.processes)]
 
     def edit(self, paused: list[str]) -> Path:
         """Write the topology file, with these topics paused."""
-        flow = {"topics": ["load-.*"], "paused": paused, "refresh_topics_interval_seconds": 2}
-        return write_topology(self.folder, self.east, self.west, flow, LANDING)
+        flow = {"topics": ["load-.*"], "paused": paused, **OFTEN}
+        drawn = write_topology(self.folder / "drawn", self.east, self.west, flow, LANDING)
+        if self.processes > 1:
+            document = yaml.safe_load(drawn.read_text(encoding="utf-8"))
+            drawn.write_text(yaml.safe_dump({**document, "availability": "kafka"}))
+        return drawn.replace(self.folder / drawn.name)  # whole: a driver may read it just now
 
     def new_topic(self, partitions: int) -> None:
         """Add a topic to the load."""
@@ -199,7 +215,7 @@ class Chaos:
         it when stuck."""
         begun, base = time.monotonic(), -1
         while time.monotonic() - begun < STUCK_SECONDS:
-            self._see_to_the_driver()
+            self._see_to_the_drivers()
             try:
                 now = self.arrived()
             except KafkaException:
@@ -216,11 +232,12 @@ class Chaos:
         self._kill_the_driver()
         return STUCK_SECONDS
 
-    def _see_to_the_driver(self) -> None:
-        code = self.driver.poll()
-        if code is not None:
-            self.note(f"the driver ended by itself, exit code {code}: {self.log_tail()}")
-            self.driver = start_run(self.topology)
+    def _see_to_the_drivers(self) -> None:
+        for number, driver in enumerate(self.drivers):
+            code = driver.poll()
+            if code is not None:
+                self.note(f"the driver ended by itself, exit code {code}: {self.log_tail()}")
+                self.drivers[number] = start_run(self.topology)
 
     def note(self, text: str) -> None:
         """Something that must not be."""
@@ -254,35 +271,39 @@ class Chaos:
 
     def _kill_the_driver(self) -> None:
         """The new one starts while the JVM and the workers of the old one may still be at it."""
+        number = self.chance.randrange(self.processes)
+        driver = self.drivers[number]
         try:
-            left = psutil.Process(self.driver.pid).children(recursive=True)
+            left = psutil.Process(driver.pid).children(recursive=True)
         except psutil.Error:
             left = []
-        self.driver.kill()
-        self.driver.wait(30)
-        self.driver = start_run(self.topology)
+        driver.kill()
+        driver.wait(30)
+        self.drivers[number] = start_run(self.topology)
         _, alive = psutil.wait_procs(left, 60)
         if alive:
             self.note(f"processes of a killed driver live on: {[one.pid for one in alive]}")
 
     def _suspend_the_driver(self) -> None:
         """Its JVM and workers go on meanwhile, and so do the clusters."""
-        self.driver.send_signal(signal.SIGSTOP)
+        driver = self.chance.choice(self.drivers)
+        driver.send_signal(signal.SIGSTOP)
         try:
             time.sleep(SUSPENDED_SECONDS)  # the time that it is suspended
         finally:
-            self.driver.send_signal(signal.SIGCONT)
+            driver.send_signal(signal.SIGCONT)
 
     def _kill_a_worker(self) -> bool:
         """A worker is a child of pyspark's daemon, which has the same command line. False where
         there is none."""
         end = time.monotonic() + 5
         while time.monotonic() < end:
-            self._see_to_the_driver()
+            self._see_to_the_drivers()
             try:
                 family = [
                     one
-                    for one in psutil.Process(self.driver.pid).children(recursive=True)
+                    for driver in self.drivers
+                    for one in psutil.Process(driver.pid).children(recursive=True)
                     if _is_daemon(one)
                 ]
                 daemons = {one.pid for one in family}
@@ -327,17 +348,21 @@ class Chaos:
         wrong."""
         self.edit([])
         self._wait_until_caught_up()
-        self.driver.terminate()
-        self._ends(self.driver, "the driver, told to stop")
-        for command in ("run --once", "status"):
+        self.groups.stop()
+        for driver in self.drivers:
+            driver.terminate()
+        for driver in self.drivers:
+            self._ends(driver, "the driver, told to stop")
+        for command in ("run --once", "verify", "status"):
             self._ends(start_command(self.topology, *command.split()), command)
+        self.groups.look()
 
     def _wait_until_caught_up(self) -> None:
         """What the last kill broke is over then: a turn that failed makes the exit code 1."""
         command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(self.topology)]
         begun = time.monotonic()
         while time.monotonic() - begun < STUCK_SECONDS:
-            self._see_to_the_driver()
+            self._see_to_the_drivers()
             answer = subprocess.run([*command, "status", "--json"], capture_output=True, timeout=60)
             if answer.returncode in (0, 1):  # 1: records were late, as is right after kills
                 (flow,) = json.loads(answer.stdout)["flows"]
@@ -375,6 +400,8 @@ class Chaos:
                     sides = both_sides(lake, self.east, self.west, {topic: f"east.{topic}"})
                     total += sum(map(len, sides.source[topic]))
                     assert_topic_same(sides, topic)
+                    for what in self.groups.wrong(topic, sides.mapped):
+                        self.note(what)
                 except AssertionError as error:
                     self.note(f"{topic}: {str(error).splitlines()[0]}")
         finally:
@@ -411,9 +438,9 @@ def _kill_by_kill(chaos: Chaos, kills: int) -> None:
     chaos.wait_for_progress()
 
 
-def main(kills: int, seed: int) -> int:
+def main(kills: int, seed: int, processes: int = 1) -> int:
     """Kill so often, compare, say what there was. 0 when nothing was wrong, else 1, and the folder
-    is kept, and what is mounted there."""
+    is kept, and what is mounted there. Several `processes` stand by for each other."""
     begun = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="mirrorlake-chaos-"))
     say(f"seed {seed}, {kills} kills, in {folder}")
@@ -424,9 +451,10 @@ def main(kills: int, seed: int) -> int:
         )
     clusters = start_clusters(["east", "west"], folder)
     try:
-        chaos = Chaos(folder / "flow", clusters, random.Random(seed), disk)
+        chaos = Chaos(folder / "flow", clusters, random.Random(seed), disk, processes)
         load = Load(chaos.east, chaos.partitions, seed)
         load.start()
+        chaos.groups.start()
         try:
             try:
                 _kill_by_kill(chaos, kills)
@@ -436,8 +464,9 @@ def main(kills: int, seed: int) -> int:
             chaos.close()
         finally:
             load.stop()
-            chaos.driver.kill()
-            chaos.driver.wait()
+            for driver in chaos.drivers:
+                driver.kill()
+                driver.wait()
         records = chaos.compare()
         if not records:
             chaos.note("there was nothing to compare")
@@ -450,6 +479,10 @@ def main(kills: int, seed: int) -> int:
         "topics": chaos.partitions,
         "transactions": dict(load.transactions),
         "records": records,
+        "positions": {
+            "committed": sum(map(len, chaos.groups.committed.values())),
+            "seen at the target": sum(map(len, chaos.groups.seen.values())),
+        },
         "minutes": round((time.monotonic() - begun) / 60, 1),
         "wrong": chaos.wrong,
     }
@@ -463,5 +496,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args()
-    sys.exit(main(options.kills, options.seed))
+    sys.exit(main(options.kills, options.seed, options.processes))
