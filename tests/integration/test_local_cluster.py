@@ -134,6 +134,14 @@ def test_broker_that_cannot_start_names_its_log(tmp_path: Path) -> None:
     assert cluster.pids == []
 
 
+def test_a_machine_too_busy_to_format_in_time_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mirrorlake.devtools.local.broker._FORMAT_SECONDS", 0.01)
+    with pytest.raises(InputError, match="within 0.01 s: this machine may be too busy; try again"):
+        EmbeddedCluster("slow", tmp_path / "slow").start()
+
+
 def test_taken_port_is_an_input_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as somebody:
         port = somebody.getsockname()[1]

@@ -66,11 +66,13 @@ def load_topic(source: ClusterAdmin, topic: str, size: int, records: int, direct
     log = directory / f"load-{topic}.log"
     with log.open("wb") as output:
         command = load_command(source.address, topic, records, payload)
-        done = subprocess.run(
-            command, stdout=output, stderr=output, timeout=_LOAD_SECONDS, check=False
-        )
+        try:
+            subprocess.run(command, stdout=output, stderr=output, timeout=_LOAD_SECONDS, check=True)
+            loaded = True
+        except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
+            loaded = False
     ends = source.end_offsets([(topic, partition) for partition in range(PARTITIONS)])
-    if done.returncode != 0 or sum(ends.values()) != records:
+    if not loaded or sum(ends.values()) != records:
         raise InputError(f"topic {topic} could not be filled with {records} records: see {log}")
 
 

@@ -91,10 +91,16 @@ class Broker:
         arguments = ["format", "-t", cluster_id, "-c", str(self.settings_file)]
         tool = "kafka.tools.StorageTool"
         command = self._java("128m", tool, *arguments, "--ignore-formatted")
-        with output.open("wb") as log:
-            done = subprocess.run(
-                command, stdout=log, stderr=log, timeout=_FORMAT_SECONDS, check=False
-            )
+        try:
+            with output.open("wb") as log:
+                done = subprocess.run(
+                    command, stdout=log, stderr=log, timeout=_FORMAT_SECONDS, check=False
+                )
+        except subprocess.TimeoutExpired:
+            raise InputError(
+                f"Kafka has not formatted the storage of node {self.node} within "
+                f"{_FORMAT_SECONDS} s: this machine may be too busy; try again (see {output})"
+            ) from None
         if done.returncode != 0:
             raise InputError(
                 f"Kafka could not format the storage of node {self.node}: see {output}"
