@@ -331,4 +331,7 @@ def test_one_landing_serves_all_flows_of_a_source(
             path.name for path in (world.run.lake.checkpoints / "land").glob("*-epochs.json")
         )
         assert left == ["east-epochs.json", "north-epochs.json", "west-epochs.json"]
-        assert not any(path.is_dir() for path in (world.run.lake.checkpoints / "land").iterdir())
+        folders = [
+            path for path in (world.run.lake.checkpoints / "land").iterdir() if path.is_dir()
+        ]
+        assert not [str(path) for folder in folders for path in (folder, *folder.rglob("*"))]

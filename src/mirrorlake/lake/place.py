@@ -7,9 +7,9 @@ import mmap
 import os
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from pathlib import Path, PosixPath
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,6 +18,25 @@ from mirrorlake.config.urls import is_url
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
+
+
+#: How often a store is asked whose answers break off, and what the libraries call that: both try
+#: again by themselves what was not answered at all, and take a broken answer for final.
+_BROKEN_TRIES, _BROKEN = 4, "body error"
+
+Answer = TypeVar("Answer")
+
+
+def answered_whole(ask: Callable[[], Answer]) -> Answer:
+    """Ask a store for something that changes nothing there, again where an answer broke off in the
+    middle. Raises what the last try raises."""
+    for tries in range(1, _BROKEN_TRIES + 1):
+        try:
+            return ask()
+        except OSError as error:
+            if tries == _BROKEN_TRIES or _BROKEN not in str(error):
+                raise
+    raise AssertionError  # never: the last try returns or raises
 
 
 class Place(ABC):
@@ -61,14 +80,18 @@ class Place(ABC):
         from mirrorlake.lake.log_repair import mended
 
         options = None if self.options is None else dict(self.options)
-        try:
+
+        def opened() -> DeltaTable:
             return DeltaTable(str(self), storage_options=options, **how)
+
+        try:
+            return answered_whole(opened)
         except TableNotFoundError:
             raise
         except DeltaError:
             if not (mend and mended(self)):
                 raise
-        return DeltaTable(str(self), storage_options=options, **how)
+        return answered_whole(opened)
 
     @abstractmethod
     def names(self, behind: str = "") -> list[str]:

@@ -63,7 +63,7 @@ class StoreLock:
         while True:
             numbers = sorted(int(name) for name in self._folder.names() if name.isdecimal())
             newest = numbers[-1] if numbers else -1
-            held = self._read(newest)
+            held = self._read(newest) if numbers else None
             if held is not None and not self._is_free(held, newest):
                 return held
             mine = this_process()

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mirrorlake.extras import needs
-from mirrorlake.lake.place import FileWriter, Place
+from mirrorlake.lake.place import Answer, FileWriter, Place, answered_whole
 
 with needs("stores"):
     import obstore
@@ -61,19 +61,19 @@ class StorePlace(Place):
     def names(self, behind: str = "") -> list[str]:
         """See `Place.names`: a store gives a thousand names or more an answer."""
         folder = f"{self._key}/"
-        with _as_os_errors():
+
+        def listed() -> Sequence[Any]:
             if not behind:
-                objects = obstore.list_with_delimiter(self._store, folder)["objects"]
-            else:
-                found = obstore.list(self._store, folder, offset=f"{folder}{behind}")
-                objects = [each for part in found for each in part]
-        paths = (each["path"].removeprefix(folder) for each in objects)
+                return obstore.list_with_delimiter(self._store, folder)["objects"]
+            parts = obstore.list(self._store, folder, offset=f"{folder}{behind}")
+            return [each for part in parts for each in part]
+
+        paths = (each["path"].removeprefix(folder) for each in _asked(listed))
         return [path for path in paths if "/" not in path]
 
     def read(self) -> bytes:
         """See `Place.read`."""
-        with _as_os_errors():
-            return bytes(obstore.get(self._store, self._key).bytes())
+        return bytes(_asked(lambda: obstore.get(self._store, self._key).bytes()))
 
     def mark(self) -> Hashable | None:
         """See `Place.mark`."""
@@ -140,8 +140,9 @@ class StorePlace(Place):
 
     def read_part(self, first: int, end: int) -> bytes:
         """The bytes between two offsets, the second exclusive. Raises OSError."""
-        with _as_os_errors():
-            return bytes(obstore.get_range(self._store, self._key, start=first, end=end))
+        return bytes(
+            _asked(lambda: obstore.get_range(self._store, self._key, start=first, end=end))
+        )
 
     def writer(self) -> "FileWriter":
         """See `Place.writer`."""
@@ -226,6 +227,16 @@ def _store(bucket: str, options: Sequence[tuple[str, str]]) -> Any:
             config[plain] = value
     open_store: Callable[..., Any] = from_url  # whose options depend on the kind of store
     return open_store(bucket, config=config or None, client_options=client or None)
+
+
+def _asked(ask: Callable[[], Answer]) -> Answer:
+    """The whole answer to what only reads. Raises as a disk does."""
+
+    def once() -> Answer:
+        with _as_os_errors():
+            return ask()
+
+    return answered_whole(once)
 
 
 @contextmanager
