@@ -25,6 +25,7 @@ from mirrorlake.run.group_lease import worker_topic
 from mirrorlake.run.limits import limit_problems
 from mirrorlake.run.plan_totals import NothingStaged, Staged, flow_totals
 from mirrorlake.run.totals import UNKNOWN, Totals, added
+from mirrorlake.run.unseen import away_ms, unseen_problems
 
 
 def make_plan(
@@ -65,6 +66,8 @@ def make_plan(
     ]
     for flow, document in zip(flows, planned, strict=True):
         problems += limit_problems(preflight.connections, flow, document)
+        away, stage = away_ms(lake, flow.name), staged or NothingStaged()
+        problems += unseen_problems(preflight.connections, flow, document, away, stage)
     totals = added(Totals(**flow_plan["totals"]) for flow_plan in planned)
     conflicts = sum(problem.severity == "refuse" for problem in problems)
     return {

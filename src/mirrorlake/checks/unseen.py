@@ -1,0 +1,62 @@
+"""What a flow does not see, and its operators might miss after a failover: deletions that were
+cleaned away while it did not run, and positions of groups that it leaves out. Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from mirrorlake.checks.problem import Problem
+from mirrorlake.durations import duration
+
+#: How many topics or groups a sentence names.
+_NAMED = 3
+
+
+def missed_deletions(flow: str, away_ms: float, kept_ms: Mapping[str, int]) -> Iterator[Problem]:
+    """Compacted topics in which a deletion may have come and gone while a flow did not run.
+
+    A broker keeps a tombstone for `delete.retention.ms` once its part of the log is clean (Kafka's
+    documentation, "Log Compaction"): who reads later sees neither the record nor its deletion, and
+    the mirror keeps the record.
+
+    Args:
+        flow: its name.
+        away_ms: for how long it has not run.
+        kept_ms: `delete.retention.ms` of its compacted topics that have records which it has not
+            read.
+    """
+    gone = sorted(topic for topic, kept in kept_ms.items() if kept < away_ms)
+    if gone:
+        shortest = min(kept_ms[topic] for topic in gone)
+        yield Problem(
+            "missed-deletions",
+            "note",
+            (flow,),
+            gone[0],
+            sentence=f"flow {flow} has not run for {duration(away_ms)}, and compacted topics keep "
+            f"deletions for less ({duration(shortest)} by delete.retention.ms): a key that was "
+            f"deleted meanwhile may stay at the target in {_named('topic', gone)}",
+            fix="compare the keys of both topics where such a key matters",
+        )
+
+
+def left_out_groups(flow: str, groups: Sequence[str]) -> Iterator[Problem]:
+    """Groups that have positions in topics of a flow, which its settings leave out: they begin
+    anew after a failover."""
+    if groups:
+        names = sorted(groups)
+        yield Problem(
+            "left-out-groups",
+            "note",
+            (flow,),
+            names[0],
+            sentence=f"flow {flow} leaves out {_named('group', names)}, with positions in topics "
+            "that it mirrors: after a failover they find no position at the target",
+            fix="let `groups` and `groups_exclude` select those that have to move",
+        )
+
+
+def _named(kind: str, names: Sequence[str]) -> str:
+    """`topic a`, `topics a, b`, or `5 topics, such as a, b, c`."""
+    listed = ", ".join(names[:_NAMED])
+    if len(names) > _NAMED:
+        return f"{len(names)} {kind}s, such as {listed}"
+    return f"{kind}{'s' if len(names) > 1 else ''} {listed}"

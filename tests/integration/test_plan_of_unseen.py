@@ -1,0 +1,63 @@
+"""`plan` says what a flow that was away, or leaves groups out, does not see."""
+
+import json
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from mirrorlake.cli.main import app
+from mirrorlake.run import unseen
+from tests.support.clusters import ClusterPair
+from tests.support.kafka import create_topic, numbered, write
+from tests.support.replication import replicate_once, write_topology
+
+
+def notes(topology: Path) -> dict[str, str]:
+    """The sentences of a plan that are about what is not seen, by rule."""
+    ended = CliRunner().invoke(app, ["-c", str(topology), "plan", "--json"])
+    assert ended.exit_code == 0, ended.output
+    problems = json.loads(ended.stdout)["problems"]
+    rules = ("missed-deletions", "left-out-groups")
+    return {each["rule"]: each["sentence"] for each in problems if each["rule"] in rules}
+
+
+def test_a_flow_that_was_away(
+    spark: SparkSession,
+    clusters: ClusterPair,
+    topic_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    short = {"cleanup_policy": "compact", "delete_retention_ms": "1"}
+    create_topic(clusters.east, topic_name, **short)
+    create_topic(clusters.east, f"{topic_name}-kept", cleanup_policy="compact")
+    topology = write_topology(
+        tmp_path, clusters.east, clusters.west, {"topics": [f"{topic_name}.*"]}
+    )
+    write(clusters.east, topic_name, numbered(3))
+    assert notes(topology) == {}, "a flow that never ran has missed nothing"
+    replicate_once(spark, topology)
+    monkeypatch.setattr(unseen, "RUNS_MS", 0)
+    assert notes(topology) == {}, "it has read all that is there"
+    write(clusters.east, topic_name, numbered(1))
+    write(clusters.east, f"{topic_name}-kept", numbered(1))
+    sentence = notes(topology)["missed-deletions"]
+    assert sentence.endswith(f"in topic {topic_name}"), sentence
+
+
+def test_groups_that_its_settings_leave_out(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    create_topic(clusters.east, topic_name)
+    write(clusters.east, topic_name, numbered(3))
+    for group in (f"connect-{topic_name}", f"billing-{topic_name}"):
+        reader = Consumer({"bootstrap.servers": clusters.east, "group.id": group})
+        reader.commit(offsets=[TopicPartition(topic_name, 0, 2)], asynchronous=False)
+        reader.close()
+    flow = {"topics": [topic_name], "emit_checkpoints_enabled": True}
+    topology = write_topology(tmp_path, clusters.east, clusters.west, flow)
+    sentence = notes(topology)["left-out-groups"]
+    assert f"leaves out group connect-{topic_name}, with positions in topics" in sentence
