@@ -1,2 +1,2 @@
--- Every flow that the lake knows.
-SELECT flow FROM flow_status ORDER BY flow
+-- Every flow that the lake knows something of, and not only that it waits.
+SELECT flow FROM flow_status WHERE coalesce(sampled_at, last_produced_at) IS NOT NULL ORDER BY flow

@@ -4,8 +4,8 @@
 -- Samples and latencies count only while they are new, so a flow that no process runs says nothing by its last ones. A
 -- sample holds until the next one: of a partition that lags there is one a minute at least, of any other one an hour.
 -- 'heartbeat' and 'not_running' are about flows that are to run all the time: those whose last run was a continuous one
--- that did not end in order. Incidents stay until an operator decides. Samples of a time to come are of a clock that was
--- wrong, as in `replication_lag`.
+-- that did not end in order. Incidents stay until an operator decides. Samples, batches and starts of a time to come are of
+-- a clock that was wrong, as in `replication_lag`: when such a flow began is not known.
 --
 -- What it costs: the samples of 13 hours, the latencies of a day, the map of a day. So a flow that has not run for longer
 -- is 'not_running' since 13 hours ago, or since it was started. `records` is read only for partitions in whose map of
@@ -16,7 +16,9 @@
 CREATE OR REPLACE VIEW alerts AS
 WITH watched AS (
   SELECT flow, lag_seconds AS lag_objective, latency_p99_ms, heartbeat_seconds, stuck_seconds, paused, heartbeats, gaps,
-         mode, since AS began, heartbeat_topics, coalesce(transaction_seconds, 900L) AS transaction_seconds
+         mode, heartbeat_topics,
+         IF(since > current_timestamp() + INTERVAL 5 MINUTES, current_timestamp() - INTERVAL 13 HOURS, since) AS began,
+         coalesce(transaction_seconds, 900L) AS transaction_seconds
   FROM objectives
   WHERE enabled AND mode IN ('continuous', 'once')
 ),
@@ -73,7 +75,7 @@ timely AS (
          (sum(record_count) OVER (PARTITION BY latency.flow, topic) - 1) * 0.99D AS place
   FROM latency JOIN watched ON watched.flow = latency.flow
   WHERE NOT coalesce(topic RLIKE heartbeat_topics, topic = 'heartbeats') AND mode = 'continuous' AND record_count > 0
-    AND produced_at >= current_timestamp() - INTERVAL 5 MINUTES
+    AND produced_at >= current_timestamp() - INTERVAL 5 MINUTES AND produced_at < current_timestamp() + INTERVAL 5 MINUTES
     AND unix_millis(produced_at) - replication_p99_ms >= unix_millis(began)
 ),
 around AS (
@@ -85,10 +87,13 @@ around AS (
   GROUP BY flow, topic, latency_p99_ms
 ),
 late AS (SELECT flow, topic, latency_p99_ms, below + share * (above - below) AS p99_ms, since FROM around),
+-- No heartbeat was sent after it arrived, whatever its clock said.
 beats AS (
-  SELECT flow, max(unix_millis(produced_at) - replication_min_ms) AS sent_ms
+  SELECT flow, max(unix_millis(produced_at) - CASE WHEN replication_min_ms > 0 THEN replication_min_ms
+                                                    WHEN replication_min_ms <= 0 THEN 0 END) AS sent_ms
   FROM latency
   WHERE topic = 'heartbeats' AND produced_at >= current_timestamp() - INTERVAL 1 DAY
+    AND produced_at < current_timestamp() + INTERVAL 5 MINUTES
   GROUP BY flow
 ),
 -- A flow without a sample in the 13 hours that are read had its last one before them.

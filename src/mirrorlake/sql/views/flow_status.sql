@@ -5,7 +5,9 @@
 -- not running (no sample for a minute, or three intervals), replicating, or idle (all is produced, and nothing but
 -- heartbeats came for a minute). short_batches and long_batches are those of the last day that the driver produced
 -- itself, and those that Spark's tasks did. parked are the records that the target refused, that the flow went on behind
--- and that were not sent since.
+-- and that were not sent since. A flow that an incident is open of has a row though it was never sampled and produced nothing:
+-- it may wait for a cluster since it began. What was produced at a time to come, by more than two hosts may differ, is of a
+-- clock that was wrong: it hides nothing that was produced since, nor counts as new.
 CREATE OR REPLACE VIEW flow_status AS
 WITH aside AS (SELECT flow, heartbeat_topics FROM objectives),
 lag AS (
@@ -22,14 +24,19 @@ lag AS (
   GROUP BY lag.flow
 ),
 totals AS (
-  SELECT latency.flow, max(batch_id) AS last_batch_id, max(produced_at) AS last_produced_at,
+  SELECT latency.flow, max(batch_id) AS last_batch_id,
+         coalesce(max(CASE WHEN produced_at < current_timestamp() + INTERVAL 5 MINUTES THEN produced_at END),
+                  max(produced_at)) AS last_produced_at,
          sum(record_count) AS record_count,
          sum(byte_count) AS byte_count,
-         sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE THEN record_count ELSE 0 END) / 60
+         sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE
+                   AND produced_at < current_timestamp() + INTERVAL 5 MINUTES THEN record_count ELSE 0 END) / 60
            AS records_per_second,
-         sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE THEN byte_count ELSE 0 END) / 60
+         sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE
+                   AND produced_at < current_timestamp() + INTERVAL 5 MINUTES THEN byte_count ELSE 0 END) / 60
            AS bytes_per_second,
-         max(CASE WHEN NOT coalesce(topic RLIKE heartbeat_topics, topic = 'heartbeats') THEN produced_at END)
+         max(CASE WHEN produced_at < current_timestamp() + INTERVAL 5 MINUTES
+                   AND NOT coalesce(topic RLIKE heartbeat_topics, topic = 'heartbeats') THEN produced_at END)
            AS last_but_heartbeats
   FROM latency LEFT JOIN aside ON aside.flow = latency.flow
   GROUP BY latency.flow
@@ -45,20 +52,30 @@ recent AS (
          max(replication_p99_ms) AS replication_p99_ms
   FROM latency JOIN totals ON latency.flow = totals.flow LEFT JOIN aside ON aside.flow = latency.flow
   WHERE latency.produced_at > totals.last_produced_at - INTERVAL 10 MINUTES
+    AND latency.produced_at <= totals.last_produced_at
     AND NOT coalesce(topic RLIKE heartbeat_topics, topic = 'heartbeats')
   GROUP BY latency.flow
 ),
--- When the newest heartbeat that arrived was sent, ms: a batch's newest record is the one with the least latency.
+-- When the newest heartbeat that arrived was sent, ms: a batch's newest record is the one with the least latency. None
+-- was sent after it arrived, whatever its clock said.
 heartbeat AS (
-  SELECT flow, max(unix_millis(produced_at) - replication_min_ms) AS sent_ms
+  SELECT flow, max(unix_millis(produced_at) - CASE WHEN replication_min_ms > 0 THEN replication_min_ms
+                                                    WHEN replication_min_ms <= 0 THEN 0 END) AS sent_ms
   FROM latency
-  WHERE topic = 'heartbeats'
+  WHERE topic = 'heartbeats' AND produced_at < current_timestamp() + INTERVAL 5 MINUTES
   GROUP BY flow
 ),
 open AS (SELECT flow, count(*) AS open_incidents FROM open_incidents GROUP BY flow),
-waiting AS (SELECT flow, count(*) AS parked FROM parked WHERE replayed_at IS NULL GROUP BY flow)
+waiting AS (SELECT flow, count(*) AS parked FROM parked WHERE replayed_at IS NULL GROUP BY flow),
+known AS (
+  SELECT flow FROM lag
+  UNION
+  SELECT flow FROM totals
+  UNION
+  SELECT flow FROM open WHERE flow LIKE '%->%' AND flow NOT LIKE '%:%'
+)
 SELECT
-  coalesce(lag.flow, totals.flow) AS flow,
+  known.flow,
   lag.topics,
   lag.partitions,
   lag.lag_records,
@@ -87,10 +104,11 @@ SELECT
   coalesce(ways.long_batches, 0) AS long_batches,
   coalesce(waiting.parked, 0) AS parked,
   lag.lag_to_high_watermark
-FROM lag
-FULL OUTER JOIN totals ON lag.flow = totals.flow
-LEFT JOIN recent ON recent.flow = totals.flow
-LEFT JOIN ways ON ways.flow = totals.flow
-LEFT JOIN heartbeat ON heartbeat.flow = coalesce(lag.flow, totals.flow)
-LEFT JOIN open ON open.flow = coalesce(lag.flow, totals.flow)
-LEFT JOIN waiting ON waiting.flow = coalesce(lag.flow, totals.flow)
+FROM known
+LEFT JOIN lag ON lag.flow = known.flow
+LEFT JOIN totals ON totals.flow = known.flow
+LEFT JOIN recent ON recent.flow = known.flow
+LEFT JOIN ways ON ways.flow = known.flow
+LEFT JOIN heartbeat ON heartbeat.flow = known.flow
+LEFT JOIN open ON open.flow = known.flow
+LEFT JOIN waiting ON waiting.flow = known.flow

@@ -1,7 +1,8 @@
 -- One row per partition of a flow: where it stands, how much was produced of it as far back as `latency` is kept
 -- (`maintain.history_days`), the rates of the last minute, and the latencies in ms of the ten minutes that ended with its
 -- newest batch. A partition that is gone from the source keeps its totals, without a sample; one that never had a record
--- has a sample without totals.
+-- has a sample without totals. It is stopped where an incident of its own is open, or one by which its topic waits, and where
+-- an operator chose so.
 CREATE OR REPLACE VIEW partition_status AS
 WITH totals AS (
   SELECT
@@ -11,10 +12,13 @@ WITH totals AS (
     sum(record_count) AS record_count,
     sum(byte_count) AS byte_count,
     max(batch_id) AS last_batch_id,
-    max(produced_at) AS last_produced_at,
-    sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE THEN record_count ELSE 0 END) / 60
+    coalesce(max(CASE WHEN produced_at < current_timestamp() + INTERVAL 5 MINUTES THEN produced_at END),
+             max(produced_at)) AS last_produced_at,
+    sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE
+              AND produced_at < current_timestamp() + INTERVAL 5 MINUTES THEN record_count ELSE 0 END) / 60
       AS records_per_second,
-    sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE THEN byte_count ELSE 0 END) / 60
+    sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE
+              AND produced_at < current_timestamp() + INTERVAL 5 MINUTES THEN byte_count ELSE 0 END) / 60
       AS bytes_per_second
   FROM latency
   GROUP BY flow, topic, partition
@@ -41,6 +45,7 @@ recent AS (
   FROM latency
   JOIN totals ON latency.flow = totals.flow AND latency.topic = totals.topic AND latency.partition = totals.partition
   WHERE latency.produced_at > totals.last_produced_at - INTERVAL 10 MINUTES
+    AND latency.produced_at <= totals.last_produced_at
   GROUP BY latency.flow, latency.topic, latency.partition
 ),
 stopped AS (
@@ -51,6 +56,19 @@ stopped AS (
     WHERE source_cluster = split(incidents.flow, '->')[0] AND generations.topic = incidents.topic
       AND (generations.partition IS NULL OR generations.partition = incidents.partition)
       AND generations.generation > coalesce(incidents.generation, 0)))
+),
+stopped_topics AS (
+  SELECT DISTINCT flow, topic
+  FROM incidents
+  WHERE kind IN ('topic_recreated', 'target_recreated', 'topic_refused') AND topic IS NOT NULL AND partition IS NULL
+    AND (resolved_at IS NULL OR resolution = 'stop' AND NOT EXISTS (
+      SELECT 1 FROM generations
+      WHERE source_cluster = split(incidents.flow, '->')[0] AND generations.topic = incidents.topic
+        AND generations.partition IS NULL AND generations.generation > coalesce(incidents.generation, 0))
+      AND NOT EXISTS (
+      SELECT 1 FROM target_generations AS target
+      WHERE target.flow = incidents.flow AND target.topic = incidents.topic AND incidents.kind = 'target_recreated'
+        AND target.target_generation > coalesce(incidents.target_generation, 0)))
 )
 SELECT
   coalesce(lag.flow, totals.flow) AS flow,
@@ -58,7 +76,7 @@ SELECT
   coalesce(lag.partition, totals.partition) AS partition,
   lag.target_topic,
   CASE
-    WHEN stopped.flow IS NOT NULL THEN 'stopped'
+    WHEN stopped.flow IS NOT NULL OR stopped_topics.flow IS NOT NULL THEN 'stopped'
     WHEN lag.flow IS NULL THEN 'gone'
     WHEN NOT lag.is_sampled THEN 'not running'
     WHEN lag.lag_records > 0 THEN 'behind'
@@ -98,3 +116,5 @@ LEFT JOIN recent
 LEFT JOIN stopped
   ON stopped.flow = coalesce(lag.flow, totals.flow) AND stopped.topic = coalesce(lag.topic, totals.topic)
   AND stopped.partition = coalesce(lag.partition, totals.partition)
+LEFT JOIN stopped_topics
+  ON stopped_topics.flow = coalesce(lag.flow, totals.flow) AND stopped_topics.topic = coalesce(lag.topic, totals.topic)
