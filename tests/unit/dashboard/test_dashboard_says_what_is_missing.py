@@ -1,0 +1,103 @@
+"""No data set of the dashboard calls healthy, or exact, what is missing, old or nowhere."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirrorlake.dashboard.data import read_data
+from mirrorlake.dashboard.model import load_dashboard
+from mirrorlake.groups.checkpoint_plan import (
+    EXCLUDED,
+    GONE,
+    HELD_BACK,
+    NO_MIRROR,
+    OVER,
+    PAST_END,
+    trimmed_reason,
+)
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.lake import Lake
+from tests.support.lake_rows import FLOW, ago, append, no_session, opened, sample, write_file
+
+NOWHERE = {"target_topic": None, "target_position": None}
+
+
+def rows(lake: Lake, name: str) -> list[dict[str, Any]]:
+    dashboard = load_dashboard()
+    only = tuple(dataset for dataset in dashboard.datasets if dataset.name == name)
+    found = read_data(lake.now, dashboard.model_copy(update={"datasets": only}))["datasets"][name]
+    return [dict(zip((c["name"] for c in found["columns"]), r, strict=True)) for r in found["rows"]]
+
+
+def objectives(lake: Lake) -> None:
+    known = {"flow": FLOW, "enabled": True, "mode": "continuous", "since": ago(7200)}
+    known |= {"lag_seconds": 60, "latency_p99_ms": 60_000, "heartbeat_seconds": 60}
+    lake.append("objectives", rows_of("objectives", [known]))
+
+
+@pytest.mark.parametrize(
+    ("age", "state"), [(5, "healthy"), (900, "not running"), (86_400, "not running")]
+)
+def test_a_flow_that_no_process_runs_is_not_healthy(tmp_path: Path, age: int, state: str) -> None:
+    """Nothing lagged when it was looked at last."""
+    lake = opened(no_session, write_file(tmp_path))[0]
+    objectives(lake)
+    append(lake, "positions", [sample(age, 100, 100)])
+    assert [row["state"] for row in rows(lake, "ds_flows")] == [state]
+
+
+def with_group(directory: Path, *positions: dict[str, object]) -> Lake:
+    lake = opened(no_session, write_file(directory))[0]
+    append(lake, "positions", [sample(5, 100, 100, partition=n) for n in range(len(positions))])
+    common = {"flow": FLOW, "group_id": "billing", "topic": "orders", "source_position": 90}
+    common |= {"target_topic": "east.orders", "target_position": 90, "checkpointed_at": ago(5)}
+    made = [
+        {**common, "partition": number, "synced": False, **position}
+        for number, position in enumerate(positions)
+    ]
+    lake.append("checkpoints", rows_of("checkpoints", made))
+    return lake
+
+
+@pytest.mark.parametrize(
+    ("position", "state", "fails_over"),
+    [
+        ({}, "exact", "exactly"),
+        ({"reason": HELD_BACK}, "held back", "reads some records again"),
+        ({"reason": f"{PAST_END} (it ends at 100)"}, "held back", "reads some records again"),
+        ({"reason": trimmed_reason(7)}, "lacks records", "without some records"),
+        (
+            {"reason": f"{HELD_BACK}; {trimmed_reason(7)}"},
+            "held back",
+            "without some records",
+        ),
+        ({"reason": NO_MIRROR, **NOWHERE}, "not there", "not at all"),
+        ({"reason": OVER}, "not there", "not at all"),
+        ({"reason": EXCLUDED, "source_position": None, **NOWHERE}, "not there", "not at all"),
+    ],
+)
+def test_only_what_is_exact_is_called_so(
+    tmp_path: Path, position: dict[str, object], state: str, fails_over: str
+) -> None:
+    lake = with_group(tmp_path, position)
+    assert [row["state"] for row in rows(lake, "ds_group_positions")] == [state]
+    (group,) = rows(lake, "ds_groups")
+    assert group["fails_over"] == fails_over
+    assert group["exact_positions"] == (state == "exact")
+
+
+@pytest.mark.parametrize(
+    ("positions", "fails_over", "exact"),
+    [
+        (({}, {"reason": NO_MIRROR, **NOWHERE}), "in part", 1),
+        (({}, {"reason": HELD_BACK}), "reads some records again", 1),
+        (({}, {"reason": GONE}), "exactly", 1),
+    ],
+)
+def test_a_group_is_as_its_worst_position(
+    tmp_path: Path, positions: Sequence[dict[str, object]], fails_over: str, exact: int
+) -> None:
+    (group,) = rows(with_group(tmp_path, *positions), "ds_groups")
+    assert (group["fails_over"], group["exact_positions"]) == (fails_over, exact)
