@@ -23,12 +23,14 @@ def proof(nb: Notebook) -> str:
 
 
 def verdict(nb: Notebook) -> str:
-    """The audit in a sentence."""
-    counts = Counter(row["verdict"] for row in nb.rows("audit", flow=nb.flow))
+    """The audit in a sentence, with the time of the oldest sample that it goes by."""
+    rows = nb.rows("audit", flow=nb.flow)
+    counts = Counter(row["verdict"] for row in rows)
     if not counts:
         return f"flow {nb.flow}: nothing was sampled or staged yet"
     whole = counts.pop("complete", 0)
     others = "; ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
-    return f"flow {nb.flow}: {whole} partitions complete" + (
-        f"; {others}" if others else ", and no other"
-    )
+    sampled = [row["sampled_at"] for row in rows if row["sampled_at"] is not None]
+    as_of = f"; as of {min(sampled):%Y-%m-%d %H:%M}" if sampled else ""
+    more = f"; {others}" if others else ", and no other"
+    return f"flow {nb.flow}: {whole} partitions complete{more}{as_of}"

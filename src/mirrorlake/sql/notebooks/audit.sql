@@ -1,5 +1,6 @@
 -- Source, stage, map and target of every partition of a flow, side by side. What the source and the target have is known
--- from the newest sample. Reads the coordinates of all staged records of the flow's topics. Records that provenance left
+-- from the newest sample; nothing is where none is left, since the partition is gone or no process has run the flow for a month.
+-- Reads the coordinates of all staged records of the flow's topics. Records that provenance left
 -- out, since they came from the target, count as not_mapped only where the view divergence says so. Parameters: flow.
 WITH staged AS (
   SELECT topic, partition, count(*) AS records, count(DISTINCT struct(coalesce(generation, 0) AS generation, offset)) AS distinct_records,
@@ -54,6 +55,7 @@ SELECT
     WHEN staged_twice > 0 THEN 'staged twice'
     WHEN target_end <= target_last THEN 'the target has lost records'
     WHEN not_mapped > 0 THEN 'not on the target'
+    WHEN source_end IS NULL THEN 'staged, but the source is not looked at any more'
     WHEN not_staged > 0 THEN 'not staged'
     ELSE 'complete'
   END AS verdict,

@@ -1,0 +1,56 @@
+"""Notebook 05 calls complete only what it knows of all sides."""
+
+from importlib.resources import files
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from mirrorlake.lake.lake import Lake
+from mirrorlake.notebook.audit import verdict
+from mirrorlake.notebook.host import Notebook
+from tests.support.lake_rows import (
+    FLOW,
+    ago,
+    append,
+    no_session,
+    opened,
+    run_row,
+    sample,
+    staged,
+    write_file,
+)
+
+TEXT = (files("mirrorlake") / "sql" / "notebooks" / "audit.sql").read_text(encoding="utf-8")
+
+
+def said(lake: Lake) -> str:
+    def rows(name: str, **args: object) -> Any:
+        assert name == "audit"
+        return lake.now.rows(TEXT, args=args)
+
+    return verdict(cast(Notebook, SimpleNamespace(flow=FLOW, rows=rows)))
+
+
+def with_ten_records(directory: Path) -> Lake:
+    lake = opened(no_session, write_file(directory))[0]
+    append(lake, "records", staged(range(10)))
+    append(lake, "offset_map", [run_row(0, 9)])
+    return lake
+
+
+def test_it_says_when_the_sides_were_looked_at(tmp_path: Path) -> None:
+    lake = with_ten_records(tmp_path)
+    append(lake, "positions", [sample(86_400, 10, 10)])
+    at = f"{ago(86_400):%Y-%m-%d %H:%M}"[:-1]
+    assert said(lake).startswith(f"flow {FLOW}: 1 partitions complete, and no other; as of {at}")
+
+
+@pytest.mark.parametrize("age", [None, 40 * 86_400], ids=["never", "40 days ago"])
+def test_what_no_sample_tells_of_is_not_complete(tmp_path: Path, age: float | None) -> None:
+    lake = with_ten_records(tmp_path)
+    append(lake, "positions", [] if age is None else [sample(age, 10, 10)])
+    assert said(lake) == (
+        f"flow {FLOW}: 0 partitions complete; 1 staged, but the source is not looked at any more"
+    )
