@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Literal
 
 from mirrorlake.config.objectives import paused_pattern
-from mirrorlake.config.topology import Topology
+from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame
@@ -16,6 +16,12 @@ Mode = Literal["continuous", "once", "stopped"]
 
 #: Columns that are no objectives of the file's.
 _NOTED_APART = frozenset({"since", "noted_at", "heartbeat_topics"})
+
+
+def brings_heartbeats(flow: ResolvedFlow) -> bool:
+    """Whether heartbeats that are written to a flow's source have to come through."""
+    mirrored = flow.selection.selects(HEARTBEATS) and not flow.pauses(HEARTBEATS)
+    return flow.settings.emit_heartbeats_enabled and mirrored
 
 
 def note_objectives(
@@ -32,14 +38,13 @@ def note_objectives(
     for name in topology.flows:
         flow = topology.flow(name)
         settings = flow.settings
-        mirrors_heartbeats = flow.selection.selects(HEARTBEATS) and not flow.pauses(HEARTBEATS)
         rows.append(
             {
                 "flow": name,
                 **topology.objectives_of(name),
                 "enabled": settings.enabled and not flow.paused,
                 "paused": paused_pattern(settings.paused),
-                "heartbeats": settings.emit_heartbeats_enabled and mirrors_heartbeats,
+                "heartbeats": brings_heartbeats(flow),
                 "gaps": settings.provenance == "none",
                 "mode": modes.get(name),
             }

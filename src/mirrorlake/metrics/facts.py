@@ -93,12 +93,14 @@ class FlowInForce:
 
 @dataclass(frozen=True)
 class Facts:
-    """All of it. `phase` is what the start is at, None once flows run; `incidents` how many are
-    open by flow and kind; `memory` the resident bytes by kind of process; `landed` what was landed
-    of (source cluster, topic, partition); `commits` how long commits took, by table."""
+    """All of it. `phase` is what the start is at, None once flows run; `stands_by` are the flows
+    that another process runs, or none yet; `incidents` how many are open by flow and kind; `memory`
+    the resident bytes by kind of process; `landed` what was landed of (source cluster, topic,
+    partition); `commits` how long commits took, by table."""
 
     flows: Mapping[str, FlowFacts] = field(default_factory=dict)
     in_force: tuple[FlowInForce, ...] = ()
+    stands_by: tuple[str, ...] = ()
     workers: tuple[WorkerFacts, ...] = ()
     incidents: Mapping[tuple[str, str], int] = field(default_factory=dict)
     memory: Mapping[str, int] = field(default_factory=dict)

@@ -72,6 +72,10 @@ def _about_the_process(facts: Facts) -> dict[str, Series]:
     return {
         "mirrorlake_build_info": {tuple(facts.build.values()): 1.0} if facts.build else {},
         "mirrorlake_process_memory_bytes": {(kind,): size for kind, size in facts.memory.items()},
+        "mirrorlake_flow_running": {
+            **dict.fromkeys([(name,) for name in facts.stands_by], 0.0),
+            **dict.fromkeys([(name,) for name in in_force], 1.0),
+        },
         "mirrorlake_worker_state": {
             (worker.name, state): float(worker.state == state)
             for worker in facts.workers
@@ -223,6 +227,13 @@ METRICS: tuple[Metric, ...] = (
         "Resident memory: of this process (driver), of Spark's Java, of its Python workers.",
     ),
     Metric(
+        "mirrorlake_flow_running",
+        "gauge",
+        ("flow",),
+        "1 where this process runs the flow, 0 where it stands by for it; none of one that is "
+        "paused as a whole.",
+    ),
+    Metric(
         "mirrorlake_worker_state",
         "gauge",
         ("worker", "state"),
@@ -245,7 +256,8 @@ METRICS: tuple[Metric, ...] = (
         "mirrorlake_objective_seconds",
         "gauge",
         ("flow", "objective"),
-        "The objectives of the topology file: lag, latency_p99, heartbeat, stuck, transaction.",
+        "The objectives of the topology file: lag, latency_p99, heartbeat (where the flow brings "
+        "heartbeats), stuck, transaction.",
     ),
     Metric(
         "mirrorlake_lake_commit_seconds",

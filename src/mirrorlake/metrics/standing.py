@@ -13,6 +13,7 @@ import confluent_kafka
 
 from mirrorlake import __version__
 from mirrorlake.config.topology import Topology
+from mirrorlake.lake.objectives import brings_heartbeats
 from mirrorlake.metrics.facts import Facts, FlowFacts, FlowInForce, WorkerFacts
 from mirrorlake.metrics.recorder import Recorder
 from mirrorlake.run.flows_here import Running
@@ -45,10 +46,12 @@ class Standing:
         if replicator is None or not replicator.begun:
             phase = self._phase()
             return replace(facts, phase="the first steps" if phase is None else phase[0])
-        topology = replicator.topology
+        topology, here = replicator.topology, replicator.running
+        running = {each.worker.flow.name for each in here}
         return replace(
             facts,
-            in_force=tuple(_in_force(each, facts.flows, topology) for each in replicator.running),
+            in_force=tuple(_in_force(each, facts.flows, topology) for each in here),
+            stands_by=tuple(name for name in replicator.wanted if name not in running),
             workers=tuple(map(_worker, replicator.workers)),
             incidents=replicator.event_log.incidents.open_kind_counts(),
         )
@@ -61,7 +64,11 @@ def _in_force(running: Running, known: Mapping[str, FlowFacts], topology: Topolo
     return FlowInForce(
         flow.name,
         frozenset(topic for topic in topics if flow.pauses(topic)),
-        {name: thresholds[key] / per for name, (key, per) in _OBJECTIVES.items()},
+        {
+            name: thresholds[key] / per
+            for name, (key, per) in _OBJECTIVES.items()
+            if name != "heartbeat" or brings_heartbeats(flow)
+        },
         running.control.groups.positions(),
     )
 

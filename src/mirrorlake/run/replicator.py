@@ -112,6 +112,11 @@ class Replicator:
         return list(self._here.running.values())
 
     @property
+    def wanted(self) -> list[str]:
+        """The flows that it runs, or stands by for."""
+        return self._here.wanted
+
+    @property
     def workers(self) -> list[Worker]:
         """Its threads."""
         workers = [landing.thread for landing in list(self._landings.values())]
