@@ -1,12 +1,14 @@
 """MirrorMaker 2's connectors as Kafka Connect runs them: JSON, or the properties of a standalone
 worker."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
+from mirrorlake.config.flow import Flow
+from mirrorlake.config.flow_reasons import normal
 from mirrorlake.errors import InputError
 from mirrorlake.mm2.importer import flow_keys
 from mirrorlake.mm2.importer.draft import Draft
-from mirrorlake.mm2.importer.entries import Entry
+from mirrorlake.mm2.importer.entries import STATE, Entry
 from mirrorlake.mm2.importer.sides import place_flow_key
 
 _CONNECTORS = ("MirrorSourceConnector", "MirrorCheckpointConnector", "MirrorHeartbeatConnector")
@@ -20,9 +22,34 @@ _OFF: Mapping[str, Mapping[str, bool]] = {
     },
     "MirrorHeartbeatConnector": {"emit_heartbeats_enabled": False},
 }
-#: The key of what a resource of Kubernetes says about a connector beside its config: whether it
-#: is `running` or `paused`.
-STATE = "(state that is asked for)"
+#: Settings that not all connectors read, by those that do: each has its own config, and what stands
+#: in another one's has no effect (dedicated mode gives every connector all of them).
+_READ_BY: Mapping[str, frozenset[str]] = {
+    "MirrorSourceConnector": frozenset(
+        "topics topics.exclude config.properties.exclude refresh.topics.enabled "
+        "refresh.topics.interval.seconds sync.topic.configs.enabled "
+        "sync.topic.configs.interval.seconds sync.topic.acls.enabled "
+        "sync.topic.acls.interval.seconds replication.factor use.defaults.from "
+        "heartbeats.replication.enabled emit.offset-syncs.enabled offset-syncs.topic.location "
+        "offset-syncs.topic.replication.factor".split()
+    ),
+    "MirrorCheckpointConnector": frozenset(
+        "topics topics.exclude groups groups.exclude refresh.groups.enabled "
+        "refresh.groups.interval.seconds emit.checkpoints.enabled "
+        "emit.checkpoints.interval.seconds sync.group.offsets.enabled "
+        "sync.group.offsets.interval.seconds checkpoints.topic.replication.factor "
+        "emit.offset-syncs.enabled offset-syncs.topic.location".split()
+    ),
+    "MirrorHeartbeatConnector": frozenset(
+        "emit.heartbeats.enabled emit.heartbeats.interval.seconds "
+        "heartbeats.topic.replication.factor".split()
+    ),
+}
+_ELSEWHERE = "only the config of a {readers} counts for it"
+_ONE_LIST = (
+    "the MirrorSourceConnector of flow {flow} has the default, which is what is mirrored, and a "
+    "flow has one list for topics and groups; leave groups out by groups and groups_exclude"
+)
 _ALIAS = "source.cluster.alias"
 _WORKER = (
     "flow {flow}: a connector's records go to the cluster of its Connect worker; mirrorlake "
@@ -74,7 +101,7 @@ def read_connectors(connectors: Sequence[Mapping[str, Entry]], draft: Draft) -> 
             if unnamed and _says_names_stay(entry):
                 draft.set_flow(flow, {"policy": "identity"}, entry)
             else:
-                _place(draft, flow, kind, entry)
+                _place(draft, flow, kind, entry, kinds_by_flow[flow])
     for flow, kinds in kinds_by_flow.items():
         _complete(draft, flow, kinds)
 
@@ -117,7 +144,9 @@ def _flow(settings: Mapping[str, Entry], unnamed: bool) -> str:
     return "->".join(entry.value if entry and entry.value else name for entry, name in ends)
 
 
-def _place(draft: Draft, flow: str, kind: str, entry: Entry) -> None:
+def _place(draft: Draft, flow: str, kind: str, entry: Entry, kinds: Set[str]) -> None:
+    """Place an entry of a connector; `kinds` are those of the flow so far, that which mirrors
+    first."""
     source, _, target = flow.partition("->")
     if entry.key in ("source.cluster.alias", "target.cluster.alias"):
         alias = source if entry.key.startswith("source") else target
@@ -128,8 +157,32 @@ def _place(draft: Draft, flow: str, kind: str, entry: Entry) -> None:
         draft.report.skip(entry, "it is what Connect's REST interface adds to an answer")
     elif entry.key == "enabled":
         _place_enabled(draft, flow, kind, entry)
+    elif why := _no_effect(kind, entry):
+        draft.report.skip(entry, why)
+    elif "MirrorSourceConnector" in kinds - {kind} and _narrows_records(draft, flow, entry):
+        draft.report.refuse(entry, _ONE_LIST.format(flow=flow))
     else:
         place_flow_key(draft, flow, entry, entry.key, dedicated=False)
+
+
+def _no_effect(kind: str, entry: Entry) -> str:
+    """Why a connector's setting counts for nothing; empty where the connector reads it."""
+    key = flow_keys.RENAMED.get(entry.key, entry.key)
+    readers = [reader for reader, keys in _READ_BY.items() if key in keys]
+    if not readers or kind in readers:
+        return ""
+    return _ELSEWHERE.format(readers=" or ".join(readers))
+
+
+def _narrows_records(draft: Draft, flow: str, entry: Entry) -> bool:
+    """Whether it is a list of topics for groups alone: the connector that mirrors records has its
+    default, which is another one."""
+    key = flow_keys.RENAMED.get(entry.key, entry.key)
+    name = normal(key)
+    if key not in ("topics", "topics.exclude") or name in draft.flows[flow]:
+        return False
+    outcome = flow_keys.translate(entry, key)
+    return outcome is None or outcome.fields != {name: list(getattr(Flow(), name))}
 
 
 def _place_enabled(draft: Draft, flow: str, kind: str, entry: Entry) -> None:

@@ -22,12 +22,14 @@ _HEADING = "it is a heading, which Kafka itself reads as a key without a value a
 
 
 class Rank(IntEnum):
-    """Which of several settings of one cluster counts: the lowest."""
+    """Which of several settings of one cluster counts: the lowest. BARE is `consumer.x` of a flow,
+    over which `source.consumer.x` counts, and `A.consumer.x`, which is that of all flows from A."""
 
     CLUSTER = 0
     FLOW = 1
     ROLE = 2
-    TOP = 3
+    BARE = 3
+    TOP = 4
 
 
 @dataclass

@@ -13,6 +13,9 @@ from javaproperties import InvalidUEscapeError, KeyValue, parse
 
 from mirrorlake.errors import InputError
 
+#: The key of what is known of a connector beside its config: whether it is `running` or `paused`.
+#: A resource of Kubernetes says it, and Connect's answer, where it was asked for states too.
+STATE = "(state that is asked for)"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -152,7 +155,9 @@ def _listed(file: str, name: str, parts: dict[str, Any], lines: "_Lines") -> Ite
         if part == "info":
             yield from _connector(file, content, lines)
         else:
-            yield Entry(file, line, f"({part})", "")
+            state = content.get("connector", {}).get("state") if isinstance(content, dict) else ""
+            stands = state in ("PAUSED", "STOPPED")
+            yield Entry(file, line, STATE, "paused" if stands else "running", written=f"({part})")
 
 
 def _connector(file: str, connector: object, lines: _Lines) -> Iterator[Entry]:

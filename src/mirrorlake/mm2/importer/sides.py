@@ -50,9 +50,9 @@ def _place_client(
             return _place_override(draft, target, entry, side, name)
         if side == "producer":
             return _place_producer(draft, target, entry, rest, dedicated=dedicated, target=target)
-        placed = draft.place_client_setting(source, side, entry, rest, Rank.ROLE)
+        placed = draft.place_client_setting(source, side, entry, rest, Rank.BARE)
         return (
-            side == "admin" and draft.place_client_setting(target, side, entry, rest, Rank.ROLE)
+            side == "admin" and draft.place_client_setting(target, side, entry, rest, Rank.BARE)
         ) or placed
     return False
 

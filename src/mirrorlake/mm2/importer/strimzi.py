@@ -12,8 +12,7 @@ from mirrorlake.config.flow_reasons import reason
 from mirrorlake.errors import InputError
 from mirrorlake.mm2.importer import flow_keys
 from mirrorlake.mm2.importer.client_keys import is_security
-from mirrorlake.mm2.importer.connect import STATE
-from mirrorlake.mm2.importer.entries import Entry, SourceFile
+from mirrorlake.mm2.importer.entries import STATE, Entry, SourceFile
 from mirrorlake.mm2.importer.report import UNKNOWN, Report
 from mirrorlake.mm2.importer.resource import Field, kind_of, read_resources
 from mirrorlake.mm2.importer.strimzi_security import SECURITY_FIELDS, security_entries
