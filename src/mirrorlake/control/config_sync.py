@@ -3,7 +3,7 @@ difference later."""
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from typing import NamedTuple
 
 from mirrorlake.config.precedence import leading_opposite
@@ -44,9 +44,11 @@ class ConfigSync:
         log: ChangeLog,
         remote_topic: Callable[[str], str | None],
         on_read: Callable[[Mapping[str, TopicConfigs]], object] = lambda configs: None,
+        waiting: Callable[[], Set[str]] = frozenset,
     ) -> None:
         """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot
-        be one. `on_read` is handed what the source says of its topics, each time."""
+        be one. `on_read` is handed what the source says of its topics, each time; `waiting` gives
+        those that wait for a decision, whose mirrors stay as they are."""
         settings = flow.settings
         self.flow = flow
         self._selection = flow.selection
@@ -57,6 +59,7 @@ class ConfigSync:
         self._log = log
         self._remote_topic = remote_topic
         self._on_read = on_read
+        self._waiting = waiting
         self._refusals = RefusedChanges()
         self._contests = Contests()
         #: When `sync` compared both sides last, by the monotonic clock.
@@ -153,13 +156,13 @@ class ConfigSync:
         return _Compared(changes, self._configs_unreported(pairs, source, target))
 
     def _pairs(self) -> tuple[dict[str, str], dict[str, int]]:
-        """Target topics by source topic, where both are there, and the factors of the target
-        topics."""
-        there = self._target.topics()
+        """Target topics by source topic, where both are there and go on, and the factors of the
+        target topics."""
+        there, waiting = self._target.topics(), self._waiting()
         names = {
             topic: self._remote_topic(topic)
             for topic in self._source.topics()
-            if self._selection.selects(topic)
+            if self._selection.selects(topic) and topic not in waiting
         }
         pairs = {
             topic: name

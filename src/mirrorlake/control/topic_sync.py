@@ -54,7 +54,12 @@ class TargetTopics:
         self.flow = flow
         self.selection = flow.selection
         self.configs = ConfigSync(
-            flow, connections, event_log, self.remote_topic, self._note_configs
+            flow,
+            connections,
+            event_log,
+            self.remote_topic,
+            on_read=self._note_configs,
+            waiting=self._waiting,
         )
         self.acls = AclSync(
             flow,
@@ -112,6 +117,14 @@ class TargetTopics:
                 **self.generations.waiting,
                 **self._unmade.topics,
             }
+
+    def _waiting(self) -> frozenset[str]:
+        """Source topics of which one side is another topic than it was, until an operator has
+        decided: the retention of a topic that was made again may delete what its mirror holds, and
+        a target topic that was made again is perhaps not ours."""
+        with self._use:
+            made_again = self._event_log.incidents.open_topics(self.flow.name, "topic_recreated")
+            return self.generations.stopped | self.generations.waiting.keys() | made_again
 
     def decided(self) -> frozenset[str]:
         """Source topics of which an operator has decided how they go on, and which can begin."""

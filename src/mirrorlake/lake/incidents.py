@@ -93,6 +93,7 @@ class Incidents:
         self._lake = lake
         self._use = threading.RLock()
         self._seen: frozenset[IncidentKey] = frozenset()  # what was open when that was last asked
+        self._asked = False  # ever
 
     def open(self, flow: str, kind: str, error: MirrorlakeError) -> None:
         """Record an incident; one of the same kind, topic, partition and generation that is open is
@@ -138,6 +139,12 @@ class Incidents:
     def open_kinds(self, flow: str) -> set[str]:
         """The kinds of a flow's open incidents."""
         return {key.kind for key in self._open_keys() if key.flow == flow}
+
+    def open_topics(self, flow: str, kind: str) -> set[str]:
+        """The topics of which an incident of this kind is open, as of the last time that the lake
+        was asked for incidents: once, if this process never did."""
+        known = self._seen if self._asked else self._open_keys()
+        return {key.topic for key in known if key[:2] == (flow, kind) and key.topic is not None}
 
     def open_counts(self) -> Mapping[str, int]:
         """How many incidents of each flow are open, as far as this process knows; the lake is not
@@ -214,6 +221,7 @@ class Incidents:
 
     def _open_keys(self) -> set[IncidentKey]:
         rows = self._lake.ask_table("open_incidents")
+        self._asked = True
         self._seen = frozenset(map(key_of, rows))
         return set(self._seen)
 

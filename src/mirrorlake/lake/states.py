@@ -54,6 +54,14 @@ class States:
                 self._known[cluster] = states_as_of(self._lake.now, cluster)
             return dict(self._known[cluster])
 
+    def forget(self, cluster: str) -> None:
+        """Ask the lake anew of what is noted of a cluster: another process may have noted since,
+        and this one takes over from it. Else a topic that is again as this process noted it last
+        stays noted as the other one saw it."""
+        with self._use:
+            self._known.pop(cluster, None)
+            self._acls.pop(cluster, None)
+
     def note(self, cluster: str, states: Mapping[str, TopicState]) -> None:
         """Note those that are other than they were. ACLs that are not reported are those of the
         last report."""

@@ -151,6 +151,7 @@ class FlowsHere:
 
     def _start(self, wanted: _Wanted, deployment: Deployment) -> None:
         flow = wanted.flow
+        deployment.event_log.states.forget(flow.source)  # who ran it before may have noted some
         worker = FlowWorker(
             flow,
             deployment,

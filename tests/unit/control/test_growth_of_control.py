@@ -305,7 +305,10 @@ class Control:
         event_log: Any = MemoryLog()
         event_log.states = known_states(0)
         event_log.incidents = SimpleNamespace(
-            open_all=lambda *_: None, close_except=lambda *_: None, settle_all=lambda *_: None
+            open_topics=lambda *_: set(),
+            open_all=lambda *_: None,
+            close_except=lambda *_: None,
+            settle_all=lambda *_: None,
         )
         lake = MemoryLake({"target_generations_of": (), "target_decisions": ()})
         deployment = Deployment(lake, Connections(topology, clusters), event_log)

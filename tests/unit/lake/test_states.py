@@ -103,3 +103,16 @@ def test_what_another_process_noted_since_is_not_undone() -> None:
     there.answers["states_as_of"] = [row("orders", TopicState(6, 1, {}, "id"))]
     states.note_acls("east", frozenset({ORDERS}))
     assert [found["partitions"] for found in there.appended["states"]] == [6]
+
+
+def test_who_takes_over_notes_what_is_again_as_it_noted_last() -> None:
+    """A noted 2 partitions, B took over and noted 3 of a topic made again, and A takes over from
+    it, when the topic has 2 again."""
+    was, between = TopicState(2, 1, {}, "a"), TopicState(3, 1, {}, "b")
+    there = lake(orders=was)
+    states = States(there)
+    assert states.newest("east")["orders"] == was
+    there.answers["states_as_of"] = [row("orders", between)]
+    states.forget("east")
+    states.note("east", {"orders": was})
+    assert [found["partitions"] for found in there.appended["states"]] == [2]

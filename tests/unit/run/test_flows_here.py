@@ -100,9 +100,11 @@ def preflight(**left_out: Any) -> Any:
     return SimpleNamespace(connections=SimpleNamespace(topology=topology), left_out=left_out)
 
 
-def follow(here: FlowsHere) -> list[str]:
-    nothing: Any = None
-    return here.follow(nothing)
+def follow(here: FlowsHere, forgotten: list[str] | None = None) -> list[str]:
+    """`forgotten` gets the clusters of which the process forgets what it knew."""
+    states = SimpleNamespace(forget=([] if forgotten is None else forgotten).append)
+    deployment: Any = SimpleNamespace(event_log=SimpleNamespace(states=states))
+    return here.follow(deployment)
 
 
 def test_what_another_process_has_is_stood_by_for(here: FlowsHere, leases: Leases) -> None:
@@ -110,7 +112,9 @@ def test_what_another_process_has_is_stood_by_for(here: FlowsHere, leases: Lease
     assert here.running == {} and here.wanted == [A, B]
     assert not here.all_ended, "a process that stands by is there for a reason"
     leases.by_flow[A].held = True
-    assert follow(here) == [A]
+    forgotten: list[str] = []
+    assert follow(here, forgotten) == [A]
+    assert forgotten == ["east"], "another process may have noted how its topics are"
     assert follow(here) == [], "once"
     assert [*here.running] == [A]
 

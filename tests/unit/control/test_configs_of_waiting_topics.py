@@ -1,0 +1,96 @@
+"""A mirror keeps its configs while an operator has to decide about its topic."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mirrorlake.config.topology import load_topology
+from mirrorlake.control import config_sync
+from mirrorlake.control.topic_sync import TargetTopics
+from mirrorlake.errors import ReplicationError, TargetRecreated
+from mirrorlake.kafka.admin_configs import Described
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import ConfigValue
+from mirrorlake.lake.changes import MemoryLog
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.incidents import Incidents
+from mirrorlake.testing import MemoryCluster, MemoryLake
+from tests.support.lake_rows import FLOW, no_session, opened, write_file
+
+NAMES = ("fine", "made")
+
+
+@pytest.fixture
+def changed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Target topics whose configs are changed: at the source all are kept for an hour."""
+    found: list[str] = []
+
+    def described(cluster: MemoryCluster, topics: Iterable[str]) -> Described:
+        hour = ConfigValue("3600000", "topic")
+        configs = {"retention.ms": hour} if cluster.alias == "east" else {}
+        return Described(dict.fromkeys(topics, configs), {})
+
+    def alter(_cluster: MemoryCluster, changes: Iterable[Any]) -> dict[Any, None]:
+        found.extend(change.target_topic for change in changes)
+        return dict.fromkeys(changes)
+
+    monkeypatch.setattr(config_sync, "describe_topic_configs", described)
+    monkeypatch.setattr(config_sync, "alter_topic_configs", alter)
+    return found
+
+
+def topics_of(directory: Path) -> TargetTopics:
+    topology = load_topology(write_file(directory, flows={FLOW: {"topics": [*NAMES]}}))
+    clusters: Any = {
+        "east": MemoryCluster("east", dict.fromkeys(NAMES, [0])),
+        "west": MemoryCluster("west", {f"east.{name}": [0] for name in NAMES}),
+    }
+    event_log: Any = MemoryLog()
+    nothing = lambda *_, **__: {}  # noqa: E731
+    event_log.states = SimpleNamespace(note=nothing, note_acls=nothing, newest=nothing)
+    event_log.incidents = Incidents(opened(no_session, directory / "mirrorlake.yml")[0])
+    lake = MemoryLake()
+    lake.answers["target_generations_of"] = []
+    return TargetTopics(
+        topology.flow(FLOW), Deployment(lake, Connections(topology, clusters), event_log)
+    )
+
+
+def test_all_follow_where_nothing_waits(tmp_path: Path, changed: list[str]) -> None:
+    topics_of(tmp_path).configs.sync()
+    assert sorted(changed) == ["east.fine", "east.made"]
+
+
+def test_a_topic_that_was_made_again_at_the_source(tmp_path: Path, changed: list[str]) -> None:
+    topics = topics_of(tmp_path)
+    incidents = topics._event_log.incidents
+    incidents.open(FLOW, "topic_recreated", ReplicationError("it was", topic="made"))
+    topics.configs.sync()
+    assert changed == ["east.fine"]
+    incidents.close(lambda _: True)
+    topics.configs.sync()
+    assert "east.made" in changed
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_topic_that_was_made_again_at_the_target(
+    tmp_path: Path, changed: list[str], stopped: bool
+) -> None:
+    topics = topics_of(tmp_path)
+    if stopped:
+        topics.generations.stopped = frozenset({"made"})
+    else:
+        topics.generations.waiting = {"made": TargetRecreated("it was", topic="made")}
+    topics.configs.sync()
+    assert changed == ["east.fine"]
+
+
+def test_a_process_that_begins_knows_what_waited_before(tmp_path: Path, changed: list[str]) -> None:
+    first = topics_of(tmp_path)
+    error = ReplicationError("it was", topic="made")
+    first._event_log.incidents.open(FLOW, "topic_recreated", error)
+    topics_of(tmp_path).configs.sync()
+    assert changed == ["east.fine"]
