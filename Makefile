@@ -68,7 +68,7 @@ bench: env ## race against MirrorMaker 2; options in ARGS="..."
 chaos: env ## schedules without end or kills without mercy; ARGS="--schedules 20000 --seed 7", or "--kills 300"
 	@$(BIN)/python -m tests.chaos $(ARGS)
 
-test-matrix: env ## each Spark and each Python once, an hour, into docs/compatibility.md; ARGS="--spark 4.2 --python 3.11"
+test-matrix: env ## each Spark and each Python, an hour at a time, into docs/compatibility.md; ARGS="--spark 4.2 --python 3.11"
 	@$(BIN)/python -m tests.matrix $(ARGS)
 
 screenshots: env ## make docs/terminal.svg, notebook-*.svg and, in a headless Chromium, dashboard-*.png again

@@ -24,7 +24,7 @@ from tests.support.metastore import Metastore, hive_metastore
 from tests.support.object_store import Store, moto_server
 from tests.support.sample_lake import empty_lake, fill
 
-pytest_plugins = ("tests.support.chunks", "tests.support.laws")
+pytest_plugins = ("tests.support.chunks", "tests.support.laws", "tests.support.matrix_notes")
 end_silently()
 # The sessions of the tests handle few rows: compiling code for them costs more than it gives.
 os.environ.setdefault(SHORT_VARIABLE, "1")

@@ -24,6 +24,8 @@ import pytest
 
 #: Seconds by file, of its slow tests.
 SECONDS_FILE = Path(__file__).parents[1] / "slow_seconds.json"
+#: What runs of tests write themselves: no change of what is tested.
+WRITTEN = (f"tests/{SECONDS_FILE.name}", "tests/matrix.json", "docs/compatibility.md")
 #: What a file without an entry is taken for, seconds: most have no slow test.
 UNKNOWN_SECONDS = 1.0
 _PASSED = "chunks/passed-{}-of-{}"
@@ -168,15 +170,14 @@ class Chunks:
 
 
 def state_of_tree(root: Path) -> str:
-    """What is checked out, with every change to it but that of SECONDS_FILE. Empty where git does
-    not know: nothing is remembered then."""
-    others = f":(exclude,top)tests/{SECONDS_FILE.name}"
+    """What files are checked out, whatever the commit is called, with every change to them but to
+    WRITTEN. Empty where git does not know: nothing is remembered then."""
+    others = ["--", *(f":(exclude,top){name}" for name in WRITTEN)]
     told = hashlib.sha256()
     try:
-        told.update(_git(root, "rev-parse", "HEAD") + _git(root, "diff", "HEAD", "--", others))
-        for name in _git(
-            root, "ls-files", "--others", "--exclude-standard", "-z", "--", others
-        ).split(b"\0"):
+        told.update(_git(root, "ls-files", "--stage", *others) + _git(root, "diff", *others))
+        names = _git(root, "ls-files", "--others", "--exclude-standard", "-z", *others)
+        for name in names.split(b"\0"):
             told.update(name + (root / os.fsdecode(name)).read_bytes() if name else b"")
     except (OSError, subprocess.CalledProcessError):
         return ""

@@ -14,7 +14,7 @@ from packaging.specifiers import SpecifierSet
 from mirrorlake.config.security import Security
 from mirrorlake.spark.jars import DELTA_VERSION, KAFKA_VERSION, SPARK_MINORS
 from mirrorlake.spark.java import OLDEST_JAVA
-from tests.matrix import PYTHONS, parted
+from tests.support.matrix_table import PYTHONS, parted
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8")
