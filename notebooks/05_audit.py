@@ -56,8 +56,10 @@ nb.display(audit.verdict(nb))
 # MAGIC   stage still has).
 # MAGIC - **not staged**: the source had more than was landed at the sample. While the flow runs
 # MAGIC   that is lag; if it does not, it is what a lost source would take with it.
-# MAGIC - **not on the target**: staged, and not mapped: lag again while the flow runs; else see
-# MAGIC   below.
+# MAGIC - **not on the target**: staged, and not mapped, or not produced at the sample: lag again
+# MAGIC   while the flow runs; else see below.
+# MAGIC - **staged, but the source is not looked at any more**: no newest sample has the partition,
+# MAGIC   since it is gone, or no process has run the flow for a month.
 # MAGIC - **the target has lost records**: the target's end is below what was written to it (deleted
 # MAGIC   and made again, perhaps, or an unclean election).
 # MAGIC - **staged twice**: must never happen; keep the lake as it is and report it.

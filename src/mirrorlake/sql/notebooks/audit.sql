@@ -1,7 +1,9 @@
 -- Source, stage, map and target of every partition of a flow, side by side. What the source and the target have is known
 -- from the newest sample; nothing is where none is left, since the partition is gone or no process has run the flow for a month.
 -- Reads the coordinates of all staged records of the flow's topics. Records that provenance left
--- out, since they came from the target, count as not_mapped only where the view divergence says so. Parameters: flow.
+-- out, since they came from the target, count as not_mapped only where the view divergence says so. not_produced goes by the
+-- sample, and is null where it is older than the map: records that left the stage before they were produced are in no
+-- count of staged ones. Parameters: flow.
 WITH staged AS (
   SELECT topic, partition, count(*) AS records, count(DISTINCT struct(coalesce(generation, 0) AS generation, offset)) AS distinct_records,
          min(offset) AS first_offset, max(offset) AS last_offset, max(landed_at) AS landed_at
@@ -38,6 +40,9 @@ sides AS (
     coalesce(missing.records, 0) AS not_mapped,
     missing.first_offset AS first_not_mapped,
     greatest(0, lag.source_end - greatest(lag.staged_end, lag.source_start)) AS not_staged,
+    CASE WHEN lag.sampled_at >= coalesce(mapped.produced_at, lag.sampled_at)
+         THEN greatest(0, lag.lag_records - greatest(0, lag.source_end - greatest(lag.staged_end, lag.source_start)))
+         END AS not_produced,
     staged.landed_at,
     mapped.produced_at,
     lag.sampled_at
@@ -54,7 +59,7 @@ SELECT
   CASE
     WHEN staged_twice > 0 THEN 'staged twice'
     WHEN target_end <= target_last THEN 'the target has lost records'
-    WHEN not_mapped > 0 THEN 'not on the target'
+    WHEN not_mapped > 0 OR not_produced > 0 THEN 'not on the target'
     WHEN source_end IS NULL THEN 'staged, but the source is not looked at any more'
     WHEN not_staged > 0 THEN 'not staged'
     ELSE 'complete'
@@ -68,6 +73,7 @@ SELECT
   target_last,
   target_end,
   not_staged,
+  not_produced,
   not_mapped,
   first_not_mapped,
   landed_at,
