@@ -2,8 +2,9 @@
 
     python -m mirrorlake.notebook.jupyter FOLDER FILES… [NAME=VALUE…]
 
-which writes them into a folder, with values of widgets, such as lake=/data/lake. A kernel runs in
-the folder where its notebook is, so a relative lake is one below that.
+which writes them into a folder, with values of widgets, such as lake=/data/lake, in each notebook
+that has the widget. A kernel runs in the folder where its notebook is, so a relative lake is one
+below that.
 """
 
 import json
@@ -20,6 +21,7 @@ _MAGIC = "# MAGIC"
 #: Cells that a workspace needs, and nobody else: how the wheel is installed there.
 _OF_A_WORKSPACE = ("%md\n## Installing", "%pip ", "%restart_python")
 _OPENED = re.compile(r"(open_notebook\(\s*globals\(\))([^)]*)\)")
+_WIDGET = re.compile(r"(\w+)=(\"[^\"]*\")")
 
 
 def notebook_of(source: str, widgets: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -55,7 +57,7 @@ def with_widgets(text: str, widgets: Mapping[str, str]) -> str:
     opened = _OPENED.search(text)
     if opened is None or not widgets:
         return text
-    there = dict(re.findall(r"(\w+)=(\"[^\"]*\")", opened[2]))
+    there = dict(_WIDGET.findall(opened[2]))
     if unknown := sorted(widgets.keys() - there.keys() - {"lake"}):
         known = ", ".join(["lake", *there])
         raise InputError(f"the notebook has no widget {unknown[0]}, but {known}")
@@ -65,15 +67,27 @@ def with_widgets(text: str, widgets: Mapping[str, str]) -> str:
 
 
 def write(folder: Path, sources: Sequence[Path], widgets: Mapping[str, str]) -> list[Path]:
-    """Write notebooks into a folder. Raises InputError, OSError."""
+    """Write notebooks into a folder, each with the widgets that it has. Raises InputError for a
+    widget that none of them has, and OSError."""
+    texts = {source: source.read_text(encoding="utf-8") for source in sources}
+    known = {source: widgets_of(text) for source, text in texts.items()}
+    everywhere = list(dict.fromkeys(name for names in known.values() for name in names))
+    if unknown := sorted(widgets.keys() - set(everywhere)):
+        raise InputError(f"no notebook has a widget {unknown[0]}; known: {', '.join(everywhere)}")
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for source in sources:
-        document = notebook_of(source.read_text(encoding="utf-8"), widgets)
+    for source, text in texts.items():
+        given = {name: value for name, value in widgets.items() if name in known[source]}
         path = folder / f"{source.stem}.ipynb"
-        path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(notebook_of(text, given), indent=1) + "\n", encoding="utf-8")
         written.append(path)
     return written
+
+
+def widgets_of(source: str) -> list[str]:
+    """The names of a notebook's widgets."""
+    opened = _OPENED.search(source)
+    return ["lake", *(name for name, _ in _WIDGET.findall(opened[2]))] if opened else ["lake"]
 
 
 def main(words: Sequence[str]) -> int:

@@ -50,5 +50,16 @@ def test_the_command_writes_them(tmp_path: Path, capsys: pytest.CaptureFixture[s
         "02_investigate_latency.ipynb",
     ]
     assert 'flow=\\"a->b\\"' in written[0].read_text(encoding="utf-8")
-    assert main([*words, "topci=x"]) == 2 and "no widget topci" in capsys.readouterr().err
+    assert main([*words, "topci=x"]) == 2
+    assert "no notebook has a widget topci; known: lake, flow" in capsys.readouterr().err
     assert main([str(tmp_path)]) == 2
+
+
+def test_each_gets_the_widgets_that_it_has(tmp_path: Path) -> None:
+    """As docs/notebooks.md has people type it: all notebooks, and a topic that some of them ask
+    for."""
+    assert main([str(tmp_path), *map(str, SOURCES), "lake=/data/lake", "topic=orders"]) == 0
+    for source in SOURCES:
+        written = (tmp_path / f"{source.stem}.ipynb").read_text(encoding="utf-8")
+        assert 'lake=\\"/data/lake\\"' in written
+        assert ('topic=\\"orders\\"' in written) is ("topic=" in source.read_text(encoding="utf-8"))
