@@ -175,6 +175,24 @@ def test_a_topic_of_another_shape_is_used_as_it_is(own: ClusterPair, tmp_path: P
     assert [len(records) for records in read_topic(own.west, "heartbeats")] == [1, 0, 0]
 
 
+def test_a_topic_that_a_broker_made_by_itself_keeps_its_checkpoints(
+    own: ClusterPair, tmp_path: Path
+) -> None:
+    """A client that asked before the first checkpoint had it made, by the broker's defaults."""
+    topology, connections = setup(tmp_path, own)
+    log = MemoryLog()
+    topic = CheckpointTopic(topology.flow(FLOW), connections, log)
+    create_topic(own.west, topic.name, 3)
+    assert topic.publish(CHECKPOINTS) == len(CHECKPOINTS)
+    assert own_configs(own.west, topic.name) == {"cleanup.policy": "compact"}
+    assert [change.after for _, change in log.rows] == ["cleanup.policy=compact"]
+    assert [len(records) for records in read_topic(own.west, topic.name)] == [
+        len(CHECKPOINTS),
+        0,
+        0,
+    ]
+
+
 def test_an_end_that_is_away_does_not_hinder_the_other(own: ClusterPair, tmp_path: Path) -> None:
     file = write_topology(tmp_path, "127.0.0.1:9", own.west, {})
     topology = load_topology(file)

@@ -4,11 +4,14 @@ written to."""
 import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 from confluent_kafka import KafkaError, Message, Producer
 
 from mirrorlake.errors import ClusterUnreachable, TargetRefused
+from mirrorlake.kafka.access import topic_rights
 from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.admin_configs import alter_topic_configs, describe_topic_configs
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 from mirrorlake.kafka.refusals import reason_of
 from mirrorlake.kafka.renewal import LiveSettings
@@ -33,6 +36,24 @@ _SETTINGS: Mapping[str, str | int | bool] = {
 _NO_ANSWER = frozenset(
     {KafkaError._MSG_TIMED_OUT, KafkaError._TIMED_OUT, KafkaError._ALL_BROKERS_DOWN}
 )
+
+
+_CLEANUP = "cleanup.policy"
+_RIGHTS = frozenset({"DESCRIBE_CONFIGS", "ALTER_CONFIGS"})
+
+
+class Compacted(NamedTuple):
+    """What the records of a topic were deleted by, and why the cluster did not let us change that;
+    None where it did."""
+
+    before: str
+    error: str | None
+
+
+class _Edit(NamedTuple):
+    target_topic: str
+    key: str
+    after: str
 
 
 class InternalTopic:
@@ -87,6 +108,25 @@ class InternalTopic:
         brokers = self._admin.registered_brokers(self.name, self._factor or INTERNAL_FACTOR)
         factor = internal_factor(self._factor, brokers)
         return TopicInfo(self.name, INTERNAL_PARTITIONS, factor, INTERNAL_CONFIGS)
+
+    def compact(self) -> Compacted | None:
+        """Have it compacted where its cleanup.policy was set by nobody; None where nothing was to
+        be done, or the cluster does not report it.
+
+        A broker with auto.create.topics.enable makes a topic as soon as a client asks for it, by
+        its own defaults: they delete after some days what is to be kept. A principal that may not
+        ask is not asked for it: each question that is refused is a line in the cluster's security
+        log. Raises ClusterUnreachable, or KafkaException when no broker answers.
+        """
+        rights = topic_rights(self._admin.client, [self.name]).get(self.name)
+        if rights is not None and not rights >= _RIGHTS:
+            return None
+        configs = describe_topic_configs(self._admin, [self.name]).configs.get(self.name, {})
+        policy = configs.get(_CLEANUP)
+        if policy is None or policy.value in (None, "compact") or policy.origin == "topic":
+            return None
+        edit = _Edit(self.name, _CLEANUP, "compact")
+        return Compacted(policy.value, alter_topic_configs(self._admin, [edit])[edit])
 
     def write(self, records: Sequence[tuple[bytes, bytes]]) -> None:
         """Write keys and values in order, and wait until all are acknowledged. Raises as `ensure`.

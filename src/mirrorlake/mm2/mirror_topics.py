@@ -37,6 +37,8 @@ class CheckpointTopic:
         self.enabled = settings.emit_checkpoints_enabled
         name, factor = checkpoints_topic(flow), settings.checkpoints_topic_replication_factor
         self._topic = _topic(flow, connections, log, flow.target, name, factor=factor)
+        self._flow, self._log = flow, log
+        self._looked_at = False  # how it keeps its records
         self._written: dict[bytes, bytes] = {}
         self._lost: dict[bytes, bytes] = {}  # what was written to a topic that is gone
 
@@ -71,6 +73,9 @@ class CheckpointTopic:
         )
         if self._topic.ensure():  # made again, perhaps: it has nothing of what was written before
             self._lost, self._written = {**self._lost, **self._written}, {}
+        elif not self._looked_at:
+            self._keep()
+        self._looked_at = True
         wanted = {**self._lost, **wanted}
         fresh = {key: value for key, value in wanted.items() if self._written.get(key) != value}
         if fresh:
@@ -80,6 +85,29 @@ class CheckpointTopic:
             self._written.update(fresh)
         self._lost = {}
         return len(fresh)
+
+    def _keep(self) -> None:
+        """Have a topic compacted that a broker made by itself, since a client asked for it first:
+        else groups that have not moved for some days are gone for MirrorMaker 2's clients."""
+        compacted = self._topic.compact()
+        if compacted is None:
+            return
+        before, error = compacted
+        change = Change(
+            "config",
+            self.name,
+            before=f"cleanup.policy={before}",
+            after="cleanup.policy=compact",
+            outcome="done" if error is None else "refused",
+            error=error,
+        )
+        if error is not None:
+            logger.warning(
+                "flow %s: topic %s on cluster %s deletes checkpoints (cleanup.policy %s), and it "
+                "could not be set to compact: %s",
+                self._flow.name, self.name, self._topic.alias, before, error,
+            )  # fmt: skip
+        self._log.record(self._flow.name, [change])
 
 
 class OffsetSyncTopic:

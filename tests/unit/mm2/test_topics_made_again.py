@@ -48,6 +48,9 @@ class Topic:
             raise TargetRefused("not now", topic=self.name)
         self.written += [decode_checkpoint(*record) for record in records]
 
+    def compact(self) -> None:
+        """Nothing is to be done."""
+
     def publish(self, syncs: list[OffsetSync]) -> None:
         self.written += syncs
 
