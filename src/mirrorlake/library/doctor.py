@@ -47,7 +47,7 @@ NO_FILES, FEW_FILES = 10_000, 1_000_000
 _CONNECT_SECONDS, _AT_ONCE = 5.0, 16
 _PARTS = ("confluent-kafka", "deltalake", "duckdb", "pyarrow", "pyspark")
 _UNREACHED = "its name has to resolve on this machine, and its port to be open to it"
-_LOGINS = "see docs/security.md for logins"
+_LOGINS = "see docs/security.md for secrets and logins"
 _READ_ON = "see docs/troubleshooting.md"
 _UNSEEN = "make one, change `topics`, or grant DESCRIBE on those that there are (docs/security.md)"
 _UNWRITTEN = (
@@ -281,7 +281,7 @@ def right_checks(
     were not `asked` nothing is known."""
     for flow in flows:
         if flow not in asked:
-            yield Check("flow", flow.name, "bad", "not looked at: a cluster of it does not answer")
+            yield Check("flow", flow.name, "bad", "not looked at, since a cluster of it failed")
             continue
         mine = [problem for problem in problems if flow.name in problem.flows]
         refused = flow.name in refused_flows(mine)
