@@ -102,14 +102,19 @@ def sent_answer(planned: "Planned", outcome: "Outcome") -> Resent:
             warnings.append(
                 f"{part.topic}: {left:,} records were refused again, or are gone; they stay parked"
             )
+        elif outcome.complete and part.target_topic in outcome.unexplained:
+            warnings.append(
+                f"{part.topic}: {part.records:,} records were picked when it began and {records:,} "
+                f"are at {part.target_topic}, though nothing of the lake says why; start over, "
+                "into another topic, and compare"
+            )
         elif outcome.complete and records != part.records:
             warnings.append(
                 f"{part.topic}: {part.records:,} records were picked when it began and {records:,} "
                 "are sent; the others have been deleted from the stage since"
             )
-    return Resent(
-        Rows(topics), resend.name, False, planned.continued, outcome.complete, warnings=warnings
-    )
+    complete = outcome.complete and not outcome.unexplained
+    return Resent(Rows(topics), resend.name, False, planned.continued, complete, warnings=warnings)
 
 
 def together(parts: Sequence[Resent], dry_run: bool) -> Resent:

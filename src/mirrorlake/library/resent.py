@@ -20,7 +20,8 @@ class Resent(Answer):
             sent.
         dry_run: nothing was done.
         continued: it had begun before, and went on.
-        complete: all of it is at the target. If not, the same call goes on.
+        complete: all of it is at the target. If not, the same call goes on; or, as `warnings` say,
+            the target has another number of records than were picked.
         examples: of a dry run of a replay the first records: partition, offset, timestamp, key, and
             value up to some bytes, as text.
         warnings: what to know about it, a sentence each.

@@ -62,12 +62,14 @@ class ResendMap(LakeMap):
 @dataclass
 class Outcome:
     """What became of it: `records` at each target topic, of this call and those before; whether all
-    were sent; what the target refused; what was done beside them."""
+    were sent; what the target refused; what was done beside them. `unexplained` are the target
+    topics that have another number of records than were picked, with nothing that says why."""
 
     records: dict[str, int] = field(default_factory=dict)
     complete: bool = False
     refused: list[TargetRefused] = field(default_factory=list)
     extras: ExtrasDone = field(default_factory=ExtrasDone)
+    unexplained: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The steps that replays and restores have in common: looked up, begun, sent, ended."""
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
@@ -11,6 +11,7 @@ from mirrorlake.errors import InputError
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.resend import topics
 from mirrorlake.resend.extras import ExtrasDone
 from mirrorlake.resend.note import Kind, Part, Resend, new_id, read_notes, with_began
@@ -102,7 +103,22 @@ class Steps:
             outcome.complete = outcome.extras.complete
         if outcome.complete:
             self.event_log.record(resend.name, resend.ended(outcome.records))
+            outcome.unexplained = self._unexplained(resend, outcome.records)
         return replace(planned, resend=resend), outcome
+
+    def _unexplained(self, resend: Resend, records: Mapping[str, int]) -> tuple[str, ...]:
+        """The target topics that have more records than were picked, or fewer although the stage
+        has lost none of them since. Records that were picked one by one are parked, and stay so."""
+        parts = [part for part in resend.parts if not part.picked]
+        differing = [part for part in parts if records.get(part.target_topic, 0) != part.records]
+        if not differing:
+            return ()
+        gone = self.deployment.lake.ask("not_in_stage", source_cluster=resend.source)
+        return tuple(
+            part.target_topic
+            for part in differing
+            if records.get(part.target_topic, 0) > part.records or not _lacks(part, gone)
+        )
 
     def _begin(self, planned: Planned) -> Resend:
         """Make the target topics, and note what is sent: from here on it is decided."""
@@ -120,3 +136,17 @@ class Steps:
         self.event_log.record(resend.name, resend.began())
         failpoints.reached("resend-begun")
         return resend
+
+
+def _lacks(part: Part, gone: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether any of these ranges of offsets lies within one of a part's."""
+    lost = [
+        (PartitionGeneration.from_row(row), row["first_offset"], row["last_offset"]) for row in gone
+    ]
+    return any(
+        place == PartitionGeneration(part.topic, sent.partition, sent.generation)
+        and first <= sent.last
+        and last >= sent.first
+        for place, first, last in lost
+        for sent in part.ranges
+    )

@@ -1,0 +1,90 @@
+"""What was sent again is compared with what was picked before it."""
+
+import threading
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from mirrorlake.lake.changes import MemoryLog
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.library.resend_answers import sent_answer
+from mirrorlake.library.resent import Resent
+from mirrorlake.offsets.partition_ranges import StagedRange
+from mirrorlake.resend import steps
+from mirrorlake.resend.note import Part, Resend
+from mirrorlake.resend.sender import Outcome, Sending
+from mirrorlake.testing import MemoryLake
+
+#: A hundred records of t between offsets 200 and 499.
+PICKED = Part("t", "u", (StagedRange("east", "t", 3, 0, 200, 499, 100),))
+
+
+def gone(first: int, last: int, **more: object) -> dict[str, object]:
+    row = {"topic": "t", "partition": 3, "generation": 0, "first_offset": first}
+    return {**row, "last_offset": last, **more}
+
+
+def sent(
+    monkeypatch: pytest.MonkeyPatch, at_target: int, *lost: Mapping[str, Any], part: Part = PICKED
+) -> Resent:
+    """The answer to a resend that sent all that it found."""
+
+    def send(_stop: threading.Event) -> Outcome:
+        return Outcome({"u": at_target}, complete=True)
+
+    monkeypatch.setattr(steps, "Sender", lambda *_: SimpleNamespace(send=send))
+    connections = SimpleNamespace(admin=lambda _: None)
+    event_log: Any = MemoryLog()
+    deployment = Deployment(MemoryLake({"not_in_stage": lost}), cast(Any, connections), event_log)
+    resend = Resend("replay", "1", "east", "west", target_id="id", request={}, parts=(part,))
+    planned = steps.Planned(resend, continued=True)
+    made = steps.Steps(deployment, cast(StageFiles, None), "west")
+    answer = sent_answer(*made.carry_out(planned, Sending(), threading.Event()))
+    assert [change.after for _, change in event_log.rows] == [f"records={at_target}"], "it is over"
+    return answer
+
+
+def test_as_many_as_were_picked(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = sent(monkeypatch, 100, gone(0, 900))
+    assert answer.complete and not answer.warnings
+
+
+@pytest.mark.parametrize("lost", [gone(0, 200), gone(499, 600), gone(300, 300)])
+def test_fewer_since_the_stage_has_lost_some(
+    monkeypatch: pytest.MonkeyPatch, lost: dict[str, object]
+) -> None:
+    answer = sent(monkeypatch, 99, lost)
+    (warning,) = answer.warnings
+    assert answer.complete and "have been deleted from the stage since" in warning
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        (),
+        (gone(0, 199), gone(500, 600)),
+        (gone(300, 300, partition=2), gone(300, 300, generation=1), gone(300, 300, topic="v")),
+    ],
+    ids=["nothing", "beside", "elsewhere"],
+)
+def test_fewer_for_no_reason(
+    monkeypatch: pytest.MonkeyPatch, lost: tuple[dict[str, object], ...]
+) -> None:
+    answer = sent(monkeypatch, 99, *lost)
+    (warning,) = answer.warnings
+    assert not answer.complete
+    assert warning.startswith("t: 100 records were picked when it began and 99 are at u, though")
+
+
+def test_more_than_were_picked(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = sent(monkeypatch, 101, gone(300, 300))
+    assert not answer.complete and "101 are at u" in answer.warnings[0]
+
+
+def test_parked_records_stay_parked(monkeypatch: pytest.MonkeyPatch) -> None:
+    part = Part("t", "u", PICKED.ranges, picked=((3, 0, 200), (3, 0, 499)))
+    answer = sent(monkeypatch, 99, part=part)
+    assert answer.complete and "they stay parked" in answer.warnings[0]
