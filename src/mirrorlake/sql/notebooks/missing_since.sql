@@ -1,4 +1,5 @@
--- What is in the stage and not on the target, since when, and what is said about it. Parameters: flow.
+-- What is in the stage and not on the target, since when, and what is said about it: by the newest incident of the partition,
+-- or of its topic as a whole. Parameters: flow.
 WITH missing AS (SELECT * FROM divergence WHERE flow = :flow),
 first_of AS (
   SELECT records.topic, records.partition, records.offset, coalesce(records.generation, 0) AS generation,
@@ -9,10 +10,12 @@ first_of AS (
   WHERE records.source_cluster = split(:flow, '->')[0]
 ),
 said AS (
-  SELECT topic, partition, max_by(kind, at) AS incident, max_by(coalesce(resolution, 'open'), at) AS decision
-  FROM incidents
-  WHERE flow = :flow AND topic IS NOT NULL
-  GROUP BY topic, partition
+  SELECT places.topic, places.partition, max_by(kind, at) AS incident,
+         max_by(coalesce(resolution, 'open'), at) AS decision
+  FROM (SELECT DISTINCT topic, partition FROM missing) AS places
+  JOIN incidents ON incidents.flow = :flow AND incidents.topic = places.topic
+    AND (incidents.partition = places.partition OR incidents.partition IS NULL)
+  GROUP BY places.topic, places.partition
 )
 SELECT missing.topic, missing.partition, missing.first_offset, missing.last_offset, missing.record_count,
        first_of.written_at, first_of.landed_at AS missing_since, said.incident, said.decision
