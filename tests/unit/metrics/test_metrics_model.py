@@ -4,6 +4,7 @@ import operator
 import re
 from dataclasses import replace
 
+from mirrorlake.metrics.definitions import METRICS
 from mirrorlake.metrics.facts import (
     Facts,
     FlowFacts,
@@ -14,7 +15,7 @@ from mirrorlake.metrics.facts import (
     waits,
 )
 from mirrorlake.metrics.histogram import observed
-from mirrorlake.metrics.model import METRICS, Series, bounded, families
+from mirrorlake.metrics.model import Series, bounded, families
 
 SAMPLE = PartitionSample(
     5, lag_seconds=2.0, source_end=15, produced_end=10, target_end=10, moved_at=100.0
