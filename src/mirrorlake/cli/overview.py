@@ -1,6 +1,8 @@
-"""What `mirrorlake --help` shows: commands in groups, each in one line that is whole at 80
-columns."""
+"""All commands together: what `mirrorlake --help` shows, in groups, each in one line that is whole
+at 80 columns; and the options that they share, which may stand on either side of a command."""
 
+from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from typer.core import TyperGroup
@@ -9,6 +11,10 @@ from typer.core import TyperGroup
 class Overview(TyperGroup):
     """Shows commands under the panels that they were registered with, as plain text: typer does so
     by Rich only, which takes longer to import than all the rest."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take `mirrorlake plan -c FILE` for `mirrorlake -c FILE plan`."""
+        return super().parse_args(ctx, shared_first(args))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write each panel as a section of its own, in the order of its first command."""
@@ -21,3 +27,26 @@ class Overview(TyperGroup):
         for panel, rows in panels.items():
             with formatter.section(panel):
                 formatter.write_dl(rows)
+
+
+#: The options of all commands that take a value, and those that take none.
+_WITH_VALUE, _ALONE = ("-c", "--config"), ("-v", "--verbose")
+
+
+def shared_first(words: Sequence[str]) -> list[str]:
+    """The words of a command line, with the options that all commands share in front. What stands
+    behind `--` stays there."""
+    shared: list[str] = []
+    own: list[str] = []
+    left = iter(words)
+    for word in left:
+        if word == "--":
+            own += [word, *left]
+        elif word in _WITH_VALUE:
+            value = list(islice(left, 1))  # none at the end of a line that lacks it
+            (shared if value else own).extend([word, *value])
+        elif word in _ALONE or word.startswith("--config="):
+            shared.append(word)
+        else:
+            own.append(word)
+    return shared + own
