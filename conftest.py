@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
+import psutil
 import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
@@ -40,10 +41,13 @@ settings.load_profile("mirrorlake")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """How many processes `-n auto` means: three, which keep two cores busy, since tests wait half
-    of their time. Each has a session and clusters of its own, 4 GiB. On clusters that somebody
-    brings only this one, since tests count and delete what is on them."""
-    return 0 if given_clusters() else 3
+    """How many processes `-n auto` means: four, which keep two cores busy, since tests wait half of
+    their time, and three where there is less memory. Each has a session and clusters of its own,
+    4 GiB. On clusters that somebody brings only this one, since tests count and delete what is on
+    them."""
+    if given_clusters():
+        return 0
+    return 4 if psutil.virtual_memory().total >= 20 << 30 else 3
 
 
 def pytest_collection_finish() -> None:

@@ -1,10 +1,15 @@
 """What landing costs does not grow with its batches, and it goes on beside what fails."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSourceRegistration
 
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import LakeError, ReplicationError
@@ -19,6 +24,7 @@ from mirrorlake.spark.causes import causes_of
 from mirrorlake.spark.session import settings_for_now
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, read_topic, write
+from tests.support.lake_rows import now_of
 from tests.support.replication import (
     assert_same,
     finish,
@@ -248,6 +254,38 @@ def test_nothing_is_committed_of_what_is_landed_again_before_all_of_it_was_read(
     for _ in range(2):
         land.land_again(lake, plan, landing, client, ends=ends, occasion="a test")
         assert lake.rows(counted) == [{"n": 50_000, "m": 50_000}]
+
+
+def test_two_lakes_of_one_session_land_each_its_own_cluster(
+    spark: SparkSession,
+    clusters: ClusterPair,
+    topic_name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Both call it `east`, and begin at the same moment, as in a notebook that runs two topology
+    files."""
+    both_registered, register = Barrier(2), DataSourceRegistration.register
+
+    def register_both(self: DataSourceRegistration, source: Any) -> None:
+        register(self, source)
+        with suppress(BrokenBarrierError):  # who registers later waits for none
+            both_registered.wait(20)
+
+    monkeypatch.setattr(DataSourceRegistration, "register", register_both)
+    files = {}
+    for source, target in ((clusters.east, clusters.west), (clusters.west, clusters.east)):
+        create_topic(source, topic_name)
+        write(source, topic_name, numbered(30, start=30 * len(files)))
+        flow, few = {"topics": [topic_name]}, {"small_batch_records": 1}
+        files[source] = write_topology(tmp_path / str(len(files)), source, target, flow, few)
+        in_catalog(files[source])
+    with ThreadPoolExecutor(len(files)) as pool:
+        runs = list(pool.map(partial(replicate_once, spark), files.values()))
+    for source, run in zip(files, runs, strict=True):
+        staged = now_of(run.lake).rows("SELECT value FROM records ORDER BY offset")
+        there = [record.value for record in read_topic(source, topic_name)[0]]
+        assert [bytes(row["value"]) for row in staged] == there
 
 
 def test_few_records_up_to_an_end_need_no_session(

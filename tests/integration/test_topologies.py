@@ -112,6 +112,9 @@ def worlds(
                 "all arrived",
                 240,
             )
+            for run in runs.values():
+                for error in run.raised:
+                    raise error
             before = {alias: sizes(address, marks) for alias, address in addresses.items()}
             time.sleep(IDLE_SECONDS)
             after = {alias: sizes(address, marks) for alias, address in addresses.items()}
@@ -334,4 +337,5 @@ def test_one_landing_serves_all_flows_of_a_source(
         folders = [
             path for path in (world.run.lake.checkpoints / "land").iterdir() if path.is_dir()
         ]
-        assert not [str(path) for folder in folders for path in (folder, *folder.rglob("*"))]
+        assert {folder.name for folder in folders} == {"east", "north", "west"}
+        assert not [path for folder in folders for path in folder.iterdir()]

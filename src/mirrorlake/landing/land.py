@@ -231,7 +231,7 @@ def _stream(lake: Lake, job: LandJob, checkpoint: Path) -> LandingQuery:
     if sink is None:
         job = replace(job, directory=None)
     writer = (
-        stream_of(spark, job)
+        stream_of(spark, job, lake.lake_id)
         .writeStream.queryName(f"land {job.alias} {lake.lake_id} {checkpoint.name}")
         .option("checkpointLocation", str(checkpoint))
         .trigger(processingTime=f"{job.trigger_seconds * 1_000:.0f} milliseconds")

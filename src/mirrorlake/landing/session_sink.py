@@ -148,14 +148,18 @@ class SessionSink:
             rows.unpersist()
 
 
-def stream_of(spark: "SparkSession", job: LandJob) -> "DataFrame":
+def stream_of(spark: "SparkSession", job: LandJob, lake_id: str) -> "DataFrame":
     """The rows of `records` that tasks of a query hand over; of what they have read its progress
-    tells."""
+    tells.
+
+    Names of sources belong to a session, where the last one that is registered counts: another lake
+    may be landed there at the same time, from a cluster that it calls the same.
+    """
     from pyspark.sql import functions as F
 
     from mirrorlake.landing.stream_source import source_of
 
-    source = source_of(job, f"mirrorlake_land_{job.alias}", _handed(job))
+    source = source_of(job, f"mirrorlake_land_{job.alias}_{lake_id}", _handed(job))
     spark.dataSource.register(source)
     # A set: of a stage that Spark runs twice each task counts once.
     receipts = F.collect_set(F.when(F.col("partition") == PART_DONE, F.col("topic")))
