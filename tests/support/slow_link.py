@@ -4,6 +4,7 @@ for a password."""
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -23,13 +24,40 @@ USER = "mirror"
 _CHUNK = 16 << 10
 
 
+#: Kafka's numbers of requests.
+FETCH, LIST_OFFSETS, METADATA = 1, 2, 3
+
+
+class Requests:
+    """The requests of one connection, by their kind, in its bytes as they come."""
+
+    def __init__(self, counts: Counter[int]) -> None:
+        self._counts = counts
+        self._known = b""
+        self._left = 0
+
+    def take(self, data: bytes) -> None:
+        """Count the requests that begin in these bytes: a size of four bytes, then the kind of
+        two."""
+        while data:
+            skipped = min(self._left, len(data))
+            self._left, data = self._left - skipped, data[skipped:]
+            wanted = 6 - len(self._known)
+            self._known, data = self._known + data[:wanted], data[wanted:]
+            if len(self._known) == 6:
+                self._counts[int.from_bytes(self._known[4:])] += 1
+                self._left, self._known = int.from_bytes(self._known[:4]) - 2, b""
+
+
 class Link:
     """Takes connections on a port and hands them on to another one, both on loopback. What the
-    broker sends shares `bytes_per_second`, None for as much as there is; `passed` counts it."""
+    broker sends shares `bytes_per_second`, None for as much as there is; `passed` counts it, and
+    `requests` what it is asked, by Kafka's numbers."""
 
     def __init__(self, behind: int) -> None:
         self.bytes_per_second: int | None = None
         self.passed = 0
+        self.requests: Counter[int] = Counter()
         self._behind = behind
         self._turn = threading.Lock()
         self._free_at = 0.0
@@ -70,10 +98,13 @@ class Link:
                 ).start()
 
     def _pump(self, source: socket.socket, sink: socket.socket, limited: bool) -> None:
+        requests = Requests(self.requests)
         with suppress(OSError):
             while data := source.recv(_CHUNK):
                 if limited:
                     self._pass(len(data))
+                else:
+                    requests.take(data)
                 sink.sendall(data)
         for each in (source, sink):
             with suppress(OSError):

@@ -23,6 +23,7 @@ class Part(str, Enum):
     feel = "feel"
     control = "control"
     soak = "soak"
+    scale = "scale"
 
 
 class Lake(str, Enum):
@@ -49,7 +50,7 @@ def bench(
     ),
     only: Part | None = typer.Option(
         None,
-        help="Only this part; feel has latency too, and soak is no part of the whole.",
+        help="Only this part; feel has latency too; soak and scale are no part of the whole.",
     ),
     lake: Lake = typer.Option(
         Lake.folder,
@@ -89,8 +90,9 @@ def bench(
         share(Part.throughput),
         fan_out=share(Part.fan_out, 3),  # as each goes to three targets
         proof=share(Part.proof, 4),
-        pace=pace if parts & {Part.latency, Part.feel} else None,
+        pace=pace if parts & {Part.latency, Part.feel, Part.scale} else None,
         feel=Part.feel in parts,
+        scale=Part.scale in parts,
         control=Part.control in parts,
         keep=keep,
         laps=laps,
@@ -116,7 +118,7 @@ def _parts(only: Part | None, lake: Lake) -> set[Part]:
     if lake is not Lake.folder and only in _IN_FOLDERS:
         raise InputError(f"--only {only.value} measures lakes in folders: leave --lake out")
     left_out = (Part.soak,) if lake is Lake.folder else _IN_FOLDERS
-    return {*Part} - {*left_out} if only is None else {only}
+    return {*Part} - {Part.scale, *left_out} if only is None else {only}
 
 
 def _sizes(text: str) -> list[int]:

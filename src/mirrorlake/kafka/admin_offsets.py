@@ -15,6 +15,8 @@ from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
+#: Partitions in one question: librdkafka (2.16) looks for each answer among all of them.
+_AT_ONCE = 250
 #: What librdkafka says of partitions whose leader is another one by now.
 _LEADER_MOVED = {
     KafkaError.LEADER_NOT_AVAILABLE,
@@ -34,14 +36,17 @@ def ask(
 ) -> OffsetRequests:
     """Ask for offsets; with `committed` the end is the last stable offset (read_committed). All
     requests at once."""
-    request = {TopicPartition(topic, partition): spec for topic, partition in partitions}
-    if not request:
-        return {}
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    futures = connection.connected().client.list_offsets(
-        request, isolation_level=level, request_timeout=ANSWER_SECONDS
-    )
-    return {(key.topic, key.partition): future for key, future in futures.items()}
+    keys = [TopicPartition(topic, partition) for topic, partition in partitions]
+    asked: dict[TopicAndPartition, Future[ListOffsetsResultInfo]] = {}
+    for start in range(0, len(keys), _AT_ONCE):
+        futures = connection.connected().client.list_offsets(
+            dict.fromkeys(keys[start : start + _AT_ONCE], spec),
+            isolation_level=level,
+            request_timeout=ANSWER_SECONDS,
+        )
+        asked |= {(key.topic, key.partition): future for key, future in futures.items()}
+    return asked
 
 
 def answers(

@@ -1,15 +1,32 @@
 """Where the logs of a source end, as a landing query asks for it."""
 
+import logging
 import time
 from collections.abc import Collection, Mapping
 
+from confluent_kafka import KafkaException
+
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.landing.quiet_logs import QuietLogs
+from mirrorlake.native.library import NativeUnavailable
+from mirrorlake.native.selfcheck import problem
+from mirrorlake.native.watch import WAIT_SECONDS, LogWatch
 from mirrorlake.offsets.as_of import noted_ends
 from mirrorlake.offsets.positions import TopicAndPartition
 
+logger = logging.getLogger(__name__)
+
 #: How long no leader may answer before the query fails, seconds.
 PATIENCE_SECONDS = 20.0
+#: From how many partitions on quiet ones are watched, instead of being asked for each time: a
+#: watch is a client of its own.
+WATCHED_FROM = 200
+#: How many times the CPU time of one note of log ends is waited for until the next one: a note asks
+#: for all partitions, whichever moved.
+_NOTES_SHARE = 50.0
+
+Ends = Mapping[TopicAndPartition, int]
 
 
 class SourceEnds:
@@ -17,16 +34,54 @@ class SourceEnds:
 
     def __init__(self, alias: str, client: Mapping[str, str | int | bool]) -> None:
         self._admin = ClusterAdmin(alias, client)
+        self._client = client
         self._heard = time.monotonic()
+        self._quiet = QuietLogs(2 * WAIT_SECONDS)
+        self._watch: LogWatch | None = None
+        self._is_watching = True
+        self._next_note = 0.0
 
-    def all(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
+    def all(self, keys: Collection[TopicAndPartition]) -> Ends:
         """Those of all partitions. Raises ClusterUnreachable where one is not reported."""
         return self._admin.end_offsets(keys, committed=True)
 
-    def known(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
-        """Those that are reported. Raises ClusterUnreachable when no leader answers for long; a
-        partition whose leader alone does not answer stays where it is, until the landing worker
-        finds out why."""
+    def known(self, reached: Ends) -> Ends:
+        """Those that are reported of the partitions of a query, which is planned up to `reached`;
+        where they are many, quiet ones as they were some seconds ago. Raises ClusterUnreachable
+        when no leader answers for long; a partition whose leader alone does not answer stays where
+        it is, until the landing worker finds out why."""
+        if len(reached) < WATCHED_FROM or not self._is_watching:
+            return self._asked(reached)
+        try:
+            return self._watched(reached)
+        except (KafkaException, NativeUnavailable) as error:
+            logger.warning("all partitions are asked for their ends: %s", error)
+            self._end_watch()
+            return self._asked(reached)
+
+    def noted(self, ends: Ends) -> str | None:
+        """What a batch that comes to the ends of all its logs notes of those that go on behind;
+        None where the one before noted it just now, and it takes long."""
+        if time.monotonic() < self._next_note:
+            return None
+        began = time.process_time()
+        later = self._admin.end_offsets(list(ends), committed=False, skip_silent=True)
+        self._next_note = time.monotonic() + _NOTES_SHARE * (time.process_time() - began)
+        return noted_ends(ends, later)
+
+    def _watched(self, reached: Ends) -> Ends:
+        """Ends of what moves as they are now; a watch tells what begins to."""
+        if self._watch is None:
+            self._watch = open_watch(self._client)
+        if self._watch is None:
+            self._is_watching = False
+            return self._asked(reached)
+        asked = self._quiet.due(time.monotonic(), reached, self._watch.moved())
+        ends = self._asked(asked)
+        self._watch.watch(self._quiet.answered(time.monotonic(), asked, ends, reached))
+        return self._quiet.ends
+
+    def _asked(self, keys: Collection[TopicAndPartition]) -> Ends:
         ends = self._admin.end_offsets(keys, committed=True, skip_silent=True)
         now = time.monotonic()
         if ends or not keys:
@@ -39,7 +94,13 @@ class SourceEnds:
             )
         return ends
 
-    def noted(self, ends: Mapping[TopicAndPartition, int]) -> str | None:
-        """What a batch that comes to the ends of all its logs notes of those that go on behind."""
-        later = self._admin.end_offsets(list(ends), committed=False, skip_silent=True)
-        return noted_ends(ends, later)
+    def _end_watch(self) -> None:
+        self._is_watching, watch, self._watch = False, self._watch, None
+        if watch is not None:
+            watch.close()
+
+
+def open_watch(client: Mapping[str, str | int | bool]) -> LogWatch | None:
+    """A watch of the logs of a cluster; None where the compiled part cannot be used, and all have
+    to be asked for their ends."""
+    return LogWatch(client) if problem() is None else None

@@ -54,6 +54,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "error_txn_requires_abort": (C.c_int, _P),
     "error_destroy": (None, _P),
     "topic_new": (_P, _P, _S, _P),
+    "topic_name": (_S, _P),
     "topic_destroy": (None, _P),
     "metadata": (C.c_int, _P, C.c_int, _P, _P, C.c_int),
     "metadata_destroy": (None, _P),
@@ -168,6 +169,22 @@ class Place(C.Structure):
         ("opaque", _P),
         ("error", C.c_int),
         ("_private", _P),
+    ]
+
+
+class Message(C.Structure):
+    """librdkafka's `rd_kafka_message_t`, as rdkafka.h has it."""
+
+    _fields_ = [
+        ("err", C.c_int),
+        ("rkt", _P),
+        ("partition", _I32),
+        ("payload", _P),
+        ("len", _SIZE),
+        ("key", _P),
+        ("key_len", _SIZE),
+        ("offset", _I64),
+        ("private", _P),
     ]
 
 

@@ -23,6 +23,7 @@ from mirrorlake.native.library import (
     REFUSED,
     Columns,
     Library,
+    Message,
     NativeUnavailable,
     Rows,
     Surveyed,
@@ -51,22 +52,6 @@ _SHIFT = 3
 #: RD_KAFKA_EVENT_DR; RD_KAFKA_PURGE_F_QUEUE, _INFLIGHT and _NON_BLOCKING.
 _REPORTS, _PURGE = 0x1, 0x7
 _WAIT_MS = 5_000
-
-
-class _Message(C.Structure):
-    """`rd_kafka_message_t`."""
-
-    _fields_ = [
-        ("err", C.c_int),
-        ("rkt", C.c_void_p),
-        ("partition", C.c_int32),
-        ("payload", C.c_void_p),
-        ("len", C.c_size_t),
-        ("key", C.c_void_p),
-        ("key_len", C.c_size_t),
-        ("offset", C.c_int64),
-        ("private", C.c_void_p),
-    ]
 
 
 class _Bytes:
@@ -218,7 +203,7 @@ def _messages_as_known(lib: Library, messages: np.ndarray, slots: np.ndarray) ->
     partition."""
     deliver = C.CFUNCTYPE(None, C.c_void_p, C.c_void_p, C.c_void_p)(lib.delivered)
     for row, address in enumerate(messages.tolist()):
-        message = _Message.from_address(address)
+        message = Message.from_address(address)
         value = _RECORDS[row][2]
         facts = (message.err, message.partition, message.private, message.len)
         if facts != (

@@ -30,7 +30,7 @@ from mirrorlake.devtools.bench.report import (
     throughput_of,
 )
 from mirrorlake.devtools.bench.soak import SoakSample, soak_document
-from mirrorlake.devtools.bench.tables import tables
+from mirrorlake.devtools.bench.tables import SCALE_GOALS, scale_table, tables
 from mirrorlake.errors import InputError
 
 
@@ -278,3 +278,15 @@ def test_a_soak_compares_the_last_stretch_with_the_second() -> None:
     text = Console(file=(out := StringIO()), width=120)
     text.print(*tables({"soak": found}))
     assert "+40" in out.getvalue() and "3,600,000 records" in out.getvalue()
+
+
+def test_a_figure_of_many_partitions_stands_beside_what_it_may_be() -> None:
+    ours = {name: 1.0 for name in SCALE_GOALS if name.endswith(("seconds", "cores", "ms", "mib"))}
+    commands = dict.fromkeys(SCALE_GOALS.keys() - ours.keys(), 2.0)
+    part = {"topics": 100, "partitions": 20, "pace": {"records_per_second": 1_000}}
+    contestants = {MIRRORLAKE: {**ours, "commands": commands}, MIRROR: {**ours, "commands": {}}}
+    table = scale_table({**part, "contestants": contestants})
+    assert table.row_count == len(SCALE_GOALS) and "2,000 partitions" in str(table.title)
+    columns = [list(column.cells) for column in table.columns]
+    rows = dict(zip(columns[0], zip(*columns[1:], strict=True), strict=True))
+    assert rows["idle cores"] == ("1.00", "1.00", "0.06") and rows["plan"] == ("2.00", "", "4.00")

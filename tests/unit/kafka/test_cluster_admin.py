@@ -111,3 +111,22 @@ def test_an_offset_that_no_broker_answered_is_none() -> None:
     client = Offsets([0] * 3, [7, OFFSET_END, OFFSET_INVALID])
     admin._connection.current.client = client  # type: ignore[assignment]
     assert admin.offsets_at(keys, 1) == {("t", 0): 7}, "no record is so late, and no answer"
+
+
+def test_many_partitions_are_asked_for_in_several_questions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """librdkafka looks for each answer among all partitions of its question."""
+    admin, _ = made()
+    sizes = list[int]()
+
+    def list_offsets(asked: dict[TopicPartition, OffsetSpec], **_given: object) -> object:
+        sizes.append(len(asked))
+        return {place: offset(place.partition) for place in asked}
+
+    client = SimpleNamespace(list_offsets=list_offsets, poll=lambda _seconds: 0)
+    monkeypatch.setattr(admin._connection.current, "client", client)
+    keys = [("t", number) for number in range(1_010)]
+    assert admin.end_offsets(iter(keys)) == {key: key[1] for key in keys}
+    assert sum(sizes) == len(keys) and max(sizes) <= 250 and len(sizes) == 5
+    assert admin.end_offsets([]) == {} and len(sizes) == 5

@@ -11,10 +11,9 @@ import pytest
 from confluent_kafka import KafkaException
 
 from mirrorlake.native.columns import MAX_SIZE
-from mirrorlake.native.library import Surveyed, library
+from mirrorlake.native.library import Message, Surveyed, library
 from mirrorlake.native.range_table import NOWHERE, RangeTable
 from mirrorlake.native.reader import NativeReader
-from mirrorlake.native.selfcheck import _Message as Message
 from tests.support.growth import LINEAR, SAME, growth, steps
 
 NO_HEADERS, TOPIC = -156, 0x1000

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from mirrorlake.native.columns import MAX_SIZE, ColumnBuffers
-from mirrorlake.native.library import CURSOR_BYTES, RANGE, Surveyed, Table, library
-from mirrorlake.native.selfcheck import _Message as Message
+from mirrorlake.native.library import CURSOR_BYTES, RANGE, Message, Surveyed, Table, library
 
 DROPPED, LATER, BARE = -1, -2, 1 << 30
 EOF, BAD_MESSAGE, NO_HEADERS, DENIED = -191, -199, -156, 29

@@ -54,14 +54,14 @@ def test_what_does_not_fit_is_not_called(
 
 def other_layout() -> type[C.Structure]:
     """The message of a library that had another member between the partition and the payload."""
-    fields = list(selfcheck._Message._fields_)
+    fields = list(selfcheck.Message._fields_)
     return type(
         "Other", (C.Structure,), {"_fields_": [*fields[:3], ("new", C.c_int64), *fields[3:]]}
     )
 
 
 def test_another_layout_of_messages_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selfcheck, "_Message", other_layout())
+    monkeypatch.setattr(selfcheck, "Message", other_layout())
     assert look() == "messages of this librdkafka have another layout than in records.c"
 
 

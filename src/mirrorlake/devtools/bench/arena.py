@@ -29,15 +29,17 @@ BROKERS = {"log.segment.delete.delay.ms": "1000"}
 @dataclass(frozen=True)
 class BenchOptions:
     """What to measure: `backlogs` are records by record size in bytes, `fan_out` such that go to
-    three targets at once, and `proof` such that `verify` compares; empty, `pace` None, `feel` or
-    `control` False, leaves a part out. `laps` is how often a backlog is raced over; `soak_minutes`
-    how long memory is watched at full rate. `lake` is the kind of mirrorlake's lakes."""
+    three targets at once, and `proof` such that `verify` compares; empty, `pace` None, `feel`,
+    `scale` or `control` False, leaves a part out. `laps` is how often a backlog is raced over;
+    `soak_minutes` how long memory is watched at full rate. `lake` is the kind of mirrorlake's
+    lakes."""
 
     backlogs: Mapping[int, int]
     fan_out: Mapping[int, int] = field(default_factory=dict)
     proof: Mapping[int, int] = field(default_factory=dict)
     pace: Pace | None = field(default_factory=Pace)
     feel: bool = True
+    scale: bool = False
     control: bool = True
     keep: bool = False
     laps: int = 1

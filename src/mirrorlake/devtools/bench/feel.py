@@ -74,10 +74,12 @@ def measure_feel(
     new, (idle, running) = _first_out(
         job, target, start, lambda running: _idle(running, job, commands)
     )
-    stopped = _commands(job) if commands else None
+    stopped = timed_commands(job) if commands else None
     feel = Feel(new, 0.0, idle, running, stopped)
     if commands:
-        feel = replace(feel, dashboard_seconds=_dashboard(job), spark_count_seconds=_by_spark(job))
+        feel = replace(
+            feel, dashboard_seconds=page_seconds(job), spark_count_seconds=_by_spark(job)
+        )
     _send(job, 100)
     again, _ = _first_out(job, target, start, lambda running: None)
     return replace(feel, start_again_seconds=again)
@@ -125,22 +127,22 @@ def _idle(running: Running, job: Job, commands: bool) -> tuple[float, Commands |
     pause.wait(IDLE_SECONDS)
     cores = round((cpu_seconds(running.pids) - before) / (time.monotonic() - began), 3)
     running.check()
-    return cores, _commands(job) if commands else None
+    return cores, timed_commands(job) if commands else None
 
 
-def _commands(job: Job) -> Commands:
+def timed_commands(job: Job) -> Commands:
     flow = f"{job.alias}->west"
     place = ("--topic", job.topic, "--partition", "0", "--offset", "1")
     return Commands(
-        help=_command(job, "--help"),
-        status=_command(job, "status"),
-        translate=_command(job, "translate", "--flow", flow, *place),
-        groups=_command(job, "groups", "--flow", flow),
-        sql=_command(job, "sql", "SELECT count(*) FROM records"),
+        help=command_seconds(job, "--help"),
+        status=command_seconds(job, "status"),
+        translate=command_seconds(job, "translate", "--flow", flow, *place),
+        groups=command_seconds(job, "groups", "--flow", flow),
+        sql=command_seconds(job, "sql", "SELECT count(*) FROM records"),
     )
 
 
-def _command(job: Job, *words: str) -> float:
+def command_seconds(job: Job, *words: str) -> float:
     """Seconds of one command in a process of its own."""
 
     def run() -> None:
@@ -155,7 +157,7 @@ def _command(job: Job, *words: str) -> float:
     return round(seconds_of(run), 2)
 
 
-def _dashboard(job: Job) -> float:
+def page_seconds(job: Job) -> float:
     """Seconds from the command to the page and its figures."""
     command = mirrorlake_command(job, "dashboard", "--no-open", "--port", str(_PORT))
     began = time.monotonic()

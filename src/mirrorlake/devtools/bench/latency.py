@@ -3,6 +3,7 @@
 import threading
 import time
 from bisect import bisect_left
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import count
 
@@ -12,6 +13,7 @@ from mirrorlake.devtools.bench.contestants import Job, Running
 from mirrorlake.devtools.bench.payload import PARTITIONS
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.processes import cpu_seconds
 
 _START_SECONDS = 180.0
@@ -47,7 +49,9 @@ class PacedProducer(threading.Thread):
     """Sends a trickle, then a steady pace until it is stopped; each value starts with its time of
     sending, epoch ns."""
 
-    def __init__(self, bootstrap_servers: str, topic: str, pace: Pace) -> None:
+    def __init__(
+        self, bootstrap_servers: str, places: Sequence[TopicAndPartition], pace: Pace
+    ) -> None:
         super().__init__(name="paced producer", daemon=True)
         settings = {
             "bootstrap.servers": bootstrap_servers,
@@ -55,7 +59,7 @@ class PacedProducer(threading.Thread):
             "linger.ms": 1,
         }
         self._producer = Producer(settings)
-        self._topic = topic
+        self._places = places
         self._pace = pace
         self._filler = b'{"status":"shipped","note":"' + b"standard parcel " * (
             pace.record_bytes // 16
@@ -68,19 +72,20 @@ class PacedProducer(threading.Thread):
         """Send; after a stall of this machine the records that are late are sent at once, with
         their real times."""
         while not self._full_pace.is_set() and not self._stop_asked.wait(1 / _TRICKLE):
-            self._send(0)
+            self._send(self._places[0])
         start = time.monotonic()
         for number in count():
             delay = start + number / self._pace.records_per_second - time.monotonic()
             if (delay > 0.0005 and self._stop_asked.wait(delay)) or self._stop_asked.is_set():
                 break
-            self._send(number % PARTITIONS)
+            self._send(self._places[number % len(self._places)])
         self._producer.flush(30)
 
-    def _send(self, partition: int) -> None:
+    def _send(self, place: TopicAndPartition) -> None:
+        topic, partition = place
         now = time.time_ns()
         value = str(now).zfill(_STAMP).encode() + self._filler
-        self._producer.produce(self._topic, value[: self._pace.record_bytes], partition=partition)
+        self._producer.produce(topic, value[: self._pace.record_bytes], partition=partition)
         self._producer.poll(0)
         self.sent_at_ns.append(now)
 
@@ -95,40 +100,47 @@ class PacedProducer(threading.Thread):
         self.join()
 
 
-def measure_latency(running: Running, job: Job, target: ClusterAdmin, pace: Pace) -> Arrivals:
-    """Send a trickle until a record arrives, warm up at the full pace, then measure. Raises
-    ReplicationError."""
-    producer = PacedProducer(job.source, job.topic, pace)
+def measure_latency(
+    running: Running,
+    job: Job,
+    target: ClusterAdmin,
+    pace: Pace,
+    places: Sequence[TopicAndPartition] = (),
+) -> Arrivals:
+    """Send a trickle until a record arrives, warm up at the full pace, then measure; over all
+    partitions of the job's topic, or over the `places` given. Raises ReplicationError."""
+    places = places or [(job.topic, partition) for partition in range(PARTITIONS)]
+    producer = PacedProducer(job.source, places, pace)
     producer.start()
     try:
-        _wait_for_topic(running, job, target)
-        return _consume(running, job, producer, pace)
+        there = [(f"{job.alias}.{topic}", partition) for topic, partition in places]
+        _wait_for_topics(running, {topic for topic, _ in there}, target)
+        return _consume(running, _consumer(job, there, target), producer, pace)
     finally:
         producer.stop()
 
 
-def _wait_for_topic(running: Running, job: Job, target: ClusterAdmin) -> None:
+def _wait_for_topics(running: Running, topics: Collection[str], target: ClusterAdmin) -> None:
     deadline = time.monotonic() + _START_SECONDS
     pause = threading.Event()
-    while job.target_topic not in target.topics():
+    while missing := set(topics) - target.topics().keys():
         running.check()
         if time.monotonic() > deadline:
             raise ReplicationError(
-                f"{running.name} made no topic {job.target_topic}: see {running.log}"
+                f"{running.name} made no topic {min(missing)}: see {running.log}"
             )
         pause.wait(0.1)
 
 
-def _consume(running: Running, job: Job, producer: PacedProducer, pace: Pace) -> Arrivals:
+def _consume(running: Running, consumer: Consumer, producer: PacedProducer, pace: Pace) -> Arrivals:
     """Read until every record that was sent in the measured time is there; at least once may bring
     some twice."""
-    consumer = _consumer(job)
     try:
         first = _poll_until_first(running, consumer)
         producer.full_pace()
         begin = first + int(pace.warm_up_seconds * 1e9)
         end = begin + int(pace.seconds * 1e9)
-        latencies: dict[tuple[int, int], float] = {}
+        latencies: dict[tuple[TopicAndPartition, int], float] = {}
         cpu: list[float] = []
         while time.time_ns() < end + int(_DRAIN_SECONDS * 1e9):
             if len(cpu) < 2 and time.time_ns() > (begin, end)[len(cpu)]:
@@ -164,8 +176,8 @@ def _poll_until_first(running: Running, consumer: Consumer) -> int:
     )
 
 
-def _poll(consumer: Consumer) -> tuple[int, int, int] | None:
-    """Give the next record's (arrival ns, partition, time of sending ns)."""
+def _poll(consumer: Consumer) -> tuple[int, TopicAndPartition, int] | None:
+    """Give the next record's (arrival ns, place, time of sending ns)."""
     message = consumer.poll(0.1)
     now = time.time_ns()
     if message is None:
@@ -175,10 +187,11 @@ def _poll(consumer: Consumer) -> tuple[int, int, int] | None:
             raise KafkaException(message.error())
         # a topic so new that its partitions have no leader yet, or a reconnect: librdkafka goes on
         return None
-    return now, message.partition(), int(message.value()[:_STAMP])
+    return now, (message.topic(), message.partition()), int(message.value()[:_STAMP])
 
 
-def _consumer(job: Job) -> Consumer:
+def _consumer(job: Job, places: Sequence[TopicAndPartition], target: ClusterAdmin) -> Consumer:
+    """A consumer of what comes from now on."""
     settings = {
         "bootstrap.servers": job.target,
         "group.id": "bench-latency",
@@ -187,7 +200,6 @@ def _consumer(job: Job) -> Consumer:
         "auto.offset.reset": "earliest",
     }
     consumer = Consumer(settings)
-    consumer.assign(
-        [TopicPartition(job.target_topic, partition, 0) for partition in range(PARTITIONS)]
-    )
+    ends = target.end_offsets(places, skip_silent=True)
+    consumer.assign([TopicPartition(*place, ends.get(place, 0)) for place in places])
     return consumer

@@ -51,6 +51,7 @@ from mirrorlake.devtools.bench.report import (
     throughput_document,
     throughput_of,
 )
+from mirrorlake.devtools.bench.scale import Size, measure_scale
 from mirrorlake.devtools.bench.soak import KEPT, measure_soak
 from mirrorlake.devtools.bench.stage_size import measure_stage
 from mirrorlake.devtools.bench.start import measure_starts
@@ -147,7 +148,11 @@ def _between_clusters(
     if options.soak_minutes:
         document["soak"] = _soak(arena, options.soak_minutes)
         keep(document)
-    if options.pace is not None:
+    if options.scale:
+        racers = {name: _PACED[name] for name in (MIRRORLAKE, MIRROR)}
+        document["scale"] = measure_scale(arena, racers, Size(), options.pace or Pace())
+        keep(document)
+    elif options.pace is not None:
         document["latency"] = _latencies(arena, options.pace)
         keep(document)
     if options.feel:

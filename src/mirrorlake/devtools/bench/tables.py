@@ -21,6 +21,7 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
         "soak": _soak_table,
         "latency": _latency_table,
         "feel": feel_table,
+        "scale": scale_table,
         "control": _control_table,
         "groups": _groups_table,
         "stage": _stage_table,
@@ -100,6 +101,41 @@ def feel_table(part: Mapping[str, Any]) -> Table:
     ]
     columns = ("mirrorlake", "beside it", "what that is")
     return _table("What a person waits for, cold processes", "what", columns, rows)
+
+
+#: What 2,000 partitions may cost (`scale_table`).
+SCALE_GOALS = {
+    "plan": 4.0,
+    "new_seconds": 30.0,
+    "again_seconds": 10.0,
+    "topic_seconds": 5.0,
+    "idle_cores": 0.06,
+    "memory_mib": 900.0,
+    "p50_ms": 450.0,
+    "p99_ms": 900.0,
+    "cores": 0.45,
+    "status": 2.0,
+    "translate": 1.2,
+    "groups": 3.0,
+    "dashboard": 4.0,
+}
+
+
+def scale_table(part: Mapping[str, Any]) -> Table:
+    """What thousands of partitions cost, beside what they may."""
+    runs = part["contestants"]
+    figures = {name: {**run, **run["commands"]} for name, run in runs.items()}
+    rows = [
+        (
+            what.replace("_", " "),
+            *(f"{run[what]:,.2f}" if what in run else "" for run in figures.values()),
+            f"{goal:,.2f}",
+        )
+        for what, goal in SCALE_GOALS.items()
+    ]
+    count = part["topics"] * part["partitions"]
+    title = f"{count:,} partitions; {part['pace']['records_per_second']:,} records/s over few"
+    return _table(title, "what", (*(TITLES[name] for name in runs), "goal"), rows)
 
 
 def _control_table(part: Mapping[str, Any]) -> Table:

@@ -1,0 +1,88 @@
+"""Which logs of a source are asked for their ends now, where there are many: those that move each
+time, and all of them now and then. Between that a watch tells of the others. Pure: times are
+seconds that the caller gives.
+
+Nothing rests on the watch but how soon the first record of a quiet log is heard of: what it does
+not tell, such as markers alone, is found when all are asked.
+"""
+
+from collections.abc import Collection, Mapping
+
+from mirrorlake.offsets.positions import TopicAndPartition
+
+#: How often all are asked; and how often where the watch tells of one, because others may have
+#: begun with it, and it tells of those one by one where their batches are large.
+ALL_SECONDS, SOON_SECONDS = 10.0, 2.0
+#: A log that has not moved for so long is left to the watch.
+QUIET_SECONDS = 10.0
+
+
+class QuietLogs:
+    """What is known of the ends of logs. For one thread.
+
+    `ends` are the last ones that were answered; a log that did not answer the last time is missing.
+    """
+
+    def __init__(self, taken_seconds: float) -> None:
+        """`taken_seconds`: how long it may be until the watch hears of a log that it was given,
+        which is asked for until then."""
+        self.ends: dict[TopicAndPartition, int] = {}
+        self._taken_seconds = taken_seconds
+        #: Logs that are asked for each time: since when they move no more, and since when the
+        #: watch has them.
+        self._moved: dict[TopicAndPartition, float] = {}
+        self._given: dict[TopicAndPartition, float] = {}
+        self._all_asked = float("-inf")
+        #: Whether the watch has told of one since all were asked.
+        self._has_told = False
+
+    def due(
+        self,
+        now: float,
+        logs: Collection[TopicAndPartition],
+        told: Collection[TopicAndPartition],
+    ) -> Collection[TopicAndPartition]:
+        """Those of `logs`, always the same, to be asked for now; `told` are those of which the
+        watch has told, and that it has no more."""
+        for key in told:
+            self._note_moved(key, now)
+        self._has_told = self._has_told or bool(told)
+        if now - self._all_asked >= (SOON_SECONDS if self._has_told else ALL_SECONDS):
+            self._all_asked, self._has_told = now, False
+            return logs
+        return [*self._moved, *self._given]
+
+    def answered(
+        self,
+        now: float,
+        asked: Collection[TopicAndPartition],
+        ends: Mapping[TopicAndPartition, int],
+        reached: Mapping[TopicAndPartition, int],
+    ) -> dict[TopicAndPartition, int]:
+        """Take what was answered of those that were asked for, and return what the watch is to be
+        given: logs that are read up to their ends, `reached`, and have been quiet for long
+        enough, with their ends."""
+        to_watch: dict[TopicAndPartition, int] = {}
+        for key in asked:
+            end, before = ends.get(key), self.ends.get(key)
+            if end is None:
+                self.ends.pop(key, None)
+                self._note_moved(key, now)
+                continue
+            self.ends[key] = end
+            if end != reached[key] or before not in (None, end):
+                self._note_moved(key, now)
+                continue
+            since = self._moved.get(key, float("-inf") if before is None else now)
+            if now - since >= QUIET_SECONDS:
+                to_watch[key] = end
+            elif key in self._given and now - self._given[key] >= self._taken_seconds:
+                del self._given[key]
+        for key in to_watch:
+            self._moved.pop(key, None)
+            self._given[key] = now
+        return to_watch
+
+    def _note_moved(self, key: TopicAndPartition, now: float) -> None:
+        self._moved[key] = now
+        self._given.pop(key, None)

@@ -1,0 +1,48 @@
+"""librdkafka's own stand-in for a cluster, in this process: partitions that can be written and
+fetched, and no more of Kafka."""
+
+import ctypes as C
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from confluent_kafka import Producer, cimpl
+
+_P = C.c_void_p
+_FUNCTIONS: Mapping[str, tuple[object, list[object]]] = {
+    "conf_new": (_P, []),
+    "conf_set": (C.c_int, [_P, C.c_char_p, C.c_char_p, _P, C.c_size_t]),
+    "new": (_P, [C.c_int, _P, _P, C.c_size_t]),
+    "destroy": (None, [_P]),
+    "mock_cluster_new": (_P, [_P, C.c_int]),
+    "mock_cluster_destroy": (None, [_P]),
+    "mock_cluster_bootstraps": (C.c_char_p, [_P]),
+    "mock_topic_create": (C.c_int, [_P, C.c_char_p, C.c_int, C.c_int]),
+}
+
+
+@contextmanager
+def mock_kafka(topics: Mapping[str, int]) -> Iterator[str]:
+    """A cluster of one broker with topics of so many partitions; gives its address."""
+    library = C.CDLL(cimpl.__file__)
+    for name, (result, arguments) in _FUNCTIONS.items():
+        function = getattr(library, f"rd_kafka_{name}")
+        function.restype, function.argtypes = result, arguments
+    settings = library.rd_kafka_conf_new()
+    library.rd_kafka_conf_set(settings, b"log_level", b"0", None, 0)
+    client = library.rd_kafka_new(0, settings, None, 0)
+    cluster = library.rd_kafka_mock_cluster_new(client, 1)
+    try:
+        for topic, partitions in topics.items():
+            assert library.rd_kafka_mock_topic_create(cluster, topic.encode(), partitions, 1) == 0
+        yield library.rd_kafka_mock_cluster_bootstraps(cluster).decode()
+    finally:
+        library.rd_kafka_mock_cluster_destroy(cluster)
+        library.rd_kafka_destroy(client)
+
+
+def write_to_mock(address: str, topic: str, partitions: list[int]) -> None:
+    """Write a record into each of some partitions."""
+    producer = Producer({"bootstrap.servers": address, "log_level": 0})
+    for partition in partitions:
+        producer.produce(topic, b"x", partition=partition)
+    assert producer.flush(20) == 0
