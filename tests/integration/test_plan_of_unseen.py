@@ -1,10 +1,11 @@
-"""`plan` says what a flow that was away, or leaves groups out, does not see."""
+"""`plan` says what a flow that was away, or leaves groups out, does not see, and which mirrors its
+target would refuse for their names."""
 
 import json
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
@@ -20,7 +21,7 @@ def notes(topology: Path) -> dict[str, str]:
     ended = CliRunner().invoke(app, ["-c", str(topology), "plan", "--json"])
     assert ended.exit_code == 0, ended.output
     problems = json.loads(ended.stdout)["problems"]
-    rules = ("missed-deletions", "left-out-groups")
+    rules = ("missed-deletions", "left-out-groups", "colliding-names")
     return {each["rule"]: each["sentence"] for each in problems if each["rule"] in rules}
 
 
@@ -61,3 +62,17 @@ def test_groups_that_its_settings_leave_out(
     topology = write_topology(tmp_path, clusters.east, clusters.west, flow)
     sentence = notes(topology)["left-out-groups"]
     assert f"leaves out group connect-{topic_name}, with positions in topics" in sentence
+
+
+def test_a_mirror_that_its_target_would_refuse_for_its_name(
+    clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    create_topic(clusters.east, topic_name)
+    mirror = f"east.{topic_name}"
+    other = f"east_{topic_name}"
+    create_topic(clusters.west, other)
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    sentence = notes(topology)["colliding-names"]
+    assert f"would be {mirror}, which cluster west refuses beside {other}" in sentence
+    with pytest.raises(KafkaException, match="collides with existing topic"):
+        create_topic(clusters.west, mirror)

@@ -1,12 +1,13 @@
 """Everything that would be done, as one document: what `mirrorlake plan` shows. Changes nothing,
 and needs no lake."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mirrorlake.checks.holdings import Holding, holding_problems, holdings, other_maker
 from mirrorlake.checks.preflight import Preflight, check
 from mirrorlake.checks.problem import Problem
+from mirrorlake.checks.target_names import Made, colliding_names
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.acl_plan import AclPlan
 from mirrorlake.control.acl_sync import AclSync
@@ -68,6 +69,7 @@ def make_plan(
         problems += limit_problems(preflight.connections, flow, document)
         away, stage = away_ms(lake, flow.name), staged or NothingStaged()
         problems += unseen_problems(preflight.connections, flow, document, away, stage)
+    problems += _collisions(preflight.connections, planned)
     totals = added(Totals(**flow_plan["totals"]) for flow_plan in planned)
     conflicts = sum(problem.severity == "refuse" for problem in problems)
     return {
@@ -166,6 +168,20 @@ def _differences(
         "worker_topics": _worker_topics(connections, flow),
         "totals": vars(flow_totals(connections, flow, plans, staged)),
     }
+
+
+def _collisions(
+    connections: Connections, planned: Sequence[Mapping[str, Any]]
+) -> Iterator[Problem]:
+    """Mirrors that their targets would refuse for their names. Raises ClusterUnreachable."""
+    made: dict[str, list[Made]] = {}
+    for document in planned:
+        for topic in document["topics"]:
+            if topic["action"] == "create":
+                each = Made(document["flow"], topic["topic"], topic["target_topic"])
+                made.setdefault(document["target"], []).append(each)
+    for target, names in made.items():
+        yield from colliding_names(target, names, connections.admin(target).topics())
 
 
 def _holder(held: Holding | None) -> dict[str, Any]:
