@@ -54,3 +54,16 @@ def test_what_no_sample_tells_of_is_not_complete(tmp_path: Path, age: float | No
     assert said(lake) == (
         f"flow {FLOW}: 0 partitions complete; 1 staged, but the source is not looked at any more"
     )
+
+
+@pytest.mark.parametrize(
+    ("sampled_ago", "said_of_it"), [(5, "0 partitions complete; 1 not on the target"), (600, "1 ")]
+)
+def test_what_left_the_stage_before_it_was_produced_is_not_complete(
+    tmp_path: Path, sampled_ago: float, said_of_it: str
+) -> None:
+    """Fifteen records are in no count of staged ones; a sample that is older than the map says
+    nothing of them."""
+    lake = with_ten_records(tmp_path)
+    append(lake, "positions", [sample(sampled_ago, 10, 25)])
+    assert said(lake).startswith(f"flow {FLOW}: {said_of_it}")
