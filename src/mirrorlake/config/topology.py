@@ -234,6 +234,12 @@ class Topology(Model):
             thresholds["heartbeat_seconds"] = self.lake.pace.heartbeats_late
         return thresholds
 
+    def quiet_seconds(self, flow: str) -> float:
+        """How old the newest sample of a flow may be while a process runs it: three intervals, and
+        not less than a minute."""
+        interval = self.flow(flow).settings.sample_positions_interval_seconds
+        return max(60.0, 3 * max(interval, self.lake.pace.samples))
+
     def heartbeats_wait(self, flows: Iterable[str]) -> float:
         """So long, in seconds, heartbeats of a source wait for other records that these flows
         mirror."""

@@ -142,7 +142,8 @@ METRICS: tuple[Metric, ...] = (
         "mirrorlake_lag_seconds",
         "gauge",
         PARTITION,
-        "How long the first record that is not produced yet has been at the source.",
+        "How long the first record that is not produced yet has been at the source; it grows on "
+        "where samples fail to come.",
     ),
     Metric(
         "mirrorlake_stalled_seconds",

@@ -83,12 +83,13 @@ class WorkerFacts:
 class FlowInForce:
     """A flow that this process runs by the topology file as it is now: the topics of its samples
     that are paused, its objectives, seconds, and the positions of consumer groups by side (source,
-    target)."""
+    target). Where no sample has come for `quiet_seconds` its samples are of the past."""
 
     name: str
     paused: frozenset[str] = frozenset()
     objectives: Mapping[str, float] = field(default_factory=dict)
     groups: Mapping[str, Mapping[GroupPartition, int]] = field(default_factory=dict)
+    quiet_seconds: float = 60.0
 
 
 @dataclass(frozen=True)

@@ -151,6 +151,8 @@ def _about_lag(facts: Facts, bound: int) -> dict[str, Series]:
         for (topic, partition), sample in flow.samples.items()
     ]
 
+    unseen = _unseen(facts)
+
     def series(
         values: Iterable[tuple[tuple[str, ...], float | None]],
         fold: Callable[[float, float], float] = _highest,
@@ -161,7 +163,10 @@ def _about_lag(facts: Facts, bound: int) -> dict[str, Series]:
         "mirrorlake_lag_records": series(
             ((at, float(one.lag_records)) for at, one in samples), add
         ),
-        "mirrorlake_lag_seconds": series((at, one.lag_seconds) for at, one in samples),
+        "mirrorlake_lag_seconds": series(
+            (at, one.lag_seconds + (unseen.get(at[0], 0.0) if one.lag_records else 0.0))
+            for at, one in samples
+        ),
         "mirrorlake_stalled_seconds": series(
             (at, facts.now - one.moved_at if one.lag_records else 0.0) for at, one in samples
         ),
@@ -178,6 +183,17 @@ def _about_lag(facts: Facts, bound: int) -> dict[str, Series]:
             if flow.sampled_at is not None
         },
     }
+
+
+def _unseen(facts: Facts) -> dict[str, float]:
+    """For how long flows have not been sampled that are sampled no more, seconds: what lagged lags
+    so much more, as in the view `replication_lag`."""
+    ages = {
+        flow.name: (facts.now - known.sampled_at, flow.quiet_seconds)
+        for flow in facts.in_force
+        if (known := facts.flows.get(flow.name)) is not None and known.sampled_at is not None
+    }
+    return {name: age for name, (age, quiet) in ages.items() if age > quiet}
 
 
 def _group_lags(facts: Facts) -> Iterator[tuple[tuple[str, ...], float | None]]:

@@ -70,6 +70,7 @@ def _in_force(running: Running, known: Mapping[str, FlowFacts], topology: Topolo
             if name != "heartbeat" or brings_heartbeats(flow)
         },
         running.control.groups.positions(),
+        topology.quiet_seconds(flow.name),
     )
 
 

@@ -83,9 +83,7 @@ def _by_topology(rows: Mapping[str, dict[str, Any]], topology: Topology) -> list
     for name, settings in topology.flows.items():
         known = rows.get(name, {"flow": name, "open_incidents": 0})
         row = {**known, "enabled": settings.enabled, "paused": settings.paused is True}
-        interval = max(settings.sample_positions_interval_seconds, topology.lake.pace.samples)
-        quiet_seconds = max(60.0, 3 * interval)
-        flows.append({**row, "standing": standing(row, quiet_seconds)})
+        flows.append({**row, "standing": standing(row, topology.quiet_seconds(name))})
     return flows
 
 

@@ -108,3 +108,15 @@ def test_who_is_ready() -> None:
         worker = WorkerFacts(f"landing from cluster {source}", "stopped", 1)
         found = waits(replace(FACTS, workers=(worker,)))
         assert [one.partition(";")[0] for one in found] == sentences
+
+
+def test_what_lags_lags_on_where_no_sample_comes() -> None:
+    """The thread that samples hangs, or fails: its last word was 2 s."""
+    idle = replace(FLOW, samples={("orders", 0): replace(SAMPLE, lag_records=0, lag_seconds=0.0)})
+    for now, lag in ((169.0, 2.0), (410.0, 302.0)):
+        facts = replace(FACTS, now=now)
+        assert scraped(facts)["mirrorlake_lag_seconds"]["east->west", "orders", "0"] == lag
+        caught_up = replace(facts, flows={"east->west": idle})
+        assert list(scraped(caught_up)["mirrorlake_lag_seconds"].values()) == [0.0]
+    rare = replace(FACTS, now=410.0, in_force=(FlowInForce("east->west", quiet_seconds=1800.0),))
+    assert scraped(rare)["mirrorlake_lag_seconds"]["east->west", "orders", "0"] == 2.0

@@ -65,3 +65,10 @@ def test_heartbeats_have_an_objective_where_they_come_through(
 def test_a_flow_that_begins_is_not_one_that_waits() -> None:
     facts = Facts(in_force=(FlowInForce(FLOW),), stands_by=(FLOW,))
     assert series(facts, "mirrorlake_flow_running") == {(FLOW,): 1.0}
+
+
+def test_how_long_a_sample_holds_is_by_the_interval(tmp_path: Path) -> None:
+    for interval, quiet in ((10, 60.0), (600, 1800.0)):
+        folder = tmp_path / str(interval)
+        facts = standing(folder, runs=True, sample_positions_interval_seconds=interval)
+        assert facts.in_force[0].quiet_seconds == quiet
