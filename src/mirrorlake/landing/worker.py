@@ -12,17 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 
-from mirrorlake.config.cluster import Cluster
-from mirrorlake.config.idle import IdlePace
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.lake.deployment import Deployment
-from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.lake.lease import AnyLease, Lease
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.lake.starts import starts_from
 from mirrorlake.lake.table_upkeep import note_removals
 from mirrorlake.landing.checkpoints import end_queries, forget_query
 from mirrorlake.landing.excluded import unstageable
@@ -30,14 +26,13 @@ from mirrorlake.landing.generations import LakeLandingStore, generations_of
 from mirrorlake.landing.land import LandingQuery, start_landing
 from mirrorlake.landing.landing_incidents import LandingIncidents
 from mirrorlake.landing.plan import LandingPlanner, Planned
+from mirrorlake.landing.reading_flows import ReadingFlows
 from mirrorlake.landing.source import ClusterSource
 from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.landing.source_states import note_fresh_topics
 from mirrorlake.landing.unread import UnreadOffsets
-from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.naming.worker_groups import work_of_landing
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.starts import landing_begins
 from mirrorlake.spark.causes import (
     as_mirrorlake_error,
     cause_of,
@@ -86,10 +81,9 @@ class LandingWorker:
         )
         lake, event_log = deployment.lake, deployment.event_log
         self._lake = lake
-        self._connections = deployment.connections
+        self._flows = ReadingFlows(alias, deployment)
         self._once = once
         self._lock = threading.RLock()
-        self._flows: list[ResolvedFlow] = []
         self._changed = threading.Event()
         self._stopping = self.thread.stopping
         self._incidents = LandingIncidents(alias, event_log)
@@ -103,9 +97,10 @@ class LandingWorker:
     def _forget_what_was_seen(self) -> None:
         """Know no more than the lake, as at a start: another process may have landed since."""
         with self._lock:
-            source = ClusterSource(self.alias, lambda: self._connections, self._selections)
+            flows = self._flows
+            source = ClusterSource(self.alias, lambda: flows.connections, flows.selections)
             store = LakeLandingStore(self._lake, self._stage, self.alias)
-            self._planner = LandingPlanner(self.alias, source, store, begins=self._begins)
+            self._planner = LandingPlanner(self.alias, source, store, begins=flows.begins)
             self._covered: dict[TopicAndPartition, int] = {}
             self._begun: dict[TopicAndPartition, int] = {}
             self._current_generations: CurrentGenerations | None = None
@@ -115,11 +110,7 @@ class LandingWorker:
 
     def set_flows(self, flows: Sequence[ResolvedFlow], connections: Connections) -> None:
         """Say which flows read from here; the query is restarted if that makes a difference."""
-        with self._lock:
-            before = self._query_inputs() if self._flows else None
-            self._flows, self._connections = list(flows), connections
-            same = before == self._query_inputs()
-        if not same:
+        if self._flows.set(flows, connections):
             self._changed.set()
 
     @property
@@ -150,37 +141,10 @@ class LandingWorker:
                 self._current_generations = generations_of(self._lake, self.alias)
             return self._current_generations
 
-    def _query_inputs(self) -> object:
-        """What decides what the query reads, and how."""
-        return [selection.java_pattern() for selection in self._selections()], self._cluster()
-
-    def _cluster(self) -> Cluster:
-        return self._connections.topology.clusters[self.alias]
-
-    @property
-    def _pace(self) -> IdlePace:
-        return self._connections.topology.lake.pace
-
     @property
     def lands(self) -> bool:
         """Whether this process lands the cluster now."""
         return self._query is not None
-
-    def _selections(self) -> list[TopicSelection]:
-        return [selection for _, selection in self._named_flows()]
-
-    def _known_heartbeats(self) -> Callable[[str], bool]:
-        """The topics that hold heartbeats, as far as a flow has noted it."""
-        with self._lock:
-            known = [known_heartbeats(self._lake, flow.name) for flow in self._flows]
-        return lambda topic: any(one(topic) for one in known)
-
-    def _begins(self, current: CurrentGenerations) -> dict[TopicAndPartition, int]:
-        """Where partitions begin of which nothing is staged, by what the flows that read from here
-        have noted."""
-        with self._lock:
-            selects = {flow.name: flow.selection.selects for flow in self._flows}
-        return landing_begins(starts_from(self._lake.now, self.alias), selects, current.generation)
 
     def _turn(self) -> float | None:
         try:
@@ -205,7 +169,7 @@ class LandingWorker:
     def _report_failure(self, failure: Failure) -> None:
         """Tell the operators of every flow that reads from here."""
         logger.error("%s", failure.problem)
-        self._incidents.failed(self._flow_names(), failure.problem)
+        self._incidents.failed(self._flows.names(), failure.problem)
 
     def _with_lease(self, work: Callable[[], bool]) -> bool:
         """Do it as the only process that does."""
@@ -221,7 +185,7 @@ class LandingWorker:
                     self._stopping.wait(STANDBY_SECONDS)
                 else:
                     logger.info("%s", taken)
-                    self._stopping.wait(self._pace.leases)
+                    self._stopping.wait(self._flows.pace.leases)
         try:
             return True if self._stopping.is_set() else work()
         finally:
@@ -232,14 +196,11 @@ class LandingWorker:
         self._changed.clear()
         end_queries(self._lake, self.alias)
         planned = self._plan()
-        with self._lock:
-            client = self._connections.live(self.alias, "consumer")
-            landing = self._cluster().landing
-            wait = self._connections.topology.heartbeats_wait(self._flow_names())
-        self._unread.make_up(planned, self._named_flows(), landing, client.now)
+        client, landing, wait = self._flows.reading()
+        self._unread.make_up(planned, self._flows.named(), landing, client.now)
         if not planned.plan.starts:
             return self._wait(planned)
-        aside = self._known_heartbeats()
+        aside = self._flows.known_heartbeats()
         query = start_landing(
             self._lake,
             planned.plan,
@@ -260,8 +221,8 @@ class LandingWorker:
                 forget_query(self._lake, self.alias, query.name)
         if not query.sink.compared:
             self._check_owner(query)
-            flows = self._named_flows()
-            self._unread.make_up(planned, flows, landing, client.now, own=query.name)
+            named = self._flows.named()
+            self._unread.make_up(planned, named, landing, client.now, own=query.name)
         if query.sink.failure is not None:  # of a last batch, or beside a partition that is gone
             raise query.sink.failure
         return is_over
@@ -278,12 +239,12 @@ class LandingWorker:
                 planned.current_generations,
             )
             self._begun = dict(planned.plan.starts)
-        self._waiting = self._incidents.report_plan(planned, self._named_flows())
+        self._waiting = self._incidents.report_plan(planned, self._flows.named())
         note_removals(self._lake, planned.passed_over)  # a flow that comes later may want it
         names = {topic for topic, _ in planned.plan.starts} & planned.topics.keys()
         ids = {topic: planned.topics[topic].topic_id for topic in sorted(names)}
-        configs = any(flow.settings.sync_topic_configs_enabled for flow in self._flows)
-        note_fresh_topics(self._states, self._connections.admin(self.alias), ids, configs)
+        admin = self._flows.connections.admin(self.alias)
+        note_fresh_topics(self._states, admin, ids, self._flows.keep_configs)
         return planned
 
     def _watch(
@@ -299,7 +260,7 @@ class LandingWorker:
                 through = True
                 self._named_before = ()
                 self._planner.succeeded(planned.plan.starts.keys())
-                self._incidents.succeeded(self._flow_names(), planned)
+                self._incidents.succeeded(self._flows.names(), planned)
                 if not self._once:  # a run with an end counts all its tries
                     self.thread.succeeded()
             if not active:
@@ -317,7 +278,7 @@ class LandingWorker:
                 return False
             if time.monotonic() - checked_at >= COMPARE_SECONDS and not self._once:
                 checked_at = time.monotonic()
-                if checked_at - owned_at >= self._pace.owners:
+                if checked_at - owned_at >= self._flows.pace.owners:
                     owned_at = checked_at
                     self._check_owner(query)
                 if self._planner.differs(planned, self.covered()):
@@ -347,13 +308,6 @@ class LandingWorker:
             if self._changed.is_set() or self._planner.differs(planned, {}):
                 return False
         return True
-
-    def _named_flows(self) -> list[tuple[str, TopicSelection]]:
-        with self._lock:
-            return [(flow.name, flow.selection) for flow in self._flows]
-
-    def _flow_names(self) -> list[str]:
-        return [name for name, _ in self._named_flows()]
 
     def _query_failed(self, error: Exception, planned: Planned) -> None:
         """What a query could not read is left out of the next one: because it is gone, as planning

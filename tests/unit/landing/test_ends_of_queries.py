@@ -63,7 +63,7 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LandingWorker:
     worker = LandingWorker("east", deployment, None, once=False)  # type: ignore[arg-type]
     planned = SimpleNamespace(plan=SimpleNamespace(starts={("t", 0): 0}))
     monkeypatch.setattr(worker, "_plan", lambda: planned)
-    monkeypatch.setattr(worker, "_known_heartbeats", lambda: lambda _topic: False)
+    monkeypatch.setattr(worker._flows, "known_heartbeats", lambda: lambda _topic: False)
     monkeypatch.setattr(worker._unread, "make_up", lambda *_, **__: made_up.append(1))
     made_up.clear()
     for name in ("end_queries", "forget_query"):
