@@ -173,6 +173,8 @@ class MemoryStage:
 class MemoryMap:
     """`produce.ports.MapStore` over the simulated tables."""
 
+    latency_seconds = 0.0
+
     def __init__(self, world: World) -> None:
         self._world = world
         self._tables = world.tables

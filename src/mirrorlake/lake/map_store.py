@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from mirrorlake.lake.catalog_lake import CatalogLake
 from mirrorlake.lake.changes import Change
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.lake import Lake
@@ -15,6 +16,8 @@ from mirrorlake.offsets.progress import MappedEnd
 
 #: The kind of change under which the number of a flow's shards is noted.
 _SHARDS = "produce_tasks"
+#: How long rows of `latency` wait for others in a catalog, where a commit takes a job of Spark's.
+LATENCY_SECONDS = 5.0
 _PARKED = (
     "topic STRING, partition INT, generation INT, offset BIGINT, target_topic STRING, "
     "target_generation INT, reason STRING, byte_count BIGINT"
@@ -29,6 +32,8 @@ class LakeMap:
         self._flow = flow
         self._application = f"mirrorlake/{lake.lake_id}/{flow}"
         self._event_log = EventLog(lake)
+        #: See `MapStore`.
+        self.latency_seconds = LATENCY_SECONDS if isinstance(lake, CatalogLake) else 0.0
         self._number = -1  # of the newest batch that was, or may have been, appended
 
     def take_over(self, least: int) -> int:

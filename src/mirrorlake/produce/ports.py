@@ -45,7 +45,10 @@ class Stage(Protocol):
 
 
 class MapStore(Protocol):
-    """The tables that hold what a flow produced."""
+    """The tables that hold what a flow produced. Rows of `latency` may wait `latency_seconds` for
+    others, to come in one commit."""
+
+    latency_seconds: float
 
     def take_over(self, least: int) -> int:
         """See to it that no append of a process before is taken any more: what it has on its way to

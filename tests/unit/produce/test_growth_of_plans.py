@@ -150,7 +150,9 @@ def test_rows_of_the_map_are_forgotten_once_they_are_there() -> None:
     """The next append looks at what is on its way, and at nothing else."""
 
     def written(others: int) -> int:
-        store: Any = SimpleNamespace(append_map=lambda *_: None, append_latency=lambda *_: None)
+        store: Any = SimpleNamespace(
+            append_map=lambda *_: None, append_latency=lambda *_: None, latency_seconds=0.0
+        )
         writer = MapWriter(store, "f")
         at = [("t", number) for number in range(others)]
         for key in at:
