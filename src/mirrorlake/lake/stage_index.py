@@ -9,6 +9,7 @@ nothing that is only in the index is needed for anything.
 
 import logging
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +40,9 @@ logger = logging.getLogger(__name__)
 
 #: Files after which the copy is rewritten while the index is built.
 _AT_ONCE = 20_000
+#: How often it is asked, of a table that only Spark opens, whether reading its files is reading the
+#: table still, seconds: anybody may give it a feature, and asking costs a statement.
+FEATURES_SECONDS = 60.0
 
 
 class StageFiles:
@@ -79,6 +83,8 @@ class StageFiles:
         if self._index is None:
             return self._source.build(StageIndex())
         self._source.follow(self._index)
+        if self.is_its_files and isinstance(self._source, _SparkStage):
+            self.is_its_files = self._source.is_its_files()
         return self._index
 
     def forget(self) -> None:
@@ -216,6 +222,18 @@ class _SparkStage:
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
+        self._looked_at = time.monotonic()  # who produces has looked by then
+
+    def is_its_files(self) -> bool:
+        """Whether workers may read the files for the table, as was seen within the last minute."""
+        if time.monotonic() - self._looked_at < FEATURES_SECONDS:
+            return True
+        readable = readable_by_files(self._lake)
+        if readable:
+            self._looked_at = time.monotonic()
+        else:
+            logger.warning("files of the stage alone no longer say what it holds; Spark reads them")
+        return readable
 
     def build(self, index: StageIndex) -> StageIndex:
         """Bring an index to the newest version, by the coordinates of the whole table."""

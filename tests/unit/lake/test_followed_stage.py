@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 
-from mirrorlake.lake import stage
+from mirrorlake.lake import stage, stage_index
 from mirrorlake.lake.stage_index import StageFiles, _SparkStage
 from mirrorlake.offsets.partition_ranges import StagedRange
 
@@ -56,3 +56,29 @@ def test_what_is_staged_is_known_still_when_spark_fails_twice_in_a_row(answers: 
     assert files.ends("east") == {("t", 0): (0, 15)}
     with files.reading() as index:
         assert index.version == 4 and set(index.paths()) == {"a", "b"}
+
+
+def test_a_table_that_gets_deletion_vectors_later_is_no_longer_read_by_its_files(
+    answers: Answers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files alone still have what was deleted. Asked for once a minute, and never again where
+    they do."""
+    now, features, asked = [100.0], set[str](), list[float]()
+
+    def features_of(_table: str) -> set[str]:
+        asked.append(now[0])
+        return features
+
+    monkeypatch.setattr(stage_index, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    lake: Any = SimpleNamespace(version_of=answers.version_of, directory=None, features=features_of)
+    files = StageFiles(lake)
+    files._source = _SparkStage(lake)
+    for now[0] in (100.0, 120.0, 161.0, 170.0):
+        assert files.ends("east") and files.is_its_files
+    features.add("deletionVectors")
+    assert files.ends("east") and files.is_its_files and asked == [161.0]
+    now[0] = 222.0
+    assert files.ends("east") and not files.is_its_files
+    features.clear()
+    now[0] = 400.0
+    assert files.ends("east") and not files.is_its_files and asked == [161.0, 222.0]
