@@ -53,7 +53,8 @@ def answers(
     connection: AdminConnection, asked: OffsetRequests
 ) -> dict[TopicAndPartition, ListOffsetsResultInfo]:
     """What leaders answered. Missing are partitions without a record of the time that was asked
-    for, and those that do not answer, for which one warning is logged."""
+    for, and those that do not answer, for which one line is logged: a warning, unless all it takes
+    is to ask another broker, as of a topic that has just been made."""
     by_partition, silent, codes = {}, {}, set()
     for key, future in asked.items():
         try:
@@ -66,7 +67,9 @@ def answers(
             codes.add(error.args[0].code())
     if silent:
         (topic, partition), why = next(iter(silent.items()))
-        logger.warning(
+        moved = codes == {KafkaError.NOT_LEADER_FOR_PARTITION}
+        logger.log(
+            logging.DEBUG if moved else logging.WARNING,
             "cluster %s does not report the offsets of %d partitions, such as %s-%d: %s",
             connection.alias,
             len(silent),
