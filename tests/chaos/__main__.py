@@ -20,9 +20,14 @@ def main() -> int:
     parser.add_argument(
         "--processes", type=int, default=1, help="of `run`, which stand by for each other"
     )
+    parser.add_argument("--only", help="kills of this kind, such as driver")
     told = parser.parse_args()
     seed = random.SystemRandom().randrange(1 << 31) if told.seed is None else told.seed
-    return kill(told.kills, seed, told.processes) if told.kills else schedule(told.schedules, seed)
+    return (
+        kill(told.kills, seed, told.processes, told.only)
+        if told.kills
+        else schedule(told.schedules, seed)
+    )
 
 
 def schedule(schedules: int, seed: int) -> int:
@@ -44,11 +49,11 @@ def schedule(schedules: int, seed: int) -> int:
     return 0
 
 
-def kill(kills: int, seed: int, processes: int) -> int:
+def kill(kills: int, seed: int, processes: int, only: str | None) -> int:
     """Kill real processes and brokers."""
     from tests.chaos.real import main as run
 
-    return int(run(kills, seed, processes) or 0)
+    return int(run(kills, seed, processes, only) or 0)
 
 
 def say(text: str) -> None:

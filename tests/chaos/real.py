@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -166,12 +166,15 @@ class Chaos:
     processes: int = 1
     partitions: dict[str, int] = field(default_factory=dict)
     kills: Counter[str] = field(default_factory=Counter)
+    #: For how long no record arrived from each kill on, seconds, by what was killed.
+    silences: defaultdict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     changes: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.east, self.west = (self.clusters[name].bootstrap_servers for name in ("east", "west"))
         self._target = AdminClient({"bootstrap.servers": self.west, **QUIET_CLIENT})
+        self._left: list[psutil.Process] = []
         for number in range(FIRST_TOPICS):
             self.new_topic(1 + number)
         self.groups = Groups(self.east, self.west, self.partitions, QUIET_CLIENT)
@@ -271,7 +274,7 @@ class Chaos:
 
     def _kill_the_driver(self) -> None:
         """The new one starts while the JVM and the workers of the old one may still be at it."""
-        number = self.chance.randrange(self.processes)
+        number = self._working()
         driver = self.drivers[number]
         try:
             left = psutil.Process(driver.pid).children(recursive=True)
@@ -280,13 +283,37 @@ class Chaos:
         driver.kill()
         driver.wait(30)
         self.drivers[number] = start_run(self.topology)
+        self._left += left
+
+    def see_that_all_ended(self) -> None:
+        """What a killed driver had started ends by itself."""
+        left, self._left = self._left, []
         _, alive = psutil.wait_procs(left, 60)
         if alive:
             self.note(f"processes of a killed driver live on: {[one.pid for one in alive]}")
 
+    def _working(self) -> int:
+        """Which process produces, of several that stand by for each other; any, where that is not
+        known now."""
+        if self.processes > 1:
+            answer = subprocess.run([*self._command, "status", "--json"], capture_output=True)
+            works = [
+                each["pid"]
+                for each in json.loads(answer.stdout or "{}").get("workers", [])
+                if each["flow"] is not None and each["state"] == "works"
+            ]
+            for number, driver in enumerate(self.drivers):
+                if driver.pid in works:
+                    return number
+        return self.chance.randrange(self.processes)
+
+    @property
+    def _command(self) -> list[str]:
+        return [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(self.topology)]
+
     def _suspend_the_driver(self) -> None:
         """Its JVM and workers go on meanwhile, and so do the clusters."""
-        driver = self.chance.choice(self.drivers)
+        driver = self.drivers[self._working()]
         driver.send_signal(signal.SIGSTOP)
         try:
             time.sleep(SUSPENDED_SECONDS)  # the time that it is suspended
@@ -359,11 +386,12 @@ class Chaos:
 
     def _wait_until_caught_up(self) -> None:
         """What the last kill broke is over then: a turn that failed makes the exit code 1."""
-        command = [sys.executable, "-m", "mirrorlake.cli.main", "-c", str(self.topology)]
         begun = time.monotonic()
         while time.monotonic() - begun < STUCK_SECONDS:
             self._see_to_the_drivers()
-            answer = subprocess.run([*command, "status", "--json"], capture_output=True, timeout=60)
+            answer = subprocess.run(
+                [*self._command, "status", "--json"], capture_output=True, timeout=60
+            )
             if answer.returncode in (0, 1):  # 1: records were late, as is right after kills
                 (flow,) = json.loads(answer.stdout)["flows"]
                 if flow["lag_records"] == 0:
@@ -418,29 +446,35 @@ def _is_daemon(process: psutil.Process) -> bool:
         return False
 
 
-def _kill_by_kill(chaos: Chaos, kills: int) -> None:
+def _kill_by_kill(chaos: Chaos, kills: int, only: str | None) -> None:
     """Ctrl-C, or SIGTERM, ends the kills, and not the comparison."""
     enough = Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: enough.set())
     kinds = [kind for kind in KINDS if kind != "full disk" or chaos.disk is not None]
+    kinds = [only] if only else kinds
     weights = [KINDS[kind] for kind in kinds]
+    chaos.wait_for_progress()
     for number in range(1, kills + 1):
         if enough.is_set():
             break
-        waited = chaos.wait_for_progress()
         if chaos.chance.randrange(100) < CHANGES:
             chaos.change()
         time.sleep(chaos.chance.uniform(0, 1.0))
         kind = chaos.chance.choices(kinds, weights)[0]
-        say(f"{number}/{kills}: records arrived after {waited:.1f} s; now the {kind}")
+        killed_at = time.monotonic()
         chaos.kill(kind)
-    chaos.wait_for_progress()
+        chaos.wait_for_progress()
+        silence = time.monotonic() - killed_at
+        chaos.silences[kind].append(round(silence, 1))
+        chaos.see_that_all_ended()
+        say(f"{number}/{kills}: the {kind}; records arrived {silence:.1f} s later")
 
 
-def main(kills: int, seed: int, processes: int = 1) -> int:
+def main(kills: int, seed: int, processes: int = 1, only: str | None = None) -> int:
     """Kill so often, compare, say what there was. 0 when nothing was wrong, else 1, and the folder
-    is kept, and what is mounted there. Several `processes` stand by for each other."""
+    is kept, and what is mounted there. Several `processes` stand by for each other; `only` kills of
+    this kind."""
     begun = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="mirrorlake-chaos-"))
     say(f"seed {seed}, {kills} kills, in {folder}")
@@ -457,7 +491,7 @@ def main(kills: int, seed: int, processes: int = 1) -> int:
         chaos.groups.start()
         try:
             try:
-                _kill_by_kill(chaos, kills)
+                _kill_by_kill(chaos, kills, only)
             except MirrorlakeError as error:
                 chaos.note(f"the kills ended early: {error.message}")
             load.stop()
@@ -475,6 +509,7 @@ def main(kills: int, seed: int, processes: int = 1) -> int:
     facts = {
         "seed": seed,
         "kills": {"all": chaos.kills.total(), **chaos.kills},
+        "seconds until records arrived": dict(chaos.silences),
         "changes": dict(chaos.changes),
         "topics": chaos.partitions,
         "transactions": dict(load.transactions),
@@ -497,5 +532,6 @@ if __name__ == "__main__":
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--only", choices=KINDS)
     options = parser.parse_args()
-    sys.exit(main(options.kills, options.seed, options.processes))
+    sys.exit(main(options.kills, options.seed, options.processes, options.only))
