@@ -90,6 +90,8 @@ class GroupLease:
         self._waits, self._only_behind_others = waits, only_behind_others
         self._made, self._refused = made, refused
         self._is_refused = False
+        #: Whether what an earlier process was refused may still count, which could not say more.
+        self._may_count = True
         self._member: GroupMember | None = None
         self._made_of: object = None
         self._live: LiveSettings[str | int | bool] | None = None
@@ -163,9 +165,9 @@ class GroupLease:
             self._look_at(error)
             raise
         self._tell(member)
-        if self._is_refused:
+        if self._is_refused or (self._may_count and member.works):
             self._refused(None)
-            self._is_refused = False
+            self._is_refused = self._may_count = False
         return 0.0
 
     def _others_work(self) -> bool:

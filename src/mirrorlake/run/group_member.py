@@ -50,10 +50,10 @@ class GroupMember:
         self, group: str, client: Settings, protocol: str, instance: str | None, process: Process
     ) -> None:
         self._process = process
-        self._membership = Membership(SESSION_SECONDS)
+        self._membership = Membership(session_seconds(client))
         self._lock = threading.Lock()
         self._calls_all = protocol == "classic"
-        self._began = time.monotonic()
+        self._began = now()
         settings = {**member_settings(client, protocol, instance), "group.id": group}
         self._consumer = Consumer({**settings, "logger": logger})
         self._consumer.subscribe(
@@ -64,7 +64,7 @@ class GroupMember:
     def works(self) -> bool:
         """Whether this process is the one that works, as far as Kafka said within a session."""
         with self._lock:
-            return self._membership.works(time.monotonic())
+            return self._membership.works(now())
 
     @property
     def stands_by(self) -> bool:
@@ -77,9 +77,9 @@ class GroupMember:
         help with."""
         message = self._consumer.poll(POLL_SECONDS)
         with self._lock:
-            self._membership.polled(time.monotonic())
+            self._membership.polled(now())
             silent = not self._membership.joined and not self._calls_all
-            if silent and time.monotonic() - self._began > SILENT_SECONDS:
+            if silent and now() - self._began > SILENT_SECONDS:
                 self._membership.assigned(False)
             tenure, due = self._membership.tenure, self._membership.to_confirm
         if message is not None and (error := message.error()) is not None:
@@ -145,6 +145,21 @@ class GroupMember:
 
 def _with_work(partitions: Sequence[TopicPartition]) -> bool:
     return any(place.partition == PARTITION for place in partitions)
+
+
+def now() -> float:
+    """Seconds of a clock that goes on while the host is suspended, where it has one: another
+    process may have got the partition meanwhile."""
+    clock = getattr(time, "CLOCK_BOOTTIME", None)  # Linux
+    return time.monotonic() if clock is None else time.clock_gettime(clock)
+
+
+def session_seconds(client: Settings) -> float:
+    """How long what a member has heard counts: for no longer than the group waits for it. Where
+    that is longer than SESSION_SECONDS, as brokers have it by the newer protocol, it asks the
+    coordinator sooner than it has to."""
+    given = client.get("session.timeout.ms")
+    return SESSION_SECONDS if given is None else min(SESSION_SECONDS, float(given) / 1_000)
 
 
 def member_settings(client: Settings, protocol: str, instance: str | None) -> dict[str, object]:

@@ -14,7 +14,7 @@ from mirrorlake.kafka.groups import GroupMembers
 from mirrorlake.naming.worker_groups import Process
 from mirrorlake.run import group_lease
 from mirrorlake.run.group_lease import GroupLease
-from mirrorlake.run.group_member import member_settings
+from mirrorlake.run.group_member import SESSION_SECONDS, member_settings, now, session_seconds
 from tests.support.waiting import until
 
 HERE, THERE = Process("here", 1, "06:00"), Process("there", 2, "05:00")
@@ -33,10 +33,12 @@ class Member:
         self.works, self.stands_by = False, self.begins_with
         self.error: Exception | None = None
         self.ended: str | None = None
+        self.polls = 0
         Member.made.append(self)
 
     def poll(self) -> None:
         time.sleep(0.01)
+        self.polls += 1
         if self.error is not None:
             raise self.error
 
@@ -168,6 +170,23 @@ def test_operators_hear_of_one_that_cannot_be_a_member_until_it_can(
     assert Member.made[-1].ended is None
 
 
+def test_what_a_process_before_was_refused_is_over_once_this_one_works(
+    cluster: Cluster, made: list[GroupLease]
+) -> None:
+    """That one may have been killed, or started again with other rights."""
+    told: list[MirrorlakeError | None] = []
+    lease_of(cluster, made, refused=told.append).join()
+    member().stands_by = True
+    polls = member().polls
+    until(lambda: member().polls > polls + 3, "some turns")
+    assert told == [], "who stands by says nothing"
+    member().works = True
+    until(lambda: told == [None], "that it is over")
+    polls = member().polls
+    until(lambda: member().polls > polls + 3, "some turns")
+    assert told == [None], "once"
+
+
 def _raise(errors: list[KafkaException]) -> None:
     time.sleep(0.01)
     if errors:
@@ -213,3 +232,24 @@ def test_the_newer_protocol_gets_nothing_that_its_brokers_decide() -> None:
     }
     with pytest.raises(MirrorlakeError, match="classic or consumer, not share"):
         member_settings(client, "share", None)
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"),
+    [
+        ({}, SESSION_SECONDS),
+        ({"session.timeout.ms": 6_000}, 6.0),
+        ({"session.timeout.ms": 45_000}, SESSION_SECONDS),
+    ],
+    ids=["default", "shorter", "longer"],
+)
+def test_what_was_heard_counts_for_no_longer_than_the_group_waits(
+    given: dict[str, str | int | bool], seconds: float
+) -> None:
+    assert session_seconds(given) == seconds
+
+
+@pytest.mark.skipif(not hasattr(time, "CLOCK_BOOTTIME"), reason="a clock that only Linux has")
+def test_its_clock_goes_on_while_the_host_is_suspended() -> None:
+    before = time.clock_gettime(time.CLOCK_BOOTTIME)
+    assert before <= now() <= time.clock_gettime(time.CLOCK_BOOTTIME)
