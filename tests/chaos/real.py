@@ -175,6 +175,7 @@ class Chaos:
         self.east, self.west = (self.clusters[name].bootstrap_servers for name in ("east", "west"))
         self._target = AdminClient({"bootstrap.servers": self.west, **QUIET_CLIENT})
         self._left: list[psutil.Process] = []
+        self._away: list[int] = []
         for number in range(FIRST_TOPICS):
             self.new_topic(1 + number)
         self.groups = Groups(self.east, self.west, self.partitions, QUIET_CLIENT)
@@ -233,12 +234,13 @@ class Chaos:
             "kills"
         )
         self._kill_the_driver()
+        self.start_again()
         return STUCK_SECONDS
 
     def _see_to_the_drivers(self) -> None:
         for number, driver in enumerate(self.drivers):
             code = driver.poll()
-            if code is not None:
+            if code is not None and number not in self._away:
                 self.note(f"the driver ended by itself, exit code {code}: {self.log_tail()}")
                 self.drivers[number] = start_run(self.topology)
 
@@ -273,7 +275,8 @@ class Chaos:
         self.kills[kind] += 1
 
     def _kill_the_driver(self) -> None:
-        """The new one starts while the JVM and the workers of the old one may still be at it."""
+        """The new one starts while the JVM and the workers of the old one may still be at it; where
+        another one stands by, only once that has gone on."""
         number = self._working()
         driver = self.drivers[number]
         try:
@@ -282,8 +285,15 @@ class Chaos:
             left = []
         driver.kill()
         driver.wait(30)
-        self.drivers[number] = start_run(self.topology)
         self._left += left
+        self._away.append(number)
+        if self.processes == 1:
+            self.start_again()
+
+    def start_again(self) -> None:
+        """Start the drivers that were killed."""
+        while self._away:
+            self.drivers[self._away.pop()] = start_run(self.topology)
 
     def see_that_all_ended(self) -> None:
         """What a killed driver had started ends by itself."""
@@ -467,6 +477,7 @@ def _kill_by_kill(chaos: Chaos, kills: int, only: str | None) -> None:
         chaos.wait_for_progress()
         silence = time.monotonic() - killed_at
         chaos.silences[kind].append(round(silence, 1))
+        chaos.start_again()
         chaos.see_that_all_ended()
         say(f"{number}/{kills}: the {kind}; records arrived {silence:.1f} s later")
 
@@ -475,6 +486,8 @@ def main(kills: int, seed: int, processes: int = 1, only: str | None = None) -> 
     """Kill so often, compare, say what there was. 0 when nothing was wrong, else 1, and the folder
     is kept, and what is mounted there. Several `processes` stand by for each other; `only` kills of
     this kind."""
+    if only is not None and only not in KINDS:
+        raise SystemExit(f"no kind of kill is called {only}; there are {', '.join(KINDS)}")
     begun = time.monotonic()
     folder = Path(tempfile.mkdtemp(prefix="mirrorlake-chaos-"))
     say(f"seed {seed}, {kills} kills, in {folder}")
