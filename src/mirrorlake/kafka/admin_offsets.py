@@ -70,12 +70,10 @@ def answers(
         moved = codes == {KafkaError.NOT_LEADER_FOR_PARTITION}
         logger.log(
             logging.DEBUG if moved else logging.WARNING,
-            "cluster %s does not report the offsets of %d partitions, such as %s-%d: %s",
+            "cluster %s does not report the offsets of %d partitions, such as %s",
             connection.alias,
             len(silent),
-            topic,
-            partition,
-            why,
+            f"{topic}-{partition}: {why}",
         )
     if codes & _LEADER_MOVED:
         _learn_leaders(connection)
