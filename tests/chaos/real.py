@@ -176,6 +176,7 @@ class Chaos:
         self._target = AdminClient({"bootstrap.servers": self.west, **QUIET_CLIENT})
         self._left: list[psutil.Process] = []
         self._away: list[int] = []
+        self.killed_at = 0.0
         for number in range(FIRST_TOPICS):
             self.new_topic(1 + number)
         self.groups = Groups(self.east, self.west, self.partitions, QUIET_CLIENT)
@@ -256,6 +257,7 @@ class Chaos:
     def kill(self, kind: str) -> None:
         """Kill one process of a kind, and start it again where no other does; or take room or time
         away."""
+        self.killed_at = time.monotonic()
         if kind == "full disk" and self.disk is not None:
             with self.disk.full():
                 time.sleep(self.chance.uniform(*FULL_SECONDS))  # the time that it has no room
@@ -283,6 +285,7 @@ class Chaos:
             left = psutil.Process(driver.pid).children(recursive=True)
         except psutil.Error:
             left = []
+        self.killed_at = time.monotonic()
         driver.kill()
         driver.wait(30)
         self._left += left
@@ -303,9 +306,10 @@ class Chaos:
             self.note(f"processes of a killed driver live on: {[one.pid for one in alive]}")
 
     def _working(self) -> int:
-        """Which process produces, of several that stand by for each other; any, where that is not
-        known now."""
-        if self.processes > 1:
+        """Which process produces, of several that stand by for each other; any, where none is known
+        to for half a minute."""
+        deadline = time.monotonic() + 30
+        while self.processes > 1 and time.monotonic() < deadline:
             answer = subprocess.run([*self._command, "status", "--json"], capture_output=True)
             works = [
                 each["pid"]
@@ -472,10 +476,9 @@ def _kill_by_kill(chaos: Chaos, kills: int, only: str | None) -> None:
             chaos.change()
         time.sleep(chaos.chance.uniform(0, 1.0))
         kind = chaos.chance.choices(kinds, weights)[0]
-        killed_at = time.monotonic()
         chaos.kill(kind)
         chaos.wait_for_progress()
-        silence = time.monotonic() - killed_at
+        silence = time.monotonic() - chaos.killed_at
         chaos.silences[kind].append(round(silence, 1))
         chaos.start_again()
         chaos.see_that_all_ended()
