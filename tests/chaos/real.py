@@ -362,10 +362,11 @@ class Chaos:
         choices: dict[str, Callable[[], object]] = {
             "pause": lambda: self.edit([self.chance.choice(list(self.partitions)[1:])]),
             "resume": lambda: self.edit([]),
-            "invalid edit": lambda: self.topology.write_text(
-                "flows: {east->wset: {topics: [", encoding="utf-8"
-            ),
         }
+        if self.processes == 1:  # of several one may begin to read the file just now
+            choices["invalid edit"] = lambda: self.topology.write_text(
+                "flows: {east->wset: {topics: [", encoding="utf-8"
+            )
         if len(self.partitions) < MOST_TOPICS:
             choices["new topic"] = lambda: self.new_topic(self.chance.randint(1, 3))
         grown = [name for name, count in self.partitions.items() if count < MOST_PARTITIONS]

@@ -43,6 +43,10 @@ class Process(NamedTuple):
     def __str__(self) -> str:
         return f"process {self.pid} on {self.host}"
 
+    def follows(self, other: "Process") -> bool:
+        """Whether it is the other one, or began after it on the same host."""
+        return self.host == other.host and (self.pid == other.pid or self.since > other.since)
+
     def text(self) -> str:
         """What is committed with the partition, and what a client is called behind `/`."""
         return json.dumps(self._asdict(), separators=(",", ":"))

@@ -91,8 +91,12 @@ def _ask(
 def rows_of(
     works: Iterable[Work], members: GroupMembers, positions: GroupPositions
 ) -> list[dict[str, Any]]:
-    """The rows of `read_workers`, who works first. A member that works says with its commit since
-    when, and one that stands by in its client's name."""
+    """The rows of `read_workers`, who works first. A member that works says so with its commit, and
+    one that stands by in its client's name.
+
+    Where a process was started again within a session, the brokers go on giving the name of the
+    client that had its `group.instance.id` before it (KIP-345); its commit is the newer of the two.
+    """
     rows = []
     for work in works:
         committed = positions.positions.get(work.group, {}).get((TOPIC, PARTITION))
@@ -101,7 +105,7 @@ def rows_of(
         for client, has_partition in there:
             known = process_of_client(client)
             if has_partition and worker is not None and known is not None:
-                known = worker if worker[:2] == known[:2] else known
+                known = worker if worker.follows(known) else known
             row = {"work": work.text, "flow": work.flow, "cluster": work.cluster}
             state = WORKS if has_partition else STANDS_BY
             rows.append({**row, "state": state, **_named(known)})

@@ -36,6 +36,15 @@ def test_what_a_process_before_committed_says_nothing_of_this_one() -> None:
     assert (row["host"], row["since"]) == ("h2", "06:10")
 
 
+def test_one_that_was_started_again_is_shown_and_not_the_one_whose_name_it_took_over() -> None:
+    again = ONE._replace(pid=7, since="06:20")
+    members = GroupMembers({"g": [(client_id("west", ONE), True)]})
+    (row,) = rows_of([FLOW], members, positions(again.text()))
+    assert (row["state"], row["pid"], row["since"]) == ("works", 7, "06:20")
+    (row,) = rows_of([FLOW], members, positions(ONE._replace(pid=7, since="05:50").text()))
+    assert row["pid"] == 1, "which has not said so yet"
+
+
 def test_a_member_that_is_not_ours_is_there_without_a_name() -> None:
     (row,) = rows_of([FLOW], GroupMembers({"g": [("kafka-cli", False)]}), GroupPositions({}))
     assert (row["state"], row["host"], row["pid"]) == ("stands by", None, None)
