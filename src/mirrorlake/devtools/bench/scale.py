@@ -4,6 +4,7 @@ latency over few of them, commands beside a run, and memory."""
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from confluent_kafka import Producer
 
 from mirrorlake.devtools.bench.arena import QUIET, Arena, Start, delete_topic
 from mirrorlake.devtools.bench.contestants import Job, Running, write_topology
-from mirrorlake.devtools.bench.control import wait_until_listed
+from mirrorlake.devtools.bench.control import LISTED_SECONDS, wait_until_listed
 from mirrorlake.devtools.bench.feel import command_seconds, page_seconds
 from mirrorlake.devtools.bench.latency import Pace, measure_latency
 from mirrorlake.devtools.bench.report import MIRRORLAKE, latency_of
@@ -96,22 +97,26 @@ def make_topics(source: ClusterAdmin, bootstrap_servers: str, size: Size) -> Non
     source.create_topics([TopicInfo(name, size.partitions, 1) for name in size.names])
     wait_until_listed(source, size.names)
     _send(bootstrap_servers, size.places(size.names) * size.records)
-    groups = GroupAdmin(
-        source, LiveSettings(lambda: {"bootstrap.servers": bootstrap_servers, **QUIET})
-    )
-    try:
-        refused = groups.move(
-            {
-                f"{PREFIX}{number:04}": dict.fromkeys(
-                    size.places(_some(size.names, number, size.topics_of_a_group)), Committed(1)
-                )
-                for number in range(size.groups)
-            }
+    moves = {
+        f"{PREFIX}{number:04}": dict.fromkeys(
+            size.places(_some(size.names, number, size.topics_of_a_group)), Committed(1)
         )
-    finally:
-        groups.close()
-    if refused:
-        raise ReplicationError(f"positions were refused: {next(iter(refused.values()))}")
+        for number in range(size.groups)
+    }
+    client: Mapping[str, str | int | bool] = {"bootstrap.servers": bootstrap_servers, **QUIET}
+    with closing(GroupAdmin(source, LiveSettings(lambda: client))) as groups:
+        _move(groups, moves)
+
+
+def _move(groups: GroupAdmin, moves: Mapping[str, Mapping[TopicAndPartition, Committed]]) -> None:
+    """Set positions; a cluster that has just been started takes its time to have coordinators.
+    Raises ReplicationError."""
+    end = time.monotonic() + LISTED_SECONDS
+    while refused := groups.move(moves):
+        if time.monotonic() > end:
+            raise ReplicationError(f"positions were refused: {next(iter(refused.values()))}")
+        moves = {group: moves[group] for group, _, _ in refused}
+        time.sleep(0.5)
 
 
 def _some(names: Sequence[str], number: int, count: int) -> list[str]:
