@@ -2,6 +2,7 @@
 failover without the source can name them."""
 
 import time
+from collections.abc import Callable
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.groups.checkpoint_plan import leaves_out
@@ -13,6 +14,17 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 #: How often they are asked for their positions, seconds: they may be many.
 LEFT_OUT_SECONDS = 60.0
+
+
+def places_within(
+    committed: GroupPositions, mirrors: Callable[[str], bool]
+) -> dict[str, TopicAndPartition]:
+    """Of each group that has positions in topics that a flow mirrors the first partition there."""
+    return {
+        group: min(ours)
+        for group, positions in committed.positions.items()
+        if (ours := [key for key in positions if mirrors(key[0])])
+    }
 
 
 class LeftOutGroups:
@@ -42,11 +54,7 @@ class LeftOutGroups:
             if leaves_out(self._flow.settings, group)
         }
         committed = self._source.positions(left_out) if left_out else GroupPositions({})
-        places = {
-            group: min(ours)
-            for group, positions in committed.positions.items()
-            if (ours := [key for key in positions if self._running.mirrors(key[0])])
-        }
+        places = places_within(committed, self._running.mirrors)
         fresh = {group: place for group, place in places.items() if group not in noted}
         answered = committed.positions.keys() - committed.errors.keys()
         gone = {group: noted[group] for group in (noted.keys() & answered) - places.keys()}

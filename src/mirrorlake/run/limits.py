@@ -11,6 +11,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_configs import broker_config, describe_topic_configs
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.values import TopicConfigs
 from mirrorlake.produce.codecs import named_codec
 from mirrorlake.produce.target import PRODUCER_SETTINGS
 from mirrorlake.run.flow_spec import producer_settings
@@ -24,17 +25,21 @@ _OF_TOPIC, _OF_BROKER = "max.message.bytes", "message.max.bytes"
 
 
 def limit_problems(
-    connections: Connections, flow: ResolvedFlow, plan: Mapping[str, Any]
+    connections: Connections,
+    flow: ResolvedFlow,
+    plan: Mapping[str, Any],
+    at_source: Mapping[str, TopicConfigs],
 ) -> list[Problem]:
     """What is worth knowing about sizes before the first record of a flow. `plan` is its document
-    in that of `run.plan.make_plan`: what would become of its topics and their configs. Raises
-    ClusterUnreachable."""
+    in that of `run.plan.make_plan`: what would become of its topics and their configs; `at_source`
+    are those that the topics have there. Raises ClusterUnreachable."""
     topics = [topic for topic in plan["topics"] if topic["action"] != "refuse"]
     if not topics:
         return []
     given = producer_settings(flow, connections.client(flow.target, "producer"))
     settings = {**PRODUCER_SETTINGS, **given}
-    limits = list(_limits(connections, flow, topics, plan["configs"]))
+    target = connections.admin(flow.target)
+    limits = list(_limits(target, topics, plan["configs"], at_source))
     return list(
         size_problems(
             flow.name,
@@ -75,15 +80,11 @@ def _request_bytes(
 
 
 def _limits(
-    connections: Connections,
-    flow: ResolvedFlow,
+    target: ClusterAdmin,
     topics: list[dict[str, Any]],
     changes: list[dict[str, Any]],
+    at_source: Mapping[str, TopicConfigs],
 ) -> Iterator[SizeLimit]:
-    target = connections.admin(flow.target)
-    at_source = describe_topic_configs(
-        connections.admin(flow.source), [topic["topic"] for topic in topics]
-    ).configs
     there = [topic["target_topic"] for topic in topics if topic["action"] != "create"]
     at_target = describe_topic_configs(target, there).configs
     of_brokers = broker_config(target, _OF_BROKER) if len(there) < len(topics) or changes else None

@@ -14,8 +14,9 @@ from mirrorlake.control.acl_sync import AclSync
 from mirrorlake.control.config_plan import ALWAYS
 from mirrorlake.control.config_sync import ConfigSync
 from mirrorlake.control.topic_comparison import observe_topics
+from mirrorlake.kafka.admin_configs import describe_topic_configs
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.kafka.values import TopicInfo
+from mirrorlake.kafka.values import TopicConfigs, TopicInfo
 from mirrorlake.lake.changes import ChangeLog, MemoryLog
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.targets import living_targets
@@ -66,9 +67,16 @@ def make_plan(
         for flow in flows
     ]
     for flow, document in zip(flows, planned, strict=True):
-        problems += limit_problems(preflight.connections, flow, document)
-        away, stage = away_ms(lake, flow.name), staged or NothingStaged()
-        problems += unseen_problems(preflight.connections, flow, document, away, stage)
+        at_source = _configs_at_source(preflight.connections, flow, document)
+        problems += limit_problems(preflight.connections, flow, document, at_source)
+        problems += unseen_problems(
+            preflight.connections,
+            flow,
+            document,
+            at_source=at_source,
+            away=away_ms(lake, flow.name),
+            staged=staged or NothingStaged(),
+        )
     problems += _collisions(preflight.connections, planned)
     totals = added(Totals(**flow_plan["totals"]) for flow_plan in planned)
     conflicts = sum(problem.severity == "refuse" for problem in problems)
@@ -168,6 +176,14 @@ def _differences(
         "worker_topics": _worker_topics(connections, flow),
         "totals": vars(flow_totals(connections, flow, plans, staged)),
     }
+
+
+def _configs_at_source(
+    connections: Connections, flow: ResolvedFlow, document: Mapping[str, Any]
+) -> Mapping[str, TopicConfigs]:
+    """Of the topics that a flow mirrors."""
+    topics = [each["topic"] for each in document["topics"] if each["action"] != "refuse"]
+    return describe_topic_configs(connections.admin(flow.source), topics).configs if topics else {}
 
 
 def _collisions(

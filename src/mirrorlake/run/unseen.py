@@ -9,8 +9,11 @@ from mirrorlake.checks.problem import Problem
 from mirrorlake.checks.unseen import left_out_groups, missed_deletions
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.groups.checkpoint_plan import leaves_out
-from mirrorlake.kafka.admin_configs import describe_topic_configs
+from mirrorlake.groups.left_out import places_within
+from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.retention import compacts, keeps_deletions_ms
+from mirrorlake.kafka.values import TopicConfigs
 from mirrorlake.lake.reader import Reader
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.plan_totals import Staged
@@ -19,7 +22,6 @@ from mirrorlake.run.plan_totals import Staged
 RUNS_MS = 300_000
 #: How many groups are asked for their positions: a request each.
 MOST_GROUPS = 200
-_RETENTION = "delete.retention.ms"
 
 
 def away_ms(lake: Reader | None, flow: str) -> float | None:
@@ -35,12 +37,14 @@ def unseen_problems(
     connections: Connections,
     flow: ResolvedFlow,
     plan: Mapping[str, Any],
+    *,
+    at_source: Mapping[str, TopicConfigs],
     away: float | None,
     staged: Staged,
 ) -> Iterator[Problem]:
     """What is worth knowing of a flow. `plan` is its document in that of `run.plan.make_plan`;
-    `away` says for how long the flow has not run (`away_ms`). Raises ClusterUnreachable,
-    AuthenticationFailed."""
+    `at_source` are the configs of its topics there; `away` says for how long the flow has not run
+    (`away_ms`). Raises ClusterUnreachable, AuthenticationFailed."""
     topics = {
         topic["topic"]: topic["partitions"]
         for topic in plan["topics"]
@@ -49,34 +53,31 @@ def unseen_problems(
     if not topics:
         return
     if away is not None and away > RUNS_MS:
-        kept = _deletions_kept(connections, flow, topics, staged.ends(flow.source))
-        yield from missed_deletions(flow.name, away, kept)
+        kept = {
+            topic: keeps_deletions_ms(configs)
+            for topic, configs in at_source.items()
+            if compacts(configs)
+        }
+        new = _not_staged(
+            connections.admin(flow.source),
+            [(topic, number) for topic in kept for number in range(topics[topic])],
+            staged.ends(flow.source),
+        )
+        yield from missed_deletions(flow.name, away, {topic: kept[topic] for topic in new})
     if flow.settings.emit_checkpoints_enabled:
         yield from left_out_groups(flow.name, _left_out(connections, flow, topics))
 
 
-def _deletions_kept(
-    connections: Connections,
-    flow: ResolvedFlow,
-    topics: Mapping[str, int],
+def _not_staged(
+    source: ClusterAdmin,
+    places: Collection[TopicAndPartition],
     staged: Mapping[TopicAndPartition, int] | None,
-) -> dict[str, int]:
-    """`delete.retention.ms` of the compacted topics of which the source has records that are not
-    staged, or may have."""
-    source = connections.admin(flow.source)
-    configs = describe_topic_configs(source, topics).configs
-    kept = {
-        topic: int(values[_RETENTION].value or 0)
-        for topic, values in configs.items()
-        if _RETENTION in values and "compact" in (values["cleanup.policy"].value or "")
-    }
+) -> set[str]:
+    """The topics of some partitions that have records which are not staged, or may have."""
     if staged is None:
-        return kept
-    ends = source.end_offsets(
-        [(topic, number) for topic in kept for number in range(topics[topic])]
-    )
-    waiting = {key[0] for key, end in ends.items() if end > staged.get(key, 0)}
-    return {topic: kept[topic] for topic in waiting}
+        return {topic for topic, _ in places}
+    ends = source.end_offsets(places)
+    return {key[0] for key, end in ends.items() if end > staged.get(key, 0)}
 
 
 def _left_out(connections: Connections, flow: ResolvedFlow, topics: Collection[str]) -> list[str]:
@@ -86,9 +87,4 @@ def _left_out(connections: Connections, flow: ResolvedFlow, topics: Collection[s
     asked = sorted(group for group in admin.listing().states if leaves_out(flow.settings, group))[
         :MOST_GROUPS
     ]
-    committed = admin.positions(asked).positions if asked else {}
-    return [
-        group
-        for group, positions in committed.items()
-        if any(topic in topics for topic, _ in positions)
-    ]
+    return list(places_within(admin.positions(asked), topics.__contains__)) if asked else []

@@ -11,6 +11,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_configs import describe_topic_configs
+from mirrorlake.kafka.retention import compacts, keeps_deletions_ms, keeps_from
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Incidents
@@ -35,7 +36,6 @@ from mirrorlake.verify.partition_scope import (
     newest_extents,
 )
 from mirrorlake.verify.ranges import Extent
-from mirrorlake.verify.retention import compacts, keeps_deletions_ms, keeps_from
 from mirrorlake.verify.verdict import Allowances
 
 

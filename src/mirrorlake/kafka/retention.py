@@ -1,4 +1,5 @@
-"""What the configs of a topic let its brokers delete, which a comparison has to allow for."""
+"""What the configs of a topic let its brokers delete: a comparison has to allow for it, and who was
+away may have missed it."""
 
 import time
 
