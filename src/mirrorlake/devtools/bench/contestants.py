@@ -4,7 +4,9 @@ own."""
 import json
 import signal
 import sys
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -97,6 +99,16 @@ class Running:
         """Raise ReplicationError when a process ended by itself."""
         if any(not process.alive() for process in self.processes):
             raise ReplicationError(f"{self.name} ended by itself: see {self.log}")
+
+    def wait_until(self, done: Callable[[], bool], seconds: float, late: Callable[[], str]) -> None:
+        """Poll until it is done. Raises ReplicationError when a process ended by itself, and after
+        so many seconds, with what `late` says of it."""
+        pause, deadline = threading.Event(), time.monotonic() + seconds
+        while not done():
+            self.check()
+            if time.monotonic() > deadline:
+                raise ReplicationError(f"{late()}: see {self.log}")
+            pause.wait(0.1)
 
     def reading_since(self) -> float | None:
         """Return when the first batch was planned (epoch seconds); None where nothing is staged, or

@@ -74,7 +74,7 @@ def measure_feel(
     new, (idle, running) = _first_out(
         job, target, start, lambda running: _idle(running, job, commands)
     )
-    stopped = timed_commands(job) if commands else None
+    stopped = _commands(job) if commands else None
     feel = Feel(new, 0.0, idle, running, stopped)
     if commands:
         feel = replace(
@@ -105,12 +105,11 @@ def _first_out(
     began = time.monotonic()
     running = start(job)
     try:
-        pause = threading.Event()
-        while _written(target, job) <= before:
-            running.check()
-            if time.monotonic() - began > _START_SECONDS:
-                raise ReplicationError(f"nothing came through {running.name}: see {running.log}")
-            pause.wait(0.1)
+        running.wait_until(
+            lambda: _written(target, job) > before,
+            _START_SECONDS,
+            lambda: f"nothing came through {running.name}",
+        )
         return round(time.monotonic() - began, 1), then(running)
     finally:
         running.stop()
@@ -121,16 +120,21 @@ def _written(target: ClusterAdmin, job: Job) -> int:
 
 
 def _idle(running: Running, job: Job, commands: bool) -> tuple[float, Commands | None]:
+    return idle_cores(running), _commands(job) if commands else None
+
+
+def idle_cores(running: Running) -> float:
+    """Cores of a flow at which nothing happens, once its start is over."""
     pause = threading.Event()
     pause.wait(SETTLE_SECONDS)
     before, began = cpu_seconds(running.pids), time.monotonic()
     pause.wait(IDLE_SECONDS)
     cores = round((cpu_seconds(running.pids) - before) / (time.monotonic() - began), 3)
     running.check()
-    return cores, timed_commands(job) if commands else None
+    return cores
 
 
-def timed_commands(job: Job) -> Commands:
+def _commands(job: Job) -> Commands:
     flow = f"{job.alias}->west"
     place = ("--topic", job.topic, "--partition", "0", "--offset", "1")
     return Commands(

@@ -3,7 +3,7 @@
 import threading
 import time
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from itertools import count
 
@@ -120,16 +120,15 @@ def measure_latency(
         producer.stop()
 
 
-def _wait_for_topics(running: Running, topics: Collection[str], target: ClusterAdmin) -> None:
-    deadline = time.monotonic() + _START_SECONDS
-    pause = threading.Event()
-    while missing := set(topics) - target.topics().keys():
-        running.check()
-        if time.monotonic() > deadline:
-            raise ReplicationError(
-                f"{running.name} made no topic {min(missing)}: see {running.log}"
-            )
-        pause.wait(0.1)
+def _wait_for_topics(running: Running, topics: Set[str], target: ClusterAdmin) -> None:
+    def missing() -> Set[str]:
+        return topics - target.topics().keys()
+
+    running.wait_until(
+        lambda: not missing(),
+        _START_SECONDS,
+        lambda: f"{running.name} made no topic {', '.join(sorted(missing()))}",
+    )
 
 
 def _consume(running: Running, consumer: Consumer, producer: PacedProducer, pace: Pace) -> Arrivals:

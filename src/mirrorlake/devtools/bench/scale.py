@@ -1,9 +1,8 @@
 """What a cluster with thousands of partitions costs, most of which are quiet: starts, an idle flow,
 latency over few of them, commands beside a run, and memory."""
 
-import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,7 +12,7 @@ from confluent_kafka import Producer
 from mirrorlake.devtools.bench.arena import QUIET, Arena, Start, delete_topic
 from mirrorlake.devtools.bench.contestants import Job, Running, write_topology
 from mirrorlake.devtools.bench.control import LISTED_SECONDS, wait_until_listed
-from mirrorlake.devtools.bench.feel import command_seconds, page_seconds
+from mirrorlake.devtools.bench.feel import command_seconds, idle_cores, page_seconds
 from mirrorlake.devtools.bench.latency import Pace, measure_latency
 from mirrorlake.devtools.bench.report import MIRRORLAKE, latency_of
 from mirrorlake.errors import ReplicationError
@@ -22,11 +21,9 @@ from mirrorlake.kafka.groups import GroupAdmin
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
-from mirrorlake.processes import cpu_seconds, memory_mib
+from mirrorlake.processes import memory_mib
 
 PREFIX = "bench-scale-"
-#: A flow is measured once its start is over, seconds.
-SETTLE_SECONDS = IDLE_SECONDS = 60.0
 _START_SECONDS = 300.0
 
 
@@ -132,7 +129,9 @@ def _measured(arena: Arena, job: Job, start: Start, name: str, *, size: Size, pa
     target, places = arena.target, size.places(size.names)
     running, new = _started(job, target, start, dict.fromkeys(places, size.records))
     try:
-        cores, memory = _idle(running)
+        cores = idle_cores(running)
+        programs = ("python", "java")
+        memory = sum(memory_mib(running.pids, "", program, own=True) for program in programs)
         if ours:
             commands |= _commands(job, size)
         made = _new_topic(arena, running, job, name)
@@ -151,7 +150,7 @@ def _measured(arena: Arena, job: Job, start: Start, name: str, *, size: Size, pa
         again_seconds=again,
         topic_seconds=made,
         idle_cores=cores,
-        memory_mib=memory,
+        memory_mib=round(memory),
         p50_ms=latency.p50_ms,
         p99_ms=latency.p99_ms,
         cores=latency.cores,
@@ -167,27 +166,25 @@ def _started(
     began = time.monotonic()
     running = start(job)
     try:
-        _until(running, lambda: _has(target, job, wanted))
+        _wait_until_there(running, target, job, wanted)
     except BaseException:
         running.stop()
         raise
     return running, round(time.monotonic() - began, 1)
 
 
-def _until(running: Running, done: Callable[[], bool]) -> None:
-    pause, deadline = threading.Event(), time.monotonic() + _START_SECONDS
-    while not done():
-        running.check()
-        if time.monotonic() > deadline:
-            raise ReplicationError(
-                f"{running.name} was not done after {_START_SECONDS:.0f} s: see {running.log}"
-            )
-        pause.wait(0.1)
+def _wait_until_there(
+    running: Running, target: ClusterAdmin, job: Job, wanted: Mapping[TopicAndPartition, int]
+) -> None:
+    def there() -> bool:
+        ends = _ends(target, job, wanted)
+        return all(ends.get(place, 0) >= count for place, count in wanted.items())
 
-
-def _has(target: ClusterAdmin, job: Job, wanted: Mapping[TopicAndPartition, int]) -> bool:
-    ends = _ends(target, job, wanted)
-    return all(ends.get(place, 0) >= count for place, count in wanted.items())
+    running.wait_until(
+        there,
+        _START_SECONDS,
+        lambda: f"{running.name} was not done after {_START_SECONDS:.0f} s",
+    )
 
 
 def _ends(
@@ -199,18 +196,6 @@ def _ends(
     there = [place for place in names if place[0] in topics]
     ends = target.end_offsets(there, skip_silent=True)
     return {names[place]: end for place, end in ends.items()}
-
-
-def _idle(running: Running) -> tuple[float, float]:
-    """Cores of a flow at which nothing happens, and its memory."""
-    pause = threading.Event()
-    pause.wait(SETTLE_SECONDS)
-    before, began = cpu_seconds(running.pids), time.monotonic()
-    pause.wait(IDLE_SECONDS)
-    cores = (cpu_seconds(running.pids) - before) / (time.monotonic() - began)
-    running.check()
-    memory = sum(memory_mib(running.pids, "", program, own=True) for program in ("python", "java"))
-    return round(cores, 3), round(memory)
 
 
 def _commands(job: Job, size: Size) -> dict[str, float]:
@@ -230,7 +215,7 @@ def _new_topic(arena: Arena, running: Running, job: Job, name: str) -> float:
     arena.source.create_topics([TopicInfo(place[0], 1, 1)])
     _send(job.source, [place])
     began = time.monotonic()
-    _until(running, lambda: _has(arena.target, job, {place: 1}))
+    _wait_until_there(running, arena.target, job, {place: 1})
     return round(time.monotonic() - began, 1)
 
 
