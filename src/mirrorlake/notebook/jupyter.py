@@ -57,10 +57,10 @@ def with_widgets(text: str, widgets: Mapping[str, str]) -> str:
     opened = _OPENED.search(text)
     if opened is None or not widgets:
         return text
+    known = widgets_of(text)
+    if unknown := sorted(widgets.keys() - set(known)):
+        raise InputError(f"the notebook has no widget {unknown[0]}, but {', '.join(known)}")
     there = dict(_WIDGET.findall(opened[2]))
-    if unknown := sorted(widgets.keys() - there.keys() - {"lake"}):
-        known = ", ".join(["lake", *there])
-        raise InputError(f"the notebook has no widget {unknown[0]}, but {known}")
     there |= {name: json.dumps(value) for name, value in widgets.items()}
     values = ", ".join(f"{name}={value}" for name, value in there.items())
     return f"{text[: opened.start()]}{opened[1]}, {values}){text[opened.end() :]}"

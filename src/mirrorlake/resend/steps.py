@@ -1,7 +1,7 @@
 """The steps that replays and restores have in common: looked up, begun, sent, ended."""
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
@@ -113,7 +113,10 @@ class Steps:
         differing = [part for part in parts if records.get(part.target_topic, 0) != part.records]
         if not differing:
             return ()
-        gone = self.deployment.lake.ask("not_in_stage", source_cluster=resend.source)
+        gone = [
+            (PartitionGeneration.from_row(row), row["first_offset"], row["last_offset"])
+            for row in self.deployment.lake.ask("not_in_stage", source_cluster=resend.source)
+        ]
         return tuple(
             part.target_topic
             for part in differing
@@ -138,15 +141,12 @@ class Steps:
         return resend
 
 
-def _lacks(part: Part, gone: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether any of these ranges of offsets lies within one of a part's."""
-    lost = [
-        (PartitionGeneration.from_row(row), row["first_offset"], row["last_offset"]) for row in gone
-    ]
+def _lacks(part: Part, gone: Sequence[tuple[PartitionGeneration, int, int]]) -> bool:
+    """Whether any of these ranges of offsets, inclusive, lies within one of a part's."""
     return any(
         place == PartitionGeneration(part.topic, sent.partition, sent.generation)
         and first <= sent.last
         and last >= sent.first
-        for place, first, last in lost
+        for place, first, last in gone
         for sent in part.ranges
     )
