@@ -466,8 +466,7 @@ def _kill_by_kill(chaos: Chaos, kills: int, only: str | None) -> None:
     enough = Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: enough.set())
-    kinds = [kind for kind in KINDS if kind != "full disk" or chaos.disk is not None]
-    kinds = [only] if only else kinds
+    kinds = [only] if only else [kind for kind in KINDS if kind != "full disk" or chaos.disk]
     weights = [KINDS[kind] for kind in kinds]
     chaos.wait_for_progress()
     for number in range(1, kills + 1):

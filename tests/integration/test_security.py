@@ -43,7 +43,7 @@ from tests.integration.test_wrong_input import Answer
 from tests.support.kafka import create_topic, numbered, read_topic, write
 from tests.support.lake_rows import now_of
 from tests.support.replication import FLOW, finish, lake_of, replicate_once, replicating, start_run
-from tests.support.secure import USER, SecureClusters, grant, secure_clusters
+from tests.support.secure import EVERYTHING, USER, SecureClusters, grant, secure_clusters
 from tests.support.waiting import until
 
 DOCS = Path(__file__).parents[2] / "docs" / "security.md"
@@ -56,15 +56,6 @@ RECORDS_ONLY = {
     "sync_group_offsets_enabled": False,
     "emit_heartbeats_enabled": False,
 }
-EVERYTHING = [
-    {"operation": "ALL", "resource": resource, "pattern": "LITERAL", "name": name}
-    for resource, name in (
-        ("TOPIC", "*"),
-        ("GROUP", "*"),
-        ("TRANSACTIONAL_ID", "*"),
-        ("BROKER", "kafka-cluster"),
-    )
-]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tests.support.kafka import create_topic, numbered, write
-from tests.support.secure import PASSWORD, SecureClusters, grant, secure_clusters
+from tests.support.secure import EVERYTHING, PASSWORD, SecureClusters, grant, secure_clusters
 from tests.support.walks import ROOT, block_of, local_clusters, mapped, typed
 
 pytestmark = pytest.mark.slow
@@ -23,15 +23,6 @@ case "$3 $4" in
   *) exit 1 ;;
 esac
 """
-EVERYTHING = [
-    {"operation": "ALL", "resource": resource, "pattern": "LITERAL", "name": name}
-    for resource, name in (
-        ("TOPIC", "*"),
-        ("GROUP", "*"),
-        ("TRANSACTIONAL_ID", "*"),
-        ("BROKER", "kafka-cluster"),
-    )
-]
 
 
 def test_an_operator_with_a_resource_of_strimzi(tmp_path: Path) -> None:

@@ -368,6 +368,18 @@ def _add_scram_users(admin: AdminClient) -> None:
         admin.alter_user_scram_credentials([credential])[USER].result(30)
 
 
+#: Every right on everything, for `grant`.
+EVERYTHING = [
+    {"operation": "ALL", "resource": resource, "pattern": "LITERAL", "name": name}
+    for resource, name in (
+        ("TOPIC", "*"),
+        ("GROUP", "*"),
+        ("TRANSACTIONAL_ID", "*"),
+        ("BROKER", "kafka-cluster"),
+    )
+]
+
+
 def grant(admin: AdminClient, acls: Sequence[Mapping[str, str]]) -> None:
     """Give `mirror` exactly these ACLs ({operation, resource, pattern, name}) and no others."""
     everything = AclBindingFilter(
