@@ -38,19 +38,36 @@ def test_a_hole_in_the_map_is_told_whatever_its_age(spark: SparkSession, tmp_pat
     assert gaps(lake, Connections(topology)) == [(0, 5.0, "between offsets 0 and 39")], (
         "50 to 59 are not overtaken yet"
     )
-    given_up = {
+    append(lake, "incidents", [given_up(25, 29)])
+    assert gaps(lake, Connections(topology)) == []
+
+
+def test_what_was_given_up_hides_no_hole(spark: SparkSession, tmp_path: Path) -> None:
+    """Of the offsets that were given up some are no records: others that are missing do not make
+    up for them, nor do decisions about the same offsets."""
+    lake, topology = opened(spark, write_file(tmp_path))
+    commit(lake, "records", staged((*range(25), 28, *range(30, 40)), DAYS))  # of 25 to 29 only 28
+    commit(lake, "records", staged(range(40, 60), DAYS))
+    append(lake, "offset_map", [run_row(0, 19, DAYS), run_row(30, 49, DAYS)])
+    append(lake, "positions", [sample(5, 50, 60)])
+    append(lake, "incidents", [given_up(22, 29), given_up(24, 29)])
+    assert gaps(lake, Connections(topology)) == [(0, 2.0, "between offsets 0 and 39")], (
+        "20 and 21 were not given up"
+    )
+
+
+def given_up(first: int, last: int) -> dict[str, object]:
+    return {
         "flow": FLOW,
         "at": ago(9),
         "kind": "target_refused",
         "topic": "orders",
         "partition": 0,
-        "first_offset": 25,
-        "last_offset": 29,
+        "first_offset": first,
+        "last_offset": last,
         "resolved_at": ago(1),
         "resolution": "skip",
     }
-    append(lake, "incidents", [given_up])
-    assert gaps(lake, Connections(topology)) == []
 
 
 def test_generations_and_retention_make_no_hole(spark: SparkSession, tmp_path: Path) -> None:

@@ -11,13 +11,21 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mirrorlake.checks.laws import MapExtent, OvertakenRange, overtaken, shortfalls
+from mirrorlake.checks.laws import (
+    MapExtent,
+    MapGap,
+    OvertakenRange,
+    gaps_of,
+    overtaken,
+    shortfalls,
+)
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.question import Question
 from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.starts import starts_of
+from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 
 #: How long a target cluster is waited for once the tables have been read, seconds.
@@ -26,6 +34,7 @@ _RANGES = (
     "flow STRING, topic STRING, partition INT, generation INT, first BIGINT, last BIGINT, "
     "record_count BIGINT"
 )
+_GIVEN_UP = "topic STRING, partition INT, generation INT, first BIGINT, last BIGINT"
 
 
 def broken_laws(
@@ -87,27 +96,44 @@ def _map_gaps(
 ) -> list[dict[str, Any]]:
     """Staged records that others have overtaken and that have no target offset, however old they
     are."""
-    ranges: list[OvertakenRange] = []
     # echoes have no row in the map
     wanted = [flow for flow in flows if flow.settings.provenance == "none"]
-    if wanted and extents:
-        with StageFiles(lake).reading() as index:
-            for flow in wanted:
-                stopped, starts = _stopped(lake, flow.name, extents), starts_of(lake, flow.name)
-                ranges += overtaken(flow.name, extents, index.topics(flow.source), stopped, starts)
-    if not ranges:
+    if not wanted or not extents:
         return []
-    frame = Frame.of(_RANGES, ranges)
-    return [
-        _alert(
-            row,
-            "map_gap",
-            row["missing"],
-            f"{row['missing']} staged records between offsets {row['first_offset']} and "
-            f"{row['last_offset']} have no target offset; the view divergence says which",
-        )
-        for row in lake.query_rows("map_gaps", {"ranges": frame})
-    ]
+    ranges: list[OvertakenRange] = []
+    with StageFiles(lake).reading() as index:
+        for flow in wanted:
+            stopped, starts = _stopped(lake, flow.name, extents), starts_of(lake, flow.name)
+            ranges += overtaken(flow.name, extents, index.topics(flow.source), stopped, starts)
+        if not ranges:
+            return []
+        gaps = gaps_of(lake.query_rows("map_gaps", {"ranges": Frame.of(_RANGES, ranges)}))
+        found = [
+            gap
+            for flow in wanted
+            for gap in _not_given_up(lake, flow, gaps, index.topics(flow.source))
+        ]
+    return [_alert(vars(gap), "map_gap", gap.missing, gap.detail()) for gap in found]
+
+
+def _not_given_up(
+    lake: Reader,
+    flow: ResolvedFlow,
+    gaps: Iterable[MapGap],
+    staged: Mapping[str, Mapping[int, PartitionRanges]],
+) -> list[MapGap]:
+    """The gaps of a flow that are left without the records that were given up: not all of the
+    offsets that were given up are those of a record."""
+    left = []
+    for gap in gaps:
+        if gap.flow == flow.name:
+            count, unknown = gap.staged_of_it(staged[gap.topic][gap.partition])
+            if unknown:
+                frame = Frame(_GIVEN_UP, [(*gap.place, *offsets) for offsets in unknown])
+                rows = lake.query_rows("staged_within", {"ranges": frame}, cluster=flow.source)
+                count += sum(row["record_count"] for row in rows)
+            left.append(gap.without(count))
+    return [gap for gap in left if gap.missing > 0]
 
 
 def _stopped(

@@ -4,13 +4,14 @@ A staged record that others have overtaken must have a target offset, however lo
 a target must still have what the map says it got.
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from operator import attrgetter
+from typing import Any
 
 from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
-from mirrorlake.offsets.ranges import NO_END
+from mirrorlake.offsets.ranges import NO_END, merged
 from mirrorlake.offsets.starts import Starts
 
 
@@ -85,6 +86,70 @@ def overtaken(
                 flow, *place, first, last, known.record_count + one.record_count
             )
     return list(by_place.values())
+
+
+@dataclass(frozen=True)
+class MapGap:
+    """A range of the stage (offsets inclusive) of which `missing` records have no target offset,
+    but for those that are staged within the `given_up` ranges of offsets, which rise and do not
+    touch."""
+
+    flow: str
+    topic: str
+    partition: int
+    generation: int
+    first_offset: int
+    last_offset: int
+    missing: int
+    given_up: Sequence[tuple[int, int]] = ()
+
+    @property
+    def place(self) -> PartitionGeneration:
+        """Which generation of which source partition."""
+        return PartitionGeneration(self.topic, self.partition, self.generation)
+
+    def staged_of_it(self, ranges: PartitionRanges) -> tuple[int, list[tuple[int, int]]]:
+        """How many records of what was given up are staged, by the index of the stage, and offsets
+        (inclusive) of which it cannot say: where a file with holes reaches over an end."""
+        count, unknown = 0, []
+        for first, last in self.given_up:
+            for one in ranges.within(self.generation, first, last):
+                low, high = max(first, one.first), min(last, one.last)
+                if (low, high) == (one.first, one.last):
+                    count += one.record_count
+                elif one.record_count == one.last - one.first + 1:
+                    count += high - low + 1
+                else:
+                    unknown.append((low, high))
+        return count, merged(unknown)
+
+    def without(self, given_up: int) -> "MapGap":
+        """The same, where that many of the missing records were given up."""
+        return replace(self, missing=self.missing - given_up, given_up=())
+
+    def detail(self) -> str:
+        """One sentence."""
+        return (
+            f"{self.missing} staged records between offsets {self.first_offset} and "
+            f"{self.last_offset} have no target offset; the view divergence says which"
+        )
+
+
+def gaps_of(rows: Iterable[Mapping[str, Any]]) -> list[MapGap]:
+    """The gaps that the query `map_gaps` found, which has a row for each range given up."""
+    given_up: dict[MapGap, list[tuple[int, int]]] = {}
+    for row in rows:
+        gap = MapGap(
+            row["flow"],
+            *PartitionGeneration.from_row(row),
+            row["first_offset"],
+            row["last_offset"],
+            row["missing"],
+        )
+        ranges = given_up.setdefault(gap, [])
+        if row["given_first"] is not None:
+            ranges.append((row["given_first"], row["given_last"]))
+    return [replace(gap, given_up=merged(ranges)) for gap, ranges in given_up.items()]
 
 
 @dataclass(frozen=True)

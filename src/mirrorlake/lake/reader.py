@@ -71,7 +71,7 @@ class Reader(Protocol):
     @property
     def checkpoints(self) -> Path:
         """Where streaming checkpoints live, and the copy of the index of the stage. Raises
-        LakeError where it is not knows."""
+        LakeError where that is not known."""
 
     def rows(
         self,

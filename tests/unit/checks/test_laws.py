@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.checks.laws import MapExtent, OvertakenRange, overtaken, shortfalls
+from mirrorlake.checks.laws import MapExtent, OvertakenRange, gaps_of, overtaken, shortfalls
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.offsets.stage_index import StageIndex
@@ -96,3 +96,33 @@ def test_a_target_lacks_what_the_newest_generation_says_it_got() -> None:
     (gone,) = shortfalls(extents, {key}, {})
     assert gone.missing == 50 and "is not there" in gone.detail()
     assert shortfalls(extents, set(), {}) == [], "it is not mirrored any more"
+
+
+def gap_row(given_up: tuple[int, int] | None = None, topic: str = "orders") -> dict[str, object]:
+    first, last = given_up or (None, None)
+    place = {"flow": FLOW, "topic": topic, "partition": 0, "generation": 0}
+    found = {"first_offset": 0, "last_offset": 99, "missing": 9}
+    return {**place, **found, "given_first": first, "given_last": last}
+
+
+def test_a_gap_has_each_offset_that_was_given_up_once() -> None:
+    rows = [gap_row((40, 49)), gap_row((10, 19)), gap_row((45, 60)), gap_row(None, "other")]
+    orders, other = gaps_of(rows)
+    assert (orders.topic, orders.missing) == ("orders", 9)
+    assert orders.given_up == [(10, 19), (40, 60)]
+    assert (other.topic, other.given_up) == ("other", [])
+    assert orders.without(4).missing == 5
+
+
+def test_what_was_given_up_is_counted_by_the_index_but_for_an_end_in_a_file_with_holes() -> None:
+    index = StageIndex()
+    for number, (first, last, count) in enumerate(
+        [(0, 9, 10), (10, 19, 3), (20, 29, 10), (30, 39, 4), (50, 59, 1)]
+    ):
+        staged = StagedRange("east", "orders", 0, 0, first, last, count)
+        index.apply([(f"file-{number}", [staged])], (), number)
+    of_partition = index.topics("east")["orders"][0]
+    (gap,) = gaps_of([gap_row((5, 24))])
+    assert gap.staged_of_it(of_partition) == (5 + 3 + 5, [])
+    (gap,) = gaps_of([gap_row((28, 31)), gap_row((38, 59))])
+    assert gap.staged_of_it(of_partition) == (2 + 1, [(30, 31), (38, 39)])

@@ -1,6 +1,7 @@
--- Ranges of the stage of which the map has fewer records than are staged, whatever their age. Records that were given up
--- or parked count as mapped. What was produced again into a newer generation of a target topic counts once, from where
--- that one begins.
+-- Ranges of the stage of which the map has fewer records than are staged, whatever their age, one row for each range of
+-- offsets (inclusive) within it that was given up: how many records of these are staged is not counted here, and `missing`
+-- has them all. Parked records count as mapped. What was produced again into a newer generation of a target topic counts
+-- once, from where that one begins.
 -- Frames: ranges (flow, topic, partition, generation, first, last, record_count). One pass over the map, of which only
 -- runs that reach over an end of what is compared are taken apart.
 WITH parts AS (
@@ -68,25 +69,20 @@ decided AS (
   WHERE kind = 'target_refused' AND resolution = 'skip' OR kind = 'target_lost' AND resolution = 'accept'
 ),
 given_up AS (
-  SELECT flow, topic, partition, generation, sum(high - low + 1) AS record_count
-  FROM (
-    SELECT bounded.flow, bounded.topic, bounded.partition, bounded.generation,
-           greatest(first, took_over, first_offset) AS low,
-           least(last, coalesce(taken_over - 1, last), last_offset) AS high
-    FROM decided
-    JOIN bounded ON bounded.flow = decided.flow AND bounded.topic = decided.topic
-      AND bounded.partition = decided.partition AND bounded.generation = decided.generation
-      AND bounded.target_generation = decided.target_generation
-    UNION ALL
-    SELECT ranges.flow, ranges.topic, ranges.partition, ranges.generation, greatest(first, first_offset),
-           least(last, last_offset)
-    FROM decided
-    JOIN {ranges} AS ranges ON ranges.flow = decided.flow AND ranges.topic = decided.topic
-      AND ranges.partition = decided.partition AND ranges.generation = decided.generation
-    WHERE target_generation IS NULL
-  )
-  WHERE low <= high
-  GROUP BY flow, topic, partition, generation
+  SELECT bounded.flow, bounded.topic, bounded.partition, bounded.generation,
+         greatest(first, took_over, first_offset) AS given_first,
+         least(last, coalesce(taken_over - 1, last), last_offset) AS given_last
+  FROM decided
+  JOIN bounded ON bounded.flow = decided.flow AND bounded.topic = decided.topic
+    AND bounded.partition = decided.partition AND bounded.generation = decided.generation
+    AND bounded.target_generation = decided.target_generation
+  UNION ALL
+  SELECT ranges.flow, ranges.topic, ranges.partition, ranges.generation, greatest(first, first_offset),
+         least(last, last_offset)
+  FROM decided
+  JOIN {ranges} AS ranges ON ranges.flow = decided.flow AND ranges.topic = decided.topic
+    AND ranges.partition = decided.partition AND ranges.generation = decided.generation
+  WHERE target_generation IS NULL
 ),
 refused AS (
   SELECT bounded.flow, bounded.topic, bounded.partition, bounded.generation, count(*) AS record_count
@@ -97,15 +93,19 @@ refused AS (
   WHERE parked.offset BETWEEN greatest(first, took_over) AND least(last, coalesce(taken_over - 1, last))
   GROUP BY bounded.flow, bounded.topic, bounded.partition, bounded.generation
 )
-SELECT flow, topic, partition, generation, first AS first_offset, last AS last_offset, staged - taken AS missing
+SELECT lacking.flow, lacking.topic, lacking.partition, lacking.generation, first AS first_offset, last AS last_offset,
+       staged - taken AS missing, given_first, given_last
 FROM (
   SELECT ranges.flow, ranges.topic, ranges.partition, ranges.generation, first, last, ranges.record_count AS staged,
          coalesce(mapped.record_count, 0) - coalesce(forgotten_since.record_count, 0)
-           + coalesce(given_up.record_count, 0) + coalesce(refused.record_count, 0) AS taken
+           + coalesce(refused.record_count, 0) AS taken
   FROM {ranges} AS ranges
   LEFT JOIN mapped USING (flow, topic, partition, generation)
   LEFT JOIN forgotten_since USING (flow, topic, partition, generation)
-  LEFT JOIN given_up USING (flow, topic, partition, generation)
   LEFT JOIN refused USING (flow, topic, partition, generation)
-)
+) AS lacking
+LEFT JOIN (SELECT * FROM given_up WHERE given_first <= given_last) AS given_up ON given_up.flow = lacking.flow
+  AND given_up.topic = lacking.topic AND given_up.partition = lacking.partition
+  AND given_up.generation = lacking.generation
 WHERE staged > taken
+ORDER BY lacking.flow, lacking.topic, lacking.partition, lacking.generation
