@@ -96,6 +96,7 @@ class Worker:
         self._at_end = at_end
         self._in_words = in_words
         self._failures = 0  # in a row
+        self._is_heard = True  # whether the last report came through
         self.failures = 0
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
@@ -185,11 +186,18 @@ class Worker:
                 self._retry.report(failure)
             else:
                 logger.error("%s; trying again", failure.problem, exc_info=failure.error)
-        except Exception:
-            logger.exception(
-                "%s: that it failed could not be reported: %s", self.name, failure.problem
+        except Exception as error:
+            # a lake that is away fails each report alike: its trace is worth telling once
+            logger.error(
+                "%s: that it failed could not be reported (%s): %s",
+                self.name,
+                text_of(error),
+                failure.problem,
+                exc_info=self._is_heard,
             )
+            self._is_heard = False
             return False
+        self._is_heard = True
         return True
 
     def _report_until_heard(self, failure: Failure) -> None:

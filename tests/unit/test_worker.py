@@ -200,19 +200,21 @@ def test_what_the_last_turn_failed_with_is_what_a_stop_finds(
 def test_a_report_that_breaks_does_not_stop_the_work(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    turns = Turns(monkeypatch, OSError("disk full"), OSError("disk full"), 0.0, None)
+    turns = Turns(monkeypatch, *[OSError("disk full")] * 3, 0.0, None)
     reports: list[Failure] = []
 
     def report(failure: Failure) -> None:
         reports.append(failure)
-        if len(reports) == 1:
+        if len(reports) < 3:
             raise OSError("nor does the lake take it")
 
     worker = Worker("work", turns.turn, Retry(report=report, pauses=(1.0,)))
     turns.at_once(worker)
-    assert ended(worker).error is None and turns.taken == 4
-    assert [failure.attempt for failure in reports] == [0, 1], "the next failure is reported again"
-    assert any("could not be reported" in record.getMessage() for record in caplog.records)
+    assert ended(worker).error is None and turns.taken == 5
+    assert [failure.attempt for failure in reports] == [0, 1, 2], "the next one is reported again"
+    unheard = [each for each in caplog.records if "could not be reported" in each.getMessage()]
+    assert "(nor does the lake take it): work stopped: disk full" in unheard[0].getMessage()
+    assert [bool(each.exc_info) for each in unheard] == [True, False], "one trace is enough"
 
 
 def test_what_ended_it_is_reported_until_that_comes_through(

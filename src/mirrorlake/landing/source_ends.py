@@ -1,6 +1,7 @@
 """Where the logs of a source end, as a landing query asks for it."""
 
 import logging
+import math
 import time
 from collections.abc import Collection, Mapping
 
@@ -25,6 +26,9 @@ WATCHED_FROM = 200
 #: How many times the CPU time of one note of log ends is waited for until the next one: a note asks
 #: for all partitions, whichever moved.
 _NOTES_SHARE = 50.0
+#: How long all partitions are asked for after a watch has failed, until another one is opened,
+#: seconds.
+_WATCH_AGAIN_SECONDS = 60.0
 
 Ends = Mapping[TopicAndPartition, int]
 
@@ -38,7 +42,7 @@ class SourceEnds:
         self._heard = time.monotonic()
         self._quiet = QuietLogs(2 * WAIT_SECONDS)
         self._watch: LogWatch | None = None
-        self._is_watching = True
+        self._watch_from = 0.0
         self._next_note = 0.0
 
     def all(self, keys: Collection[TopicAndPartition]) -> Ends:
@@ -50,13 +54,13 @@ class SourceEnds:
         where they are many, quiet ones as they were some seconds ago. Raises ClusterUnreachable
         when no leader answers for long; a partition whose leader alone does not answer stays where
         it is, until the landing worker finds out why."""
-        if len(reached) < WATCHED_FROM or not self._is_watching:
+        if len(reached) < WATCHED_FROM or time.monotonic() < self._watch_from:
             return self._asked(reached)
         try:
             return self._watched(reached)
         except (KafkaException, NativeUnavailable) as error:
             logger.warning("all partitions are asked for their ends: %s", error)
-            self._end_watch()
+            self._end_watch(time.monotonic() + _WATCH_AGAIN_SECONDS)
             return self._asked(reached)
 
     def noted(self, ends: Ends) -> str | None:
@@ -74,7 +78,7 @@ class SourceEnds:
         if self._watch is None:
             self._watch = open_watch(self._client)
         if self._watch is None:
-            self._is_watching = False
+            self._watch_from = math.inf
             return self._asked(reached)
         asked = self._quiet.due(time.monotonic(), reached, self._watch.moved())
         ends = self._asked(asked)
@@ -94,8 +98,10 @@ class SourceEnds:
             )
         return ends
 
-    def _end_watch(self) -> None:
-        self._is_watching, watch, self._watch = False, self._watch, None
+    def _end_watch(self, until: float = math.inf) -> None:
+        """Let go of the watch; `until` then, by time.monotonic(), none is opened."""
+        watch, self._watch, self._watch_from = self._watch, None, until
+        self._quiet = QuietLogs(2 * WAIT_SECONDS)
         if watch is not None:
             watch.close()
 

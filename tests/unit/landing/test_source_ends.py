@@ -120,7 +120,9 @@ def test_what_an_idle_source_is_asked_a_minute_is_bounded(
         assert sorted(filter(None, cluster.asked)) == [size] * 6
 
 
-def test_a_watch_that_fails_leaves_the_asking(watch: Watch, clock: SimpleNamespace) -> None:
+def test_a_watch_that_fails_leaves_the_asking_for_a_minute(
+    watch: Watch, clock: SimpleNamespace
+) -> None:
     cluster = Cluster(MANY)
     ends = asking(cluster)
     quiet_for(ends, clock, 30)
@@ -128,6 +130,14 @@ def test_a_watch_that_fails_leaves_the_asking(watch: Watch, clock: SimpleNamespa
     for _ in range(3):
         assert ends.known(MANY)["t", 3] == 6
     assert watch.closed and cluster.asked[-3:] == [len(MANY)] * 3
+    watch.failing, watch.watched = False, {}
+    reached = dict(cluster.ends)
+    for _ in range(90):
+        assert ends.known(reached) == reached
+        clock.now += 1.0
+    assert watch.watched == reached, "another one knows nothing of what was left to the first"
+    cluster.ends["t", 4], watch.told = 7, {("t", 4)}
+    assert ends.known(reached)["t", 4] == 7
 
 
 def test_without_the_compiled_part_all_are_asked_for(
