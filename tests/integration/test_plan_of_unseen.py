@@ -10,10 +10,14 @@ from pyspark.sql import SparkSession
 from typer.testing import CliRunner
 
 from mirrorlake.cli.main import app
+from mirrorlake.errors import ReplicationError
+from mirrorlake.lake.incidents import Incidents
 from mirrorlake.run import unseen
 from tests.support.clusters import ClusterPair
+from tests.support.control import set_configs
 from tests.support.kafka import create_topic, numbered, write
 from tests.support.replication import replicate_once, write_topology
+from tests.support.waiting import until
 
 
 def notes(topology: Path) -> dict[str, str]:
@@ -62,6 +66,27 @@ def test_groups_that_its_settings_leave_out(
     topology = write_topology(tmp_path, clusters.east, clusters.west, flow)
     sentence = notes(topology)["left-out-groups"]
     assert f"leaves out group connect-{topic_name}, with positions in topics" in sentence
+
+
+def test_configs_of_a_topic_that_waits_for_a_decision_stay(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    create_topic(clusters.east, topic_name)
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    write(clusters.east, topic_name, numbered(3))
+    run = replicate_once(spark, topology)
+    set_configs(clusters.east, topic_name, {"retention.ms": "3600000"})
+    until(lambda: [change["key"] for change in config_changes(topology)], gives=["retention.ms"])
+    made_again = ReplicationError("it was made again", topic=topic_name)
+    Incidents(run.lake).open("east->west", "topic_recreated", made_again)
+    assert config_changes(topology) == []
+
+
+def config_changes(topology: Path) -> list[dict[str, str]]:
+    ended = CliRunner().invoke(app, ["-c", str(topology), "plan", "--json"])
+    assert ended.exit_code == 0, ended.output
+    (flow,) = json.loads(ended.stdout)["flows"]
+    return list(flow["configs"])
 
 
 def test_a_mirror_that_its_target_would_refuse_for_its_name(

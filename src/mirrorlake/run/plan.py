@@ -29,6 +29,9 @@ from mirrorlake.run.plan_totals import NothingStaged, Staged, flow_totals
 from mirrorlake.run.totals import UNKNOWN, Totals, added
 from mirrorlake.run.unseen import away_ms, unseen_problems
 
+#: Incidents of a topic of which one side is another one than it was.
+_MADE_AGAIN = {"topic_recreated", "target_recreated"}
+
 
 def make_plan(
     connections: Connections,
@@ -89,12 +92,14 @@ def make_plan(
 
 
 class _Held(NamedTuple):
-    """What the target topics of a flow hold already, by source topic, what is wrong with that, and
-    the target topics that the flow has written to."""
+    """What the target topics of a flow hold already, by source topic, what is wrong with that, the
+    target topics that the flow has written to, and the source topics that wait for a decision,
+    because one side was made again: their configs stay."""
 
     topics: Mapping[str, Holding] = {}
     problems: Sequence[Problem] = ()
     mirrored: frozenset[str] = frozenset()
+    waiting: frozenset[str] = frozenset()
 
 
 def _held(preflight: Preflight, flow: ResolvedFlow, lake: Reader | None) -> _Held:
@@ -104,11 +109,12 @@ def _held(preflight: Preflight, flow: ResolvedFlow, lake: Reader | None) -> _Hel
     maker = other_maker(preflight.connections, flow)
     ours = {target.target_topic for target in known.values() if target.lives}
     held = holdings(preflight.connections, flow, ours, maker)
-    mirrored = frozenset(target.target_topic for target in known.values())
+    incidents = [] if lake is None else lake.query_rows("open_incidents_of", flow=flow.name)
     return _Held(
         {holding.topic: holding for holding in held},
         list(holding_problems(flow, held, maker)),
-        mirrored,
+        mirrored=frozenset(target.target_topic for target in known.values()),
+        waiting=frozenset(row["topic"] for row in incidents if row["kind"] in _MADE_AGAIN),
     )
 
 
@@ -154,7 +160,7 @@ def _differences(
     connections, settings = preflight.connections, flow.settings
     plans = observe_topics(flow, connections, preflight.left_out.get(flow.name))
     names = {plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"}
-    configs = ConfigSync(flow, connections, MemoryLog(), names.get)
+    configs = ConfigSync(flow, connections, MemoryLog(), names.get, waiting=lambda: held.waiting)
     created = {plan.topic: plan.factor for plan in plans if plan.action == "create"}
     keeps_configs = settings.sync_topic_configs_enabled
     given: Mapping[str, Mapping[str, str]] = dict.fromkeys(created, ALWAYS)
