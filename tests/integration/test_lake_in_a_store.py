@@ -16,6 +16,7 @@ from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, read_topic
 from tests.support.object_store import KEY, SECRET, Store
 from tests.support.replication import FLOW, write_topology
+from tests.support.s3proxy import s3proxy
 from tests.support.topologies import fill
 
 
@@ -99,3 +100,23 @@ def test_tasks_write_and_read_the_store(
     mirrorlake(topology, "run", "--once")
     assert sum(map(len, read_topic(clusters.west, f"east.{topic_name}"))) == 2_000
     assert mirrorlake(topology, "verify")["proven"] == 2_000
+
+
+@pytest.mark.slow
+def test_a_store_without_conditional_puts_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S3Proxy over a folder takes If-None-Match, and overwrites all the same."""
+    monkeypatch.setenv(KEY, SECRET)
+    topology = write_topology(tmp_path, "127.0.0.1:1", "127.0.0.1:1", {"topics": ["orders"]})
+    with s3proxy(tmp_path) as store:
+        url = store.hold(topology, "lake")
+        done = subprocess.run(
+            [sys.executable, "-m", "mirrorlake", "-c", str(topology), "plan"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2, done.stderr
+    assert f"no lake can be made at {url}: its store has overwritten an object" in done.stderr
+    assert "choose a store with conditional puts" in done.stderr

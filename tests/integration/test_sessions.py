@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -19,6 +20,7 @@ from tests.support.clusters import ClusterPair
 from tests.support.elsewhere import short_settings
 from tests.support.guarded import guarded_cluster
 from tests.support.kafka import create_topic, numbered, write
+from tests.support.object_store import KEY, SECRET, Store
 
 RECORDS, PARTITIONS = 3_000, 3
 #: Settings of a cluster whose records the driver does not land itself.
@@ -58,6 +60,21 @@ def test_land_produce_and_translate(
     kind: str, module: str, topology: Path, topic_name: str
 ) -> None:
     """Everything of a flow through Spark Connect, and with two executor processes."""
+    assert seen_elsewhere(kind, topology, topic_name)["session"] == module
+
+
+@pytest.mark.slow
+def test_executors_with_a_lake_in_a_store(
+    topology: Path, topic_name: str, object_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(KEY, SECRET)
+    object_store.hold(topology, topic_name)
+    seen_elsewhere("cluster", topology, topic_name)
+    assert not (topology.parent / "lake").exists()
+
+
+def seen_elsewhere(kind: str, topology: Path, topic_name: str) -> dict[str, Any]:
+    """What a flow left that landed and produced by the executors of another session."""
     command = [
         sys.executable,
         "-m",
@@ -76,8 +93,7 @@ def test_land_produce_and_translate(
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    seen = json.loads(done.stdout.splitlines()[-1])
-    assert seen["session"] == module
+    seen: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     assert seen["staged"] == seen["mapped"] == RECORDS
     assert set(seen["readers"]) == {"files"}
     assert seen["there"] == {
@@ -87,6 +103,7 @@ def test_land_produce_and_translate(
         "exact": True,
     }
     assert seen["back"] == {"topic": topic_name, "partition": 0, "offset": 7, "exact": True}
+    return seen
 
 
 @pytest.mark.slow
