@@ -26,7 +26,7 @@ demo: env ## two Kafka clusters, a driver killed with -9, a cluster lost, and th
 # File by file, in the order of the folders: the long ones come before the unit tests, which fill what time is left.
 test: env ## what CI runs: check, then the tests of every law, command and format
 	@$(MAKE) --no-print-directory -j 2 check classes
-	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow"
+	$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m "not slow and not quiet"
 
 # The slow ones in chunks, each of which goes on where it stopped (tests/support/chunks.py), and none of which ends the
 # others. Six at a time: most of what they do is wait for clusters that are away, so that these keep two cores busy.
@@ -37,6 +37,7 @@ else
 test-all: test ## those and the slow ones, some 70 minutes: every lane, topology, security mode; CHUNK=3/12 goes on with a twelfth
 	@$(MAKE) --no-print-directory -j 6 --keep-going --output-sync=target search $(EACH_CHUNK) || { echo \
 		"go on with make search, or make test-all CHUNK=3/$(CHUNKS), where chunk-3 is one of those that failed" >&2; exit 1; }
+	$(BIN)/pytest -m quiet
 endif
 
 # Laws are tried on more examples than `test` has time for.

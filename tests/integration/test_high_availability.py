@@ -35,6 +35,8 @@ PARTITIONS = 2
 TAKE_OVER_SECONDS = 20.0
 #: The same where the source alone is lost: a landing begins in a session that has not run one.
 WITHOUT_SOURCE_SECONDS = 30.0
+#: The same where one process is restarted after the other.
+ROLLING_SECONDS = 10.0
 WORK, LANDING = f"flow {FLOW}", "landing of cluster east"
 
 
@@ -129,6 +131,32 @@ def test_a_standby_takes_over_within_20_seconds_of_a_kill(
             assert scene.pids() == ([os.getpid()], [])
             assert standby.incidents() == []
     assert seconds <= TAKE_OVER_SECONDS, seconds
+
+
+@pytest.mark.quiet
+def test_a_rolling_restart_leaves_less_than_ten_seconds_without_a_record(scene: Scene) -> None:
+    """Each of two processes is ended and started again, once the other one stands by."""
+    with ExitStack() as stack:
+        works = stack.enter_context(run(scene.topology))
+        records = stack.enter_context(load(scene.east, scene.topic, PARTITIONS))
+        until(lambda: scene.produces, "the first records")
+        other = stack.enter_context(run(scene.topology))
+        arrivals = Arrivals(scene.west, scene.names[scene.topic], PARTITIONS)
+        pauses = []
+        for _ in range(2):
+            both = [works.pid], [other.pid]
+            until(lambda: scene.pids() == scene.pids(LANDING) == both, "one stands by")  # noqa: B023
+            began = time.monotonic()
+            works.terminate()
+            assert finish(works, 60) == 0
+            works, other = other, stack.enter_context(run(scene.topology))
+            until(lambda: scene.pids() == ([works.pid], [other.pid]), "the other one works")  # noqa: B023
+            until(lambda: arrivals.times and arrivals.times[-1] > began + 10, "records come")  # noqa: B023
+            pauses.append(arrivals.longest_pause(began, time.monotonic()))
+        arrivals.close()
+        records.stop()
+        scene.is_all_there(records)
+    assert max(pauses) < ROLLING_SECONDS, pauses
 
 
 @pytest.mark.slow

@@ -44,7 +44,8 @@ def run(
     as_json: bool = typer.Option(False, "--json", help="Print one JSON document at the end."),
 ) -> None:
     """Land, produce and keep topics alike; continuous until SIGTERM or SIGINT, which finish the
-    batch in hand. Exits 1 where a run with --once is stopped so before its end."""
+    batch in hand: a second one ends it at once. Exits 1 where a run with --once is stopped so
+    before its end."""
     from mirrorlake.cli.run_view import living, logged
     from mirrorlake.library.progress import Progress
     from mirrorlake.library.waiting import wait_for_topology
@@ -99,12 +100,16 @@ def _opened(shared: Context, flows: list[str], progress: "Progress") -> "mirrorl
 
 def _stop_on_signals() -> threading.Event:
     """An event that SIGTERM and SIGINT set, from the first moment on: Spark takes some seconds to
-    start."""
+    start. The second of them ends this process as if nothing heard it: what it had in hand is
+    finished by the next start, as after a kill."""
     event = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         return event  # a notebook or a test: who started the thread stops it
 
-    def stop(_signal: int, _frame: FrameType | None) -> None:
+    def stop(number: int, _frame: FrameType | None) -> None:
+        if event.is_set():
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)
         event.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):

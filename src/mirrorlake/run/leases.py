@@ -3,9 +3,12 @@ mistake, or by groups of Kafka, where they stand by for each other."""
 
 import logging
 import socket
+import threading
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
+from functools import partial
 from os import getpid
 
 from mirrorlake.config.topology import ResolvedFlow
@@ -45,6 +48,7 @@ class Leases:
         self._lake = deployment.lake
         self._connections = deployment.connections
         self._event_log = deployment.event_log
+        self._refusals = _Refusals(deployment.event_log)
         self._once, self._standby = once, standby
         #: Whether processes stand by for each other.
         self.by_kafka = deployment.connections.topology.availability == "kafka"
@@ -92,6 +96,7 @@ class Leases:
         lease = self._kept.pop(what, None)
         if lease is not None:
             lease.leave()
+            self._refusals.forget(what)
 
     def leave_behind(self, threads: Mapping[str, Worker]) -> None:
         """Leave each group as soon as the thread has ended that does its work, whatever else this
@@ -145,24 +150,39 @@ class Leases:
                 waits=self._once,
                 only_behind_others=self._standby,
                 made=made,
-                refused=_Refused(self._event_log, flows),
+                refused=partial(self._refusals.note, what, flows),
             )
             lease.join()
         return self._kept[what]
 
 
-class _Refused:
-    """What operators hear of a process that cannot be a member: None once it is one."""
+class _Refusals:
+    """What keeps this process from being a member, by flow: operators hear of it by one incident,
+    which is closed once each group that the flow needs has it. For the threads of all leases."""
 
-    def __init__(self, event_log: EventLog, flows: Collection[str]) -> None:
-        self._event_log, self._flows = event_log, flows
+    def __init__(self, event_log: EventLog) -> None:
+        self._event_log = event_log
+        self._use = threading.Lock()
+        self._refused: dict[str, set[str]] = defaultdict(set)
 
-    def __call__(self, problem: MirrorlakeError | None) -> None:
-        for flow in self._flows:
-            if problem is None:
-                self._event_log.incidents.close_kinds([flow], [NOT_A_MEMBER])
-            else:
-                self._event_log.incidents.open(flow, NOT_A_MEMBER, problem)
+    def note(self, what: str, flows: Collection[str], problem: MirrorlakeError | None) -> None:
+        """`what` is done by a member, or refused to this process for flows."""
+        with self._use:
+            for flow in flows:
+                refused = self._refused[flow]
+                if problem is not None:
+                    refused.add(what)
+                    self._event_log.incidents.open(flow, NOT_A_MEMBER, problem)
+                    continue
+                refused.discard(what)
+                if not refused:
+                    self._event_log.incidents.close_kinds([flow], [NOT_A_MEMBER])
+
+    def forget(self, what: str) -> None:
+        """This process is to do it no more."""
+        with self._use:
+            for refused in self._refused.values():
+                refused.discard(what)
 
 
 class HostName:

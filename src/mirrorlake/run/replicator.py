@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from mirrorlake.checks.preflight import Preflight, judge
 from mirrorlake.config.topology import ResolvedFlow, Topology
@@ -26,6 +25,7 @@ from mirrorlake.run.first_start import note_first_starts
 from mirrorlake.run.flows_here import FlowsHere, Report, Running, Sampled
 from mirrorlake.run.leases import Leases
 from mirrorlake.run.other_process import run_by_other_process
+from mirrorlake.run.preparing import preparing
 from mirrorlake.run.upkeep import Upkeep
 from mirrorlake.run.watch import TopologyWatch
 from mirrorlake.spark.causes import as_mirrorlake_error
@@ -69,7 +69,7 @@ class Replicator:
         self.event_log = deployment.event_log
         #: Whether what is to run has been started.
         self.begun = False
-        self._prepared = False  # for a take-over
+        self._preparing: Worker | None = None  # for a take-over
         self._stage = StageFiles(lake)
         self._connections = deployment.connections
         self._flows = list(flows)
@@ -193,19 +193,12 @@ class Replicator:
             return
         if began:
             self._note(began, "continuous")  # who did it before may have noted its end
-        if self._leases.stands_by and not self._prepared:
-            self._prepared = True
-            threading.Thread(target=self._prepare, name="preparing", daemon=True).start()
+        if self._leases.stands_by and self._preparing is None:
+            self._preparing = preparing(self.lake, self._stands_by)
+            self._preparing.start()
 
-    def _prepare(self) -> None:
-        """Have the session ready for a take-over: what it does for the first time takes seconds."""
-        from mirrorlake.spark.rehearsal import rehearse  # a run with an end may have no Spark
-
-        try:
-            with TemporaryDirectory(prefix="mirrorlake-standby-") as folder:
-                rehearse(self.lake.spark, Path(folder))
-        except Exception as error:  # noqa: BLE001 - it only prepares, and the session may be ended
-            logger.debug("the session could not be prepared: %s", error)
+    def _stands_by(self) -> bool:
+        return self._leases.stands_by and not self._stop.is_set()
 
     def _edits(self, begun_with: Topology) -> Edits | None:
         """Who follows the topology file; None where there is none to follow."""

@@ -5,7 +5,8 @@ import threading
 from types import SimpleNamespace
 from typing import Any
 
-from mirrorlake.run.leases import Leases
+from mirrorlake.errors import MirrorlakeError, ReplicationError
+from mirrorlake.run.leases import Leases, _Refusals
 from mirrorlake.worker import Worker
 
 FLOW, LANDING = "flow east->west", "landing of cluster east"
@@ -40,3 +41,41 @@ def test_a_group_is_left_while_other_work_is_still_being_ended() -> None:
     slow_may_end.set()
     ending.join(10)
     assert left == [FLOW, LANDING] and not leases._kept
+
+
+class Told:
+    """Incidents that are open, by flow."""
+
+    def __init__(self) -> None:
+        self.opened: dict[str, str] = {}
+
+    def open(self, flow: str, kind: str, problem: MirrorlakeError) -> None:
+        self.opened[flow] = f"{kind}: {problem}"
+
+    def close_kinds(self, flows: list[str], kinds: list[str]) -> None:
+        assert kinds == ["not_a_member"]
+        for flow in flows:
+            self.opened.pop(flow, None)
+
+
+def test_a_flow_has_an_incident_until_each_of_its_groups_has_this_process() -> None:
+    told: Any = Told()
+    refusals = _Refusals(SimpleNamespace(incidents=told))  # type: ignore[arg-type]
+    both, one = ["east->west", "east->north"], ["east->west"]
+    refusals.note(LANDING, both, ReplicationError("no READ"))
+    refusals.note(FLOW, one, None)
+    assert told.opened == dict.fromkeys(both, "not_a_member: no READ"), "landing is still refused"
+    refusals.note(FLOW, one, ReplicationError("no READ on the other one"))
+    refusals.note(LANDING, both, None)
+    assert told.opened == {"east->west": "not_a_member: no READ on the other one"}
+    refusals.note(FLOW, one, None)
+    assert told.opened == {}
+
+
+def test_what_this_process_is_to_do_no_more_holds_no_incident_open() -> None:
+    told: Any = Told()
+    refusals = _Refusals(SimpleNamespace(incidents=told))  # type: ignore[arg-type]
+    refusals.note(LANDING, ["east->west"], ReplicationError("no READ"))
+    refusals.forget(LANDING)
+    refusals.note(FLOW, ["east->west"], None)
+    assert told.opened == {}
