@@ -36,7 +36,7 @@ os.environ.setdefault("MIRRORLAKE_TRACKING", "off")
 # How long an example takes says more about the machine than about the code.
 # The same code gets the same examples every time; `make test-all` looks for new ones.
 settings.register_profile("mirrorlake", deadline=None, derandomize=True)
-settings.register_profile("search", deadline=None, max_examples=500)
+settings.register_profile("search", deadline=None, max_examples=250)
 settings.load_profile("mirrorlake")
 
 
