@@ -6,6 +6,7 @@ threads, whose work is done when a schedule says so.
 """
 
 import itertools
+import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import ExitStack, contextmanager
@@ -171,11 +172,11 @@ class MemoryStage:
 
 
 class MemoryMap:
-    """`produce.ports.MapStore` over the simulated tables."""
-
-    latency_seconds = 0.0
+    """`produce.ports.MapStore` over the simulated tables. In a `catalog` rows wait until the flow
+    needs them there, or ends."""
 
     def __init__(self, world: World) -> None:
+        self.rows_wait_seconds = math.inf if world.settings.catalog else 0.0
         self._world = world
         self._tables = world.tables
         self._application = f"mirrorlake/{world.lake_id}/{FLOW}"

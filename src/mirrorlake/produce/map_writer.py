@@ -5,8 +5,8 @@ thread of their own, as many at once as have come together. Until they are there
 of the metadata that the target commits with every position: a crash loses the queue, and the next
 start rebuilds the rows from the target and the stage.
 
-Rows of `latency` may wait for those of later batches, where the store says that a commit is dear
-(`MapStore.latency_seconds`): nothing goes on by them, and nothing rebuilds them.
+Where the store says that a commit is dear, rows wait for those of later batches
+(`MapStore.rows_wait_seconds`), those behind a pause excepted.
 """
 
 import threading
@@ -48,10 +48,8 @@ class MapWriter:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix=f"map {flow}")
         self._appends = ThreadPoolExecutor(2, thread_name_prefix=f"append {flow}")
         self._running: Future[None] | None = None
-        #: Of batches whose rows are in the map, and those of `latency` are not; and when the next
-        #: rows of it are due, of `time.monotonic`. For who appends: one at a time.
-        self._late: list[_Entry] = []
-        self._latency_due = 0.0
+        #: When what waits is due, of `time.monotonic`.
+        self._due = 0.0
         #: Whether rows of a batch have come into the map.
         self.has_mapped = False
         #: Guarded by the lock: whether the running append will check the queue again.
@@ -72,6 +70,11 @@ class MapWriter:
             for row in rows.select(columns).to_pylist():
                 written = Written(row["source_first"], row["target_first"], row["record_count"])
                 self._unmapped[row["topic"], row["partition"]].append((batch_id, written))
+            self._begin_if_due()
+
+    def _begin_if_due(self) -> None:
+        """Have the queue appended, if it waits no longer. The caller has the lock."""
+        if self._queue and self._is_due():
             self._begin()
 
     def _begin(self) -> None:
@@ -79,6 +82,9 @@ class MapWriter:
         if not self._active:
             self._active = True
             self._running = self._thread.submit(self._append_all)
+
+    def _is_due(self) -> bool:
+        return time.monotonic() >= self._due
 
     def unmapped(self, key: TopicAndPartition) -> tuple[Written, ...]:
         """What was produced of a partition and is not in the map yet."""
@@ -92,24 +98,29 @@ class MapWriter:
 
     def check(self) -> None:
         """Raise what the last append raised: where no further batch comes, nothing else would say
-        that its rows are not in the map. Nor would it append what waited for them to `latency`."""
+        that its rows are not in the map. Nor would anything append what waits."""
         with self._lock:
-            if self._running is None or not self._running.done():
-                return
-            self._running.result()
-            if self._late and self._is_latency_due():
-                self._begin()
+            if self._running is not None and self._running.done():
+                self._running.result()
+            self._begin_if_due()
 
     def drain(self) -> None:
-        """Wait until the queue is empty. Raises what an append raised."""
+        """Append all that waits, and wait until the queue is empty. Raises what an append
+        raised."""
+        self._wait()
+        with self._lock:
+            if self._queue:
+                self._begin()
+        self._wait()
+
+    def _wait(self) -> None:
         if self._running is not None:
             self._running.result()
 
     def close(self) -> None:
-        """Drain, append what waits for `latency`, and end the threads."""
+        """Drain and end the threads."""
         try:
             self.drain()
-            self._append_latency(self._late)
         finally:
             self._thread.shutdown()
             self._appends.shutdown()
@@ -120,37 +131,28 @@ class MapWriter:
                 entries = list(self._queue)
             self._append(entries)
             self.has_mapped = True
-            newest = entries[-1].batch_id if entries else -1
+            newest = entries[-1].batch_id
             with self._lock:
+                self._due = time.monotonic() + self._store.rows_wait_seconds
                 del self._queue[: len(entries)]
                 for key in list(self._unmapped):
                     left = [entry for entry in self._unmapped[key] if entry[0] > newest]
                     self._unmapped[key] = left
                     if not left:  # the next one of it may come in a year
                         del self._unmapped[key]
-                if not self._queue:
+                if not (self._queue and self._is_due()):
                     self._active = False
                     return
 
     def _append(self, entries: list[_Entry]) -> None:
         """Append the rows of some batches, each table in one idempotent commit."""
-        late, due = [*self._late, *entries], self._is_latency_due()
-        latency = self._appends.submit(self._append_latency, late if due else [])
-        if entries:
-            of_map = pa.concat_tables(entry.map_rows for entry in entries)
-            self._store.append_map(of_map, entries[-1].batch_id)
+        newest = entries[-1].batch_id
+        of_map = pa.concat_tables(entry.map_rows for entry in entries)
+        of_latency = pa.concat_tables(entry.latency_rows for entry in entries)
+        latency = self._appends.submit(self._store.append_latency, of_latency, newest)
+        self._store.append_map(of_map, newest)
         failpoints.reached("mapped")
         latency.result()
-        self._late = [] if due else late
-
-    def _append_latency(self, entries: list[_Entry]) -> None:
-        if entries:
-            of_latency = pa.concat_tables(entry.latency_rows for entry in entries)
-            self._store.append_latency(of_latency, entries[-1].batch_id)
-            self._latency_due = time.monotonic() + self._store.latency_seconds
-
-    def _is_latency_due(self) -> bool:
-        return time.monotonic() >= self._latency_due
 
 
 def map_rows(result: pa.Table) -> pa.Table:

@@ -45,10 +45,10 @@ class Stage(Protocol):
 
 
 class MapStore(Protocol):
-    """The tables that hold what a flow produced. Rows of `latency` may wait `latency_seconds` for
-    others, to come in one commit."""
+    """The tables that hold what a flow produced. Rows may wait `rows_wait_seconds` for those of
+    later batches, to come in one commit."""
 
-    latency_seconds: float
+    rows_wait_seconds: float
 
     def take_over(self, least: int) -> int:
         """See to it that no append of a process before is taken any more: what it has on its way to

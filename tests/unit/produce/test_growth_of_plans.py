@@ -151,7 +151,7 @@ def test_rows_of_the_map_are_forgotten_once_they_are_there() -> None:
 
     def written(others: int) -> int:
         store: Any = SimpleNamespace(
-            append_map=lambda *_: None, append_latency=lambda *_: None, latency_seconds=0.0
+            append_map=lambda *_: None, append_latency=lambda *_: None, rows_wait_seconds=0.0
         )
         writer = MapWriter(store, "f")
         at = [("t", number) for number in range(others)]
