@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSourceRegistration
 
+from mirrorlake.config.cluster import Landing
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import LakeError, ReplicationError
 from mirrorlake.kafka.connections import Connections
@@ -73,6 +74,35 @@ def test_no_batch_compiles_code_of_its_own(
             counts.append(compiled.getCount() - counted)
     assert place == "path" or counts[0] > 0, counts
     assert counts[2] - counts[1] < 10, counts
+
+
+@pytest.mark.slow
+def test_a_small_batch_of_a_catalog_is_two_jobs_of_spark_and_one_file(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    """However many partitions it has records of. One job asks how far the query has committed."""
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    in_catalog(topology)
+    create_topic(clusters.east, topic_name, 4)
+    lake, connections = lake_of(spark, topology), Connections(load_topology(topology))
+    plan = land.LandingPlan("east", {(topic_name, number): 0 for number in range(4)})
+    client = connections.client("east", "consumer")
+    landing = Landing(trigger_ms=0)
+    query, batches = land.start_landing(lake, plan, landing, client, once=False), 6
+    try:
+        for batch in range(1, batches + 1):
+            write(clusters.east, topic_name, numbered(40, 4, 40 * (batch - 1)))
+            until(lambda n=40 * batch: sum(query.covered().values()) == n, "it is landed")
+    finally:
+        query.stop()
+    files, landed = (
+        len(lake.table("records").inputFiles()),
+        lake.table("records").select("batch_id"),
+    )
+    assert batches <= files == landed.distinct().count()
+    assert query.query is not None
+    jobs = spark.sparkContext.statusTracker().getJobIdsForGroup(str(query.query.runId))
+    assert len(jobs) <= 2 * files + 2  # those of the first one open the table
 
 
 @pytest.mark.slow

@@ -129,3 +129,20 @@ def test_a_lake_that_an_earlier_version_fenced_in_the_future(lake: Lake) -> None
     number = store.take_over(now)
     store.append_map(a_run(1), number + 1)
     assert number > now + 7_200_000 and mapped(lake) == [1]
+
+
+@pytest.mark.parametrize("lake", [pytest.param("catalog", marks=SLOW)], indirect=True)
+def test_an_append_is_two_jobs_of_spark(spark: SparkSession, lake: Lake) -> None:
+    """One asks how far the application is, the other one writes."""
+    store, batches = LakeMap(lake, "a->b"), 5
+    first = store.take_over(1) + 1
+    store.append_map(a_run(1, first), first)
+    spark.sparkContext.setJobGroup("appends", "of a test")
+    try:
+        for number in range(1, batches + 1):
+            store.append_map(a_run(number + 1, first + number), first + number)
+    finally:
+        spark.sparkContext.setJobGroup("others", "of a test")
+    jobs = spark.sparkContext.statusTracker().getJobIdsForGroup("appends")
+    assert len(jobs) <= 2 * batches
+    assert mapped(lake) == list(range(1, batches + 2))

@@ -9,7 +9,7 @@ from mirrorlake.config.security import Security
 
 class Landing(Model):
     """How a source cluster is read into `records`: batch size in records, files per batch, trigger
-    in milliseconds.
+    in milliseconds (None: by who commits, `landing/land.py`).
 
     A batch of up to `small_batch_records` records goes the short way: without a task of Spark
     except for reading Kafka.
@@ -17,7 +17,7 @@ class Landing(Model):
 
     max_records_per_batch: int = Field(default=4_000_000, ge=1)
     files_per_batch: int = Field(default=2, ge=1)
-    trigger_ms: int = Field(default=350, ge=0)
+    trigger_ms: int | None = Field(default=None, ge=0)
     small_batch_records: int = Field(default=20_000, ge=0)
 
 

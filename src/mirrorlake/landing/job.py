@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.ranges import shared_out
-from mirrorlake.offsets.positions import Ranges, TopicAndPartition, by_topic, from_topics
+from mirrorlake.offsets.positions import (
+    Ranges,
+    TopicAndPartition,
+    by_topic,
+    from_topics,
+    offset_count,
+)
 
 if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest, or none
     import pyarrow as pa
@@ -55,9 +61,10 @@ class LandJob:
     `starts` and `final` are offsets by partition; None reads on for ever. `final_noted` is what the
     batch notes that comes to `final` (offsets/as_of.py). `waiting` are partitions that wait for
     others, `waiting_seconds` at most. A batch has `max_records` at most and `tasks` parts; one
-    begins every `trigger_seconds` at most, and of `small_batch_records` it needs no task. Tasks
-    write files of `schema` into `directory`, that of the table `records`; None where they hand over
-    rows. `forgotten` (inclusive) is left out, for whatever reason. `pace_file`: see `pace`.
+    begins every `trigger_seconds` at most, and of `small_batch_records` it needs no task, or one
+    (`tasks_for`). Tasks write files of `schema` into `directory`, that of the table `records`; None
+    where they hand over rows. `forgotten` (inclusive) is left out, for whatever reason.
+    `pace_file`: see `pace`.
     """
 
     alias: str
@@ -76,6 +83,11 @@ class LandJob:
     final: Mapping[TopicAndPartition, int] | None = None
     final_noted: str | None = None
     forgotten: Mapping[TopicAndPartition, "OffsetRanges"] = field(default_factory=dict)
+
+    def tasks_for(self, ranges: Ranges) -> int:
+        """How many tasks read a batch where they hand over rows: one of a small one, since each
+        costs more than its records do, and makes a file of its own."""
+        return 1 if offset_count(ranges) <= self.small_batch_records else self.tasks
 
     def parts(self, ranges: Ranges, noted: str | None, tasks: int) -> list[Part]:
         """Share a batch that begins now out over tasks; `noted` is what it notes of the ends of

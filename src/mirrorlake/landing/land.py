@@ -38,6 +38,10 @@ if TYPE_CHECKING:  # few records are landed without a query
 
 #: How long a stop waits for the batch in hand, seconds.
 STOP_SECONDS = 60.0
+#: How long after the start of a batch the next one starts where the file does not say it, seconds:
+#: where this process commits, and where a session does. A session takes a job and a commit of
+#: Spark's for each, whatever it holds.
+TRIGGER_SECONDS, SESSION_TRIGGER_SECONDS = 0.35, 1.2
 
 Client = Mapping[str, str | int | bool]
 
@@ -141,13 +145,13 @@ def start_landing(
     checkpoint = new_checkpoint(lake, plan.alias)
     job = _job(lake, plan, landing, client)
     if once:
-        return _up_to_the_ends(lake, job, checkpoint)
+        return _up_to_the_ends(lake, job, landing, checkpoint)
     waiting = frozenset(key for key in plan.starts if is_heartbeats(key[0]))
     job = replace(job, waiting=waiting, waiting_seconds=heartbeats_wait)
-    return _stream(lake, job, checkpoint)
+    return _stream(lake, job, landing, checkpoint)
 
 
-def _up_to_the_ends(lake: Lake, job: LandJob, checkpoint: Path) -> LandingQuery:
+def _up_to_the_ends(lake: Lake, job: LandJob, landing: Landing, checkpoint: Path) -> LandingQuery:
     """Land up to the end offsets that there are now."""
     ends = SourceEnds(job.alias, job.client)
     final = ends.all(job.starts)
@@ -157,7 +161,7 @@ def _up_to_the_ends(lake: Lake, job: LandJob, checkpoint: Path) -> LandingQuery:
         return _landed_here(sink, ranges, noted, checkpoint.name)
     if not ranges:
         return LandingQuery(SessionSink(lake, job), name=checkpoint.name)
-    return _stream(lake, replace(job, final=final, final_noted=noted), checkpoint)
+    return _stream(lake, replace(job, final=final, final_noted=noted), landing, checkpoint)
 
 
 def land_again(
@@ -203,7 +207,6 @@ def _job(lake: Lake, plan: LandingPlan, landing: Landing, client: Client) -> Lan
         pace_file=str(pace_file(lake, plan.alias)),
         max_records=landing.max_records_per_batch,
         tasks=landing.files_per_batch,
-        trigger_seconds=landing.trigger_ms / 1_000,
         small_batch_records=landing.small_batch_records,
     )
 
@@ -224,12 +227,16 @@ def _landed_here(sink: PathSink, ranges: Ranges, noted: str | None, name: str) -
     return LandingQuery(sink, landed=landed, name=name)
 
 
-def _stream(lake: Lake, job: LandJob, checkpoint: Path) -> LandingQuery:
+def _stream(lake: Lake, job: LandJob, landing: Landing, checkpoint: Path) -> LandingQuery:
     """One query for all partitions: which of them wait for others is decided for each batch."""
     spark = lake.spark  # by which it is known whether this is Spark Connect
     sink = None if over_connect() else _path_sink(lake, job, application_of(checkpoint))
+    trigger = TRIGGER_SECONDS
     if sink is None:
-        job = replace(job, directory=None)
+        job, trigger = replace(job, directory=None), SESSION_TRIGGER_SECONDS
+    if landing.trigger_ms is not None:
+        trigger = landing.trigger_ms / 1_000
+    job = replace(job, trigger_seconds=trigger)
     writer = (
         stream_of(spark, job, lake.lake_id)
         .writeStream.queryName(f"land {job.alias} {lake.lake_id} {checkpoint.name}")

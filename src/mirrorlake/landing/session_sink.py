@@ -63,8 +63,8 @@ class SessionSink:
         return query
 
     def covered(self, query: "StreamingQuery") -> Ends:
-        """See `LandingQuery.covered`. To be asked at least every hundred batches, which is as many
-        as Spark remembers: what those before have read is not known then."""
+        """See `LandingQuery.covered`. To be asked at least every forty batches, which is as many as
+        a local session remembers: what those before have read is not known then."""
         last = query.lastProgress
         if last is None:
             return {}
@@ -132,7 +132,7 @@ class SessionSink:
         where a part is missing."""
         job = self._job
         ranges = ranges_between(job.starts, job.final or {})
-        parts = job.parts(ranges, job.final_noted, job.tasks)
+        parts = job.parts(ranges, job.final_noted, job.tasks_for(ranges))
         numbers = self._lake.spark.range(0, len(parts), 1, max(1, len(parts)))
         rows = numbers.mapInArrow(partial(rows_of_parts, job, parts), _handed(job)).persist()
         try:

@@ -147,7 +147,7 @@ class _Batches(DataSourceStreamReader):
         (before, _), (behind, noted) = read_document(start), read_document(end)
         ranges, self._unasked = ranges_between(before, behind), None
         self._handed = offset_count(ranges), time.monotonic()
-        parts = self._job.parts(ranges, noted, self._job.tasks)
+        parts = self._job.parts(ranges, noted, self._job.tasks_for(ranges))
         return [InputPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":

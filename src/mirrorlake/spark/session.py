@@ -58,6 +58,8 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.databricks.delta.optimizeWrite.enabled": "false",
     "spark.databricks.delta.autoCompact.enabled": "false",
     "spark.sql.streaming.metricsEnabled": "false",
+    # Who asks for some gets all of them, each as JSON (landing/session_sink.py); 100 by default.
+    "spark.sql.streaming.numRecentProgressUpdates": "40",
     "spark.sql.streaming.minBatchesToRetain": "10",
     # Measured: zstd costs a backlog of 120 B records a ninth of its rate, for stage files of half
     # the size; `maintain`, whose session is a short one, makes them that small later.

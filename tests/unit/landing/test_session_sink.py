@@ -137,7 +137,7 @@ def test_a_query_without_a_name_is_none(tmp_path: Path) -> None:
 def test_batches_that_spark_does_not_report_any_more_are_compared_by_what_is_staged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It remembers a hundred. Those behind are looked at, and those before when the query ends."""
+    """It remembers some. Those behind are looked at, and those before when the query ends."""
     lake = lake_in(tmp_path)
     query, sink = OfSpark(), started_sink(lake, tmp_path)
     query.report(WHOLE)

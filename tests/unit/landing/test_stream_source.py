@@ -99,6 +99,18 @@ def test_the_limit_that_spark_hands_back_is_that_of_the_settings(tmp_path: Path)
     assert stream.getDefaultReadLimit().max_rows == 123
 
 
+@pytest.mark.parametrize(("records", "tasks"), [(20_000, 1), (20_001, 2)])
+def test_one_task_reads_a_small_batch(tmp_path: Path, records: int, tasks: int) -> None:
+    """Each makes a file, and costs more than few records do."""
+    final = {("a", number): (records + number) // 4 for number in range(4)}
+    given = {"starts": dict.fromkeys(final, 0), "final": final, "final_noted": "[]"}
+    sizes = {"max_records": 10**6, "small_batch_records": 20_000}
+    stream = stream_of(job_in(tmp_path, **given, **sizes, tasks=2))
+    start, end = stream.initialOffset(), stream.latestOffset()
+    assert len(stream.partitions(start, end)) == tasks
+    assert len(covered(stream, start, end)) == records
+
+
 class Clock(SimpleNamespace):
     """Seconds, as a test says."""
 

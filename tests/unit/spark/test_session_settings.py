@@ -5,10 +5,13 @@ from zipfile import ZipFile
 
 import pytest
 
+from mirrorlake.landing.worker import COMPARE_SECONDS
 from mirrorlake.spark.jars import pyspark_jars
-from mirrorlake.spark.session import query_log_settings
+from mirrorlake.spark.session import LOCAL_SETTINGS, query_log_settings
 
 SETTING = "spark.sql.streaming.checkpointFileManagerClass"
+#: As short as a batch is that Spark makes of nothing, seconds.
+SHORTEST_BATCH = 0.2
 
 
 def test_the_manager_of_query_logs_is_in_the_installed_spark() -> None:
@@ -31,3 +34,9 @@ def test_a_spark_without_it_keeps_its_own(tmp_path: Path) -> None:
     with ZipFile(tmp_path / "spark-sql_2.13-5.0.0.jar", "w") as classes:
         classes.writestr("org/apache/spark/Other.class", b"")
     assert query_log_settings(tmp_path) == {} == query_log_settings(tmp_path / "nowhere")
+
+
+def test_batches_are_remembered_until_landing_looks_again() -> None:
+    """Of one that is forgotten it is not known what its tasks have read."""
+    remembered = int(LOCAL_SETTINGS["spark.sql.streaming.numRecentProgressUpdates"])
+    assert remembered > COMPARE_SECONDS / SHORTEST_BATCH
