@@ -72,7 +72,7 @@ PATHS = {
     **{"place": 0, "landing/job": 1},  # the pace file, on the driver's disk
     "conditional_puts": 2,  # where a folder lies, and what its file system is
     "log_repair": 1,  # where a checkpoint is made again, before it goes to the lake
-    "run/replicator": 1,  # where a process that stands by rehearses, in a folder of its own
+    "run/preparing": 1,  # where a process that stands by rehearses, in a folder of its own
 }
 
 
