@@ -63,7 +63,8 @@ def spans_of(
             if one.last >= first and one.first <= last
         )
         ends = [end for one in outside(spans, first, last) for end in one]
-        before, reach = reach, (min(first, *ends), max(last, *ends)) if ends else reach
+        # It only grows: what comes with a wider reach may leave a span without gaps, which is cut.
+        before, reach = reach, (min(*reach, *ends), max(*reach, *ends))
         if reach == before:
             return spans, held
 

@@ -128,6 +128,21 @@ def test_what_lies_between_the_records_of_another_file_is_counted_with_it(
         assert all(are_in(covered, np.array([o for o in offsets if first <= o <= last])))
 
 
+def test_files_that_fill_the_gaps_of_one_another_come_to_an_end() -> None:
+    """What is whole behind the range reaches for more; what is whole in front of it has no gap any
+    more by then, and is cut."""
+    files = [FileRange(0, 0, 0, 2, 2), FileRange(1, 0, 1, 1, 1), FileRange(2, 0, 4, 9, 2)]
+    asked: list[tuple[int, int]] = []
+
+    def within(first: int, last: int) -> list[FileRange]:
+        assert len(asked) < 9, asked
+        asked.append((first, last))
+        return [one for one in files if one.last >= first and one.first <= last]
+
+    held, _ = spans_of(within, 2, 4)
+    assert held == (Span(2, 2, 1), Span(4, 9, 2))
+
+
 def test_files_without_gaps_are_one_span() -> None:
     ranges = [FileRange(number, 0, 10 * number, 10 * number + 9, 10) for number in range(100)]
     assert spans(ranges, 5, 995) == (Span(5, 995, 991),)
