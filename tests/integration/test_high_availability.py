@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from mirrorlake.devtools.local.ports import free_ports
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.run.workers import read_workers, works_of
+from tests.integration.test_scrape import answer
 from tests.support.clusters import SETTINGS, ClusterPair
 from tests.support.commands import mirrorlake
 from tests.support.kafka import create_topic
@@ -133,26 +135,45 @@ def test_a_standby_takes_over_within_20_seconds_of_a_kill(
     assert seconds <= TAKE_OVER_SECONDS, seconds
 
 
+@dataclass
+class Pod:
+    """A process, and the port of its probes."""
+
+    process: "subprocess.Popen[bytes]"
+    port: int
+
+
+def longest_pause_of_a_restart(scene: Scene, works: Pod, other: Pod, arrivals: Arrivals) -> float:
+    """End the one that works as soon as both are ready, as a rollout does; seconds."""
+    both = [works.process.pid], [other.process.pid]
+    until(lambda: scene.pids() == scene.pids(LANDING) == both, "one stands by")
+    ready = lambda pod: answer(pod.port, "/readyz")[0] == 200  # noqa: E731
+    until(lambda: ready(works) and ready(other), "both are ready")
+    began = time.monotonic()
+    works.process.terminate()
+    assert finish(works.process, 60) == 0
+    until(lambda: arrivals.times[-1] > began + ROLLING_SECONDS, "records come")
+    return arrivals.longest_pause(began, time.monotonic())
+
+
 @pytest.mark.quiet
 def test_a_rolling_restart_leaves_less_than_ten_seconds_without_a_record(scene: Scene) -> None:
-    """Each of two processes is ended and started again, once the other one stands by."""
     with ExitStack() as stack:
-        works = stack.enter_context(run(scene.topology))
+
+        def started() -> Pod:
+            (port,) = free_ports(1)
+            serves = run(scene.topology, "--metrics", f"127.0.0.1:{port}")
+            return Pod(stack.enter_context(serves), port)
+
+        works = started()
         records = stack.enter_context(load(scene.east, scene.topic, PARTITIONS))
         until(lambda: scene.produces, "the first records")
-        other = stack.enter_context(run(scene.topology))
         arrivals = Arrivals(scene.west, scene.names[scene.topic], PARTITIONS)
-        pauses = []
+        until(lambda: arrivals.times, "they come")
+        other, pauses = started(), []
         for _ in range(2):
-            both = [works.pid], [other.pid]
-            until(lambda: scene.pids() == scene.pids(LANDING) == both, "one stands by")  # noqa: B023
-            began = time.monotonic()
-            works.terminate()
-            assert finish(works, 60) == 0
-            works, other = other, stack.enter_context(run(scene.topology))
-            until(lambda: scene.pids() == ([works.pid], [other.pid]), "the other one works")  # noqa: B023
-            until(lambda: arrivals.times and arrivals.times[-1] > began + 10, "records come")  # noqa: B023
-            pauses.append(arrivals.longest_pause(began, time.monotonic()))
+            pauses.append(longest_pause_of_a_restart(scene, works, other, arrivals))
+            works, other = other, started()
         arrivals.close()
         records.stop()
         scene.is_all_there(records)

@@ -95,13 +95,15 @@ class FlowInForce:
 @dataclass(frozen=True)
 class Facts:
     """All of it. `phase` is what the start is at, None once flows run; `stands_by` are the flows
-    that another process runs, or none yet; `incidents` how many are open by flow and kind; `memory`
-    the resident bytes by kind of process; `landed` what was landed of (source cluster, topic,
+    that another process runs, or none yet; `unsettled` says why another process should not
+    end yet for this one to go on; `incidents` how many are open by flow and kind; `memory` the
+    resident bytes by kind of process; `landed` what was landed of (source cluster, topic,
     partition); `commits` how long commits took, by table."""
 
     flows: Mapping[str, FlowFacts] = field(default_factory=dict)
     in_force: tuple[FlowInForce, ...] = ()
     stands_by: tuple[str, ...] = ()
+    unsettled: str | None = None
     workers: tuple[WorkerFacts, ...] = ()
     incidents: Mapping[tuple[str, str], int] = field(default_factory=dict)
     memory: Mapping[str, int] = field(default_factory=dict)
@@ -122,9 +124,11 @@ class Facts:
 def waits(facts: Facts) -> list[str]:
     """Why the process is not ready, a sentence each: a flow has neither produced anything nor seen
     that there is nothing to do, or its thread, or the one that lands its source, ended with an
-    error."""
+    error; or it does not stand by yet as it is going to."""
     if facts.phase is not None:
         return [f"starting: {facts.phase}"]
+    if facts.unsettled is not None:
+        return [facts.unsettled]
     stopped = {worker.name for worker in facts.workers if worker.state == "stopped"}
     sentences = []
     for flow in facts.in_force:

@@ -52,6 +52,7 @@ class Standing:
             facts,
             in_force=tuple(_in_force(each, facts.flows, topology) for each in here),
             stands_by=tuple(name for name in replicator.wanted if name not in running),
+            unsettled=replicator.unsettled,
             workers=tuple(map(_worker, replicator.workers)),
             incidents=replicator.event_log.incidents.open_kind_counts(),
         )

@@ -152,6 +152,11 @@ class GroupLease:
         member = self._member
         return member is not None and member.stands_by
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is known who has it, or this process waits until another one works."""
+        return self.held or self.is_anothers or self._said == _WAITS
+
     def _turn(self) -> float:
         """Hear what is new; returns how long to wait before the next turn, in seconds."""
         if self._only_behind_others and not self._others_work():

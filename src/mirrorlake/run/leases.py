@@ -67,6 +67,12 @@ class Leases:
         return any(lease.is_anothers for lease in list(self._kept.values()))
 
     @property
+    def are_settled(self) -> bool:
+        """Whether it is known of all that Kafka keeps which process has them, or that this one does
+        not ask for them yet."""
+        return all(lease.is_settled for lease in list(self._kept.values()))
+
+    @property
     def workers(self) -> list[Worker]:
         """The threads of those that Kafka keeps."""
         threads = [lease.thread for lease in list(self._kept.values())]

@@ -197,6 +197,17 @@ class Replicator:
             self._preparing = preparing(self.lake, self._stands_by)
             self._preparing.start()
 
+    @property
+    def unsettled(self) -> str | None:
+        """Why another process should not end yet for this one to go on: None where it may, also
+        where the session could not be prepared, which only takes longer then."""
+        if not self._leases.are_settled:
+            return "whether this process works, or stands by, is not known yet"
+        preparing = self._preparing
+        if self._stands_by() and (preparing is None or not preparing.is_settled):
+            return "the session is being prepared for a take-over"
+        return None
+
     def _stands_by(self) -> bool:
         return self._leases.stands_by and not self._stop.is_set()
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from mirrorlake.config.topology import load_topology
-from mirrorlake.metrics.facts import Facts, FlowInForce
+from mirrorlake.metrics.facts import Facts, FlowInForce, waits
 from mirrorlake.metrics.model import families
 from mirrorlake.metrics.standing import Standing
 from mirrorlake.run.replicator import Replicator
@@ -26,6 +26,7 @@ def standing(directory: Path, runs: bool, **settings: object) -> Facts:
         topology=topology,
         running=[running] if runs else [],
         wanted=[FLOW],
+        unsettled=None if runs else "the session is being prepared",
         workers=[],
         event_log=SimpleNamespace(incidents=SimpleNamespace(open_kind_counts=dict)),
     )
@@ -43,6 +44,8 @@ def test_who_stands_by_says_so(tmp_path: Path, runs: bool) -> None:
     facts = standing(tmp_path, runs)
     assert series(facts, "mirrorlake_flow_running") == {(FLOW,): float(runs)}
     assert ((FLOW, "stuck") in series(facts, "mirrorlake_objective_seconds")) is runs
+    why = f"flow {FLOW} has not produced anything yet" if runs else "the session is being prepared"
+    assert waits(facts) == [why]
 
 
 @pytest.mark.parametrize(

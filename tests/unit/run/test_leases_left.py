@@ -79,3 +79,15 @@ def test_what_this_process_is_to_do_no_more_holds_no_incident_open() -> None:
     refusals.forget(LANDING)
     refusals.note(FLOW, ["east->west"], None)
     assert told.opened == {}
+
+
+def test_all_are_settled_once_each_has_been_heard_of() -> None:
+    connections = SimpleNamespace(topology=SimpleNamespace(availability="kafka"))
+    deployment: Any = SimpleNamespace(lake=None, connections=connections, event_log=None)
+    leases = Leases(deployment)
+    assert leases.are_settled, "there is none"
+    flow, landing = SimpleNamespace(is_settled=True), SimpleNamespace(is_settled=False)
+    leases._kept.update({FLOW: flow, LANDING: landing})  # type: ignore[dict-item]
+    assert not leases.are_settled
+    landing.is_settled = True
+    assert leases.are_settled

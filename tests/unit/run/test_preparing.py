@@ -29,8 +29,9 @@ def ended(monkeypatch: pytest.MonkeyPatch, fails: int, stands_by: Callable[[], b
     monkeypatch.setattr(module, "PAUSES", (0.0,))
     lake: Any = Lake()
     worker = preparing(lake, stands_by)
+    assert not worker.is_settled
     worker.start()
-    assert worker.join(10) and worker.error is None
+    assert worker.join(10) and worker.error is None and worker.is_settled
     return len(tried)
 
 
