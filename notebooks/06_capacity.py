@@ -8,6 +8,7 @@
 # MAGIC | widget | means |
 # MAGIC |---|---|
 # MAGIC | `records_per_second` | the load that is asked about |
+# MAGIC | `record_bytes`, `partitions` | key and value of a record; partitions of all topics |
 # MAGIC | `utilisation` | the share of the cores that is to be busy; the rest takes peaks and catching up |
 # MAGIC | `tracking_uri`, `experiment` | where the runs are; empty is the lake's own store, or the workspace's |
 
@@ -37,7 +38,13 @@ sys.path.append(os.path.abspath("../src"))  # where mirrorlake is installed, tha
 from mirrorlake.notebook import capacity, open_notebook
 
 nb = open_notebook(
-    globals(), records_per_second="10000", utilisation="0.7", tracking_uri="", experiment=""
+    globals(),
+    records_per_second="10000",
+    record_bytes="1024",
+    partitions="100",
+    utilisation="0.7",
+    tracking_uri="",
+    experiment="",
 )
 
 # COMMAND ----------
@@ -76,6 +83,18 @@ nb.display(capacity.sentence(nb, found))
 # COMMAND ----------
 
 nb.display(capacity.answers(nb, found))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Before there are runs
+# MAGIC
+# MAGIC The same load by the figures of `docs/capacity.md`, which were measured on one machine of two
+# MAGIC cores, by where the lake lies; memory too. `mirrorlake plan` says it of your own flows.
+
+# COMMAND ----------
+
+nb.display(capacity.by_figures(nb))
 
 # COMMAND ----------
 

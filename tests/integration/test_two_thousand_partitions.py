@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mirrorlake.devtools.bench.scale import Size, make_topics
+from mirrorlake.devtools.bench.scale import Size, make_groups, make_topics
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.landing.quiet_logs import ALL_SECONDS
@@ -74,7 +74,9 @@ def test_an_idle_flow(tmp_path: Path, record_property: Callable[[str, object], N
         EmbeddedCluster("west", tmp_path / "west", properties=SETTINGS) as west,
     ):
         address = east.cluster.bootstrap_servers
-        make_topics(ClusterAdmin("east", {"bootstrap.servers": address}), address, SIZE)
+        source = ClusterAdmin("east", {"bootstrap.servers": address})
+        make_topics(source, address, SIZE)
+        make_groups(source, address, SIZE)
         flow = {
             "topics": ["bench-scale-.*"],
             "emit_heartbeats_enabled": True,

@@ -24,6 +24,7 @@ class Part(str, Enum):
     control = "control"
     soak = "soak"
     scale = "scale"
+    capacity = "capacity"
 
 
 class Lake(str, Enum):
@@ -35,7 +36,7 @@ class Lake(str, Enum):
 
 
 #: What is measured on lakes in folders alone: it makes up tables, or reads them by Spark.
-_IN_FOLDERS: tuple[Part, ...] = (Part.proof, Part.control, Part.soak)
+_IN_FOLDERS: tuple[Part, ...] = (Part.proof, Part.control, Part.soak, Part.capacity)
 
 
 def bench(
@@ -50,7 +51,8 @@ def bench(
     ),
     only: Part | None = typer.Option(
         None,
-        help="Only this part; feel has latency too; soak and scale are no part of the whole.",
+        help="Only this part; feel has latency too; soak, scale and capacity are never part of "
+        "the whole.",
     ),
     lake: Lake = typer.Option(
         Lake.folder,
@@ -90,9 +92,10 @@ def bench(
         share(Part.throughput),
         fan_out=share(Part.fan_out, 3),  # as each goes to three targets
         proof=share(Part.proof, 4),
-        pace=pace if parts & {Part.latency, Part.feel, Part.scale} else None,
+        pace=pace if parts & {Part.latency, Part.feel, Part.scale, Part.capacity} else None,
         feel=Part.feel in parts,
         scale=Part.scale in parts,
+        capacity=Part.capacity in parts,
         control=Part.control in parts,
         keep=keep,
         laps=laps,
@@ -118,7 +121,7 @@ def _parts(only: Part | None, lake: Lake) -> set[Part]:
     if lake is not Lake.folder and only in _IN_FOLDERS:
         raise InputError(f"--only {only.value} measures lakes in folders: leave --lake out")
     left_out = (Part.soak,) if lake is Lake.folder else _IN_FOLDERS
-    return {*Part} - {Part.scale, *left_out} if only is None else {only}
+    return {*Part} - {Part.scale, Part.capacity, *left_out} if only is None else {only}
 
 
 def _sizes(text: str) -> list[int]:

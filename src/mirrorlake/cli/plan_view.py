@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from mirrorlake.library.capacity import Needs, sentence
 from mirrorlake.terminal import plain_table
 
 if TYPE_CHECKING:
@@ -10,12 +11,14 @@ if TYPE_CHECKING:
 
 
 def show_plan(out: "Console", document: dict[str, Any]) -> None:
-    """Print the document that `mirrorlake.run.plan.make_plan` makes."""
+    """Print the document that `OpenLake.plan` gives."""
     for problem in document["problems"]:
         _problem(out, problem)
     for flow in document["flows"]:
         _flow(out, flow)
     out.print(_totals(document["totals"]), soft_wrap=True)
+    if document["needs"] is not None:
+        out.print(sentence(Needs(**document["needs"])), soft_wrap=True)
 
 
 def _problem(out: "Console", problem: dict[str, Any]) -> None:

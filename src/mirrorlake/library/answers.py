@@ -134,12 +134,16 @@ class Plan(Answer):
             answer.
         totals: topics, partitions, what waits, and conflicts, of all flows; each flow has its own
             too.
+        needs: about what cores and memory to provide for the process that runs these flows
+            (docs/capacity.md): `cores`, `cores_at_rest`, `cores_per_1000_records`, `memory_gib`,
+            `records_per_second`, `bytes_per_second`; None where a cluster does not answer.
     """
 
     clusters: dict[str, str]
     problems: Rows
     flows: Rows
     totals: dict[str, int | None] = field(default_factory=dict)
+    needs: dict[str, float | None] | None = None
 
     def _repr_html_(self) -> str:
         problems = html.table(self.problems, "problems", ("severity", "sentence", "fix", "rule"))

@@ -1,13 +1,19 @@
 """A plan, with what the lake knows of it: what `OpenLake.plan` is."""
 
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
+from mirrorlake.config.lake import Lake as Location
+from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.lake.conditional_puts import check_conditional_puts
 from mirrorlake.lake.event_log import WrittenChanges
 from mirrorlake.lake.folder import has_table
 from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.library.answers import Plan
+from mirrorlake.library.capacity import Load, Needs, needs
+from mirrorlake.library.capacity_figures import LakeKind
 from mirrorlake.library.internals import Internals
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.plan import make_plan
@@ -16,6 +22,8 @@ from mirrorlake.run.totals import map_ends, waiting_places
 
 #: The bytes of more waiting records than this are not counted: that takes reading them.
 COUNTED_RECORDS = 5_000_000
+#: For how long back the busiest minute is looked for, ms: more of it takes reading it.
+BUSY_MS = 3_600_000
 _PLACES = "topic STRING, partition INT, generation INT, first BIGINT"
 
 
@@ -23,9 +31,48 @@ def planned(known: Internals, flows: Sequence[str] | None) -> Plan:
     """Plan flows. Raises as `OpenLake.plan` says."""
     wanted = known.topology.active_flows(flows)
     lake = known.sessionless
-    return Plan.from_document(
-        make_plan(known.connections, wanted, WrittenChanges(lake), lake, _staged(lake))
+    document = make_plan(known.connections, wanted, WrittenChanges(lake), lake, _staged(lake))
+    found = needs_of(document["flows"], wanted, _busiest(lake), kind_of(known.location))
+    return Plan.from_document({**document, "needs": None if found is None else vars(found)})
+
+
+def needs_of(
+    planned: Sequence[Mapping[str, Any]],
+    flows: Iterable[ResolvedFlow],
+    busiest: Iterable[Mapping[str, Any]],
+    kind: LakeKind,
+) -> Needs | None:
+    """What the process that runs flows has to have, by their plans and by rows of
+    `busiest_minutes`; None where a cluster does not answer, so that not all is known. Consumer
+    groups are not counted, since a plan does not ask for them all."""
+    if any(flow_plan["unasked"] is not None for flow_plan in planned):
+        return None
+    running = {flow.name: flow for flow in flows if not flow.paused}
+    totals = [flow_plan["totals"] for flow_plan in planned if flow_plan["flow"] in running]
+    rows = [row for row in busiest if row["flow"] in running]
+    load = Load(
+        flows=len(running),
+        sources=len({flow.source for flow in running.values()}),
+        partitions=sum(each["partitions"] - each["partitions_refused"] for each in totals),
+        records_per_second=sum(row["records_per_second"] for row in rows) if rows else None,
+        bytes_per_second=sum(row["bytes_per_second"] or 0.0 for row in rows) if rows else None,
     )
+    return needs(load, kind)
+
+
+def kind_of(location: Location) -> LakeKind:
+    """Where a lake's tables lie."""
+    if location.path is None:
+        return "catalog"
+    return "store" if location.in_store else "folder"
+
+
+def _busiest(lake: Reader | None) -> Iterable[Mapping[str, Any]]:
+    """What flows produced in the busiest minute of late, as far as that is quickly known."""
+    if lake is None or lake.directory is None or not has_table(lake.directory, "latency"):
+        return ()
+    since = round(time.time() * 1_000) - BUSY_MS
+    return lake.query_rows("busiest_minutes", since_ms=since)
 
 
 def _staged(lake: Reader | None) -> Staged:

@@ -22,6 +22,7 @@ from mirrorlake.lake.reader import QueryRows
 from mirrorlake.library import lake as library
 from mirrorlake.library import positions
 from mirrorlake.library.answers import Rows
+from mirrorlake.library.capacity import Load, needs
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.progress import Progress
 from mirrorlake.mm2.importer.read import Imported
@@ -89,8 +90,10 @@ def test_plan(shared: Context, shown: io.StringIO) -> None:
             "problems": [problem],
             "flows": [flow, {**flow, "topics": []}, {**flow, "unasked": ODD}],
             "totals": totals,
+            "needs": vars(needs(Load(), "folder")),
         },
     )
+    assert "this needs about" in shown.getvalue()
     assert (
         "waiting: unknown offsets at the source" in shown.getvalue()
         and "1 conflicts" in shown.getvalue()

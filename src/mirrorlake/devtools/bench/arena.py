@@ -30,9 +30,9 @@ BROKERS = {"log.segment.delete.delay.ms": "1000"}
 class BenchOptions:
     """What to measure: `backlogs` are records by record size in bytes, `fan_out` such that go to
     three targets at once, and `proof` such that `verify` compares; empty, `pace` None, `feel`,
-    `scale` or `control` False, leaves a part out. `laps` is how often a backlog is raced over;
-    `soak_minutes` how long memory is watched at full rate. `lake` is the kind of mirrorlake's
-    lakes."""
+    `scale`, `capacity` or `control` False, leaves a part out. `laps` is how often a backlog is
+    raced over; `soak_minutes` how long memory is watched at full rate. `lake` is the kind of
+    mirrorlake's lakes."""
 
     backlogs: Mapping[int, int]
     fan_out: Mapping[int, int] = field(default_factory=dict)
@@ -40,6 +40,7 @@ class BenchOptions:
     pace: Pace | None = field(default_factory=Pace)
     feel: bool = True
     scale: bool = False
+    capacity: bool = False
     control: bool = True
     keep: bool = False
     laps: int = 1

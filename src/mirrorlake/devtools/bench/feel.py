@@ -123,12 +123,14 @@ def _idle(running: Running, job: Job, commands: bool) -> tuple[float, Commands |
     return idle_cores(running), _commands(job) if commands else None
 
 
-def idle_cores(running: Running) -> float:
-    """Cores of a flow at which nothing happens, once its start is over."""
+def idle_cores(
+    running: Running, settle: float = SETTLE_SECONDS, seconds: float = IDLE_SECONDS
+) -> float:
+    """Cores of a flow at which nothing happens, over so many seconds once its start is over."""
     pause = threading.Event()
-    pause.wait(SETTLE_SECONDS)
+    pause.wait(settle)
     before, began = cpu_seconds(running.pids), time.monotonic()
-    pause.wait(IDLE_SECONDS)
+    pause.wait(seconds)
     cores = round((cpu_seconds(running.pids) - before) / (time.monotonic() - began), 3)
     running.check()
     return cores

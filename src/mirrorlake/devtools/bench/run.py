@@ -23,6 +23,7 @@ from mirrorlake.devtools.bench.arena import (
     contestant,
     delete_topic,
 )
+from mirrorlake.devtools.bench.capacity import measure_capacity
 from mirrorlake.devtools.bench.contestants import (
     start_mirrorlake,
     start_mirrormaker,
@@ -151,6 +152,9 @@ def _between_clusters(
     if options.scale:
         racers = {name: _PACED[name] for name in (MIRRORLAKE, MIRROR)}
         document["scale"] = measure_scale(arena, racers, Size(), options.pace or Pace())
+        keep(document)
+    elif options.capacity:
+        document["capacity"] = measure_capacity(arena, options.pace or Pace(), Size(records=1))
         keep(document)
     elif options.pace is not None:
         document["latency"] = _latencies(arena, options.pace)

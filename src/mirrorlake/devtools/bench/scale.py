@@ -77,6 +77,7 @@ def measure_scale(
         f"scale: making {size.topics:,} topics with {len(size.places(size.names)):,} partitions"
     )
     make_topics(arena.source, arena.east.bootstrap_servers, size)
+    make_groups(arena.source, arena.east.bootstrap_servers, size)
     measured = {}
     for name, start in racers.items():
         job = arena.job(name, "scale", f"{PREFIX}.*", tuned=False)
@@ -90,10 +91,14 @@ def measure_scale(
 
 
 def make_topics(source: ClusterAdmin, bootstrap_servers: str, size: Size) -> None:
-    """Make topics with records, and groups with positions in them."""
+    """Make topics with records."""
     source.create_topics([TopicInfo(name, size.partitions, 1) for name in size.names])
     wait_until_listed(source, size.names)
     _send(bootstrap_servers, size.places(size.names) * size.records)
+
+
+def make_groups(source: ClusterAdmin, bootstrap_servers: str, size: Size) -> None:
+    """Make groups with positions in the topics. Raises ReplicationError."""
     moves = {
         f"{PREFIX}{number:04}": dict.fromkeys(
             size.places(_some(size.names, number, size.topics_of_a_group)), Committed(1)
@@ -127,7 +132,7 @@ def _measured(arena: Arena, job: Job, start: Start, name: str, *, size: Size, pa
         write_topology(job)
         commands["plan"] = command_seconds(job, "plan")
     target, places = arena.target, size.places(size.names)
-    running, new = _started(job, target, start, dict.fromkeys(places, size.records))
+    running, new = started(job, target, start, dict.fromkeys(places, size.records))
     try:
         cores = idle_cores(running)
         programs = ("python", "java")
@@ -143,7 +148,7 @@ def _measured(arena: Arena, job: Job, start: Start, name: str, *, size: Size, pa
     quiet = places[-1]
     _send(job.source, [quiet])
     there = _ends(target, job, [quiet]).get(quiet, 0)
-    running, again = _started(job, target, start, {quiet: there + 1})
+    running, again = started(job, target, start, {quiet: there + 1})
     running.stop()
     return Scale(
         new_seconds=new,
@@ -158,7 +163,7 @@ def _measured(arena: Arena, job: Job, start: Start, name: str, *, size: Size, pa
     )
 
 
-def _started(
+def started(
     job: Job, target: ClusterAdmin, start: Start, wanted: Mapping[TopicAndPartition, int]
 ) -> tuple[Running, float]:
     """Start a contestant; how long it takes until the target's partitions have so many offsets at

@@ -7,6 +7,7 @@ from rich.table import Table
 
 from mirrorlake.devtools.bench.report import MIRROR, MIRRORLAKE, TITLES
 from mirrorlake.devtools.bench.soak import MEMORY
+from mirrorlake.library.capacity_figures import FIGURES
 
 
 def tables(document: Mapping[str, Any]) -> list[Table]:
@@ -22,6 +23,7 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
         "latency": _latency_table,
         "feel": feel_table,
         "scale": scale_table,
+        "capacity": capacity_table,
         "control": _control_table,
         "groups": _groups_table,
         "stage": _stage_table,
@@ -136,6 +138,21 @@ def scale_table(part: Mapping[str, Any]) -> Table:
     count = part["topics"] * part["partitions"]
     title = f"{count:,} partitions; {part['pace']['records_per_second']:,} records/s over few"
     return _table(title, "what", (*(TITLES[name] for name in runs), "goal"), rows)
+
+
+def capacity_table(part: Mapping[str, Any]) -> Table:
+    """What was measured, beside what capacity is calculated from."""
+    rows = [
+        (
+            figure.what,
+            f"{part['figures'][name]:,.3g}",
+            f"{figure.values['folder']:,.3g}",
+            figure.unit,
+        )
+        for name, figure in FIGURES.items()
+    ]
+    title = "What flows take, and what `mirrorlake plan` says so by (library/capacity_figures.py)"
+    return _table(title, "of", ("measured", "said", "unit"), rows)
 
 
 def _control_table(part: Mapping[str, Any]) -> Table:

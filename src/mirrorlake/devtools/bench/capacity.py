@@ -1,0 +1,182 @@
+"""What mirrorlake takes, by which `library.capacity` says what flows need: one flow at rest and at
+a steady pace, a second target, thousands of partitions, groups with positions in them, and a
+backlog.
+
+Some minutes: each figure is measured over half a minute, of defaults, on a lake in a folder.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from mirrorlake.devtools.bench.arena import BROKERS, Arena, contestant
+from mirrorlake.devtools.bench.contestants import Running, start_mirrorlake
+from mirrorlake.devtools.bench.feel import idle_cores
+from mirrorlake.devtools.bench.latency import Pace, measure_latency
+from mirrorlake.devtools.bench.measure import Race, watch
+from mirrorlake.devtools.bench.payload import PARTITIONS, load_topic
+from mirrorlake.devtools.bench.report import MIRRORLAKE
+from mirrorlake.devtools.bench.scale import PREFIX, Size, make_groups, make_topics, started
+from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
+from mirrorlake.kafka.values import TopicInfo
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.processes import memory_mib
+
+#: A flow is measured so long after its first records, and for so long, seconds.
+SETTLE_SECONDS, REST_SECONDS = 25.0, 30.0
+#: How long after groups are made their first checkpoints are behind them, seconds.
+GROUPS_SECONDS = 40.0
+#: Records of a backlog, by their size in bytes.
+BACKLOGS: Mapping[int, int] = {120: 3_000_000, 1024: 1_000_000}
+_RACE_SECONDS = 240.0
+
+
+@dataclass(frozen=True)
+class Seen:
+    """Figures of one run: cores and memory of all its processes at rest, without files that they
+    map, MiB; cores at the pace, 0 where that was not measured."""
+
+    idle_cores: float
+    memory_mib: float
+    busy_cores: float = 0.0
+
+
+@dataclass(frozen=True)
+class Backlog:
+    """Of a backlog: the size of its records, CPU s a million of them, and memory behind it."""
+
+    record_bytes: int
+    cpu_seconds_per_million: float
+    memory_mib: float
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """All that was measured: a flow, the same with a second target, and with many partitions, then
+    with groups; backlogs of small records, and of large ones."""
+
+    one: Seen
+    two: Seen
+    many: Seen
+    groups: Seen
+    small: Backlog
+    large: Backlog
+
+
+def measure_capacity(arena: Arena, pace: Pace, size: Size) -> dict[str, Any]:
+    """Measure all of it, one run after the other. Raises ReplicationError."""
+    one = _at_rest_and_at_pace(arena, "one", pace)
+    with _second_target(arena) as more:
+        two = _at_rest_and_at_pace(arena, "two", pace, more)
+    many, groups = _many(arena, size)
+    small, large = (_backlog(arena, each, count) for each, count in BACKLOGS.items())
+    measured = Capacity(one, two, many, groups, small=small, large=large)
+    return {
+        "pace": asdict(pace),
+        **asdict(size),
+        "measured": asdict(measured),
+        "figures": figures_of(measured, pace, size),
+    }
+
+
+def figures_of(measured: Capacity, pace: Pace, size: Size) -> dict[str, float]:
+    """The figures that these measurements give, by the names of `library.capacity_figures`. What
+    comes out below nothing is noise."""
+    one, two, many, groups = measured.one, measured.two, measured.many, measured.groups
+    partitions = len(size.places(size.names))
+    positions = size.groups * size.topics_of_a_group * size.partitions
+    record, gigabyte = split_cost(measured.small, measured.large)
+    of_records = (record + pace.record_bytes / 1e3 * gigabyte) * pace.records_per_second / 1e6
+    found = {
+        "idle_cores": one.idle_cores,
+        "flow_cores": two.idle_cores - one.idle_cores,
+        "partitions_cores": (many.idle_cores - one.idle_cores) * 1_000 / partitions,
+        "positions_cores": (groups.idle_cores - many.idle_cores) * 1_000 / positions,
+        "batches_cores": one.busy_cores - one.idle_cores - of_records,
+        "flow_batches_cores": (two.busy_cores - two.idle_cores) - (one.busy_cores - one.idle_cores),
+        "record_cpu": record,
+        "gigabyte_cpu": gigabyte,
+        "memory_mib": one.memory_mib,
+        "flow_mib": two.memory_mib - one.memory_mib,
+        "partitions_mib": (groups.memory_mib - one.memory_mib) * 1_000 / partitions,
+        "backlog_mib": max(measured.small.memory_mib, measured.large.memory_mib) - one.memory_mib,
+    }
+    return {name: round(max(0.0, value), 3) for name, value in found.items()}
+
+
+def split_cost(small: Backlog, large: Backlog) -> tuple[float, float]:
+    """CPU s a million records whatever they hold, and a GB of what they hold, by two sizes of
+    records: a line through both."""
+    sizes = large.record_bytes - small.record_bytes
+    more = large.cpu_seconds_per_million - small.cpu_seconds_per_million
+    each_byte = max(0.0, more / sizes)  # CPU s a million records of a byte: a MB
+    of_bytes = each_byte * small.record_bytes
+    return max(0.0, small.cpu_seconds_per_million - of_bytes), each_byte * 1e3
+
+
+def slope_of(race: Race) -> float:
+    """CPU s a million records from a third of a backlog to its end: a start is no part of it."""
+    begin = next(one for one in race.samples if one.written >= race.records / 3)
+    end = race.samples[-1]
+    return (end.cpu - begin.cpu) / (end.written - begin.written) * 1e6
+
+
+def _at_rest_and_at_pace(arena: Arena, what: str, pace: Pace, more: tuple[str, ...] = ()) -> Seen:
+    """One topic, to one target or more."""
+    topic = f"bench-capacity-{what}"
+    arena.source.create_topics([TopicInfo(topic, PARTITIONS, 1)])
+    job = arena.job(MIRRORLAKE, f"capacity-{what}", topic, tuned=False)
+    job = replace(job, more_targets=more)
+    arena.say(f"capacity: {what}: at rest, and at {pace.records_per_second:,} records/s")
+    with contestant(arena, job, start_mirrorlake) as running:
+        # a trickle comes first, so all that begins has begun when it rests
+        measure_latency(running, job, arena.target, Pace(10, warm_up_seconds=1.0, seconds=1.0))
+        cores = idle_cores(running, SETTLE_SECONDS, REST_SECONDS)
+        memory = _memory(running)
+        busy = measure_latency(running, job, arena.target, pace).cores
+    return Seen(cores, memory, busy)
+
+
+@contextmanager
+def _second_target(arena: Arena) -> Iterator[tuple[str, ...]]:
+    clusters = start_clusters(["west2"], arena.directory / "more", properties=BROKERS)
+    try:
+        yield tuple(cluster.bootstrap_servers for cluster in clusters.values())
+    finally:
+        stop_clusters(clusters)
+
+
+def _many(arena: Arena, size: Size) -> tuple[Seen, Seen]:
+    """Thousands of partitions at rest, then with groups."""
+    servers = arena.east.bootstrap_servers
+    arena.say(f"capacity: {len(size.places(size.names)):,} partitions at rest, then with groups")
+    make_topics(arena.source, servers, size)
+    job = arena.job(MIRRORLAKE, "capacity-many", f"{PREFIX}.*", tuned=False)
+    places: dict[TopicAndPartition, int] = dict.fromkeys(size.places(size.names), size.records)
+    running, _ = started(job, arena.target, start_mirrorlake, places)
+    try:
+        many = Seen(idle_cores(running, SETTLE_SECONDS, REST_SECONDS), _memory(running))
+        make_groups(arena.source, servers, size)
+        cores = idle_cores(running, GROUPS_SECONDS, REST_SECONDS)
+        return many, Seen(cores, _memory(running))
+    finally:
+        running.stop()
+
+
+def _backlog(arena: Arena, size: int, records: int) -> Backlog:
+    topic = f"bench-capacity-{size}"
+    arena.say(f"capacity: a backlog of {records:,} records of {size} B")
+    load_topic(arena.source, topic, size, records, arena.directory)
+    job = arena.job(MIRRORLAKE, f"capacity-{size}", topic, tuned=True)
+    brokers = [*arena.east.pids, *arena.west.pids]
+    with contestant(arena, job, start_mirrorlake) as running:
+        race = watch(running, job, [arena.target], brokers, records=records, timeout=_RACE_SECONDS)
+        memory = _memory(running)
+    return Backlog(size, round(slope_of(race), 2), memory)
+
+
+def _memory(running: Running) -> float:
+    """Resident memory of all processes, without files that they map, MiB."""
+    programs = ("python", "java")
+    return round(sum(memory_mib(running.pids, "", name, own=True) for name in programs))

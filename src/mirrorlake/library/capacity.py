@@ -1,0 +1,136 @@
+"""How many cores and how much memory flows need, by what was measured (docs/capacity.md). Pure
+arithmetic over the figures of `capacity_figures`.
+
+All of it is busy cores of a process like those that were measured on, brokers left out. What is to
+be provided is more: `UTILISATION` of the cores may be busy, and of the memory `HEADROOM` is spare.
+"""
+
+import math
+from dataclasses import dataclass
+
+from mirrorlake.library.capacity_figures import FIGURES, LakeKind
+
+#: The share of the cores that is to be busy; the rest takes peaks, and catching up.
+UTILISATION = 0.7
+#: Memory that is provided, for what was measured.
+HEADROOM = 1.25
+#: How many batches a second a flow makes that has records all the time, at the default
+#: `trigger_ms`: fewer records than that make fewer batches.
+BATCHES_PER_SECOND = 2.5
+#: What a record is taken to hold as long as nobody knows, bytes.
+RECORD_BYTES = 1024.0
+
+
+@dataclass(frozen=True)
+class Load:
+    """What flows have to do: how many flows there are, from how many sources; the partitions of all
+    of them; positions of consumer groups in these. Rates are of what all flows produce, None where
+    they are not known yet: records that go to two targets count twice."""
+
+    flows: int = 1
+    sources: int = 1
+    partitions: int = 0
+    positions: int = 0
+    records_per_second: float | None = None
+    bytes_per_second: float | None = None
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What to provide: `cores` for the rate that is given, where there is none for records that
+    come all the time; at rest; and for each 1,000 records/s more, of their size. None of `rate` is
+    not known."""
+
+    cores: float
+    cores_at_rest: float
+    cores_per_1000_records: float
+    memory_gib: float
+    records_per_second: float | None
+    bytes_per_second: float | None
+
+
+def needs(load: Load, kind: LakeKind, utilisation: float = UTILISATION) -> Needs:
+    """What flows with a lake of some kind need. No flows need nothing."""
+    rest = cores_at_rest(load, kind)
+    per_thousand = cores_of_records(1_000.0, 1_000.0 * _record_bytes(load), kind)
+    rate, size = load.records_per_second, load.bytes_per_second
+    moving = _batches(load, kind)
+    records = cores_of_records(rate, size or rate * RECORD_BYTES, kind) if rate else 0.0
+    return Needs(
+        cores=_up(1, (rest + moving + records) / utilisation),
+        cores_at_rest=_up(2, rest / utilisation),
+        cores_per_1000_records=_up(3, per_thousand / utilisation),
+        memory_gib=_up(1, HEADROOM * memory_mib(load, kind) / 1024),
+        records_per_second=rate,
+        bytes_per_second=size,
+    )
+
+
+def sentence(found: Needs) -> str:
+    """The same for a person."""
+    provided = f"about {found.cores:g} cores and {found.memory_gib:g} GiB"
+    each = f"each 1,000 records/s more take {found.cores_per_1000_records:g} cores"
+    if found.records_per_second is None:
+        return (
+            f"this needs {provided} once records come all the time, {found.cores_at_rest:g} cores "
+            f"at rest; {each}, of 1 KB: no rate is known yet"
+        )
+    return (
+        f"this needs {provided} for {found.records_per_second:,.0f} records/s; {each} of that size"
+    )
+
+
+def cores_at_rest(load: Load, kind: LakeKind) -> float:
+    """Busy cores while no record comes."""
+    if load.flows < 1:
+        return 0.0
+    return (
+        load.sources * _of("idle_cores", kind)
+        + max(0, load.flows - load.sources) * _of("flow_cores", kind)
+        + load.partitions / 1_000 * _of("partitions_cores", kind)
+        + load.positions / 1_000 * _of("positions_cores", kind)
+    )
+
+
+def cores_of_records(records_per_second: float, bytes_per_second: float, kind: LakeKind) -> float:
+    """Busy cores of landing and producing so much, beside those of batches, however small."""
+    records = records_per_second / 1e6 * _of("record_cpu", kind)
+    return records + bytes_per_second / 1e9 * _of("gigabyte_cpu", kind)
+
+
+def memory_mib(load: Load, kind: LakeKind) -> float:
+    """Memory of all processes when a backlog has gone through, files that they map left out."""
+    if load.flows < 1:
+        return 0.0
+    return (
+        _of("memory_mib", kind)
+        + (load.flows - 1) * _of("flow_mib", kind)
+        + load.partitions / 1_000 * _of("partitions_mib", kind)
+        + _of("backlog_mib", kind)
+    )
+
+
+def _batches(load: Load, kind: LakeKind) -> float:
+    """Busy cores of batches: all flows have them as often as there may be some, unless so few
+    records come that most of the time there is none."""
+    if load.flows < 1:
+        return 0.0
+    further = max(0, load.flows - load.sources) * _of("flow_batches_cores", kind)
+    rate = load.records_per_second
+    each = load.flows * BATCHES_PER_SECOND
+    share = 1.0 if rate is None else min(1.0, rate / each)
+    return share * (load.sources * _of("batches_cores", kind) + further)
+
+
+def _record_bytes(load: Load) -> float:
+    rate, size = load.records_per_second, load.bytes_per_second
+    return size / rate if rate and size is not None else RECORD_BYTES
+
+
+def _of(name: str, kind: LakeKind) -> float:
+    return FIGURES[name].values[kind]
+
+
+def _up(digits: int, value: float) -> float:
+    """Rounded up: what is provided is not less than what is needed."""
+    return math.ceil(round(value * 10**digits, 6)) / 10**digits

@@ -1,0 +1,124 @@
+"""What capacity is calculated from: each figure once, with where it comes from. Pure.
+
+`mirrorlake bench --only capacity` measures those of a folder anew, and shows them beside these; one
+that nobody measured on a kind of lake says so under `estimated`. docs/capacity.md shows them all.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+#: Where a lake lies: in a folder, in an object store, or as a catalog's own tables.
+LakeKind = Literal["folder", "store", "catalog"]
+KINDS: tuple[LakeKind, ...] = ("folder", "store", "catalog")
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure, of each kind of lake: what it is of, its unit, and where it comes from;
+    `estimated` are the kinds on which nobody has measured it, with why it may be so."""
+
+    what: str
+    unit: str
+    values: Mapping[LakeKind, float]
+    source: str
+    estimated: Mapping[LakeKind, str] = field(default_factory=dict)
+
+
+def _everywhere(value: float) -> Mapping[LakeKind, float]:
+    return dict.fromkeys(KINDS, value)
+
+
+_AS_IN_A_FOLDER: Mapping[LakeKind, str] = {
+    "store": "as in a folder",
+    "catalog": "as in a folder",
+}
+_CAPACITY = "`bench --only capacity`"
+
+#: By name; the names are those of what `bench --only capacity` gives.
+FIGURES: Mapping[str, Figure] = {
+    "idle_cores": Figure(
+        "a flow at rest, its landing and control included",
+        "cores",
+        {"folder": 0.03, "store": 0.05, "catalog": 0.19},
+        f"{_CAPACITY}; in a catalog `bench --only feel --lake catalog`",
+        {"store": "its goal: samples and heartbeats are rarer than in a folder"},
+    ),
+    "flow_cores": Figure(
+        "each further flow from the same source, at rest",
+        "cores",
+        {"folder": 0.02, "store": 0.03, "catalog": 0.1},
+        f"{_CAPACITY}, a second target",
+        {"store": "half of the first one", "catalog": "half of the first one"},
+    ),
+    "partitions_cores": Figure(
+        "each 1,000 partitions at rest",
+        "cores",
+        _everywhere(0.02),
+        f"{_CAPACITY}, 2,000 partitions",
+        _AS_IN_A_FOLDER,
+    ),
+    "positions_cores": Figure(
+        "each 1,000 positions of consumer groups at rest",
+        "cores",
+        _everywhere(0.01),
+        f"{_CAPACITY}, 50 groups with 5,000 positions",
+        _AS_IN_A_FOLDER,
+    ),
+    "batches_cores": Figure(
+        "records that come all the time, however few, in one flow",
+        "cores",
+        {"folder": 0.25, "store": 0.4, "catalog": 1.3},
+        f"{_CAPACITY}, 1,000 records/s; in a catalog `bench --only feel --lake catalog`",
+        {"store": "a folder's, and the requests"},
+    ),
+    "flow_batches_cores": Figure(
+        "the same, each further flow",
+        "cores",
+        {"folder": 0.13, "store": 0.2, "catalog": 0.65},
+        f"{_CAPACITY}, a second target",
+        {"store": "half of the first one", "catalog": "half of the first one"},
+    ),
+    "record_cpu": Figure(
+        "a million records, landed and produced, whatever they hold",
+        "CPU s",
+        {"folder": 1.4, "store": 1.4, "catalog": 2.8},
+        f"{_CAPACITY}, backlogs of 120 B and 1 KB",
+        {"store": "as in a folder", "catalog": "twice a folder's, as was measured of 120 B"},
+    ),
+    "gigabyte_cpu": Figure(
+        "a GB of keys and values, landed and produced",
+        "CPU s",
+        {"folder": 5.8, "store": 5.8, "catalog": 11.6},
+        f"{_CAPACITY}, backlogs of 120 B and 1 KB",
+        {"store": "as in a folder", "catalog": "twice a folder's, as was measured of 120 B"},
+    ),
+    "memory_mib": Figure(
+        "all processes of one flow at rest",
+        "MiB",
+        {"folder": 700, "store": 750, "catalog": 1500},
+        _CAPACITY,
+        {"store": "a folder's, and a client of the store", "catalog": "a session that works"},
+    ),
+    "partitions_mib": Figure(
+        "each 1,000 partitions",
+        "MiB",
+        _everywhere(60),
+        f"{_CAPACITY}, 2,000 partitions",
+        _AS_IN_A_FOLDER,
+    ),
+    "flow_mib": Figure(
+        "each further flow from the same source",
+        "MiB",
+        _everywhere(60),
+        f"{_CAPACITY}, a second target",
+        _AS_IN_A_FOLDER,
+    ),
+    "backlog_mib": Figure(
+        "what a backlog at full rate adds, on two cores",
+        "MiB",
+        _everywhere(1500),
+        f"{_CAPACITY}, 1 KB",
+        _AS_IN_A_FOLDER,
+    ),
+}
