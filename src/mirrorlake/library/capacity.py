@@ -133,4 +133,5 @@ def _of(name: str, kind: LakeKind) -> float:
 
 def _up(digits: int, value: float) -> float:
     """Rounded up: what is provided is not less than what is needed."""
-    return math.ceil(round(value * 10**digits, 6)) / 10**digits
+    step = 10.0**-digits
+    return round(math.ceil(round(value / step, 6)) * step, digits)
