@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,15 @@ TAKE_OVER_SECONDS = 20.0
 WITHOUT_SOURCE_SECONDS = 30.0
 #: The same where one process is restarted after the other.
 ROLLING_SECONDS = 10.0
+#: The same by the newer protocol, of a process that has only just begun to stand by.
+NEWER_SECONDS = 30.0
+#: Settings of brokers: by the newer protocol it is theirs to say how long a session is.
+SHORT_SESSIONS = {
+    "group.consumer.min.session.timeout.ms": "6000",
+    "group.consumer.session.timeout.ms": "10000",
+    "group.consumer.min.heartbeat.interval.ms": "1000",
+    "group.consumer.heartbeat.interval.ms": "1000",
+}
 WORK, LANDING = f"flow {FLOW}", "landing of cluster east"
 
 
@@ -55,10 +64,20 @@ def by_kafka(topology: Path, **clusters: Mapping[str, object]) -> Path:
 class Scene:
     """A flow of one topic, its file, and its processes."""
 
-    def __init__(self, spark: SparkSession, east: str, west: str, topic: str, folder: Path) -> None:
+    def __init__(
+        self,
+        spark: SparkSession,
+        east: str,
+        west: str,
+        topic: str,
+        folder: Path,
+        *,
+        clusters: Mapping[str, Mapping[str, object]] | None = None,
+    ) -> None:
         self.east, self.west, self.topic = east, west, topic
         create_topic(east, topic, PARTITIONS)
-        self.topology = by_kafka(write_topology(folder, east, west, {"topics": [topic]}))
+        topology = write_topology(folder, east, west, {"topics": [topic]})
+        self.topology = by_kafka(topology, **(clusters or {}))
         self._spark = spark
         self._connections = Connections(load_topology(self.topology))
 
@@ -181,6 +200,53 @@ def test_a_rolling_restart_leaves_less_than_ten_seconds_without_a_record(scene: 
 
 
 @pytest.mark.slow
+def test_by_the_newer_protocol_a_kill_and_an_end_in_order_are_followed_as_well(
+    spark: SparkSession,
+    topic_name: str,
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
+) -> None:
+    """KIP-848, on brokers that have sessions as short as those of the classic protocol."""
+    newer = {"consumer": {"group.protocol": "consumer"}}
+    with ExitStack() as stack:
+        east, west = (
+            stack.enter_context(
+                EmbeddedCluster(alias, tmp_path / alias, properties={**SETTINGS, **SHORT_SESSIONS})
+            ).bootstrap_servers
+            for alias in ("east", "west")
+        )
+        settings = {"east": newer, "west": newer}
+        scene = Scene(spark, east, west, topic_name, tmp_path, clusters=settings)
+        first = stack.enter_context(run(scene.topology))
+        records = stack.enter_context(load(east, topic_name, PARTITIONS))
+        until(lambda: scene.produces, "the first records")
+        second = stack.enter_context(run(scene.topology))
+        both = [first.pid], [second.pid]
+        until(lambda: scene.pids() == scene.pids(LANDING) == both, "one stands by")
+        arrivals = Arrivals(west, scene.names[topic_name], PARTITIONS)
+        killed = time.monotonic()
+        first.send_signal(signal.SIGKILL)
+        until(lambda: scene.pids() == scene.pids(LANDING) == ([second.pid], []), "the other one")
+        third = stack.enter_context(run(scene.topology))
+        both = [second.pid], [third.pid]
+        until(lambda: scene.pids() == scene.pids(LANDING) == both, "another one stands by")
+        ended = time.monotonic()
+        second.terminate()
+        assert finish(second, 60) == 0
+        until(lambda: scene.pids() == scene.pids(LANDING) == ([third.pid], []), "that one works")
+        until(lambda: arrivals.times[-1] > ended + 10, "records come")
+        arrivals.close()
+        records.stop()
+        scene.is_all_there(records)
+    pauses = [
+        arrivals.longest_pause(killed, ended),
+        arrivals.longest_pause(ended, arrivals.times[-1]),
+    ]
+    record_property("seconds without a record", pauses)
+    assert pauses[0] <= NEWER_SECONDS and pauses[1] <= TAKE_OVER_SECONDS, pauses
+
+
+@pytest.mark.slow
 def test_who_stood_still_for_a_minute_writes_nothing_and_stands_by(
     spark: SparkSession, scene: Scene
 ) -> None:
@@ -227,7 +293,12 @@ def two_doors(folder: Path) -> Iterator[tuple[str, Link]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("cut", ["east", "west"])
 def test_who_is_cut_off_from_one_cluster_leaves_what_is_there_to_the_other(
-    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path, cut: str
+    spark: SparkSession,
+    clusters: ClusterPair,
+    topic_name: str,
+    tmp_path: Path,
+    cut: str,
+    record_property: Callable[[str, object], None],
 ) -> None:
     """Only what needs that cluster: the other half stays where it is."""
     with two_doors(tmp_path / "doors") as (door, link), ExitStack() as stack:
@@ -253,6 +324,7 @@ def test_who_is_cut_off_from_one_cluster_leaves_what_is_there_to_the_other(
         records.stop()
         scene.is_all_there(records)
         allowed = WITHOUT_SOURCE_SECONDS if cut == "east" else TAKE_OVER_SECONDS
+        record_property("seconds without a record", pause)
         assert pause <= allowed, pause
 
 
