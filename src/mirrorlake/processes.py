@@ -30,16 +30,17 @@ def cpu_seconds(roots: Iterable[int]) -> float:
 
 
 def memory_mib(
-    roots: Iterable[int], part_of_command: str, program: str = "python", own: bool = False
+    roots: Iterable[int], part_of_command: str | None, program: str = "python", own: bool = False
 ) -> float:
-    """Resident memory of the processes of trees that run a program and whose command line holds a
-    text, in MiB; `own` leaves out files that they have mapped, which the system takes back when it
-    wants."""
+    """Resident memory of the processes of trees that run a program and whose command line has an
+    argument (None: whatever it has), in MiB; `own` leaves out files that they have mapped, which
+    the system takes back when it wants."""
     size = 0
     for process in tree_of(roots):
         with suppress(psutil.Error):
             command = process.cmdline()
-            if command and program in Path(command[0]).name and part_of_command in command:
+            named = part_of_command is None or part_of_command in command
+            if command and named and program in Path(command[0]).name:
                 memory = process.memory_info()
                 size += memory.rss - (memory.shared if own else 0)
     return size / 2**20

@@ -84,6 +84,9 @@ def test_memory_is_told_by_a_part_of_the_command(start: Start) -> None:
     both, child = memory_mib([parent.pid], "-c"), memory_mib([parent.pid], "child")
     assert both > child > 1
     assert 0 < memory_mib([parent.pid], "-c", own=True) < both, "without files that are mapped"
+    assert memory_mib([parent.pid], None) == pytest.approx(both, rel=0.2), (
+        "whatever they are called by"
+    )
     assert memory_mib([parent.pid], "-c", program="java") == 0.0
     assert memory_mib([parent.pid], "chil") == 0.0, "a part of the command is one whole argument"
 

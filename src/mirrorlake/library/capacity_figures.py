@@ -2,6 +2,7 @@
 
 `mirrorlake bench --only capacity` measures those of a folder anew, and shows them beside these; one
 that nobody measured on a kind of lake says so under `estimated`. docs/capacity.md shows them all.
+Measured on 27 November 2026, on two cores, beside tests.
 """
 
 from collections.abc import Mapping
@@ -47,50 +48,52 @@ FIGURES: Mapping[str, Figure] = {
     "flow_cores": Figure(
         "each further flow from the same source, at rest",
         "cores",
-        {"folder": 0.02, "store": 0.03, "catalog": 0.1},
-        f"{_CAPACITY}, a second target",
-        {"store": "half of the first one", "catalog": "half of the first one"},
+        {"folder": 0.01, "store": 0.02, "catalog": 0.1},
+        f"{_CAPACITY}, a second target: 0.007",
+        {"store": "less than half of the first one", "catalog": "half of the first one"},
     ),
     "partitions_cores": Figure(
         "each 1,000 partitions at rest",
         "cores",
-        _everywhere(0.02),
-        f"{_CAPACITY}, 2,000 partitions",
+        _everywhere(0.045),
+        f"{_CAPACITY}, 2,000 partitions: 0.118 cores at rest",
         _AS_IN_A_FOLDER,
     ),
     "positions_cores": Figure(
         "each 1,000 positions of consumer groups at rest",
         "cores",
-        _everywhere(0.01),
-        f"{_CAPACITY}, 50 groups with 5,000 positions",
+        _everywhere(0.006),
+        f"{_CAPACITY}, 50 groups with 5,000 positions: 0.149 cores with them, 0.118 without",
         _AS_IN_A_FOLDER,
     ),
     "batches_cores": Figure(
         "records that come all the time, however few, in one flow",
         "cores",
         {"folder": 0.25, "store": 0.4, "catalog": 1.3},
-        f"{_CAPACITY}, 1,000 records/s; in a catalog `bench --only feel --lake catalog`",
+        "1,000 records/s of 200 B: 0.19 cores in all by "
+        f"{_CAPACITY}, 0.25 and 0.31 by `bench --only latency`; in a catalog 1.51 by "
+        "`bench --only feel --lake catalog`",
         {"store": "a folder's, and the requests"},
     ),
     "flow_batches_cores": Figure(
         "the same, each further flow",
         "cores",
-        {"folder": 0.13, "store": 0.2, "catalog": 0.65},
-        f"{_CAPACITY}, a second target",
-        {"store": "half of the first one", "catalog": "half of the first one"},
+        {"folder": 0.2, "store": 0.3, "catalog": 0.65},
+        f"{_CAPACITY}, a second target: 0.39 cores in all, 0.19 with one",
+        {"store": "as a folder's, in proportion", "catalog": "half of the first one"},
     ),
     "record_cpu": Figure(
         "a million records, landed and produced, whatever they hold",
         "CPU s",
         {"folder": 1.4, "store": 1.4, "catalog": 2.8},
-        f"{_CAPACITY}, backlogs of 120 B and 1 KB",
+        "backlogs in docs/cost.md: 2.1 CPU s a million of 120 B, 7.3 of 1 KB",
         {"store": "as in a folder", "catalog": "twice a folder's, as was measured of 120 B"},
     ),
     "gigabyte_cpu": Figure(
         "a GB of keys and values, landed and produced",
         "CPU s",
         {"folder": 5.8, "store": 5.8, "catalog": 11.6},
-        f"{_CAPACITY}, backlogs of 120 B and 1 KB",
+        "backlogs in docs/cost.md: 2.1 CPU s a million of 120 B, 7.3 of 1 KB",
         {"store": "as in a folder", "catalog": "twice a folder's, as was measured of 120 B"},
     ),
     "memory_mib": Figure(

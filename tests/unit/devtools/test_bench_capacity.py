@@ -10,11 +10,9 @@ from mirrorlake.devtools.bench.capacity import (
     Capacity,
     Seen,
     figures_of,
-    slope_of,
     split_cost,
 )
 from mirrorlake.devtools.bench.latency import Pace
-from mirrorlake.devtools.bench.measure import Race, Sample
 from mirrorlake.devtools.bench.scale import Size
 from mirrorlake.devtools.bench.tables import tables
 from mirrorlake.library.capacity_figures import FIGURES
@@ -60,19 +58,6 @@ def test_noise_is_no_figure() -> None:
 def test_a_line_through_two_sizes() -> None:
     small, large = (Backlog(size, 1.5 + size * 0.004, 0) for size in (100, 1_000))
     assert split_cost(small, large) == pytest.approx((1.5, 4.0))
-
-
-def test_a_start_is_no_part_of_a_slope() -> None:
-    samples = [
-        Sample(at, written=written, committed=written, landed=0, cpu=cpu, brokers_cpu=0.0)
-        for at, written, cpu in (
-            (0, 0, 0.0),
-            (10, 100, 50.0),
-            (20, 400_000, 52.0),
-            (30, 900_000, 53.0),
-        )
-    ]
-    assert slope_of(Race("x", 900_000, tuple(samples), None)) == pytest.approx(2.0)
 
 
 def test_its_table_has_each_figure_beside_the_one_in_use() -> None:

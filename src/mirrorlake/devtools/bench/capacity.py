@@ -14,9 +14,9 @@ from mirrorlake.devtools.bench.arena import BROKERS, Arena, contestant
 from mirrorlake.devtools.bench.contestants import Running, start_mirrorlake
 from mirrorlake.devtools.bench.feel import idle_cores
 from mirrorlake.devtools.bench.latency import Pace, measure_latency
-from mirrorlake.devtools.bench.measure import Race, watch
+from mirrorlake.devtools.bench.measure import watch
 from mirrorlake.devtools.bench.payload import PARTITIONS, load_topic
-from mirrorlake.devtools.bench.report import MIRRORLAKE
+from mirrorlake.devtools.bench.report import MIRRORLAKE, throughput_of
 from mirrorlake.devtools.bench.scale import PREFIX, Size, make_groups, make_topics, started
 from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.kafka.values import TopicInfo
@@ -44,7 +44,8 @@ class Seen:
 
 @dataclass(frozen=True)
 class Backlog:
-    """Of a backlog: the size of its records, CPU s a million of them, and memory behind it."""
+    """Of a backlog: the size of its records, CPU s a million of them from its first batch on, and
+    memory behind it."""
 
     record_bytes: int
     cpu_seconds_per_million: float
@@ -115,13 +116,6 @@ def split_cost(small: Backlog, large: Backlog) -> tuple[float, float]:
     return max(0.0, small.cpu_seconds_per_million - of_bytes), each_byte * 1e3
 
 
-def slope_of(race: Race) -> float:
-    """CPU s a million records from a third of a backlog to its end: a start is no part of it."""
-    begin = next(one for one in race.samples if one.written >= race.records / 3)
-    end = race.samples[-1]
-    return (end.cpu - begin.cpu) / (end.written - begin.written) * 1e6
-
-
 def _at_rest_and_at_pace(arena: Arena, what: str, pace: Pace, more: tuple[str, ...] = ()) -> Seen:
     """One topic, to one target or more."""
     topic = f"bench-capacity-{what}"
@@ -173,10 +167,10 @@ def _backlog(arena: Arena, size: int, records: int) -> Backlog:
     with contestant(arena, job, start_mirrorlake) as running:
         race = watch(running, job, [arena.target], brokers, records=records, timeout=_RACE_SECONDS)
         memory = _memory(running)
-    return Backlog(size, round(slope_of(race), 2), memory)
+    return Backlog(size, throughput_of(race).cpu_seconds_per_million, memory)
 
 
 def _memory(running: Running) -> float:
     """Resident memory of all processes, without files that they map, MiB."""
     programs = ("python", "java")
-    return round(sum(memory_mib(running.pids, "", name, own=True) for name in programs))
+    return round(sum(memory_mib(running.pids, None, name, own=True) for name in programs))

@@ -136,7 +136,7 @@ def _measured(arena: Arena, job: Job, start: Start, name: str, *, size: Size, pa
     try:
         cores = idle_cores(running)
         programs = ("python", "java")
-        memory = sum(memory_mib(running.pids, "", program, own=True) for program in programs)
+        memory = sum(memory_mib(running.pids, None, program, own=True) for program in programs)
         if ours:
             commands |= _commands(job, size)
         made = _new_topic(arena, running, job, name)
