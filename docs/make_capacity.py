@@ -59,10 +59,10 @@ def figures() -> str:
 
 def estimates() -> str:
     """What was not measured, and by what it is as it is."""
-    rows = ["| | store | catalog |", "|---|---|---|"]
+    rows = ["| | folder | store | catalog |", "|---|---|---|---|"]
     for figure in FIGURES.values():
         if figure.estimated:
-            why = [figure.estimated.get(kind, "measured") for kind in KINDS[1:]]
+            why = [figure.estimated.get(kind, "measured") for kind in KINDS]
             rows.append(f"| {figure.what} | {' | '.join(why)} |")
     return "\n".join(rows)
 

@@ -69,14 +69,15 @@ def needs(load: Load, kind: LakeKind, utilisation: float = UTILISATION) -> Needs
 def sentence(found: Needs) -> str:
     """The same for a person."""
     provided = f"about {found.cores:g} cores and {found.memory_gib:g} GiB"
-    each = f"each 1,000 records/s more take {found.cores_per_1000_records:g} cores"
+    more = f"{found.cores_per_1000_records:g} cores more"
     if found.records_per_second is None:
         return (
             f"this needs {provided} once records come all the time, {found.cores_at_rest:g} cores "
-            f"at rest; {each}, of 1 KB: no rate is known yet"
+            f"at rest, and for each 1,000 records/s of 1 KB {more}: no rate is known yet"
         )
     return (
-        f"this needs {provided} for {found.records_per_second:,.0f} records/s; {each} of that size"
+        f"this needs {provided} for {found.records_per_second:,.0f} records/s, and for each 1,000 "
+        f"more of that size {more}"
     )
 
 
