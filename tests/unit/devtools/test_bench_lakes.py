@@ -54,9 +54,10 @@ def test_what_makes_up_tables_is_measured_in_folders(part: Part) -> None:
     assert _parts(part, bench.Lake.folder) == {part}
 
 
-def test_a_part_is_measured_alone_and_soak_and_scale_only_so() -> None:
+def test_a_part_is_measured_alone_and_some_only_so() -> None:
     assert _parts(Part.feel, bench.Lake.catalog) == {Part.feel}
-    assert _parts(None, bench.Lake.folder) == {*Part} - {Part.soak, Part.scale}
+    alone = {Part.soak, Part.scale, Part.capacity}
+    assert _parts(None, bench.Lake.folder) == {*Part} - alone
 
 
 def test_the_command_knows_all_kinds() -> None:
