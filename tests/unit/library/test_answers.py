@@ -117,6 +117,7 @@ def test_a_plan_and_upkeep() -> None:
         "problems": [{"sentence": ODD}],
         "flows": [flow],
         "totals": {"topics": 1},
+        "needs": {"cores": 0.5},
     }
     assert (
         Plan.from_document(plan).to_dict() == plan
