@@ -10,6 +10,7 @@ nothing that is only in the index is needed for anything.
 import logging
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,7 +59,7 @@ class StageFiles:
         self._lake = lake
         self._use = threading.RLock()
         self._index: StageIndex | None = None
-        self._source: _LocalStage | _SparkStage | _CatalogStage
+        self._source: _Source
         if read is not None and place is not None:
             self._source = _LocalStage(place, read.checkpoints, ours=lake.directory is not None)
         else:
@@ -83,8 +84,7 @@ class StageFiles:
         if self._index is None:
             return self._source.build(StageIndex())
         self._source.follow(self._index)
-        if self.is_its_files and isinstance(self._source, _SparkStage):
-            self.is_its_files = self._source.is_its_files()
+        self.is_its_files = self.is_its_files and self._source.is_its_files()
         return self._index
 
     def forget(self) -> None:
@@ -95,7 +95,7 @@ class StageFiles:
     def invalidate(self) -> None:
         """Build it again where it does not follow every commit as a whole: what was read of the
         stage differs."""
-        if not isinstance(self._source, _LocalStage):
+        if not self._source.follows_removals:
             self.forget()
 
     def ends(self, cluster: str) -> dict[TopicAndPartition, tuple[int, int]]:
@@ -117,9 +117,30 @@ class _SparkAlone(Exception):
     holds."""
 
 
-class _LocalStage:
+class _Source(ABC):
+    """What an index is built from and kept up by."""
+
+    #: Whether `follow` takes over what commits removed, as well as what they added.
+    follows_removals = False
+
+    @abstractmethod
+    def build(self, index: StageIndex) -> StageIndex:
+        """Bring an index, whatever it holds, to the newest version of the table."""
+
+    @abstractmethod
+    def follow(self, index: StageIndex) -> None:
+        """Take over what came behind the index's version."""
+
+    def is_its_files(self) -> bool:
+        """Whether reading the table's files is still reading the table, as far as is known."""
+        return True
+
+
+class _LocalStage(_Source):
     """The stage at a place that this process can read. Where only `ours` commit it stays readable;
     a catalog's own table anybody may alter. Raises _SparkAlone for one that was."""
+
+    follows_removals = True
 
     def __init__(self, directory: Place, checkpoints: Path, ours: bool = True) -> None:
         self._ours = ours
@@ -217,7 +238,7 @@ class _LocalStage:
         self._copy.note(index, len(added))
 
 
-class _SparkStage:
+class _SparkStage(_Source):
     """The stage in a catalog, or wherever only Spark can open it."""
 
     def __init__(self, lake: Lake) -> None:
@@ -269,7 +290,7 @@ class _SparkStage:
         index.apply(added, (), version)
 
 
-class _CatalogStage:
+class _CatalogStage(_Source):
     """The stage in a catalog, for who only asks what is staged now."""
 
     def __init__(self, lake: Reader) -> None:
