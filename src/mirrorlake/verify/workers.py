@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mirrorlake.errors import ReplicationError
-from mirrorlake.produce.stage_files import CONTENT
 from mirrorlake.spark.tasks import (
     Done,
     Task,
@@ -110,15 +109,10 @@ class RowExecutors(Workers):
         self._lake = lake
 
     def _run(self, source: str, task: Task[Numbered], ranges: Sequence[Numbered]) -> Done:
-        from mirrorlake.produce.stage_rows import rows_within  # only who has a session needs it
+        from mirrorlake.produce.stage_rows import sorted_rows  # only a session's owner needs it
 
         stretches = [(number, (one.place, one.first, one.last)) for number, one in ranges]
-        frame = (
-            rows_within(self._lake, source, stretches)
-            .select("number", "offset", *CONTENT)
-            .repartition(self.tasks, "number")
-            .sortWithinPartitions("number", "offset")
-        )
+        frame = sorted_rows(self._lake, source, stretches, self.tasks)
         jobs = {number: (number, replace(range_, files=())) for number, range_ in ranges}
         with _in_words():
             return run_rows_by_spark(frame, task, jobs, RESULT, "number")
