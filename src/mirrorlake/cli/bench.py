@@ -28,7 +28,7 @@ class Part(str, Enum):
 
 
 class Lake(str, Enum):
-    """Where mirrorlake's lakes lie: the kinds of `mirrorlake.devtools.bench.lakes`."""
+    """Where mirrorlake's lakes lie: `mirrorlake.devtools.bench.lakes.KINDS`."""
 
     folder = "folder"
     s3 = "s3"
@@ -74,7 +74,6 @@ def bench(
     """Race mirrorlake against MirrorMaker 2 and a naive pipeline, on two embedded clusters of this
     machine."""
     from mirrorlake.devtools.bench.arena import BenchOptions
-    from mirrorlake.devtools.bench.lakes import LakeKind
     from mirrorlake.devtools.bench.latency import Pace
     from mirrorlake.devtools.bench.run import run_bench
     from mirrorlake.devtools.bench.tables import tables
@@ -100,7 +99,7 @@ def bench(
         keep=keep,
         laps=laps,
         soak_minutes=minutes if Part.soak in parts else 0.0,
-        lake=LakeKind(lake.value),
+        lake=lake.value,
     )
 
     def save(figures: dict[str, Any]) -> None:

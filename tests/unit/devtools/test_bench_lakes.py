@@ -11,7 +11,7 @@ from mirrorlake.cli import bench
 from mirrorlake.cli.bench import Part, _parts
 from mirrorlake.config.lake import Lake
 from mirrorlake.devtools.bench.contestants import Job, write_topology
-from mirrorlake.devtools.bench.lakes import JobLake, LakeKind, lakes_of
+from mirrorlake.devtools.bench.lakes import KINDS, JobLake, lakes_of
 from mirrorlake.errors import InputError
 from mirrorlake.lake.place import place_of
 
@@ -24,7 +24,7 @@ def written(lake: JobLake | None, folder: Path) -> dict[str, Any]:
 
 
 def test_a_lake_lies_beside_its_topology_file(tmp_path: Path) -> None:
-    with lakes_of(LakeKind.folder, tmp_path / "lakes") as lake_of:
+    with lakes_of("folder", tmp_path / "lakes") as lake_of:
         lake = lake_of("feel", tmp_path)
     assert written(lake, tmp_path) == written(None, tmp_path) == {"path": "./lake"}
     assert lake.stage == f"delta.`{tmp_path}/lake/records`"
@@ -32,7 +32,7 @@ def test_a_lake_lies_beside_its_topology_file(tmp_path: Path) -> None:
 
 def test_a_lake_in_a_store_is_reached_by_what_the_environment_says(tmp_path: Path) -> None:
     before = dict(os.environ)
-    with lakes_of(LakeKind.s3, tmp_path / "lakes") as lake_of:
+    with lakes_of("s3", tmp_path / "lakes") as lake_of:
         said = Lake(**written(lake_of("feel", tmp_path), tmp_path))
         options = {key: os.path.expandvars(_plain(text)) for key, text in said.storage.items()}
         place = place_of(str(said.path), options) / "probe"
@@ -61,4 +61,4 @@ def test_a_part_is_measured_alone_and_some_only_so() -> None:
 
 
 def test_the_command_knows_all_kinds() -> None:
-    assert [kind.value for kind in bench.Lake] == [kind.value for kind in LakeKind]
+    assert [kind.value for kind in bench.Lake] == [*KINDS]

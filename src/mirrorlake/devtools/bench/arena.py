@@ -11,7 +11,7 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 
 from mirrorlake.devtools.bench.contestants import Job, Running
-from mirrorlake.devtools.bench.lakes import LakeKind, LakeOf, in_folder
+from mirrorlake.devtools.bench.lakes import LakeOf, in_folder
 from mirrorlake.devtools.bench.latency import Pace
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.kafka.admin import ClusterAdmin
@@ -32,7 +32,7 @@ class BenchOptions:
     three targets at once, and `proof` such that `verify` compares; empty, `pace` None, `feel`,
     `scale`, `capacity` or `control` False, leaves a part out. `laps` is how often a backlog is
     raced over; `soak_minutes` how long memory is watched at full rate. `lake` is the kind of
-    mirrorlake's lakes."""
+    mirrorlake's lakes (`lakes.KINDS`)."""
 
     backlogs: Mapping[int, int]
     fan_out: Mapping[int, int] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class BenchOptions:
     keep: bool = False
     laps: int = 1
     soak_minutes: float = 0.0
-    lake: LakeKind = LakeKind.folder
+    lake: str = "folder"
 
 
 @dataclass(frozen=True)

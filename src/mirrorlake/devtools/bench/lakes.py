@@ -3,22 +3,13 @@ tables of a catalog."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from mirrorlake.devtools.local.metastore import Metastore, hive_metastore
 from mirrorlake.devtools.local.object_store import ENVIRONMENT, ObjectStore, object_store
-
-
-class LakeKind(str, Enum):
-    """A kind of lake."""
-
-    folder = "folder"
-    s3 = "s3"
-    catalog = "catalog"
 
 
 @dataclass(frozen=True)
@@ -48,18 +39,35 @@ def in_folder(_name: str, directory: Path) -> JobLake:
 
 
 @contextmanager
-def lakes_of(kind: LakeKind, directory: Path) -> Iterator[LakeOf]:
-    """Start what lakes of a kind need, in a new folder, for the time of the block. Processes that
-    are started meanwhile get by their environment what they need to reach it."""
+def _folders(_directory: Path) -> Iterator[LakeOf]:
+    yield in_folder
+
+
+@contextmanager
+def _stores(directory: Path) -> Iterator[LakeOf]:
+    with object_store(directory) as store, _in_environment(ENVIRONMENT):
+        yield lambda name, folder: _in_store(store, name, folder / "state")
+
+
+@contextmanager
+def _catalogs(directory: Path) -> Iterator[LakeOf]:
+    with hive_metastore(directory) as metastore, _in_environment(metastore.environment):
+        yield lambda name, folder: _in_catalog(metastore, name, folder / "state")
+
+
+#: The kinds of lakes by their names on the command line: what each needs, in a folder.
+KINDS: Mapping[str, Callable[[Path], AbstractContextManager[LakeOf]]] = {
+    "folder": _folders,
+    "s3": _stores,
+    "catalog": _catalogs,
+}
+
+
+def lakes_of(kind: str, directory: Path) -> AbstractContextManager[LakeOf]:
+    """Start what lakes of one of KINDS need, in a new folder, for the time of the block. Processes
+    that are started meanwhile get by their environment what they need to reach it."""
     directory.mkdir()
-    if kind is LakeKind.folder:
-        yield in_folder
-    elif kind is LakeKind.s3:
-        with object_store(directory) as store, _in_environment(ENVIRONMENT):
-            yield lambda name, folder: _in_store(store, name, folder / "state")
-    else:
-        with hive_metastore(directory) as metastore, _in_environment(metastore.environment):
-            yield lambda name, folder: _in_catalog(metastore, name, folder / "state")
+    return KINDS[kind](directory)
 
 
 def _in_store(store: ObjectStore, name: str, state: Path) -> JobLake:

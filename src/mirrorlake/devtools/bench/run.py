@@ -105,7 +105,7 @@ def run_bench(options: BenchOptions, parent: Path, say: Say, keep: Keep) -> dict
     document: dict[str, Any] = {
         "at": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "machine": machine(),
-        "lake": options.lake.value,
+        "lake": options.lake,
     }
     say(f"starting two clusters in {directory}")
     clusters = start_clusters(["east", "west"], directory / "clusters", properties=BROKERS)
