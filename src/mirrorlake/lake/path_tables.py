@@ -1,5 +1,5 @@
 """The tables of a lake at a path or URL, made and written by delta-rs; small commits go by
-`lake/store_tables.py`.
+`lake/own_commit_tables.py`.
 
 Commits of two processes are Delta's like any others: the second of two tries again on top of the
 first. Those that replace files of a table of any size are made in `lake/folder_upkeep.py`.

@@ -13,10 +13,10 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.delta_log import DeltaLog, layout_of
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.layout import in_layout
+from mirrorlake.lake.own_commit_tables import OwnCommitTables
 from mirrorlake.lake.own_commits import NewFile, keys_of, replace_files
 from mirrorlake.lake.place import Place
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.lake.store_tables import StoreTables
 from mirrorlake.run.status import read_status
 from tests.support.object_store import Store
 from tests.support.store_link import StoreLink, link_to
@@ -44,7 +44,7 @@ def test_status_opens_no_file_of_the_stage_however_many_there_are(
     """Files of several partitions, of earlier days, none of which is there. All that is staged is
     in the map, and of what came today, between whose records the source has a marker, the rows are
     compared."""
-    tables, asked = StoreTables(place), []
+    tables, asked = OwnCommitTables(place), []
     for table in ("records", "offset_map", "objectives"):
         tables.create(table)
     flow = {"flow": "east->west", "enabled": True, "gaps": True, "mode": "once", "since": NOW}
@@ -80,7 +80,7 @@ def test_status_opens_no_file_of_the_stage_however_many_there_are(
 def test_what_the_log_says_of_files_is_known_without_a_checkpoint_too(
     link: StoreLink, place: Place, tmp_path: Path
 ) -> None:
-    tables = StoreTables(place)
+    tables = OwnCommitTables(place)
     tables.create("records")
     for number in range(3):
         add = AddAction(f"task-{number}.parquet", 1_000, {}, number, True, statistics(number))
@@ -92,7 +92,7 @@ def test_what_the_log_says_of_files_is_known_without_a_checkpoint_too(
 def test_a_file_that_takes_the_place_of_others_need_not_be_opened_either(
     place: Place, tmp_path: Path
 ) -> None:
-    tables = StoreTables(place)
+    tables = OwnCommitTables(place)
     tables.create("records")
     table, log = tables.opened("records"), DeltaLog(place / "records")
     file = NewFile(log.table, layout_of(table), keys_of(table))

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 from mirrorlake.errors import Fenced, LakeError
-from mirrorlake.lake import store_tables
+from mirrorlake.lake import own_commit_tables
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.delta_log import DeltaLog, files_of
+from mirrorlake.lake.own_commit_tables import OwnCommitTables
 from mirrorlake.lake.place import Place, place_of
-from mirrorlake.lake.store_tables import StoreTables
 from tests.support.object_store import Store
 from tests.support.store_link import Fault, Request, StoreLink, link_to
 
@@ -34,9 +34,9 @@ def place(link: StoreLink, request: pytest.FixtureRequest) -> Place:
 
 
 @pytest.fixture
-def tables(place: Place) -> StoreTables:
+def tables(place: Place) -> OwnCommitTables:
     """With a table of one row."""
-    tables = StoreTables(place)
+    tables = OwnCommitTables(place)
     tables.create("changes")
     tables.append("changes", row("first"), "a", 1)
     return tables
@@ -75,7 +75,7 @@ class Once:
 
 
 def test_an_append_is_a_put_of_its_rows_and_one_of_its_commit(
-    link: StoreLink, place: Place, tables: StoreTables
+    link: StoreLink, place: Place, tables: OwnCommitTables
 ) -> None:
     known = len(link.requests)
     tables.append("changes", row("second"), "a", 2)
@@ -88,7 +88,7 @@ def test_an_append_is_a_put_of_its_rows_and_one_of_its_commit(
     assert sum(pa.table(statistics)["num_records"].to_pylist()) == 2
 
 
-def test_who_asks_again_lists_nothing(link: StoreLink, tables: StoreTables) -> None:
+def test_who_asks_again_lists_nothing(link: StoreLink, tables: OwnCommitTables) -> None:
     """A turn in which nothing happened."""
     assert tables.application_version("changes", "b") is None
     assert tables.opened("changes").version() == 1
@@ -102,9 +102,9 @@ def test_who_asks_again_lists_nothing(link: StoreLink, tables: StoreTables) -> N
     assert link.counted(known).keys() == {"GET"}, "it is there already"
 
 
-def test_processes_append_beside_one_another(place: Place, tables: StoreTables) -> None:
+def test_processes_append_beside_one_another(place: Place, tables: OwnCommitTables) -> None:
     """All rows come in once; who commits for an owner that was followed is told so."""
-    others = [StoreTables(place) for _ in range(3)]
+    others = [OwnCommitTables(place) for _ in range(3)]
     threads = [
         threading.Thread(
             target=lambda one=one, number=number: [
@@ -145,7 +145,7 @@ class FirstOfEach:
 @pytest.mark.parametrize("fault", ["torn", "503", "slow"])
 @pytest.mark.parametrize("application", ["a", None])
 def test_a_commit_that_fails_for_once_is_there_once(
-    link: StoreLink, place: Place, tables: StoreTables, fault: Fault, application: str | None
+    link: StoreLink, place: Place, tables: OwnCommitTables, fault: Fault, application: str | None
 ) -> None:
     """An answer that was lost is not taken for another process's commit."""
     link.fault = Once(fault)
@@ -157,9 +157,9 @@ def test_a_commit_that_fails_for_once_is_there_once(
 
 
 def test_a_store_that_says_nothing_is_asked_again(
-    link: StoreLink, place: Place, tables: StoreTables
+    link: StoreLink, place: Place, tables: OwnCommitTables
 ) -> None:
-    impatient = StoreTables(place_of(str(place), {**(place.options or {}), **IMPATIENT}))
+    impatient = OwnCommitTables(place_of(str(place), {**(place.options or {}), **IMPATIENT}))
     assert impatient.version("changes") == 1
     link.fault = Once("silent")
     impatient.append("changes", row("second"), "a", 2)
@@ -167,7 +167,7 @@ def test_a_store_that_says_nothing_is_asked_again(
 
 
 def test_a_change_of_rows_whose_answer_was_lost_is_done_once(
-    link: StoreLink, place: Place, tables: StoreTables
+    link: StoreLink, place: Place, tables: OwnCommitTables
 ) -> None:
     """Also one that would change them again each time; each commit is put twice here."""
 
@@ -184,9 +184,9 @@ def test_a_change_of_rows_whose_answer_was_lost_is_done_once(
 
 
 def test_what_comes_beside_a_change_of_rows_is_changed_too(
-    place: Place, tables: StoreTables
+    place: Place, tables: OwnCommitTables
 ) -> None:
-    other, seen = StoreTables(place), list[list[str]]()
+    other, seen = OwnCommitTables(place), list[list[str]]()
 
     def all_seen(rows: pa.Table) -> pa.Table:
         if not seen:
@@ -203,7 +203,7 @@ def test_what_comes_beside_a_change_of_rows_is_changed_too(
 
 def test_properties_are_given_once(object_store: Store, request: pytest.FixtureRequest) -> None:
     """An attempt whose answer was lost is made again."""
-    tables = StoreTables(object_store.place(request.node.name))
+    tables = OwnCommitTables(object_store.place(request.node.name))
     tables.create("changes")
     for _ in range(2):
         tables.set_properties("changes", {"mirrorlake.test": "a"})
@@ -212,7 +212,7 @@ def test_properties_are_given_once(object_store: Store, request: pytest.FixtureR
 
 
 def test_what_a_store_refuses_is_refused(
-    link: StoreLink, place: Place, tables: StoreTables
+    link: StoreLink, place: Place, tables: OwnCommitTables
 ) -> None:
     """As where credentials have expired; with others it goes on, and each row is there once."""
     link.fault = lambda request: "expired" if request.access_key else None
@@ -224,11 +224,11 @@ def test_what_a_store_refuses_is_refused(
 
 
 def test_a_commit_behind_a_log_that_was_cleaned_up_is_made_again(
-    place: Place, tables: StoreTables
+    place: Place, tables: OwnCommitTables
 ) -> None:
     """By a process that was suspended for long: the number that it takes for the next one is free
     again, and a commit there is none of the table's."""
-    other = StoreTables(place)
+    other = OwnCommitTables(place)
     for number in range(2, 8):
         other.append("changes", row(str(number)), "b", number)
     other.opened("changes").create_checkpoint()
@@ -243,9 +243,9 @@ def test_a_commit_behind_a_log_that_was_cleaned_up_is_made_again(
 
 
 def test_a_log_gets_checkpoints(
-    place: Place, tables: StoreTables, monkeypatch: pytest.MonkeyPatch
+    place: Place, tables: OwnCommitTables, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_tables, "_CHECKPOINT_EVERY", 3)
+    monkeypatch.setattr(own_commit_tables, "_CHECKPOINT_EVERY", 3)
     for number in (2, 3, 4):
         tables.append("changes", row(str(number)), "a", number)
     assert DeltaLog(place / "changes").newest_checkpoint() == 3
@@ -253,7 +253,7 @@ def test_a_log_gets_checkpoints(
 
 
 def test_a_table_that_asks_for_more_is_left_to_delta_rs(
-    link: StoreLink, place: Place, tables: StoreTables
+    link: StoreLink, place: Place, tables: OwnCommitTables
 ) -> None:
     table = (place / "changes").delta()
     table.alter.add_constraint({"few": "kind <> 'none'"})
@@ -266,13 +266,13 @@ def test_a_table_that_asks_for_more_is_left_to_delta_rs(
     assert len(files_of(tables.opened("changes"))) == 2
 
 
-def test_what_each_row_has_to_have(place: Place, tables: StoreTables) -> None:
+def test_what_each_row_has_to_have(place: Place, tables: OwnCommitTables) -> None:
     with pytest.raises(LakeError, match="rows of table changes have no at"):
         tables.append("changes", row("second").drop_columns(["at"]), "a", 2)
     assert kinds(place) == ["first"]
 
 
-def test_tables_are_made_compact(place: Place, tables: StoreTables) -> None:
+def test_tables_are_made_compact(place: Place, tables: OwnCommitTables) -> None:
     for number in range(2, 6):
         tables.append("changes", row(str(number)), "a", number)
     replaced = tables.compact("changes")

@@ -1,5 +1,5 @@
-"""The tables of a lake at a path or URL, but for commits of rows, and for what is asked before each
-of them.
+"""The tables of a lake at a path or URL, with commits of our own for what is appended to them and
+for changes of small ones; the rest is delta-rs' (`path_tables.py`).
 
 delta-rs lists the log three times an append, in a folder all of it, and reads all of it behind the
 last checkpoint for the version of an application: in a store a dozen requests, one after another.
@@ -34,8 +34,8 @@ _CHECKPOINT_EVERY = 100
 _CHECKS = "delta.constraints."
 
 
-class StoreTables(PathTables):
-    """Tables by name; see `PathTables`."""
+class OwnCommitTables(PathTables):
+    """Tables by name, as `PathTables`; commits are our own where a table allows it."""
 
     def __init__(self, place: Place) -> None:
         super().__init__(place)
