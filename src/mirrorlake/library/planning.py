@@ -86,15 +86,22 @@ def _staged(lake: Reader | None) -> Staged:
 
 
 class _StagedFiles:
-    """What a lake in a folder has, by the index of its stage."""
+    """What a lake at a path or URL has, by the index of its stage. One plan is as of one moment:
+    what was asked of a cluster is kept."""
 
     def __init__(self, lake: Reader) -> None:
         self._lake = lake
         self._stage = StageFiles(lake)
+        self._ends: dict[str, Mapping[TopicAndPartition, int]] = {}
 
     def ends(self, alias: str) -> Mapping[TopicAndPartition, int]:
         """Where landing of each partition of a cluster goes on: behind its last record, or behind
         the markers that a sample says were covered."""
+        if alias not in self._ends:
+            self._ends[alias] = self._ends_of(alias)
+        return self._ends[alias]
+
+    def _ends_of(self, alias: str) -> Mapping[TopicAndPartition, int]:
         ends = {key: end for key, (_, end) in self._stage.ends(alias).items()}
         for row in self._lake.table_rows("replication_lag"):
             key = row["topic"], row["partition"]
