@@ -23,23 +23,25 @@ lag AS (
   FROM replication_lag AS lag LEFT JOIN aside ON aside.flow = lag.flow
   GROUP BY lag.flow
 ),
+-- What was produced at a time to come is no sign of life.
+produced AS (
+  SELECT flow, topic, batch_id, record_count, byte_count, produced_at,
+         CASE WHEN produced_at < current_timestamp() + INTERVAL 5 MINUTES THEN produced_at END AS past_at
+  FROM latency
+),
 totals AS (
-  SELECT latency.flow, max(batch_id) AS last_batch_id,
-         coalesce(max(CASE WHEN produced_at < current_timestamp() + INTERVAL 5 MINUTES THEN produced_at END),
-                  max(produced_at)) AS last_produced_at,
+  SELECT produced.flow, max(batch_id) AS last_batch_id,
+         coalesce(max(past_at), max(produced_at)) AS last_produced_at,
          sum(record_count) AS record_count,
          sum(byte_count) AS byte_count,
-         sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE
-                   AND produced_at < current_timestamp() + INTERVAL 5 MINUTES THEN record_count ELSE 0 END) / 60
+         sum(CASE WHEN past_at > current_timestamp() - INTERVAL 1 MINUTE THEN record_count ELSE 0 END) / 60
            AS records_per_second,
-         sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE
-                   AND produced_at < current_timestamp() + INTERVAL 5 MINUTES THEN byte_count ELSE 0 END) / 60
+         sum(CASE WHEN past_at > current_timestamp() - INTERVAL 1 MINUTE THEN byte_count ELSE 0 END) / 60
            AS bytes_per_second,
-         max(CASE WHEN produced_at < current_timestamp() + INTERVAL 5 MINUTES
-                   AND NOT coalesce(topic RLIKE heartbeat_topics, topic = 'heartbeats') THEN produced_at END)
+         max(CASE WHEN NOT coalesce(topic RLIKE heartbeat_topics, topic = 'heartbeats') THEN past_at END)
            AS last_but_heartbeats
-  FROM latency LEFT JOIN aside ON aside.flow = latency.flow
-  GROUP BY latency.flow
+  FROM produced LEFT JOIN aside ON aside.flow = produced.flow
+  GROUP BY produced.flow
 ),
 ways AS (
   SELECT flow, sum(CASE WHEN way = 'short' THEN 1 ELSE 0 END) AS short_batches,

@@ -4,7 +4,12 @@
 -- has a sample without totals. It is stopped where an incident of its own is open, or one by which its topic waits, and where
 -- an operator chose so.
 CREATE OR REPLACE VIEW partition_status AS
-WITH totals AS (
+WITH produced AS (
+  SELECT flow, topic, partition, batch_id, record_count, byte_count, produced_at,
+         CASE WHEN produced_at < current_timestamp() + INTERVAL 5 MINUTES THEN produced_at END AS past_at
+  FROM latency
+),
+totals AS (
   SELECT
     flow,
     topic,
@@ -12,15 +17,12 @@ WITH totals AS (
     sum(record_count) AS record_count,
     sum(byte_count) AS byte_count,
     max(batch_id) AS last_batch_id,
-    coalesce(max(CASE WHEN produced_at < current_timestamp() + INTERVAL 5 MINUTES THEN produced_at END),
-             max(produced_at)) AS last_produced_at,
-    sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE
-              AND produced_at < current_timestamp() + INTERVAL 5 MINUTES THEN record_count ELSE 0 END) / 60
+    coalesce(max(past_at), max(produced_at)) AS last_produced_at,
+    sum(CASE WHEN past_at > current_timestamp() - INTERVAL 1 MINUTE THEN record_count ELSE 0 END) / 60
       AS records_per_second,
-    sum(CASE WHEN produced_at > current_timestamp() - INTERVAL 1 MINUTE
-              AND produced_at < current_timestamp() + INTERVAL 5 MINUTES THEN byte_count ELSE 0 END) / 60
+    sum(CASE WHEN past_at > current_timestamp() - INTERVAL 1 MINUTE THEN byte_count ELSE 0 END) / 60
       AS bytes_per_second
-  FROM latency
+  FROM produced
   GROUP BY flow, topic, partition
 ),
 recent AS (
