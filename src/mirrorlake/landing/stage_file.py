@@ -19,7 +19,7 @@ from mirrorlake.lake.meter import Landed
 from mirrorlake.lake.parquet import KEYS, RARE, REPEATED, stated_ranges
 from mirrorlake.lake.place import FileWriter, Place
 from mirrorlake.landing.job import LandJob, Part
-from mirrorlake.landing.stage_rows import Gathered, Read, coded, columns_of_records, gathered
+from mirrorlake.landing.stage_rows import Gathered, Read, columns_of_records, gathered
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.tasks import Work
 
@@ -92,7 +92,7 @@ class StageFile:
         counted[0], counted[1] = counted[0] + sum(rows.nbytes for rows in read), counted[1] + count
 
     def _write_group(self, read: Gathered) -> None:
-        rows = columns_of_records(self._schema, self._part, read, coded)
+        rows = columns_of_records(self._schema, self._part, read)
         if self._writer is None:
             self._file = self._place.writer()
             self._writer = pq.ParquetWriter(

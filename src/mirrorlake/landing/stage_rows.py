@@ -1,6 +1,6 @@
 """Rows of `records` from what was read of a source: in a file's columns, or as Spark takes them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -30,8 +30,6 @@ _UNSTAGEABLE = (pa.ArrowException, ArithmeticError, ValueError)
 
 Read = Iterable[tuple[TopicAndPartition, pa.RecordBatch]]
 Gathered = Mapping[TopicAndPartition, list[pa.RecordBatch]]
-#: Values of a type, each as often as is said.
-Repeat = Callable[[Sequence[object], Sequence[int], pa.DataType], pa.Array]
 
 
 def read_part(job: LandJob, part: Part) -> Read:
@@ -94,18 +92,21 @@ def schema_for_spark(schema: pa.Schema) -> pa.Schema:
 
 
 def _for_spark(schema: pa.Schema, part: Part, waiting: Gathered) -> list[pa.RecordBatch]:
-    rows = columns_of_records(schema, part, dict(sorted(waiting.items())), _plainly)
-    return [pa.RecordBatch.from_arrays(batch.columns, schema=schema) for batch in rows.to_batches()]
+    rows = columns_of_records(schema, part, dict(sorted(waiting.items())))
+    return [
+        pa.RecordBatch.from_arrays([_decoded(column) for column in batch.columns], schema=schema)
+        for batch in rows.to_batches()
+    ]
 
 
-def columns_of_records(schema: pa.Schema, part: Part, read: Gathered, repeat: Repeat) -> pa.Table:
+def columns_of_records(schema: pa.Schema, part: Part, read: Gathered) -> pa.Table:
     """Columns of `records`, those of a schema, for rows of partitions, of which some may have a
-    column that others lack: one partition behind the other. Raises StagingError, which names a
-    record."""
+    column that others lack: one partition behind the other. What all rows of a partition have in
+    common is coded (`_coded`). Raises StagingError, which names a record."""
     try:
-        return _columns(schema, part, read, repeat)
+        return _columns(schema, part, read)
     except _UNSTAGEABLE as error:
-        (topic, partition), offset = _first_unstageable(schema, part, read, repeat)
+        (topic, partition), offset = _first_unstageable(schema, part, read)
         raise StagingError(
             f"{topic}-{partition} cannot be staged from offset {offset}, since its record cannot "
             f"be: {error}",
@@ -117,14 +118,14 @@ def columns_of_records(schema: pa.Schema, part: Part, read: Gathered, repeat: Re
 
 
 def _first_unstageable(
-    schema: pa.Schema, part: Part, read: Gathered, repeat: Repeat
+    schema: pa.Schema, part: Part, read: Gathered
 ) -> tuple[TopicAndPartition, int]:
     """The first record, in the order of partitions, of which no row can be made; where each can be
     by itself, the first one."""
 
     def is_refused(key: TopicAndPartition, rows: pa.RecordBatch) -> bool:
         try:
-            _columns(schema, part, {key: [rows]}, repeat)
+            _columns(schema, part, {key: [rows]})
         except _UNSTAGEABLE:
             return True
         return False
@@ -137,7 +138,7 @@ def _first_unstageable(
     return key, int(rows.column("offset")[0].as_py())
 
 
-def _columns(schema: pa.Schema, part: Part, read: Gathered, repeat: Repeat) -> pa.Table:
+def _columns(schema: pa.Schema, part: Part, read: Gathered) -> pa.Table:
     """Columns of rows, and those that are the same for all of a partition. Raises ValueError for a
     null where the schema has none: what is declared so neither Spark nor delta-rs looks at."""
     tables = [pa.Table.from_batches([rows]) for batches in read.values() for rows in batches]
@@ -156,7 +157,7 @@ def _columns(schema: pa.Schema, part: Part, read: Gathered, repeat: Repeat) -> p
         column = columns_read.get(field.name)
         if column is None or field.name in of_partitions[0]:
             values = [same.get(field.name) for same in of_partitions]
-            columns.append(repeat(values, counts, field.type))
+            columns.append(_coded(values, counts, field.type))
         else:
             columns.append(column if column.type == field.type else column.cast(field.type))
         if not field.nullable and columns[-1].null_count:
@@ -164,7 +165,7 @@ def _columns(schema: pa.Schema, part: Part, read: Gathered, repeat: Repeat) -> p
     return pa.table(columns, schema.names)
 
 
-def coded(values: Sequence[object], counts: Sequence[int], kind: pa.DataType) -> pa.Array:
+def _coded(values: Sequence[object], counts: Sequence[int], kind: pa.DataType) -> pa.Array:
     """Values, each as often as is said, as numbers and a dictionary: runs of one code in a file.
     Nulls where there is no other value: Parquet's writer takes none in a dictionary."""
     codes = {value: code for code, value in enumerate(dict.fromkeys(values)) if value is not None}
@@ -189,6 +190,5 @@ def _check_names(headers: pa.ChunkedArray) -> None:
         )
 
 
-def _plainly(values: Sequence[object], counts: Sequence[int], kind: pa.DataType) -> pa.Array:
-    array = coded(values, counts, kind)
-    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+def _decoded(column: pa.Array) -> pa.Array:
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
