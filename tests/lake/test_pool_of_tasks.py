@@ -45,15 +45,15 @@ def test_a_failure_keeps_its_class_and_its_facts_and_the_rows_beside_it(
 
 
 def test_the_same_over_rows(spark: SparkSession) -> None:
-    frame = spark.range(0, 80, 1, 1).selectExpr("CAST(id DIV 10 AS INT) AS key", "id")
-    frame = frame.repartition(3, "key").sortWithinPartitions("key", "id")
+    frame = spark.range(0, 80, 1, 1).selectExpr("CAST(id DIV 10 AS INT) AS number", "id")
+    frame = frame.repartition(3, "number").sortWithinPartitions("number", "id")
     jobs = {number: number for number in range(8)}
-    done = run_rows_by_spark(frame, numbered(), jobs, SCHEMA, "key")
+    done = run_rows_by_spark(frame, numbered(), jobs, SCHEMA)
     assert sorted(map(tuple, (row.values() for row in done.checked().to_pylist()))) == [
         (number, 10) for number in range(8)
     ]
     failing = numbered(Fenced("another one", topic="t"))
-    done = run_rows_by_spark(frame, failing, jobs, SCHEMA, "key")
+    done = run_rows_by_spark(frame, failing, jobs, SCHEMA)
     with pytest.raises(Fenced, match="another one") as raised:
         done.checked()
     assert raised.value.topic == "t" and done.rows.num_rows >= 1

@@ -59,7 +59,7 @@ from mirrorlake.produce.target import Target
 from mirrorlake.produce.task import ShardJob, produce_shards
 from mirrorlake.run import target_losses
 from mirrorlake.run.target_losses import MappedLoss, log_ends_below, loss_errors, take_out
-from mirrorlake.spark.tasks import Done, Work, Worker, by_key, done_of, run_here
+from mirrorlake.spark.tasks import NUMBER, Done, Work, Worker, by_number, done_of, run_here
 from tests.simulation.kafka import Consumer, Producer, timed_out
 from tests.simulation.landing import Lander
 from tests.simulation.stage import RECORDS, ParquetView, arrow, lake_failed
@@ -352,7 +352,8 @@ class MemoryWorkers:
             return "short", _joined([self._here([(job, None)]) for job in jobs])
         worker = Worker(produce_shards, [[job] for job in jobs], RESULT)
         return "long", self._run(
-            worker, [[pa.RecordBatch.from_pydict({"id": [number]})] for number in range(len(jobs))]
+            worker,
+            [[pa.RecordBatch.from_pydict({NUMBER: [number]})] for number in range(len(jobs))],
         )
 
     def count(self, stretches: Sequence[Stretch]) -> Sequence[int]:
@@ -395,15 +396,15 @@ class MemoryWorkers:
             ]
             # Spark's hash puts several shards into one task.
             parts.setdefault(shard % 2, []).append(
-                pa.RecordBatch.from_arrays(columns, names=["shard", *_ROWS])
+                pa.RecordBatch.from_arrays(columns, names=[NUMBER, *_ROWS])
             )
         by_shard = {job.plan.shard: job for job in jobs}
         if self._goes_the_short_way(jobs):
             every = [batch for batches in parts.values() for batch in batches]
             return "short", self._world.run_here(
-                lambda: run_here(produce_shards, [by_key(every, by_shard, "shard")], RESULT)
+                lambda: run_here(produce_shards, [by_number(every, by_shard)], RESULT)
             )
-        worker = Worker(produce_shards, by_shard, RESULT, "shard")
+        worker = Worker(produce_shards, by_shard, RESULT, over_rows=True)
         return "long", self._run(worker, list(parts.values()))
 
     def _goes_the_short_way(self, jobs: Sequence[ShardJob]) -> bool:

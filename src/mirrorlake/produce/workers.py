@@ -15,7 +15,7 @@ from mirrorlake.produce.ports import BatchWay
 from mirrorlake.produce.probe import files_readable
 from mirrorlake.produce.report import RESULT
 from mirrorlake.produce.task import ShardJob, forget_writers, produce_shards
-from mirrorlake.spark.tasks import Done, by_key, dealt, run_by_spark, run_here, run_rows_by_spark
+from mirrorlake.spark.tasks import Done, by_number, dealt, run_by_spark, run_here, run_rows_by_spark
 
 if TYPE_CHECKING:  # small batches of a lake in a folder need no session
     from mirrorlake.produce.stage_rows import Selection
@@ -88,9 +88,9 @@ class SparkWorkers:
         if sum(job.plan.record_count for job in jobs) <= self._small.max_records:
             self._note(jobs)
             way, rows = "short", frame.toArrow().to_batches()
-            done = run_here(produce_shards, [by_key(rows, by_shard, "number")], RESULT)
+            done = run_here(produce_shards, [by_number(rows, by_shard)], RESULT)
         else:
-            done = run_rows_by_spark(frame, produce_shards, by_shard, RESULT, "number")
+            done = run_rows_by_spark(frame, produce_shards, by_shard, RESULT)
         records, size = (pc.sum(done.rows[name]).as_py() for name in ("record_count", "byte_count"))
         self._small.learn(records or 0, size or 0)
         return way, done

@@ -42,6 +42,9 @@ Task = Callable[[Work[Job]], Iterator[pa.RecordBatch]]
 #: rows.
 FAILURE = "failure"
 _ENDED = ""
+#: The column of rows that Spark hands over which says of what job they are, or of what part of
+#: them.
+NUMBER = "number"
 
 
 class TaskFailed(Exception):
@@ -65,8 +68,8 @@ class Done:
 
 
 def run_here(task: Task[Job], parts: Sequence[Work[Job]], schema: pa.Schema) -> Done:
-    """Run a task in this process over each part of some work (`dealt`, `by_key`), each in a thread
-    of its own where there are several. Rows are of `schema`."""
+    """Run a task in this process over each part of some work (`dealt`, `by_number`), each in a
+    thread of its own where there are several. Rows are of `schema`."""
     with ThreadPoolExecutor(max(1, len(parts)), "task") as pool:
         ran = list((pool.map if len(parts) > 1 else map)(partial(_ran, task), parts))
     batches = [batch for given, _ in ran for batch in given]
@@ -82,16 +85,16 @@ def run_by_spark(
     parts = deal(jobs, tasks)
     if not parts:
         return Done(schema.empty_table())
-    numbers = spark.range(0, len(parts), 1, len(parts))
+    numbers = spark.range(0, len(parts), 1, len(parts)).toDF(NUMBER)
     return _collected(numbers, Worker(task, parts, schema), len(parts))
 
 
 def run_rows_by_spark(
-    frame: "DataFrame", task: Task[Job], jobs: Mapping[int, Job], schema: pa.Schema, key: str
+    frame: "DataFrame", task: Task[Job], jobs: Mapping[int, Job], schema: pa.Schema
 ) -> Done:
-    """Run jobs over the rows of a frame, of which the column `key` names the job: all rows of one
+    """Run jobs over the rows of a frame, of which the column NUMBER names the job: all rows of one
     lie behind each other in one partition. A job without rows is not run. Raises SPARK_FAILURES."""
-    return _collected(frame, Worker(task, jobs, schema, key))
+    return _collected(frame, Worker(task, jobs, schema, over_rows=True))
 
 
 def dealt(jobs: Sequence[Job], count: int) -> list[Work[Job]]:
@@ -109,12 +112,12 @@ def deal(jobs: Sequence[Job], count: int) -> list[Sequence[Job]]:
 @dataclass(frozen=True)
 class Worker(Generic[Job]):
     """A task as Spark calls it (mapInArrow): over numbers of parts, at the end of which it says
-    that it came there, or, with a `key`, over rows. Gives rows of `schema` and FAILURE."""
+    that it came there, or `over_rows` of jobs. Gives rows of `schema` and FAILURE."""
 
     task: Task[Job]
     jobs: Mapping[int, Any] | Sequence[Any]
     schema: pa.Schema
-    key: str | None = None
+    over_rows: bool = False
 
     @property
     def gives(self) -> pa.Schema:
@@ -126,15 +129,15 @@ class Worker(Generic[Job]):
         try:
             for rows in self.task(self._work(taken)):
                 yield rows.append_column(FAILURE, pa.nulls(len(rows), pa.string()))
-            if self.key is None:
+            if not self.over_rows:
                 yield pa.RecordBatch.from_pylist([{FAILURE: _ENDED}], self.gives)
         except Exception as error:  # noqa: BLE001 - the driver raises it again
             yield pa.RecordBatch.from_pylist([{FAILURE: to_text(error)}], self.gives)
             deque(taken, maxlen=0)  # Spark uses no worker again that leaves some of its input
 
     def _work(self, batches: Iterator[pa.RecordBatch]) -> Work[Job]:
-        work = by_key(batches, self.jobs, self.key or 0)
-        return work if self.key else ((job, None) for part, _ in work for job in part)
+        work = by_number(batches, self.jobs)
+        return work if self.over_rows else ((job, None) for part, _ in work for job in part)
 
 
 def done_of(table: pa.Table, tasks: int = 0) -> Done:
@@ -217,19 +220,19 @@ def _collected(frame: "DataFrame", worker: Worker[Job], tasks: int = 0) -> Done:
     return done_of(frame.mapInArrow(worker, from_arrow_schema(worker.gives)).toArrow(), tasks)
 
 
-def by_key(
-    batches: Iterable[pa.RecordBatch], jobs: Mapping[int, Job] | Sequence[Job], key: str | int
+def by_number(
+    batches: Iterable[pa.RecordBatch], jobs: Mapping[int, Job] | Sequence[Job]
 ) -> Iterator[tuple[Job, Iterator[pa.RecordBatch]]]:
-    """Jobs with their rows, of which a column has the number of the job, as `run_rows_by_spark`
-    has them. What a task leaves of one's rows is passed over."""
-    for number, pieces in groupby(_cut(batches, key), key=itemgetter(0)):
+    """Jobs with their rows, of which the column NUMBER has the job's. What a task leaves of one's
+    rows is passed over."""
+    for number, pieces in groupby(_cut(batches), key=itemgetter(0)):
         yield jobs[number], (rows for _, rows in pieces)
 
 
-def _cut(batches: Iterable[pa.RecordBatch], key: str | int) -> Iterator[tuple[int, pa.RecordBatch]]:
+def _cut(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Cut rows where the number of their job changes."""
     for batch in batches:
-        numbers = batch.column(key).to_numpy(zero_copy_only=False)
+        numbers = batch.column(NUMBER).to_numpy(zero_copy_only=False)
         ends = [*(np.flatnonzero(np.diff(numbers)) + 1).tolist(), len(numbers)]
         for start, end in zip([0, *ends], ends, strict=False):
             if start < end:

@@ -115,7 +115,7 @@ class RowExecutors(Workers):
         frame = sorted_rows(self._lake, source, stretches, self.tasks)
         jobs = {number: (number, replace(range_, files=())) for number, range_ in ranges}
         with _in_words():
-            return run_rows_by_spark(frame, task, jobs, RESULT, "number")
+            return run_rows_by_spark(frame, task, jobs, RESULT)
 
     def _without_rows(self, clusters: Clusters, ranges: Sequence[Range]) -> list[Compared]:
         bare = [replace(range_, files=()) for range_ in ranges]

@@ -12,10 +12,11 @@ from confluent_kafka import KafkaError, KafkaException
 from mirrorlake import errors
 from mirrorlake.errors import MirrorlakeError, TargetLost
 from mirrorlake.spark.tasks import (
+    NUMBER,
     TaskFailed,
     Work,
     Worker,
-    by_key,
+    by_number,
     deal,
     dealt,
     done_of,
@@ -41,8 +42,8 @@ def counted(bad: int, work: Work[int]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pylist([{"number": number, "rows": rows}], SCHEMA)
 
 
-def keyed(*keys: list[int]) -> list[pa.RecordBatch]:
-    return [pa.RecordBatch.from_pydict({"key": pa.array(each, pa.int32())}) for each in keys]
+def numbered(*keys: list[int]) -> list[pa.RecordBatch]:
+    return [pa.RecordBatch.from_pydict({NUMBER: pa.array(each, pa.int32())}) for each in keys]
 
 
 def pairs(table: pa.Table) -> list[tuple[int, int]]:
@@ -119,9 +120,9 @@ def test_what_was_done_beside_a_failure_is_kept() -> None:
 
 
 def test_rows_are_dealt_to_their_jobs() -> None:
-    batches = keyed([1, 1, 2], [], [2, 2], [3])
+    batches = numbered([1, 1, 2], [], [2, 2], [3])
     jobs = {number: number for number in (1, 2, 3, 4)}
-    done = run_here(partial(counted, -1), [by_key(batches, jobs, "key")], SCHEMA)
+    done = run_here(partial(counted, -1), [by_number(batches, jobs)], SCHEMA)
     assert pairs(done.checked()) == [(1, 2), (2, 3), (3, 1)]
 
 
@@ -133,16 +134,16 @@ def lazy(work: Work[int]) -> Iterator[pa.RecordBatch]:
 
 
 def test_rows_that_a_task_leaves_are_not_another_jobs() -> None:
-    batches = keyed([1], [1, 1], [1, 2, 2])
-    done = run_here(lazy, [by_key(batches, {1: 1, 2: 2}, "key")], SCHEMA)
+    batches = numbered([1], [1, 1], [1, 2, 2])
+    done = run_here(lazy, [by_number(batches, {1: 1, 2: 2})], SCHEMA)
     assert pairs(done.checked()) == [(1, 1), (2, 2)]
 
 
-@pytest.mark.parametrize("key", ["key", None])
-def test_a_worker_gives_rows_and_then_the_failure(key: str | None) -> None:
+@pytest.mark.parametrize("over_rows", [True, False])
+def test_a_worker_gives_rows_and_then_the_failure(over_rows: bool) -> None:
     """It takes all of its input, else Spark would not use it again."""
-    jobs: Any = {n: n for n in (1, 2, 3)} if key else [[1, 2, 3]]
-    given = keyed([1], [2], [3]) if key else keyed([0])
+    jobs: Any = {n: n for n in (1, 2, 3)} if over_rows else [[1, 2, 3]]
+    given = numbered([1], [2], [3]) if over_rows else numbered([0])
     taken: list[pa.RecordBatch] = []
 
     def giving() -> Iterable[pa.RecordBatch]:
@@ -150,7 +151,7 @@ def test_a_worker_gives_rows_and_then_the_failure(key: str | None) -> None:
             taken.append(batch)
             yield batch
 
-    worker = Worker(partial(counted, 2), jobs, SCHEMA, key)
+    worker = Worker(partial(counted, 2), jobs, SCHEMA, over_rows)
     done = done_of(pa.Table.from_batches(worker(giving()), worker.gives))
     assert [number for number, _ in pairs(done.rows)] == [1]
     assert isinstance(done.failure, TargetLost) and vars(done.failure)["partition"] == 3
@@ -162,7 +163,7 @@ def test_a_task_that_spark_left_out_is_not_one_that_had_nothing_to_give() -> Non
     worker = Worker(partial(counted, -1), [[1, 2], [], [3]], SCHEMA)
 
     def ran(*parts: int) -> pa.Table:
-        given = [batch for part in parts for batch in worker(keyed([part]))]
+        given = [batch for part in parts for batch in worker(numbered([part]))]
         return pa.Table.from_batches(given, worker.gives)
 
     assert pairs(done_of(ran(0, 1, 2), 3).checked()) == [(1, -1), (2, -1), (3, -1)]
@@ -172,6 +173,6 @@ def test_a_task_that_spark_left_out_is_not_one_that_had_nothing_to_give() -> Non
         assert f"{len(parts)} of 3 tasks came to an end" in str(done.failure)
     failed = Worker(partial(counted, 3), [[1, 2], [], [3]], SCHEMA)
     table = pa.concat_tables(
-        [pa.Table.from_batches(failed(keyed([part])), failed.gives) for part in range(3)]
+        [pa.Table.from_batches(failed(numbered([part])), failed.gives) for part in range(3)]
     )
     assert isinstance(done_of(table, 3).failure, TargetLost), "which came to its end, too"
