@@ -117,11 +117,12 @@ class TargetGenerations:
     def begin(
         self, comparison: TargetComparison, names: Mapping[str, str]
     ) -> dict[str, TargetRefused]:
-        """Note the generations that a comparison wants to begin, of target topics (by source topic)
-        that have been made.
+        """Note the generations that a comparison wants to begin, as far as they are among these
+        target topics (by source topic), which have been made.
 
         Returns what could not be noted, by source topic: nothing may be written there.
         """
+        names = {topic: target for topic, target in names.items() if topic in comparison.begin}
         if not names:
             return {}
         identities, _ = self._until_known(set(names.values()), MADE_SECONDS)

@@ -166,22 +166,18 @@ class TargetTopics:
         """
         with self._use:
             plans = self._planned(begins)
-            comparison = self._comparison(
-                {plan.topic: plan.target_topic for plan in plans if plan.action != "refuse"}
-            )
+            comparison = self._comparison(_names(plan for plan in plans if plan.action != "refuse"))
             later = comparison.waiting | comparison.stopped
             later |= frozenset() if begins else comparison.decided
             plans = [plan for plan in plans if plan.topic not in later]
-            bare = self._protected.make(
-                {plan.topic: plan.target_topic for plan in plans if plan.action == "create"}
-            )
+            bare = self._protected.make(_names(plan for plan in plans if plan.action == "create"))
             refused = bare | self._making.carry_out(
                 [plan for plan in plans if plan.topic not in bare]
             )
-            wanted = [
+            wanted = (
                 plan for plan in plans if plan.action != "refuse" and plan.topic not in refused
-            ]
-            refused |= self._begin(comparison, {plan.topic: plan.target_topic for plan in wanted})
+            )
+            refused |= self.generations.begin(comparison, _names(wanted))
             if begins:
                 refused |= self._begin_decided(comparison, {plan.topic for plan in plans})
             for plan in plans:
@@ -240,16 +236,6 @@ class TargetTopics:
             self._ready.pop(wanted[topic], None)
         return comparison
 
-    def _begin(
-        self, comparison: TargetComparison, names: Mapping[str, str]
-    ) -> dict[str, TargetRefused]:
-        """Note the generations that begin now of topics that are there; returns those of which that
-        cannot be done."""
-        return self.generations.begin(
-            comparison,
-            {topic: target for topic, target in names.items() if topic in comparison.begin},
-        )
-
     def _begin_decided(
         self, comparison: TargetComparison, planned: Collection[str]
     ) -> dict[str, TargetRefused]:
@@ -262,19 +248,26 @@ class TargetTopics:
         }
         if not left:
             return {}
-        there = self._target.topics()
         needed = {target: max(1, self.generations.partitions(target)) for target in left.values()}
-        refused = self._making.make_by_states(
-            {t: name for t, name in left.items() if name not in there}, needed, self._silent
-        )
-        made = {topic: target for topic, target in left.items() if target not in refused}
-        untold = self._begin(comparison, made)
-        for target in self.generations.living.keys() & set(made.values()):
+        there, refused = self._make_by_states(comparison, left, needed)
+        for target in self.generations.living.keys() & set(left.values()):
             self._ready[target] = there[target].partitions if target in there else needed[target]
-        return {
-            **{topic: refused[target] for topic, target in left.items() if target in refused},
-            **untold,
+        return refused
+
+    def _make_by_states(
+        self, comparison: TargetComparison, names: Mapping[str, str], needed: dict[str, int]
+    ) -> tuple[Mapping[str, TopicInfo], dict[str, TargetRefused]]:
+        """Make those of some target topics, by source topic, that are not there, as the lake knows
+        them, with so many partitions at least, and begin the generations of all. Returns the topics
+        that were there, and those of which that cannot be done, by source topic."""
+        there = self._target.topics()
+        lacking = {topic: target for topic, target in names.items() if target not in there}
+        by_target = self._making.make_by_states(lacking, needed, self._silent)
+        refused = {
+            topic: by_target[target] for topic, target in names.items() if target in by_target
         }
+        made = {topic: target for topic, target in names.items() if topic not in refused}
+        return there, refused | self.generations.begin(comparison, made)
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:
         """Be sure that the target answers and that the partitions of a batch are there; asks the
@@ -315,36 +308,30 @@ class TargetTopics:
         needed: dict[str, int] = {}
         for plan in plans:
             needed[plan.target_topic] = max(needed.get(plan.target_topic, 0), plan.partition + 1)
-        names = {plan.topic: plan.target_topic for plan in plans}
         lacking = {
-            topic: target
-            for topic, target in names.items()
-            if needed[target] > self._ready.get(target, 0)
+            plan.topic: plan.target_topic
+            for plan in plans
+            if needed[plan.target_topic] > self._ready.get(plan.target_topic, 0)
         }
         if not lacking:
             return
         comparison = self._comparison(lacking)
-        first = {
-            topic: target
-            for topic, target in lacking.items()
-            if topic in comparison.begin.keys() - comparison.decided
-        }
-        seen = self._target.topics()
-        refused = self._making.make_by_states(
-            {t: name for t, name in first.items() if name not in seen}, needed, self._silent
-        )
-        unmade = {topic: refused[target] for topic, target in first.items() if target in refused}
-        unmade |= self._begin(
-            comparison, {topic: target for topic, target in first.items() if topic not in unmade}
-        )
+        first = comparison.begin.keys() - comparison.decided
+        fresh = {topic: target for topic, target in lacking.items() if topic in first}
+        there, unmade = self._make_by_states(comparison, fresh, needed)
         for topic, target in lacking.items():
             if target not in self.generations.living or topic in unmade:
                 continue
-            there = seen[target].partitions if target in seen else needed[target]
+            count = there[target].partitions if target in there else needed[target]
             try:
-                if there < needed[target]:
+                if count < needed[target]:
                     self._target.add_partitions(target, needed[target])
-                self._ready[target] = max(there, needed[target])
+                self._ready[target] = max(count, needed[target])
             except TargetRefused as error:
                 unmade[topic] = error
         self._unmade.add(unmade)
+
+
+def _names(plans: Iterable[TopicPlan]) -> dict[str, str]:
+    """Their target topics by source topic."""
+    return {plan.topic: plan.target_topic for plan in plans}
