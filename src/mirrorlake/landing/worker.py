@@ -10,7 +10,7 @@ wanted, when topics were lost or made again, and when the source was away.
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError
@@ -148,7 +148,7 @@ class LandingWorker:
 
     def _turn(self) -> float | None:
         try:
-            return None if self._with_lease(self._land) else 0.0
+            return None if self._land_with_lease() else 0.0
         except LeaseTaken:
             raise
         except Exception as error:
@@ -171,8 +171,8 @@ class LandingWorker:
         logger.error("%s", failure.problem)
         self._incidents.failed(self._flows.names(), failure.problem)
 
-    def _with_lease(self, work: Callable[[], bool]) -> bool:
-        """Do it as the only process that does."""
+    def _land_with_lease(self) -> bool:
+        """Land as the only process that does."""
         deadline = time.monotonic() + ONCE_WAITS_SECONDS
         while not self._stopping.is_set():
             try:
@@ -187,7 +187,7 @@ class LandingWorker:
                     logger.info("%s", taken)
                     self._stopping.wait(self._flows.pace.leases)
         try:
-            return True if self._stopping.is_set() else work()
+            return True if self._stopping.is_set() else self._land()
         finally:
             self._lease.release()
 
@@ -234,10 +234,8 @@ class LandingWorker:
             if not planned.leaderless or self._stopping.wait(LEADERLESS_SECONDS):
                 break
         with self._lock:
-            self._covered, self._current_generations = (
-                dict(planned.covered),
-                planned.current_generations,
-            )
+            self._covered = dict(planned.covered)
+            self._current_generations = planned.current_generations
             self._begun = dict(planned.plan.starts)
         self._waiting = self._incidents.report_plan(planned, self._flows.named())
         note_removals(self._lake, planned.passed_over)  # a flow that comes later may want it
@@ -254,7 +252,7 @@ class LandingWorker:
         owned_at = checked_at
         while not self._stopping.wait(LOOK_SECONDS):
             if not self._lease.held:
-                raise self._taken_over("it stands by")
+                raise self._taken_over()
             active = query.active
             if not through and query.began:
                 through = True
@@ -289,12 +287,11 @@ class LandingWorker:
     def _check_owner(self, query: LandingQuery) -> None:
         """Raise Fenced if another process has taken over."""
         if query.fenced():
-            by = self._lease.stands_by
-            raise self._taken_over(
-                "it stands by" if by else "it ends: be sure that only one process does this"
-            )
+            raise self._taken_over()
 
-    def _taken_over(self, what_now: str) -> Fenced:
+    def _taken_over(self) -> Fenced:
+        by = self._lease.stands_by
+        what_now = "it stands by" if by else "it ends: be sure that only one process does this"
         return Fenced(
             f"another process has taken over landing from cluster {self.alias} while this one was "
             f"suspended or cut off; nothing that this one reads is staged any more, and {what_now}"
@@ -304,7 +301,7 @@ class LandingWorker:
         """Nothing may be read now: plan again from time to time."""
         while not self._once and not self._stopping.wait(COMPARE_SECONDS):
             if not self._lease.held:
-                raise self._taken_over("it stands by")
+                raise self._taken_over()
             if self._changed.is_set() or self._planner.differs(planned, {}):
                 return False
         return True
