@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 #: How long something may take until it must have happened, seconds: the machine may be busy.
 SECONDS = 90.0
-_PAUSE = 0.05
+#: How long each pause is at least and at most, seconds: as long as what is read takes, so that what
+#: is waited for has as much of the machine as who waits.
+_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _TRUE = object()
 
 
@@ -15,10 +17,11 @@ def until(
 ) -> float:
     """Poll until it gives something true, or just what is wanted; returns after how many seconds it
     did. `what` says for a person what is waited for."""
-    started = time.monotonic()
+    started = asked = time.monotonic()
     while not (answer := read()) if gives is _TRUE else (answer := read()) != gives:
+        now = time.monotonic()
         wanted = "" if gives is _TRUE else f", and {answer!r} is not {gives!r}"
-        waited = time.monotonic() - started
-        assert waited < seconds, f"not within {seconds:.0f} s: {what}{wanted}"
-        time.sleep(_PAUSE)
+        assert now - started < seconds, f"not within {seconds:.0f} s: {what}{wanted}"
+        time.sleep(min(max(_PAUSE, now - asked), _LONGEST_PAUSE))
+        asked = time.monotonic()
     return time.monotonic() - started
