@@ -1,10 +1,10 @@
-"""The index of the stage, built from the table and kept up by its commits; one for all threads of a
-process.
+"""The index of the stage, built from the table and kept up by its commits: all threads of a process
+share one.
 
 Where the lake is at a path or URL, or has a catalog's own tables on a disk of this host, the driver
 reads the log and the coordinates of new files itself; else Spark says what new commits brought.
 Either way it can be built again from the table's newest snapshot at any time, to the same answer:
-nothing that is only in the index is needed for anything.
+nothing depends on what is in the index alone.
 """
 
 import logging
@@ -161,7 +161,7 @@ class _LocalStage(_Source):
         fresh = [at for at, path in enumerate(paths) if path not in index.numbers()]
         by_statistics = ranges_from_statistics(files.take(int64s(fresh)))
         unknown = {names[number]: at for at, number in enumerate(fresh) if at not in by_statistics}
-        by_statistics |= self._told(unknown, version)
+        by_statistics |= self._stated(unknown, version)
         left = [number for at, number in enumerate(fresh) if at not in by_statistics]
         constants = constants_of(files.take(int64s(left)))
         counts: list[int | None] = [None] * len(left)
@@ -188,7 +188,7 @@ class _LocalStage(_Source):
         )
         return index
 
-    def _told(self, files: Mapping[str, int], version: int) -> dict[int, list[StagedRange]]:
+    def _stated(self, files: Mapping[str, int], version: int) -> dict[int, list[StagedRange]]:
         """What the log says of files of several partitions, by their numbers; delta-rs does not
         know it."""
         statistics = self._log.statistics(version) if files else ()
@@ -243,7 +243,7 @@ class _SparkStage(_Source):
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
-        self._looked_at = time.monotonic()  # who produces has looked by then
+        self._looked_at = time.monotonic()  # the flow's producer has just looked
 
     def is_its_files(self) -> bool:
         """Whether workers may read the files for the table, as was seen within the last minute."""
@@ -291,7 +291,7 @@ class _SparkStage(_Source):
 
 
 class _CatalogStage(_Source):
-    """The stage in a catalog, for who only asks what is staged now."""
+    """The stage in a catalog, for a caller that only asks what is staged now."""
 
     def __init__(self, lake: Reader) -> None:
         self._lake = lake
@@ -306,7 +306,7 @@ class _CatalogStage(_Source):
         return index
 
     def follow(self, index: StageIndex) -> None:
-        """The same: who asks now and then has no need of commits."""
+        """The same: a caller that asks now and then has no need of commits."""
         self.build(index)
 
 

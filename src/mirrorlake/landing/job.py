@@ -120,7 +120,7 @@ class LandJob:
 
     def keep_pace(self, pace: Pace) -> None:
         """Keep it, for the next batches and for queries to come."""
-        from mirrorlake.lake.place import FolderPlace  # which only who keeps it needs
+        from mirrorlake.lake.place import FolderPlace  # only the process that keeps it needs this
 
         text = json.dumps([pace.limit, pace.record_bytes])
         FolderPlace(self.pace_file).write(text.encode())

@@ -4,7 +4,7 @@ another process than this one.
 
 Spark has been seen to take a batch for done of which it had run no task. So tasks say what they
 have read (`receipts.py`), and a batch counts once that is all of it. Delta has committed by then:
-what a hole may be left by, and who looks for it, is in `landing/unread.py`.
+`landing/unread.py` says what may leave a hole, and what looks for it.
 """
 
 import json
@@ -78,7 +78,7 @@ class SessionSink:
 
     @property
     def compared(self) -> bool:
-        """Whether tasks have read all that the query has planned. Else who ends it has to look
+        """Whether tasks have read all that the query has planned. Else its end has to look
         whether that left a hole (`checkpoints.left_queries`)."""
         if self._query is None:
             return True

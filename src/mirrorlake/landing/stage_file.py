@@ -1,7 +1,7 @@
 """One Parquet file of `records`, written by a task from what it reads natively, and what a commit
 says of it.
 
-A partition's rows stand together in row groups, in the order of their offsets: who produces opens
+A partition's rows stand together in row groups, in the order of their offsets: a flow opens
 only those row groups that hold what it wants (`produce/stage_files.py`).
 """
 

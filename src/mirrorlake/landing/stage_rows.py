@@ -166,8 +166,8 @@ def _columns(schema: pa.Schema, part: Part, read: Gathered) -> pa.Table:
 
 
 def _coded(values: Sequence[object], counts: Sequence[int], kind: pa.DataType) -> pa.Array:
-    """Values, each as often as is said, as numbers and a dictionary: runs of one code in a file.
-    Nulls where there is no other value: Parquet's writer takes none in a dictionary."""
+    """Values, each as often as its count says, as numbers and a dictionary: runs of one code in a
+    file. Nulls where there is no other value: Parquet's writer takes none in a dictionary."""
     codes = {value: code for code, value in enumerate(dict.fromkeys(values)) if value is not None}
     if len(codes) < len(set(values)):
         if codes:

@@ -65,7 +65,7 @@ class _Batches(DataSourceStreamReader):
         #: How many offsets the batch in hand has, and since when it is; and what is known by it.
         self._handed: tuple[int, float] | None = None
         self._learned: Pace | None = None
-        #: Where the batch ends that was planned, as long as nobody has asked for its parts.
+        #: Where the batch ends that was planned, as long as Spark has not asked for its parts.
         self._unasked: Ends | None = None
 
     def initialOffset(self) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 operator.
 
 One worker per source cluster, however many flows read from it; one process at a time, by a lease.
-Where processes stand by for each other, who has not the lease waits for it, and who loses it stands
-by again, with nothing in mind of what it had seen. The query is started anew when other topics are
-wanted, when topics were lost or made again, and when the source was away.
+Where processes stand by for each other, a process without the lease waits for it, and one that
+loses it stands by again, and forgets what it had seen. The query is started anew when other topics
+are wanted, when topics were lost or made again, and when the source was away.
 """
 
 import logging
@@ -115,8 +115,7 @@ class LandingWorker:
 
     @property
     def error(self) -> MirrorlakeError | None:
-        """What an operator has to know: what ended the landing, or which topics wait for a
-        decision."""
+        """What an operator has to know: what ended landing, or which topics wait for a decision."""
         return self.thread.error or self._waiting
 
     def covered(self) -> dict[TopicAndPartition, int]:
@@ -162,7 +161,7 @@ class LandingWorker:
 
     def _ends(self, error: BaseException, problem: MirrorlakeError, attempt: int) -> bool:
         """Whether a failure ends landing: a run with an end does not try for ever, and never what
-        an operator has to fix, and who was fenced does not take back what another process has."""
+        an operator has to fix, and a fenced process does not take back what another one has."""
         over = self._once and (isinstance(error, MirrorlakeError) or attempt >= ONCE_TRIES)
         return over or isinstance(problem, Fenced)
 
@@ -262,7 +261,7 @@ class LandingWorker:
                 if not self._once:  # a run with an end counts all its tries
                     self.thread.succeeded()
             if not active:
-                # first of all: whatever else ended it, who began again would take over
+                # first of all: whatever else ended it, to begin again would be to take over
                 self._check_owner(query)
                 error = query.exception()
                 if error is None and query.ended:

@@ -75,7 +75,7 @@ class SparkWorkers:
         self, jobs: Sequence[ShardJob], plans: Sequence[PartitionPlan], produce_tasks: int
     ) -> tuple[BatchWay, Done]:
         """Run jobs over rows that Spark reads and sorts."""
-        from mirrorlake.produce.stage_rows import sorted_rows  # only who has a session needs it
+        from mirrorlake.produce.stage_rows import sorted_rows  # a session's owner alone needs it
 
         stretches = [
             (shard_of(*plan.key, produce_tasks), (plan.place, plan.first, plan.last))

@@ -4,7 +4,7 @@ A task is the same code wherever it runs: in threads of this process, in Spark's
 over rows that Spark hands over. What it raises does not go through Spark, which makes a text of it
 and drops what all tasks gave: it comes back as a row, with the class and the facts of the
 exception. So a failure of Spark's is only what Spark lost itself, as a worker that was killed, and
-that alone it tries again; what a task raised is tried again by the one who planned it. A task that
+that alone it tries again; what a task raised is tried again by the caller. A task that
 came to its end says so: one that Spark left out would else look like one that had nothing to give.
 """
 
