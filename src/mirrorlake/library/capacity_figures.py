@@ -121,7 +121,7 @@ FIGURES: Mapping[str, Figure] = {
         "what a backlog at full rate adds, on two cores",
         "MiB",
         _everywhere(1700),
-        "eight minutes at full rate, docs/not_obvious.md: 1.7 GB of two workers; 706 MiB behind "
+        "eight minutes at full rate, docs/not_obvious.md: 1.7 GB of two workers; 752 MiB behind "
         f"some seconds by {_CAPACITY}",
         _AS_IN_A_FOLDER,
     ),
