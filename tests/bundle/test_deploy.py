@@ -138,7 +138,8 @@ def check_notebooks(workspace: FakeWorkspace) -> None:
         if path.endswith("/notebooks/requirements.txt")
     )
     listed = (workspace.files[f"{folder}/requirements.txt"] or b"").decode().splitlines()[-1]
-    assert workspace.files[posixpath.normpath(f"{folder}/{listed}")], sorted(workspace.files)
+    wheel = posixpath.normpath(f"{folder}/{listed}").partition("[")[0]  # extras of it behind that
+    assert workspace.files.get(wheel), sorted(workspace.files)
 
 
 def check_jobs(deployment: Deployment) -> None:
