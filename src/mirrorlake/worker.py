@@ -121,11 +121,6 @@ class Worker:
             return "ended" if self.error is None else "stopped"
         return "failing" if self._failures else "working"
 
-    @property
-    def is_settled(self) -> bool:
-        """Whether its first turn is over, however it ended."""
-        return self.ended.is_set() or self.failures > 0
-
     def join(self, seconds: float | None = None) -> bool:
         """Wait for the end, for so many seconds at most, or for as long as it takes; returns
         whether it has come. One that was never started has."""

@@ -20,6 +20,7 @@ from mirrorlake.kafka.groups import GroupAdmin
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.offsets.positions import Committed
 from tests.support.clusters import ClusterPair
+from tests.support.frozen import frozen
 from tests.support.groups import checkpoints_of, commit_all, delete_groups
 from tests.support.half_alive import ThreeBrokers, three_brokers
 from tests.support.kafka import create_topic, numbered, write
@@ -122,7 +123,7 @@ def test_one_bad_coordinator_holds_up_its_own_groups_only(east: ThreeBrokers) ->
     homes = east.coordinators(groups)
     away = homes[groups[0]]
     lost = {group for group in groups if homes[group] == away}
-    with east.frozen(away):
+    with frozen([east.cluster.pids[away]]):
         # some ask the broker that says nothing who their coordinator is
         first = admin.positions(groups)
         assert lost <= first.errors.keys() and first.positions.keys() - lost

@@ -9,8 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
-from tests.integration.test_slow_target import frozen
 from tests.support.clusters import ClusterPair
+from tests.support.frozen import frozen
 from tests.support.kafka import create_topic
 from tests.support.load import load
 from tests.support.replication import (
@@ -40,7 +40,7 @@ def test_a_run_that_waits_for_its_target_ends_by_the_second_signal(
         try:
             with load(clusters.east, topic_name, 2) as records:
                 until(lambda: ends(address, [f"east.{topic_name}"]) > 0, "the first records")
-                with frozen(west):
+                with frozen(west.pids):
                     before = records.written
                     until(lambda: records.written > before + 500, "something is in hand")
                     run.send_signal(signal.SIGTERM)

@@ -2,11 +2,8 @@
 it takes."""
 
 import os
-import signal
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,10 +11,10 @@ import pytest
 from confluent_kafka import KafkaException
 from pyspark.sql import SparkSession
 
-from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.produce import patience, shard_writing
 from mirrorlake.produce.task import produce_shard
 from tests.support.clusters import ClusterPair
+from tests.support.frozen import frozen
 from tests.support.kafka import NewRecord, create_topic, read_topic, write
 from tests.support.quotas import produce_quota
 from tests.support.replication import assert_same, replicate_once, write_topology
@@ -60,18 +57,6 @@ def test_it_is_waited_for_as_long_as_it_takes_records(
     assert written < 3 * rows, f"{written} records were sent for {rows}"
 
 
-@contextmanager
-def frozen(cluster: EmbeddedCluster) -> Iterator[None]:
-    """Its connections stay, and nobody answers, for the time of the block."""
-    for pid in cluster.pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        for pid in cluster.pids:
-            os.kill(pid, signal.SIGCONT)
-
-
 @pytest.mark.slow
 def test_one_that_is_gone_is_noticed(
     clusters: ClusterPair, topic_name: str, monkeypatch: pytest.MonkeyPatch
@@ -85,7 +70,7 @@ def test_one_that_is_gone_is_noticed(
     plan = job.plan.partitions[0]
     first = produce_shard(job, chunks(plan, 10, 100, 10))
     gone = replace(job, owner=first.column("worker")[0].as_py())
-    with frozen(clusters.embedded["west"]):
+    with frozen(clusters.embedded["west"].pids):
         begun = time.monotonic()
         with pytest.raises(KafkaException):
             produce_shard(gone, chunks(plan, 1_000, 100, 1_000))

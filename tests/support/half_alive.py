@@ -1,8 +1,6 @@
 """A source of three brokers of which one may be away: what has one copy only is then without a
 leader."""
 
-import os
-import signal
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -10,6 +8,7 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
+from tests.support.frozen import frozen
 from tests.support.traps import closes, trap
 from tests.support.waiting import until
 
@@ -59,7 +58,7 @@ class ThreeBrokers:
         for it: Kafka's Java client takes the first four bytes for a length, KAFKA-4493, and Spark's
         JVM ends for want of memory.)"""
         if how == "frozen":
-            with self.frozen(node):
+            with frozen([self.cluster.pids[node]]):
                 yield
             return
         self.kill(node)
@@ -69,16 +68,6 @@ class ThreeBrokers:
                 sockets.enter_context(trap(closes(Path()), port))
             yield
         self.bring_back(node)
-
-    @contextmanager
-    def frozen(self, node: int) -> Iterator[None]:
-        """A broker that keeps its connections and says nothing for the time of the block."""
-        pid = self.cluster.pids[node]
-        os.kill(pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            os.kill(pid, signal.SIGCONT)
 
 
 @contextmanager

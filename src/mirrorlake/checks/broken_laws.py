@@ -22,19 +22,15 @@ from mirrorlake.checks.laws import (
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.question import Question
-from mirrorlake.lake.reader import Frame, Reader
+from mirrorlake.lake.reader import OFFSET_RANGES, Frame, Reader
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.starts import starts_of
-from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.stage_index import StageIndex
 
 #: How long a target cluster is waited for once the tables have been read, seconds.
 ANSWER_SECONDS = 2.0
-_RANGES = (
-    "flow STRING, topic STRING, partition INT, generation INT, first BIGINT, last BIGINT, "
-    "record_count BIGINT"
-)
-_GIVEN_UP = "topic STRING, partition INT, generation INT, first BIGINT, last BIGINT"
+_RANGES = f"flow STRING, {OFFSET_RANGES}, record_count BIGINT"
 
 
 def broken_laws(
@@ -108,32 +104,22 @@ def _map_gaps(
         if not ranges:
             return []
         gaps = gaps_of(lake.query_rows("map_gaps", {"ranges": Frame.of(_RANGES, ranges)}))
-        found = [
-            gap
-            for flow in wanted
-            for gap in _not_given_up(lake, flow, gaps, index.topics(flow.source))
-        ]
-    return [_alert(vars(gap), "map_gap", gap.missing, gap.detail()) for gap in found]
+        sources = {flow.name: flow.source for flow in wanted}
+        left = [_not_given_up(lake, index, sources[gap.flow], gap) for gap in gaps]
+    return [
+        _alert(vars(gap), "map_gap", gap.missing, gap.detail()) for gap in left if gap.missing > 0
+    ]
 
 
-def _not_given_up(
-    lake: Reader,
-    flow: ResolvedFlow,
-    gaps: Iterable[MapGap],
-    staged: Mapping[str, Mapping[int, PartitionRanges]],
-) -> list[MapGap]:
-    """The gaps of a flow that are left without the records that were given up: not all of the
-    offsets that were given up are those of a record."""
-    left = []
-    for gap in gaps:
-        if gap.flow == flow.name:
-            count, unknown = gap.staged_of_it(staged[gap.topic][gap.partition])
-            if unknown:
-                frame = Frame(_GIVEN_UP, [(*gap.place, *offsets) for offsets in unknown])
-                rows = lake.query_rows("staged_within", {"ranges": frame}, cluster=flow.source)
-                count += sum(row["record_count"] for row in rows)
-            left.append(gap.without(count))
-    return [gap for gap in left if gap.missing > 0]
+def _not_given_up(lake: Reader, index: StageIndex, source: str, gap: MapGap) -> MapGap:
+    """What is left of a gap without the records that were given up: not all of the offsets that
+    were given up are those of a record."""
+    count, unknown = gap.staged_of_it(index.topics(source)[gap.topic][gap.partition])
+    if unknown:
+        frame = Frame(OFFSET_RANGES, [(*gap.place, *offsets) for offsets in unknown])
+        rows = lake.query_rows("staged_within", {"ranges": frame}, cluster=source)
+        count += sum(row["record_count"] for row in rows)
+    return gap.without(count)
 
 
 def _stopped(

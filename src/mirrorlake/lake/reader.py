@@ -47,6 +47,8 @@ class Frame:
         return [(name, kind) for name, kind in map(str.split, self.layout.split(","))]
 
 
+#: The layout of frames of ranges of offsets (inclusive) of generations of partitions.
+OFFSET_RANGES = "topic STRING, partition INT, generation INT, first BIGINT, last BIGINT"
 #: Frames by name: rows, or the text of a query, which may use the parameters of the statement.
 Frames = Mapping[str, "Frame | str"]
 

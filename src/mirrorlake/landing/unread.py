@@ -20,7 +20,7 @@ from mirrorlake.kafka.log import read_ranges
 from mirrorlake.kafka.refusals import silence_in_words
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.reader import Frame
+from mirrorlake.lake.reader import OFFSET_RANGES, Frame
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.checkpoints import forget_query, left_queries
 from mirrorlake.landing.gaps import Doubtful, Gap, doubtful
@@ -30,9 +30,6 @@ from mirrorlake.landing.plan import Planned
 from mirrorlake.landing.source_comparison import LandingPlan
 from mirrorlake.offsets.positions import PartitionGeneration, Ranges, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges, are_in
-
-_WANTED = "topic STRING, partition INT, generation INT, first BIGINT, last BIGINT"
-
 
 Staged = Mapping[PartitionGeneration, OffsetRanges]
 """Offsets that are there, or are not to be."""
@@ -99,7 +96,7 @@ class UnreadOffsets:
         asked = [(*place, first, end - 1) for place, (first, end) in ranges.items()]
         places = {place.topic_partition: place for place in ranges}
         staged = {place: OffsetRanges() for place in ranges}
-        frames = {"wanted": Frame(_WANTED, asked)}
+        frames = {"wanted": Frame(OFFSET_RANGES, asked)}
         rows = self._lake.ask("staged_runs", frames, source_cluster=self._alias) if asked else ()
         for row in rows:
             place = places[row["topic"], row["partition"]]

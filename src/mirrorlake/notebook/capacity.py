@@ -8,7 +8,7 @@ import altair as alt
 import pyarrow as pa
 
 from mirrorlake.config.tracking import Tracking
-from mirrorlake.library.capacity import Load, needs
+from mirrorlake.library.capacity import RECORD_BYTES, UTILISATION, Load, needs
 from mirrorlake.library.capacity_figures import KINDS
 from mirrorlake.notebook import charts
 from mirrorlake.notebook.cores import Cost, fitted
@@ -140,25 +140,17 @@ def sentence(nb: Notebook, measured: Measured) -> str:
 def by_figures(nb: Notebook) -> pa.Table:
     """What a load like that of the widgets takes by what mirrorlake's developers measured on one
     machine (docs/capacity.md), by where the lake lies: before there are runs of one's own."""
-    rate, size = nb.number("records_per_second", 10_000), nb.number("record_bytes", 1024)
+    rate, size = nb.number("records_per_second", 10_000), nb.number("record_bytes", RECORD_BYTES)
     load = Load(
         partitions=round(nb.number("partitions", 100)),
         records_per_second=rate,
         bytes_per_second=rate * size,
     )
+    names = ("cores", "cores_at_rest", "cores_per_1000_records", "memory_gib")
     rows = []
     for kind in KINDS:
-        found = needs(load, kind, nb.number("utilisation", 0.7))
-        rows.append(
-            {
-                "lake": kind,
-                "cores": found.cores,
-                "cores_at_rest": found.cores_at_rest,
-                "cores_per_1000_records": found.cores_per_1000_records,
-                "memory_gib": found.memory_gib,
-            }
-        )
-    names = ("cores", "cores_at_rest", "cores_per_1000_records", "memory_gib")
+        found = needs(load, kind, nb.number("utilisation", UTILISATION))
+        rows.append({"lake": kind, **{name: getattr(found, name) for name in names}})
     schema = pa.schema([("lake", pa.string()), *((name, pa.float64()) for name in names)])
     return pa.Table.from_pylist(rows, schema=schema)
 

@@ -12,7 +12,7 @@ from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.as_of import staged_as_of
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lease import Lease
-from mirrorlake.lake.reader import Frame
+from mirrorlake.lake.reader import OFFSET_RANGES, Frame
 from mirrorlake.lake.source_generations import begun_from
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.states import ALWAYS, states_as_of
@@ -33,7 +33,6 @@ from mirrorlake.resend.sender import Outcome, Sending
 from mirrorlake.resend.steps import Planned, Steps
 
 _OFFSETS = "topic STRING, partition INT, offset BIGINT, since INT"
-_RANGES = "topic STRING, partition INT, generation INT, first BIGINT, last BIGINT"
 #: What of a topic's own configs it needs for its records to be taken.
 NEEDED = ("max.message.bytes",)
 
@@ -151,7 +150,7 @@ class Restore:
         """What the stage holds within ranges."""
         asked = [(*each.place, each.first, each.last) for each in ranges]
         return self._lake.ask(
-            "staged_within", {"ranges": Frame(_RANGES, asked)}, cluster=self._asked.source
+            "staged_within", {"ranges": Frame(OFFSET_RANGES, asked)}, cluster=self._asked.source
         )
 
     def reached(self, resend: Resend) -> list[dict[str, Any]]:

@@ -204,7 +204,7 @@ class Replicator:
         if not self._leases.are_settled:
             return "whether this process works, or stands by, is not known yet"
         preparing = self._preparing
-        if self._stands_by() and (preparing is None or not preparing.is_settled):
+        if self._stands_by() and (preparing is None or preparing.state == "working"):
             return "the session is being prepared for a take-over"
         return None
 

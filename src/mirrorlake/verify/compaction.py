@@ -6,14 +6,13 @@ from dataclasses import replace
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.reader import Frame
+from mirrorlake.lake.reader import OFFSET_RANGES, Frame
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.verify.job import Compared, Range
 from mirrorlake.verify.partition_scope import PartitionScope
 from mirrorlake.verify.verdict import GIVEN_UP, MISSING
 
-_EXTENTS = "topic STRING, partition INT, generation INT, first BIGINT, last BIGINT"
-_COMPACTED = "topic STRING, partition INT, generation INT, first BIGINT, last BIGINT, below BIGINT"
+_COMPACTED = f"{OFFSET_RANGES}, below BIGINT"
 _Extent = tuple[str, int, int, int, int]
 
 
@@ -47,7 +46,7 @@ def with_last_of_key(
     behind = {place: (scopes[place.topic_partition], first) for place, (first, _) in bounds.items()}
     not_sent = list(_not_sent(lake, flow.name, behind))
     for horizon, rows in horizons.items():
-        frames = {"compacted": Frame(_COMPACTED, rows), "left_out": Frame(_EXTENTS, not_sent)}
+        frames = {"compacted": Frame(_COMPACTED, rows), "left_out": Frame(OFFSET_RANGES, not_sent)}
         for last_row in lake.ask(
             "verify_last_of_key", frames, source_cluster=flow.source, deletions_ms=horizon
         ):

@@ -29,9 +29,9 @@ def ended(monkeypatch: pytest.MonkeyPatch, fails: int, stands_by: Callable[[], b
     monkeypatch.setattr(module, "PAUSES", (0.0,))
     lake: Any = Lake()
     worker = preparing(lake, stands_by)
-    assert not worker.is_settled
+    assert worker.state == "working"
     worker.start()
-    assert worker.join(10) and worker.error is None and worker.is_settled
+    assert worker.join(10) and worker.error is None and worker.state == "ended"
     return len(tried)
 
 

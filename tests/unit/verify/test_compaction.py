@@ -12,9 +12,9 @@ from mirrorlake.lake.definitions import TABLES, rows_of
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_tables import PathTables
-from mirrorlake.lake.reader import Frame
+from mirrorlake.lake.reader import OFFSET_RANGES, Frame
 from mirrorlake.offsets.ranges import OffsetRanges
-from mirrorlake.verify.compaction import _COMPACTED, _EXTENTS, with_last_of_key
+from mirrorlake.verify.compaction import _COMPACTED, with_last_of_key
 from mirrorlake.verify.job import Range
 from mirrorlake.verify.partition_scope import PartitionScope
 from mirrorlake.verify.verdict import GIVEN_UP, Allowances
@@ -50,7 +50,7 @@ def kept(
     tables.append("records", rows_of("records", rows))
     frames = {
         "compacted": Frame(_COMPACTED, [("t", 0, 0, 0, 5, below)]),
-        "left_out": Frame(_EXTENTS, [("t", 0, 0, *extent) for extent in left_out]),
+        "left_out": Frame(OFFSET_RANGES, [("t", 0, 0, *extent) for extent in left_out]),
     }
     args = {"source_cluster": "east", "deletions_ms": NOW_MS - 500}
     return sorted(
@@ -142,7 +142,7 @@ def test_a_deletion_whose_time_is_no_date_stays_as_long_as_that_time_says(tmp_pa
     append(lake, "records", [{**row, **odd, "key": b"a"}])
     frames = {
         "compacted": Frame(_COMPACTED, [("t", 0, 0, 0, 0, 1)]),
-        "left_out": Frame(_EXTENTS, []),
+        "left_out": Frame(OFFSET_RANGES, []),
     }
     rows = lake.ask("verify_last_of_key", frames, source_cluster="east", deletions_ms=NOW_MS)
     assert [row["offset"] for row in rows] == [0]

@@ -11,17 +11,23 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from mirrorlake.devtools.bench.arena import BROKERS, Arena, contestant
-from mirrorlake.devtools.bench.contestants import Running, start_mirrorlake
+from mirrorlake.devtools.bench.contestants import start_mirrorlake
 from mirrorlake.devtools.bench.feel import idle_cores
 from mirrorlake.devtools.bench.latency import Pace, measure_latency
 from mirrorlake.devtools.bench.measure import watch
 from mirrorlake.devtools.bench.payload import PARTITIONS, load_topic
 from mirrorlake.devtools.bench.report import MIRRORLAKE, throughput_of
-from mirrorlake.devtools.bench.scale import PREFIX, Size, make_groups, make_topics, started
+from mirrorlake.devtools.bench.scale import (
+    PREFIX,
+    Size,
+    make_groups,
+    make_topics,
+    own_memory,
+    started,
+)
 from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.processes import memory_mib
 
 #: A flow is measured so long after its first records, and for so long, seconds.
 SETTLE_SECONDS, REST_SECONDS = 25.0, 30.0
@@ -127,7 +133,7 @@ def _at_rest_and_at_pace(arena: Arena, what: str, pace: Pace, more: tuple[str, .
         # a trickle comes first, so all that begins has begun when it rests
         measure_latency(running, job, arena.target, Pace(10, warm_up_seconds=1.0, seconds=1.0))
         cores = idle_cores(running, SETTLE_SECONDS, REST_SECONDS)
-        memory = _memory(running)
+        memory = own_memory(running)
         busy = measure_latency(running, job, arena.target, pace).cores
     return Seen(cores, memory, busy)
 
@@ -150,10 +156,10 @@ def _many(arena: Arena, size: Size) -> tuple[Seen, Seen]:
     places: dict[TopicAndPartition, int] = dict.fromkeys(size.places(size.names), size.records)
     running, _ = started(job, arena.target, start_mirrorlake, places)
     try:
-        many = Seen(idle_cores(running, SETTLE_SECONDS, REST_SECONDS), _memory(running))
+        many = Seen(idle_cores(running, SETTLE_SECONDS, REST_SECONDS), own_memory(running))
         make_groups(arena.source, servers, size)
         cores = idle_cores(running, GROUPS_SECONDS, REST_SECONDS)
-        return many, Seen(cores, _memory(running))
+        return many, Seen(cores, own_memory(running))
     finally:
         running.stop()
 
@@ -166,11 +172,5 @@ def _backlog(arena: Arena, size: int, records: int) -> Backlog:
     brokers = [*arena.east.pids, *arena.west.pids]
     with contestant(arena, job, start_mirrorlake) as running:
         race = watch(running, job, [arena.target], brokers, records=records, timeout=_RACE_SECONDS)
-        memory = _memory(running)
+        memory = own_memory(running)
     return Backlog(size, throughput_of(race).cpu_seconds_per_million, memory)
-
-
-def _memory(running: Running) -> float:
-    """Resident memory of all processes, without files that they map, MiB."""
-    programs = ("python", "java")
-    return round(sum(memory_mib(running.pids, None, name, own=True) for name in programs))

@@ -135,8 +135,7 @@ def _measured(arena: Arena, job: Job, start: Start, name: str, *, size: Size, pa
     running, new = started(job, target, start, dict.fromkeys(places, size.records))
     try:
         cores = idle_cores(running)
-        programs = ("python", "java")
-        memory = sum(memory_mib(running.pids, None, program, own=True) for program in programs)
+        memory = own_memory(running)
         if ours:
             commands |= _commands(job, size)
         made = _new_topic(arena, running, job, name)
@@ -155,12 +154,18 @@ def _measured(arena: Arena, job: Job, start: Start, name: str, *, size: Size, pa
         again_seconds=again,
         topic_seconds=made,
         idle_cores=cores,
-        memory_mib=round(memory),
+        memory_mib=memory,
         p50_ms=latency.p50_ms,
         p99_ms=latency.p99_ms,
         cores=latency.cores,
         commands=commands,
     )
+
+
+def own_memory(running: Running) -> int:
+    """Resident memory of all processes, without files that they map, MiB."""
+    programs = ("python", "java")
+    return round(sum(memory_mib(running.pids, None, name, own=True) for name in programs))
 
 
 def started(
