@@ -25,7 +25,12 @@ from tests.support.metastore import Metastore, hive_metastore
 from tests.support.object_store import Store, moto_server
 from tests.support.sample_lake import empty_lake, fill
 
-pytest_plugins = ("tests.support.chunks", "tests.support.laws", "tests.support.matrix_notes")
+pytest_plugins = (
+    "tests.support.chunks",
+    "tests.support.hangs",
+    "tests.support.laws",
+    "tests.support.matrix_notes",
+)
 end_silently()
 # The sessions of the tests handle few rows: compiling code for them costs more than it gives.
 os.environ.setdefault(SHORT_VARIABLE, "1")
@@ -56,10 +61,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-@pytest.hookimpl(wrapper=True)
+@pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """No test leaves clients of clusters behind, with their threads and the processes that ask
-    about groups: they end when they are collected, and cost CPU until then."""
+    about groups: they end when they are collected, and cost CPU until then. It is part of the
+    test's time (`trylast`): a client that never ends is a failure of the test, not of the run."""
     result = yield
     if "integration" in item.path.parts:
         gc.collect()

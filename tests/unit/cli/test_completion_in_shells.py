@@ -5,6 +5,7 @@ import os
 import pty
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -83,8 +84,9 @@ def test_zsh(home: Path) -> None:
             # The line is given up. Not by Ctrl-C, which zsh may get while it still completes.
             os.write(terminal, b"\x15")
     finally:
-        os.close(terminal)
+        os.kill(process, signal.SIGKILL)
         os.waitpid(process, 0)
+        os.close(terminal)
 
 
 def written_until(terminal: int, wanted: str) -> None:
