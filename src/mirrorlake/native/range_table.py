@@ -11,8 +11,9 @@ from mirrorlake.native.library import CURSOR_BYTES, RANGE, Table, library
 Partition = tuple[str, int]
 #: No message is of it: a row that is free. -1 is librdkafka's for a message of a topic alone.
 NOWHERE = -2
-#: The `log_end` of a range that is about to leave: FORGOTTEN in records.c.
-FORGOTTEN = -2
+#: The `log_end` of a range before its log's end was reported, and of one that is about to leave:
+#: FORGOTTEN in records.c.
+UNKNOWN, FORGOTTEN = -1, -2
 _FREE = -1
 
 
@@ -55,7 +56,7 @@ class RangeTable:
             name = self._names[number] = C.c_char_p(key[0].encode())
             self._keys[number] = key
             address = C.cast(name, C.c_void_p).value
-            self.rows[number] = (address, 0, key[1], start, end, -1, *([0] * 7))
+            self.rows[number] = (address, 0, key[1], start, end, UNKNOWN, *([0] * 7))
         self._entered += len(ranges)
         if 2 * self._entered > len(self._slots):
             self._place_all()

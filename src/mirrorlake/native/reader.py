@@ -10,7 +10,8 @@ compaction left.
 import ctypes as C
 import logging
 import time
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from mirrorlake.native import PATIENCE_SECONDS, columns
 from mirrorlake.native.columns import ColumnBuffers
 from mirrorlake.native.consumer_settings import consumer_settings
 from mirrorlake.native.library import CONSUMER, COUNTED, Surveyed, library
-from mirrorlake.native.range_table import FORGOTTEN, NOWHERE, Partition, RangeTable
+from mirrorlake.native.range_table import FORGOTTEN, NOWHERE, UNKNOWN, Partition, RangeTable
 from mirrorlake.native.silence import ClusterSilent, Complaints, no_record
 
 logger = logging.getLogger(__name__)
@@ -66,6 +67,8 @@ class NativeReader:
         self._library.queue_destroy(main)
         self._topics: dict[str, int] = {}
         self._table = RangeTable()
+        #: Partitions that are assigned, and of which nothing is fetched between two reads.
+        self._paused: set[Partition] = set()
         #: The rows of the ranges that are being read, and are not over.
         self._open = _NOTHING
         #: Rows whose partitions cannot be read, which has not been raised yet.
@@ -94,6 +97,7 @@ class NativeReader:
             elif time.monotonic() - self._heard > self._patience:
                 raise self._silent()
             self._finish()
+        self._pause()
 
     def keep_prefetched(self, keys: Collection[Partition]) -> None:
         """See `kafka.log.Log`."""
@@ -128,6 +132,7 @@ class NativeReader:
         self._forget([key for key, next_ in zip(known, at, strict=True) if next_ != ranges[key][0]])
         moved = {key: bounds for key, bounds in ranges.items() if key not in self._table.numbers}
         self._table.enter(moved)
+        self._resume(self._paused.intersection(ranges))
         self._open = self._table.numbers_of(ranges)
         self._table.rows["end"][self._open] = [end for _, end in ranges.values()]
         if moved:
@@ -155,9 +160,42 @@ class NativeReader:
             # second. Where no broker answers it goes on asking by itself.
             lib.look_up(self._handle, None, _LOOK_UP_MS)
 
-    def _stop(self, keys: Iterable[Partition]) -> None:
+    def _stop(self, keys: Collection[Partition]) -> None:
+        self._resume(self._paused.intersection(keys))  # else one that starts again stays paused
         for topic, partition in keys:
             self._library.consume_stop(self._topics[topic], partition)
+
+    def _pause(self) -> None:
+        """Fetch nothing until the next ranges are read: at the ends of logs that move a broker
+        would answer at each record, and each time about all partitions."""
+        if running := self._table.numbers.keys() - self._paused:
+            self._release()
+            # what was taken in front of these ends is let go of, and comes again
+            self._table.rows["log_end"][self._table.numbers_of(running)] = UNKNOWN
+            with self._places(running) as places:
+                self._library.pause_partitions(self._handle, places)
+            self._paused |= running
+
+    def _resume(self, keys: Collection[Partition]) -> None:
+        """Fetch some of the paused partitions from where they were read up to."""
+        if keys:
+            with self._places(keys) as places:
+                self._library.resume_partitions(self._handle, places)
+                # librdkafka looks at what was resumed once a second, and at once at what is sought
+                self._library.check(self._library.seek_partitions(self._handle, places, 0))
+            self._paused.difference_update(keys)
+
+    @contextmanager
+    def _places(self, keys: Collection[Partition]) -> Iterator[int]:
+        """Partitions and where they were read up to, as librdkafka has them."""
+        next_ = self._table.rows["next"][self._table.numbers_of(keys)].tolist()
+        places = self._library.annotated(
+            {key: (offset, "") for key, offset in zip(keys, next_, strict=True)}
+        )
+        try:
+            yield places
+        finally:
+            self._library.topic_partition_list_destroy(places)
 
     def _reach_log_ends(self) -> None:
         """End ranges that hold nothing but what the end of a log, reported before, has already
