@@ -34,6 +34,7 @@ from mirrorlake.cli.trace import trace
 from mirrorlake.cli.verify import verify
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.extras import missing_by
+from mirrorlake.heaps import collect_rarely
 from mirrorlake.library.store_refusals import store_refusal
 from mirrorlake.terminal import end_silently
 
@@ -140,6 +141,8 @@ def main(words: Sequence[str] | None = None) -> None:
             takes any SystemExit for a failure.
     """
     end_silently()
+    if words is None:
+        collect_rarely()
     try:
         app(args=words)
     except SystemExit as end:

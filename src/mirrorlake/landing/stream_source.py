@@ -127,9 +127,11 @@ class _Batches(DataSourceStreamReader):
         return learned
 
     def _log_ends(self) -> "SourceEnds":
+        from mirrorlake.heaps import collect_rarely
         from mirrorlake.landing.source_ends import SourceEnds
 
         if self._ends is None:
+            collect_rarely()  # this process is the query's alone
             # The worker asks the same cluster, and reports it; this process's output is not shown.
             logging.getLogger("mirrorlake.kafka").setLevel(logging.ERROR)
             self._ends = SourceEnds(self._job.alias, self._job.client)
