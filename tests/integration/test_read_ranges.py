@@ -3,6 +3,7 @@ the same Arrow as the other one."""
 
 import ctypes as C
 import random
+import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
@@ -19,7 +20,7 @@ from mirrorlake.kafka.log import Log
 from mirrorlake.kafka.python_log import PythonLog
 from mirrorlake.native import PATIENCE_SECONDS
 from mirrorlake.native.columns import SCHEMA
-from mirrorlake.native.reader import NativeReader
+from mirrorlake.native.reader import FETCHED_AGAIN, NativeReader
 from tests.integration.test_odd_records import ANY_TIME, ODD_TIMES, odd_rows, send_rows
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import (
@@ -267,18 +268,43 @@ def test_a_reader_goes_on_and_back(clusters: ClusterPair, kind: str, topic_name:
 
 
 def test_what_nobody_will_read_is_let_go_of(clusters: ClusterPair, topic_name: str) -> None:
-    """A reader that stays at the ends of logs fetches ahead: a burst that others read would fill
+    """A reader that is far from the ends of logs fetches ahead: a burst that others read would fill
     its memory."""
     create_topic(clusters.east, topic_name)
-    write(clusters.east, topic_name, numbered(1_000, 1))
+    write(clusters.east, topic_name, numbered(FETCHED_AGAIN + 1_000, 1))
     key = (topic_name, 0)
     reader = NativeReader({"bootstrap.servers": clusters.east, "log_level": 2}, keep=True)
     rows(reader, {key: (0, 10)})
-    until(lambda: _waiting(reader) > 500, "records were fetched ahead")
+    until(lambda: _waiting(reader) > FETCHED_AGAIN, "records were fetched ahead")
+    rows(reader, {key: (10, 20)})
+    assert _waiting(reader) + reader._kept > FETCHED_AGAIN, "they are not fetched again"
     reader.keep_prefetched(())
     assert _waiting(reader) == 0
     write(clusters.east, topic_name, numbered(50, 1))
-    assert [row[0] for row in rows(reader, {key: (900, 1_050)})[key]] == list(range(900, 1_050))
+    assert [row[0] for row in rows(reader, {key: (900, 3_050)})[key]] == list(range(900, 3_050))
+    reader.close()
+
+
+@pytest.mark.parametrize("small_answers", [False, True])
+def test_at_the_ends_of_logs_nothing_is_fetched_until_it_is_read(
+    clusters: ClusterPair, topic_name: str, small_answers: bool
+) -> None:
+    """A broker would answer at each record, about all partitions. Over a slow link what comes ahead
+    is what is read next."""
+    create_topic(clusters.east, topic_name, 3)
+    write(clusters.east, topic_name, numbered(30, 3))
+    keys = [(topic_name, partition) for partition in range(3)]
+    settings = {"bootstrap.servers": clusters.east, "log_level": 2}
+    reader = NativeReader(settings, keep=True, small_answers=small_answers)
+    for first in range(0, 100, 10):
+        there = rows(reader, dict.fromkeys(keys, (first, first + 10)))
+        assert [len(there[key]) for key in keys] == [10] * 3
+        write(clusters.east, topic_name, numbered(30, 3))
+        threading.Event().wait(0.1)
+        assert (_waiting(reader) >= 30) is small_answers, "beside reports of ends"
+    rows(reader, {keys[1]: (100, 110)})  # others stay as they are, and go on later
+    there = rows(reader, dict.fromkeys((keys[0], keys[2]), (100, 110)))
+    assert [[row[0] for row in there[key]] for key in there] == [list(range(100, 110))] * 2
     reader.close()
 
 

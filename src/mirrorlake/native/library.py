@@ -79,6 +79,7 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "queue_forward": (None, _P, _P),
     "queue_get_main": (_P, _P),
     "queue_poll": (_P, _P, C.c_int),
+    "queue_length": (_SIZE, _P),
     "queue_destroy": (None, _P),
     "consume_batch_queue": (C.c_ssize_t, _P, C.c_int, _P, _SIZE),
     "event_message_array": (_SIZE, _P, _P, _SIZE),

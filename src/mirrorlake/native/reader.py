@@ -38,8 +38,9 @@ _BYTES = 4 << 20
 #: How long an answer to who leads partitions is waited for, ms; and to whether any broker answers,
 #: of a silent cluster.
 _LOOK_UP_MS, _ANY_BROKER_MS = 1_000, 5_000
-#: Records behind the ends of ranges that a reader keeps for the next ranges.
-KEPT = 20_000
+#: Records behind the ends of ranges that a reader keeps for the next ranges; and up to how many it
+#: rather fetches once more, so that it may pause.
+KEPT, FETCHED_AGAIN = 20_000, 2_000
 _NOTHING = np.empty(0, np.int32)
 
 
@@ -57,6 +58,7 @@ class NativeReader:
         self._library = library()
         self._keep = keep
         self._patience = patience_seconds
+        self._small_answers = small_answers
         self._complaints = Complaints()  # of the cluster, since something came of it
         self._on_error = _ON_ERROR(self._note)
         effective = consumer_settings(settings, keep, small_answers)
@@ -167,8 +169,11 @@ class NativeReader:
 
     def _pause(self) -> None:
         """Fetch nothing until the next ranges are read: at the ends of logs that move a broker
-        would answer at each record, and each time about all partitions."""
-        if running := self._table.numbers.keys() - self._paused:
+        would answer at each record, and each time about all partitions. Not where much was fetched
+        ahead, or over a slow link: it would be fetched again."""
+        ahead = self._kept + self._library.queue_length(self._queue)
+        running = self._table.numbers.keys() - self._paused
+        if running and ahead <= FETCHED_AGAIN and not self._small_answers:
             self._release()
             # what was taken in front of these ends is let go of, and comes again
             self._table.rows["log_end"][self._table.numbers_of(running)] = UNKNOWN
