@@ -75,6 +75,7 @@ BELOW_THE_FACE = {
         "cli.dashboard",
         "dashboard",
     ): "a server of pages, which reads the tables again and again by a reader of its own",
+    ("cli.main", "heaps"): "the same of how often Python looks for garbage",
     (
         "cli.replicate",
         "heaps",
