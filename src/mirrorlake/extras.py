@@ -52,6 +52,10 @@ EXTRAS: Mapping[str, Extra] = {
     "metrics": Extra(
         "what a run serves for Prometheus", {"prometheus_client": "prometheus-client"}
     ),
+    "otlp": Extra(
+        "what a run sends by OTLP (`metrics.otlp` of the topology file)",
+        {"opentelemetry": "opentelemetry-exporter-otlp-proto-http"},
+    ),
 }
 
 

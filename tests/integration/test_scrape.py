@@ -1,4 +1,5 @@
-"""`run --metrics` on real clusters: what a scrape gives of flows that run, and what probes get."""
+"""`run --metrics` on real clusters: what a scrape gives of flows that run, what probes get, and
+what is sent by OTLP."""
 
 import signal
 import socket
@@ -8,15 +9,18 @@ from urllib.error import HTTPError, URLError
 from urllib.request import urlopen
 
 import pytest
+import yaml
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from mirrorlake.devtools.local.ports import free_ports
 from mirrorlake.metrics.definitions import METRICS
+from mirrorlake.metrics.histogram import BOUNDS
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.commands import exit_code
 from tests.support.groups import commit_all
 from tests.support.kafka import create_topic, numbered, write
+from tests.support.otlp import Collector, collector
 from tests.support.promql import ops_expressions, series_in
 from tests.support.replication import finish, start_run, write_topology
 from tests.support.waiting import until
@@ -48,7 +52,15 @@ def is_complete(families: Mapping[str, Metric]) -> bool:
 
 
 @pytest.fixture(scope="module")
-def topology(clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def sent() -> Iterator[Collector]:
+    with collector() as known:
+        yield known
+
+
+@pytest.fixture(scope="module")
+def topology(
+    clusters: ClusterPair, sent: Collector, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("scrape")
     create_topic(clusters.east, "scraped", partitions=2)
     write(clusters.east, "scraped", numbered(500, partitions=2))
@@ -58,10 +70,38 @@ def topology(clusters: ClusterPair, tmp_path_factory: pytest.TempPathFactory) ->
         **{"emit_checkpoints_enabled": True, "sync_group_offsets_enabled": True},
     }
     with own_topics(clusters):
-        yield write_topology(folder, clusters.east, clusters.west, flow)
+        path = write_topology(folder, clusters.east, clusters.west, flow)
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document["metrics"] = {"otlp": {"endpoint": sent.endpoint, "interval_seconds": 1}}
+        path.write_text(yaml.safe_dump(document), encoding="utf-8")
+        yield path
 
 
-def test_a_scrape_of_a_run(topology: Path) -> None:
+def same_by_otlp(families: Mapping[str, Metric], sent: Collector) -> int:
+    """How many numbers of records a collector got that are those of a scrape: counts of histograms
+    too, and sums, of a topic that stands still. Fails for one that is not."""
+    compared = 0
+    for metric in METRICS:
+        if "topic" not in metric.labels or metric.kind == "gauge":
+            continue
+        values = sent.series(metric.name, *metric.labels)
+        for sample in families[metric.name.removesuffix("_total")].samples:
+            if sample.labels["topic"] != "scraped":
+                continue
+            found = values[tuple(sample.labels[label] for label in metric.labels)]
+            number: object = found
+            if isinstance(found, tuple):
+                count, total, buckets = found
+                bounds = [*map(str, BOUNDS), "+Inf"]
+                number = {"_count": count, "_sum": total}.get(sample.name[len(metric.name) :])
+                if "le" in sample.labels:
+                    number = sum(buckets[: bounds.index(sample.labels["le"]) + 1])
+            assert number == pytest.approx(sample.value), (metric.name, sample)
+            compared += 1
+    return compared
+
+
+def test_a_scrape_of_a_run(topology: Path, sent: Collector) -> None:
     port = free_ports(1)[0]
     run = start_run(topology, "--metrics", f"127.0.0.1:{port}")
     try:
@@ -103,6 +143,10 @@ def test_a_scrape_of_a_run(topology: Path) -> None:
         for sample in late
         if sample.name.endswith("_count") and sample.labels["topic"] == "scraped"
     }
+    assert same_by_otlp(families, sent) == 2 * (2 + 2) + 2 * (len(BOUNDS) + 3)
+    valued = {name for name in names if families[name].samples}
+    assert {name.removesuffix("_total") for name in sent.metrics()} == valued
+    assert sent.resource()["service.name"] == "mirrorlake"
     states = {
         sample.labels["worker"]: sample.labels["state"]
         for sample in families["mirrorlake_worker_state"].samples

@@ -20,7 +20,7 @@ class Missing:
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """See `importlib.abc.MetaPathFinder`."""
-        if name.split(".")[0] in self._modules:
+        if self._modules & {name, name.partition(".")[0]}:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return None
 

@@ -62,6 +62,7 @@ ROOMS = {
     "mlflow": {"tracking"},
     "javaproperties": {"mm2.importer"},
     "prometheus_client": {"metrics"},
+    "opentelemetry": {"metrics"},
     "obstore": {"lake"},
     "fsspec": {"lake"},
     "databricks": {"kafka", "lake"},
@@ -174,6 +175,9 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "tracked.yml").write_text(
         json.dumps({**FILE, "tracking": {"enabled": True}}), encoding="utf-8"
     )
+    (place / "sent.yml").write_text(
+        json.dumps({**FILE, "metrics": {"otlp": "http://127.0.0.1:4318"}}), encoding="utf-8"
+    )
     (place / "mm2.properties").write_text("clusters = a, b\n", encoding="utf-8")
     warehouse = {"server_hostname": "h", "http_path": "p", "access_token": "t"}
     catalog = {
@@ -210,6 +214,12 @@ SPARK = ["pyspark", "py4j", "pandas", "psutil"]
         (["javaproperties"], "import mm2.properties", "import", "javaproperties"),
         (["mlflow"], "-c tracked.yml run", "tracking", "mlflow-skinny"),
         (["prometheus_client"], "run --metrics 127.0.0.1:0", "metrics", "prometheus-client"),
+        (
+            ["opentelemetry.exporter"],  # MLflow brings the rest of it
+            "-c sent.yml run",
+            "otlp",
+            "opentelemetry-exporter-otlp-proto-http",
+        ),
         (["databricks"], "-c warehouse.yml status", "databricks", "databricks-sql-connector"),
         (SPARK, "sql --engine spark 'SELECT 1'", "spark", "pyspark"),
         (SPARK, "local status", "spark", "psutil"),

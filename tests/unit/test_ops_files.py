@@ -72,6 +72,9 @@ def test_a_collector_scrapes_where_the_pod_serves_and_names_only_what_it_has() -
     assert scrape["static_configs"] == [{"targets": [f"mirrorlake:{port['containerPort']}"]}]
     for kind, names in collector["service"]["pipelines"]["metrics"].items():
         assert set(names) <= collector[kind].keys()
+    (named,) = re.findall(r'otlp: "(http://collector:\d+)"', text)
+    listens = collector["receivers"]["otlp"]["protocols"]["http"]["endpoint"]
+    assert named.rpartition(":")[2] == listens.rpartition(":")[2]
 
 
 def test_the_pods_stand_by_for_each_other() -> None:

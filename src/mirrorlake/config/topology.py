@@ -18,7 +18,7 @@ from mirrorlake.config.fields import Model
 from mirrorlake.config.flow import Flow
 from mirrorlake.config.lake import Lake
 from mirrorlake.config.maintenance import Maintenance
-from mirrorlake.config.metrics import Metrics
+from mirrorlake.config.metrics import Metrics, Otlp
 from mirrorlake.config.objectives import FlowObjectives, Objectives
 from mirrorlake.config.security import Security
 from mirrorlake.config.topology_file import explain, nearest, read_mapping
@@ -270,6 +270,7 @@ _MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("objectives", "flows", "*"): FlowObjectives,
     ("maintain",): Maintenance,
     ("metrics",): Metrics,
+    ("metrics", "otlp"): Otlp,
 }
 
 

@@ -45,16 +45,15 @@ def replicated(
     standby: bool = False,
 ) -> Rows:
     """Run flows until the end; returns and raises as `OpenLake.run` says."""
-    progress, served_by_file = known.progress or Progress(), known.topology.metrics
-    address = metrics or served_by_file.address
-    with ExitStack() as serving:
+    progress, wanted = known.progress or Progress(), known.topology.metrics
+    if metrics is not None:
+        wanted = wanted.model_copy(update={"address": metrics})
+    with ExitStack() as outside:
         standing = None
-        if address is not None:
-            from mirrorlake.metrics.serving import served  # of an extra
+        if wanted.address is not None or wanted.otlp is not None:
+            from mirrorlake.metrics.serving import published
 
-            standing = serving.enter_context(
-                served(address, served_by_file.max_series, progress.current_phase)
-            )
+            standing = outside.enter_context(published(wanted, progress.current_phase))
         return _replicated(
             known,
             names,
@@ -82,7 +81,7 @@ def _replicated(
     register: bool,
     standby: bool,
 ) -> Rows:
-    """The same; `standing` is what is served of it, if anything is."""
+    """The same; `standing` is what is served or sent of it, if anything is."""
     from mirrorlake.tracking.runs import check_wanted, tracked  # of an extra: a run may do without
 
     topology = known.topology

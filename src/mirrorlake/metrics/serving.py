@@ -1,22 +1,30 @@
-"""A run that is served to Prometheus: its standing, at an address."""
+"""A run that is served to Prometheus, or sent by OTLP: its standing, by the `metrics` block."""
 
 import logging
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
-from mirrorlake.metrics.server import serving
+from mirrorlake.config.metrics import Metrics
 from mirrorlake.metrics.standing import Standing
 
 logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def served(
-    address: str, bound: int, phase: Callable[[], tuple[str, float] | None]
+def published(
+    metrics: Metrics, phase: Callable[[], tuple[str, float] | None]
 ) -> Iterator[Standing]:
-    """Serve the standing of this process while the block runs; see `server.serving`. `phase` gives
-    what the start is at, and for how many seconds."""
+    """Serve and send the standing of this process while the block runs; see `server.serving` and
+    `sender.sending`. `phase` gives what the start is at, and for how many seconds."""
     standing = Standing(phase)
-    with serving(address, standing.facts, bound) as port:
-        logger.info("metrics are served at port %d", port, extra={"facts": {"port": port}})
+    with ExitStack() as ways:
+        if metrics.address is not None:
+            from mirrorlake.metrics.server import serving  # of an extra
+
+            port = ways.enter_context(serving(metrics.address, standing.facts, metrics.max_series))
+            logger.info("metrics are served at port %d", port, extra={"facts": {"port": port}})
+        if metrics.otlp is not None:
+            from mirrorlake.metrics.sender import sending  # of another one
+
+            ways.enter_context(sending(metrics.otlp, standing.facts, metrics.max_series))
         yield standing

@@ -13,7 +13,7 @@ from mirrorlake.config.flow import DEFAULT_CONFIG_PROPERTIES_EXCLUDE, Flow
 from mirrorlake.config.flow_reasons import NOT_NEEDED, normal, reason
 from mirrorlake.config.lake import Lake, Warehouse
 from mirrorlake.config.maintenance import Maintenance
-from mirrorlake.config.metrics import Metrics
+from mirrorlake.config.metrics import Metrics, Otlp
 from mirrorlake.config.objectives import Objectives
 from mirrorlake.config.topology import Topology
 from mirrorlake.config.tracking import Tracking
@@ -138,6 +138,7 @@ def test_the_documented_defaults_of_mirrormaker_are_theirs() -> None:
         ("key of `objectives`", Objectives),
         ("key of `maintain`", Maintenance),
         ("key of `metrics`", Metrics),
+        ("key of `otlp`", Otlp),
     ],
 )
 def test_every_key_of_a_cluster_is_documented_with_its_default(

@@ -232,6 +232,26 @@ def test_internal_topics_keep_the_dot_if_told_to(tmp_path: Path) -> None:
     assert selects(off, "x_checkpoints_internal") and not selects(off, "x.checkpoints.internal")
 
 
+@pytest.mark.parametrize(
+    ("written", "endpoint", "seconds"),
+    [
+        ('"http://collector:4318"', "http://collector:4318/v1/metrics", 15),
+        ('"http://collector:4318/"', "http://collector:4318/v1/metrics", 15),
+        ('"https://otlp.example.org/a/b"', "https://otlp.example.org/a/b", 15),
+        ('{endpoint: "http://c:1", interval_seconds: 60}', "http://c:1/v1/metrics", 60),
+    ],
+)
+def test_where_metrics_are_sent(tmp_path: Path, written: str, endpoint: str, seconds: int) -> None:
+    otlp = load(tmp_path, f"{FULL}\nmetrics: {{otlp: {written}}}\n").metrics.otlp
+    assert otlp is not None and (otlp.endpoint, otlp.interval_seconds) == (endpoint, seconds)
+
+
+@pytest.mark.parametrize("written", ["collector:4318", "4318", "http://", "grpc://collector:4317"])
+def test_no_address_of_a_collector(tmp_path: Path, written: str) -> None:
+    error = refuse(tmp_path, f"{FULL}\nmetrics: {{otlp: '{written}'}}\n")
+    assert "metrics.otlp" in error.message and "write http://HOST:4318" in error.message
+
+
 def test_what_is_paused(tmp_path: Path) -> None:
     def west(paused: str) -> ResolvedFlow:
         return load(tmp_path, FULL.replace(FLOW, f"paused: {paused}")).flow("west->east")

@@ -1,0 +1,182 @@
+"""Sends what is known of a run to an OpenTelemetry collector, by OTLP over HTTP.
+
+The metrics, their names and their values are those of `/metrics`; only the form is another. Logins
+and certificates are those of OpenTelemetry's own environment variables, which its exporter reads:
+https://opentelemetry.io/docs/specs/otel/protocol/exporter/
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from os import getpid
+from socket import gethostname
+from threading import Event, Thread
+from time import time_ns
+from typing import Any
+
+from mirrorlake import __version__
+from mirrorlake.config.metrics import Otlp
+from mirrorlake.extras import needs
+from mirrorlake.metrics.facts import Facts
+from mirrorlake.metrics.histogram import BOUNDS, Histogram
+from mirrorlake.metrics.model import Family, families
+
+logger = logging.getLogger(__name__)
+
+#: OpenTelemetry's name of a unit (UCUM), by the end of a metric's name.
+_UNITS = {"seconds": "s", "bytes": "By"}
+
+
+@contextmanager
+def sending(otlp: Otlp, facts: Callable[[], Facts], bound: int) -> Iterator[None]:
+    """Send while the block runs what `facts` gives, at most `bound` series of a metric, and once
+    more at its end. What cannot be sent is logged; the next attempt has newer values of the same
+    series, so nothing is kept for it.
+
+    Raises MissingExtra without OpenTelemetry's exporter.
+    """
+    with needs("otlp"):
+        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
+    sender = _Sender(otlp.endpoint, OTLPMetricExporter(endpoint=otlp.endpoint), facts, bound)
+    ended = Event()
+
+    def send_at_times() -> None:
+        while not ended.wait(otlp.interval_seconds):
+            sender.send()
+
+    thread = Thread(target=send_at_times, name="metrics by OTLP", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        sender.end(thread)
+
+
+class _Sender:
+    """Sends by an exporter. Counters count from when it is made, which is when the process began
+    to count."""
+
+    def __init__(
+        self, endpoint: str, exporter: Any, facts: Callable[[], Facts], bound: int
+    ) -> None:
+        self._endpoint, self._exporter = endpoint, exporter
+        self._facts, self._bound = facts, bound
+        self._since, self._resource = time_ns(), _resource()
+        self._fails = False
+        self._said = _Said()
+        logging.getLogger(type(exporter).__module__).addFilter(self._said)
+
+    def send(self) -> None:
+        """Send all that is known now."""
+        self._said.lines.clear()
+        try:
+            data = _exported(self._resource, self._known(), self._since)
+            sent = self._exporter.export(data).name == "SUCCESS"
+        except Exception:
+            logger.exception("metrics could not be sent to %s", self._endpoint)
+            return
+        if not sent and not self._fails:
+            why = next(iter(self._said.lines), "it does not say why")
+            logger.warning("metrics could not be sent to %s: %s", self._endpoint, why)
+        if sent and self._fails:
+            logger.warning("metrics are sent to %s again", self._endpoint)
+        self._fails = not sent
+
+    def end(self, thread: Thread) -> None:
+        """Send what is known at the end, unless the last attempt failed: a collector that is away
+        holds up no end. `thread` is the one that has sent until now."""
+        if not self._fails:
+            thread.join()
+        if not self._fails:
+            self.send()
+        self._exporter.shutdown()
+        thread.join(1.0)
+        logging.getLogger(type(self._exporter).__module__).removeFilter(self._said)
+
+    def _known(self) -> list[Family]:
+        return [one for one in families(self._facts(), self._bound) if one.series]
+
+
+class _Said(logging.Filter):
+    """Keeps what the exporter would log, several lines for one failure; the first has the
+    reason."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Keep a line, or the first cause of an error in it, and have it shown nowhere."""
+        given = record.args if isinstance(record.args, tuple) else ()
+        errors = [value for value in given if isinstance(value, BaseException)]
+        self.lines.append(str(_first_cause(errors[0])) if errors else record.getMessage())
+        return False
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    while error.__context__ is not None:
+        error = error.__context__
+    return error
+
+
+def _resource() -> Any:
+    """Who sends: what the environment says of it comes first (OTEL_SERVICE_NAME,
+    OTEL_RESOURCE_ATTRIBUTES)."""
+    from opentelemetry.sdk.resources import OTELResourceDetector, Resource
+
+    own = {
+        "service.name": "mirrorlake",
+        "service.version": __version__,
+        "service.instance.id": f"{gethostname()}-{getpid()}",
+    }
+    return Resource(own).merge(OTELResourceDetector().detect())
+
+
+def _exported(resource: Any, known: list[Family], since: int) -> Any:
+    """Metrics as OpenTelemetry's exporter takes them; `since` is nanoseconds since 1970."""
+    from opentelemetry.sdk.metrics.export import MetricsData, ResourceMetrics, ScopeMetrics
+    from opentelemetry.sdk.util.instrumentation import InstrumentationScope
+
+    now = time_ns()
+    metrics = [_metric(family, since, now) for family in known]
+    scope = ScopeMetrics(InstrumentationScope("mirrorlake", __version__), metrics, "")
+    return MetricsData([ResourceMetrics(resource, [scope], "")])
+
+
+def _metric(family: Family, since: int, now: int) -> Any:
+    from opentelemetry.sdk.metrics import export as otlp
+
+    metric = family.metric
+    points: list[Any] = []
+    for labels, value in family.series.items():
+        attributes = dict(zip(metric.labels, labels, strict=True))
+        if isinstance(value, Histogram):
+            points.append(_histogram_point(attributes, value, since, now))
+        else:
+            points.append(otlp.NumberDataPoint(attributes, since, now, value))
+    cumulative = otlp.AggregationTemporality.CUMULATIVE
+    data: Any = otlp.Gauge(points)
+    if metric.kind == "counter":
+        data = otlp.Sum(points, cumulative, True)
+    elif metric.kind == "histogram":
+        data = otlp.Histogram(points, cumulative)
+    unit = _UNITS.get(metric.name.removesuffix("_total").rpartition("_")[2], "")
+    return otlp.Metric(metric.name, metric.text, unit, data)
+
+
+def _histogram_point(attributes: dict[str, str], value: Histogram, since: int, now: int) -> Any:
+    """A histogram; its least and greatest value are not known, and not sent."""
+    from opentelemetry.sdk.metrics.export import HistogramDataPoint
+
+    return HistogramDataPoint(
+        attributes,
+        since,
+        now,
+        value.count,
+        value.total,
+        value.counts,
+        BOUNDS,
+        None,  # type: ignore[arg-type] # protobuf leaves out what is None
+        None,  # type: ignore[arg-type]
+    )
