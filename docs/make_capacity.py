@@ -6,7 +6,7 @@ What is between `<!-- NAME -->` and `<!-- end -->` is replaced; the rest of the 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from mirrorlake.library.capacity import Load, Needs, needs
+from mirrorlake.library.capacity import Load, Needs, cores, needs
 from mirrorlake.library.capacity_figures import FIGURES, KINDS
 
 PAGE = Path(__file__).with_name("capacity.md")
@@ -77,7 +77,7 @@ def examples() -> str:
 
 
 def _cell(found: Needs) -> str:
-    return f"{found.cores:g} cores, {found.memory_gib:g} GiB"
+    return f"{cores(found.cores)}, {found.memory_gib:g} GiB"
 
 
 TABLES: Mapping[str, Callable[[], str]] = {

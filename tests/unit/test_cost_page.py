@@ -9,6 +9,8 @@ import yaml
 
 from mirrorlake.config.idle import STORE_SECONDS
 from mirrorlake.lake.store_lock import RENEW_SECONDS
+from mirrorlake.landing.land import SESSION_TRIGGER_SECONDS
+from mirrorlake.library.capacity_figures import FIGURES
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "cost.md").read_text(encoding="utf-8")
@@ -38,7 +40,11 @@ def figure(text: str) -> float:
 def measured() -> tuple[float, float, float]:
     """CPU s a million in a catalog, bytes landed and bytes after maintain, of records of 120 B."""
     landed, compacted = row("bytes a record in the stage")[0].split("/")
-    return figure(row("CPU s a million, lake in a catalog")[0]), figure(landed), figure(compacted)
+    return (
+        figure(row("CPU s a million, in tables of a catalog")[0]),
+        figure(landed),
+        figure(compacted),
+    )
 
 
 def test_the_worked_day(arithmetic: dict[str, Callable[..., float]]) -> None:
@@ -46,9 +52,13 @@ def test_the_worked_day(arithmetic: dict[str, Callable[..., float]]) -> None:
     assumed = re.search(r"with (\d+) minutes a start and (\d+) s a run", PAGE)
     assert assumed is not None
     start, once = (float(text) for text in assumed.groups())
-    assert figure(row("cores that are needed")[0]) == pytest.approx(
-        arithmetic["cores"](RECORDS / 86_400, cpu, 5), abs=0.01
-    )
+    for start_of_row, seconds in (
+        ("cores that are needed, with a batch every 1.2 s", SESSION_TRIGGER_SECONDS),
+        ("the same, with a batch every 5 s", 5.0),
+    ):
+        assert figure(row(start_of_row)[0]) == pytest.approx(
+            arithmetic["cores"](RECORDS / 86_400, cpu, seconds), abs=0.01
+        )
     continuous = arithmetic["node_hours_continuous"](WORKERS)
     scheduled = arithmetic["node_hours_scheduled"](WORKERS, 96, RECORDS, cpu, CORES, start, once)
     assert [figure(cell) for cell in row("node-hours a day")] == pytest.approx(
@@ -69,6 +79,15 @@ def test_the_worked_day(arithmetic: dict[str, Callable[..., float]]) -> None:
     )
     total = [figure(cell) for cell in row("storage a month")]
     assert total == pytest.approx([stage + books[0], stage + books[1]], rel=0.01)
+
+
+def test_a_flow_without_many_records_takes_what_capacity_says(
+    arithmetic: dict[str, Callable[..., float]],
+) -> None:
+    rest, batches = (FIGURES[name].values["catalog"] for name in ("idle_cores", "batches_cores"))
+    for seconds in (SESSION_TRIGGER_SECONDS, 60.0):
+        expected = rest + batches * SESSION_TRIGGER_SECONDS / seconds
+        assert arithmetic["cores"](0, 0, seconds, 1.0) == pytest.approx(expected)
 
 
 def test_the_warehouse_sleeps_as_the_table_says(

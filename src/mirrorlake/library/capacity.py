@@ -6,6 +6,7 @@ be provided is more: `UTILISATION` of the cores may be busy, and of the memory `
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mirrorlake.library.capacity_figures import FIGURES, LakeKind
@@ -16,7 +17,7 @@ UTILISATION = 0.7
 HEADROOM = 1.25
 #: How many batches a second a flow makes that has records all the time, at the default
 #: `trigger_ms`: fewer records than that make fewer batches.
-BATCHES_PER_SECOND = 2.5
+BATCHES_PER_SECOND: Mapping[LakeKind, float] = {"folder": 2.5, "store": 2.5, "catalog": 0.8}
 #: What a record is taken to hold as long as nobody knows, bytes.
 RECORD_BYTES = 1024.0
 
@@ -68,17 +69,22 @@ def needs(load: Load, kind: LakeKind, utilisation: float = UTILISATION) -> Needs
 
 def sentence(found: Needs) -> str:
     """The same for a person."""
-    provided = f"about {found.cores:g} cores and {found.memory_gib:g} GiB"
-    more = f"{found.cores_per_1000_records:g} cores more"
+    provided = f"about {cores(found.cores)} and {found.memory_gib:g} GiB"
+    more = f"{cores(found.cores_per_1000_records)} more"
     if found.records_per_second is None:
         return (
-            f"this needs {provided} once records come all the time, {found.cores_at_rest:g} cores "
+            f"this needs {provided} once records come all the time, {cores(found.cores_at_rest)} "
             f"at rest, and for each 1,000 records/s of 1 KB {more}: no rate is known yet"
         )
     return (
         f"this needs {provided} for {found.records_per_second:,.0f} records/s, and for each 1,000 "
         f"more of that size {more}"
     )
+
+
+def cores(number: float) -> str:
+    """So many cores, in words."""
+    return f"{number:g} core" if number == 1 else f"{number:g} cores"
 
 
 def cores_at_rest(load: Load, kind: LakeKind) -> float:
@@ -118,7 +124,7 @@ def _batches(load: Load, kind: LakeKind) -> float:
         return 0.0
     further = max(0, load.flows - load.sources) * _of("flow_batches_cores", kind)
     rate = load.records_per_second
-    each = load.flows * BATCHES_PER_SECOND
+    each = load.flows * BATCHES_PER_SECOND[kind]
     share = 1.0 if rate is None else min(1.0, rate / each)
     return share * (load.sources * _of("batches_cores", kind) + further)
 

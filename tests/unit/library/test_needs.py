@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from mirrorlake.config.lake import Lake
 from mirrorlake.config.topology import ResolvedFlow, load_topology
+from mirrorlake.landing.land import SESSION_TRIGGER_SECONDS
 from mirrorlake.library.capacity import (
+    BATCHES_PER_SECOND,
     HEADROOM,
     UTILISATION,
     Load,
@@ -68,6 +70,17 @@ def test_few_records_make_few_batches() -> None:
         for rate in (0.0, 0.1, 10.0, None)
     )
     assert rest <= slow < steady == unknown
+
+
+def test_where_batches_are_rarer_fewer_records_fill_them() -> None:
+    """At one record a second a catalog has as many batches as it ever has, and a folder has not."""
+    for kind, steady in (("catalog", True), ("folder", False)):
+        one, many = (
+            needs(Load(records_per_second=rate, bytes_per_second=rate), kind).cores
+            for rate in (1.0, 10.0)
+        )
+        assert (one == many) is steady
+    assert BATCHES_PER_SECOND["catalog"] == pytest.approx(1 / SESSION_TRIGGER_SECONDS, abs=0.05)
 
 
 def test_no_flow_needs_nothing() -> None:
