@@ -153,6 +153,13 @@ def test_the_image_installs_extras_that_there_are_and_java_for_spark_alone() -> 
         assert all((OPS.parent / word).exists() for word in words.split())
 
 
+def test_what_the_image_copies_is_what_its_build_is_sent() -> None:
+    ignored = (OPS.parent / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    sent = {line.removeprefix("!") for line in ignored if line.startswith("!")}
+    copied = re.findall(r"^COPY (?!--)(.*) \S+$", DOCKERFILE, re.MULTILINE)
+    assert "*" in ignored and sent == {word for words in copied for word in words.split()}
+
+
 def test_no_secret_stands_in_a_manifest() -> None:
     for path in FOLDER.glob("*.yaml"):
         for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
