@@ -106,7 +106,7 @@ def checked_groups(names: Sequence[str], everything: bool) -> tuple[str, ...] | 
     of them."""
     if bool(names) == everything:
         raise InputError(
-            "say which groups: --group NAME, several times for several, or --all-groups"
+            "say which groups: either --group NAME, several times for several, or --all-groups"
         )
     return None if everything else tuple(dict.fromkeys(names))
 

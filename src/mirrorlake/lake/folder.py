@@ -75,5 +75,6 @@ def quoted(path: Place | str) -> str:
 def no_lake(root: Place) -> LakeError:
     """The error for a place that holds no lake."""
     return LakeError(
-        f"there is no lake in {root}; `mirrorlake demo` makes one in ./mirrorlake-demo/lake"
+        f"there is no lake in {root}; `mirrorlake run` makes the one that lake.path of the "
+        "topology file names, `mirrorlake demo` one in ./mirrorlake-demo/lake"
     )

@@ -82,7 +82,8 @@ class OpenFlow:
 
     def divergence(self) -> Divergence:
         """What `staged_only` and `never_staged` find, as rows: what an unclean failover leaves
-        behind."""
+        behind. Raises LakeError where there is no lake."""
+        self._internals.check_there()
         return Divergence.from_document(
             {"flow": self.name, **divergence_of(self._internals.reader, self.name)}
         )

@@ -185,6 +185,19 @@ class Internals:
         return PathTables(root).properties("records").get(PROPERTY) if there else None
 
     @property
+    def absence(self) -> LakeError | None:
+        """The error where there is no lake at the path; of a catalog's own tables nothing is
+        asked. By the topology file one that is not there is read as an empty one."""
+        there = not self._is_folder or has_table(self.root, "records")
+        return None if there else no_lake(self.root)
+
+    def check_there(self) -> None:
+        """Raises LakeError where there is no lake: what looks for something, or deletes, would find
+        nothing, and be done."""
+        if (absence := self.absence) is not None:
+            raise absence
+
+    @property
     def writable(self) -> Lake:
         """The lake to append to: one that is there already. Raises LakeError, InputError."""
         if (

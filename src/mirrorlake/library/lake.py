@@ -53,10 +53,12 @@ class OpenLake(Queries, Positions, Resends):
 
         Raises:
             InputError: the predicate cannot be run, or a topic is not staged.
+            LakeError: there is no lake.
             LeaseTaken: another process does the same.
         """
         from mirrorlake.forget.forget import forget  # which needs Spark
 
+        self.internals.check_there()
         topics = [topic] if isinstance(topic, str) else list(topic)
         deployment = self.internals.deployment
         kept = deployment.connections.topology.maintain.vacuum_hours
@@ -68,13 +70,16 @@ class OpenLake(Queries, Positions, Resends):
         """How the replication is: flows, lag, open incidents and alerts.
 
         Without a topology file it is read from the tables alone: neither clusters are asked nor
-        laws checked.
+        laws checked. Where there is no lake yet it is not healthy, and `attention` says so.
         """
         known = self.internals
         connections = known.connections if known.has_topology else None
         by_kafka = known.has_topology and known.topology.availability == "kafka"
         lake_id = known.stored_id if by_kafka else None
-        return Status.from_document(read_status(known.reader, connections, lake_id))
+        document = read_status(known.reader, connections, lake_id)
+        if (absence := known.absence) is not None:  # nothing was looked at that could be healthy
+            document |= {"healthy": False, "attention": [str(absence)]}
+        return Status.from_document(document)
 
     def plan(self, flows: Sequence[str] | None = None) -> Plan:
         """Everything that `run` would do to the targets, without doing it. Asks the clusters; needs
@@ -202,9 +207,11 @@ class OpenLake(Queries, Positions, Resends):
 
         Raises:
             InputError: there is none that offers the choice.
+            LakeError: there is no lake.
             ClusterUnreachable, ReplicationError: a choice that needs the clusters cannot be carried
                 out.
         """
+        self.internals.check_there()
         wanted = Wanted(flow, topic, partition, kind)
         return Rows(resolve(self.internals.deployment, wanted, choice))
 
@@ -225,12 +232,14 @@ class OpenLake(Queries, Positions, Resends):
             dry_run: change nothing.
 
         Raises:
+            LakeError: there is no lake.
             LeaseTaken: another process maintains this lake.
         """
         from mirrorlake.lake.maintain import maintain
         from mirrorlake.resend.waiting import waiting_resends
 
         topology = self.internals.topology
+        self.internals.check_there()
         asked = {"retention_days": retention_days, "vacuum_hours": vacuum_hours}
         given = {name: value for name, value in asked.items() if value is not None}
         kept = Maintenance(**{**topology.maintain.model_dump(), **given})

@@ -61,7 +61,9 @@ class Queries(Opened):
 
         Raises:
             InputError: the query cannot be run.
+            LakeError: there is no lake.
         """
+        self.internals.check_there()
         reader = self.internals.reader
         try:
             rows = Rows(reader.rows(query, parameters, limit=None if limit is None else limit + 1))
@@ -82,7 +84,9 @@ class Queries(Opened):
 
         Raises:
             InputError: the query cannot be run.
+            LakeError: there is no lake.
         """
+        self.internals.check_there()
         reader = self.internals.reader
         try:
             return reader.arrow(query, parameters).read_all()

@@ -1,0 +1,44 @@
+"""What a topology file answers as long as no run has made its lake: nothing that looks like all is
+well, and nothing is made."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import mirrorlake
+from mirrorlake import LakeError, OpenLake
+from tests.support.lake_rows import write_file
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> OpenLake:
+    write_file(tmp_path, flows={"east->west": {"topics": ["orders"]}})
+    return mirrorlake.open(tmp_path / "mirrorlake.yml")
+
+
+def test_a_status_of_nothing_is_not_healthy(lake: OpenLake, tmp_path: Path) -> None:
+    status = lake.status()
+    assert not status.healthy and [flow["standing"] for flow in status.flows] == ["never run"]
+    (sentence,) = status.attention
+    assert f"there is no lake in {tmp_path / 'lake'}; `mirrorlake run` makes" in sentence
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lake: lake.rows("SELECT * FROM alerts"),
+        lambda lake: lake.arrow("SELECT * FROM alerts"),
+        lambda lake: lake.flows["east->west"].divergence(),
+        lambda lake: lake.resolve("skip"),
+        lambda lake: lake.maintain(),
+        lambda lake: lake.maintain(dry_run=True),
+        lambda lake: lake.forget("orders", "offset < 5", dry_run=True),
+    ],
+)
+def test_what_would_find_nothing_says_why_and_makes_no_lake(
+    lake: OpenLake, tmp_path: Path, call: Callable[[OpenLake], object]
+) -> None:
+    with pytest.raises(LakeError, match="there is no lake in"):
+        call(lake)
+    assert not (tmp_path / "lake").exists()
