@@ -13,6 +13,7 @@ import typer
 
 import mirrorlake
 from mirrorlake.cli import logs
+from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_console
 
 if TYPE_CHECKING:
@@ -34,6 +35,14 @@ AS_JSON = typer.Option(False, "--json", help="Print one JSON document.")
 TOPOLOGY_FILE = Path("mirrorlake.yml")
 #: How wide tables are where no terminal is: a program that reads a pipe wants each row on its line.
 PIPED_COLUMNS = 200
+
+
+def check_folder(file: Path) -> None:
+    """Raises InputError where a file cannot be written in the end, since its folder is not there:
+    before hours of work have gone into it."""
+    folder = file.absolute().parent
+    if not folder.is_dir():
+        raise InputError(f"there is no directory {folder} to write {file.name} into")
 
 
 def typed(config: Path, command: str) -> str:

@@ -8,8 +8,7 @@ from types import FrameType
 
 import typer
 
-from mirrorlake.cli.context import ENGINE, Context
-from mirrorlake.errors import InputError
+from mirrorlake.cli.context import ENGINE, Context, check_folder
 
 
 def dashboard(
@@ -32,10 +31,8 @@ def dashboard(
     known = shared.lake.internals
     lake = known.topology.lake  # a wrong topology file is reported first
     place = known.place if lake.path is None else str(known.root)
-    if html is not None and not html.absolute().parent.is_dir():
-        raise InputError(
-            f"there is no directory {html.absolute().parent} to write {html.name} into"
-        )
+    if html is not None:
+        check_folder(html)
     shown = load_dashboard()
     if html is not None:
         html.write_text(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from mirrorlake.cli import completion
-from mirrorlake.cli.context import AS_JSON, Context
+from mirrorlake.cli.context import AS_JSON, Context, check_folder
 from mirrorlake.cli.times import time_of
 from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_table
@@ -57,6 +57,7 @@ def verify(
     for file in report:
         if file.suffix not in (".html", ".json"):
             raise InputError(f"--report {file}: the name has to end with .html or .json")
+        check_folder(file)
     verified = shared.lake.verify(
         flow or None,
         topic,

@@ -88,9 +88,9 @@ class Place(ABC):
             return answered_whole(opened)
         except TableNotFoundError:
             raise
-        except DeltaError:
+        except DeltaError as error:
             if not (mend and mended(self)):
-                raise
+                raise type(error)(f"{self}: {error}") from error  # it does not say which table
         return answered_whole(opened)
 
     @abstractmethod

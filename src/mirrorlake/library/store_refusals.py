@@ -1,4 +1,5 @@
-"""What an object store says when it refuses a request, or does not answer: a sentence for a person.
+"""What an object store or a disk says when it refuses a request, or does not answer: a sentence for
+a person.
 
 Who works on tries again, as with a disk (`worker.py`); who only asked hears it.
 """
@@ -9,7 +10,7 @@ from functools import wraps
 from types import FunctionType
 from typing import Any, TypeVar
 
-from mirrorlake.errors import LakeError, text_of
+from mirrorlake.errors import LakeError, first_line, text_of
 
 T = TypeVar("T")
 
@@ -35,6 +36,23 @@ def store_refusal(error: BaseException) -> LakeError | None:
         f"the lake's store refused a request, or did not answer: {answer}; "
         "try again when it answers, or change lake.path or lake.storage"
     )
+
+
+def disk_refusal(error: BaseException) -> LakeError | None:
+    """The same of a disk, and of a table's log that cannot be read; a command ends by it."""
+    from deltalake.exceptions import DeltaError
+
+    if isinstance(error, OSError) and error.filename is not None:
+        return LakeError(
+            f"{error.filename} cannot be read or written ({error.strerror or error}); look at the "
+            "path, its rights and the room there, or name another one"
+        )
+    if isinstance(error, DeltaError):
+        return LakeError(
+            f"a table of the lake cannot be read or written ({first_line(error)}); where it stays "
+            "so, files of it are damaged or gone: put them back from a copy"
+        )
+    return None
 
 
 def store_in_words(opened: type[T]) -> type[T]:

@@ -3,6 +3,7 @@ sentence."""
 
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -124,3 +125,25 @@ def test_a_process_ends_with_the_code_and_says_the_sentence_once() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 2
     assert done.stderr.count("there is no topology file") == 1 and "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("local", "up", "--directory", "{file}/x"), "{file}/x cannot be read or written (Not a "),
+        (("bench", "--out", "{file}/x/y.json"), "{file}/x cannot be read or written (Not a "),
+        (("demo", "--directory", "{file}/x"), "{file}/x cannot be read or written (Not a "),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_one_sentence(
+    words: tuple[str, ...], said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "a-file"
+    file.touch()
+    command = [sys.executable, "-m", "mirrorlake", *(word.format(file=file) for word in words)]
+    for added, pages in ((), 0), (("-v",), 1):  # -v says where it came from
+        done = subprocess.run(
+            [*command, *added], capture_output=True, text=True, timeout=120, check=False
+        )
+        assert (done.returncode, done.stderr.count("Traceback")) == (2, pages)
+        assert done.stderr.splitlines()[-1].startswith("mirrorlake: " + said.format(file=file))

@@ -1,12 +1,15 @@
 """What `mirrorlake verify` says while it compares."""
 
 from datetime import datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mirrorlake.cli import verify
+from mirrorlake.cli.main import main
+from tests.support.lake_rows import write_file
 
 
 @pytest.mark.parametrize(
@@ -29,3 +32,10 @@ def test_a_quick_one_says_its_result_once(seconds: float, watch: bool, said: lis
     shared: Any = SimpleNamespace(say=lines.append)
     verify._progress(shared, found, watch)
     assert [line[:14] for line in lines] == said
+
+
+def test_a_report_without_a_folder_is_refused_before_anything_is_compared(tmp_path: Path) -> None:
+    file = write_file(tmp_path)
+    report = tmp_path / "nowhere" / "evidence.html"
+    with pytest.raises(SystemExit, match=f"there is no directory {report.parent} to write ev"):
+        main(["-c", str(file), "verify", "--report", str(report)])

@@ -3,8 +3,9 @@
 import errno
 
 import pytest
+from deltalake.exceptions import DeltaError
 
-from mirrorlake.library.store_refusals import store_refusal
+from mirrorlake.library.store_refusals import disk_refusal, store_refusal
 
 PLACE = "http://127.0.0.1:45325/lakes/x/changes/_delta_log/_last_checkpoint"
 BY_DELTA = (
@@ -39,3 +40,28 @@ def test_what_a_store_said_is_one_sentence(text: str, said: str) -> None:
 )
 def test_what_a_disk_says_is_none_of_it(error: Exception) -> None:
     assert store_refusal(error) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            PermissionError(errno.EACCES, "Permission denied", "/lake/records"),
+            "/lake/records cannot be read or written (Permission denied); look at",
+        ),
+        (
+            DeltaError("Kernel error: unexpected 'g'\nstack backtrace:\n  1: core"),
+            "a table of the lake cannot be read or written (Kernel error: unexpected 'g'); where",
+        ),
+    ],
+)
+def test_what_a_disk_says_ends_a_command_with_a_sentence(error: Exception, said: str) -> None:
+    problem = disk_refusal(error)
+    assert problem is not None and problem.exit_code == 2 and "\n" not in problem.message
+    assert problem.message.startswith(said)
+
+
+@pytest.mark.parametrize("error", [OSError("closed"), KeyError("x"), TimeoutError()])
+def test_what_has_no_place_stays_what_it_is(error: Exception) -> None:
+    """A page of where it came from is all that there is to go by."""
+    assert disk_refusal(error) is None
