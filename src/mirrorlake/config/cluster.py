@@ -45,3 +45,13 @@ class Cluster(Model):
     def _join(cls, value: object) -> object:
         names = names_of(value)
         return ",".join(names) if isinstance(names, tuple) else value
+
+    @field_validator("bootstrap_servers")
+    @classmethod
+    def _has_ports_that_there_are(cls, value: str) -> str:
+        """librdkafka takes a port that is too large modulo 65,536, and finds no one there."""
+        for server in value.split(","):
+            _, colon, port = server.strip().rpartition(":")
+            if colon and port.isdecimal() and not 0 < int(port) < 65_536:
+                raise ValueError(f"names port {port} in {server.strip()}; ports go up to 65535")
+        return value

@@ -362,6 +362,11 @@ def test_policies_that_can_be_written(tmp_path: Path, policy: str) -> None:
             "clusters.east.admin.x.y must be a string, a whole number, true or false",
         ),
         (EAST, '""}', "clusters.east.bootstrap_servers is empty"),
+        (
+            ":19092",
+            ":119092",
+            "clusters.east.bootstrap_servers names port 119092 in 127.0.0.1:119092; ports go up to",
+        ),
         ('bootstrap_servers: "127.0.0.1:19092"', "", "clusters.east.bootstrap_servers is missing"),
         (
             "mechanism: PLAIN",
