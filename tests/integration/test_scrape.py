@@ -155,6 +155,17 @@ def test_a_scrape_of_a_run(topology: Path, sent: Collector) -> None:
     assert states["flow east->west"] == states["landing from cluster east"] == "working"
 
 
+def test_a_run_with_an_end_sends_its_last_values(
+    topology: Path, sent: Collector, clusters: ClusterPair
+) -> None:
+    write(clusters.east, "scraped", numbered(70, partitions=2))
+    before = len(sent.requests)
+    assert exit_code(topology, "run", "--once") == 0
+    assert len(sent.requests) > before
+    produced = sent.series("mirrorlake_produced_records_total", "topic", "partition")
+    assert (produced["scraped", "0"], produced["scraped", "1"]) == (35, 35)
+
+
 def test_an_address_in_use_ends_it_before_anything_is_done(topology: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
