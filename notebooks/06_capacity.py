@@ -102,7 +102,7 @@ nb.display(capacity.by_figures(nb))
 # MAGIC ## Drawn
 # MAGIC
 # MAGIC A dot is half a minute of a run. Dots far above the others at the same load: Spark was
-# MAGIC starting, or somebody else used the machine. Do not trust the line far to the right of the
+# MAGIC starting, or something else used the machine. Do not trust the line far to the right of the
 # MAGIC dots: measure there.
 
 # COMMAND ----------
