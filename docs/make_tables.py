@@ -39,6 +39,8 @@ OF_VIEWS = {
     "last_batch_id": "the newest producing batch",
     "last_produced_at": "when that was committed",
     "latency_min_ms": "from asking the source for a position to its row in `checkpoints`",
+    "flow_status.replication_p50_ms": "from the timestamp of a record to the commit at the target",
+    "flow_status.replication_p95_ms": "from the timestamp of a record to the commit at the target",
     "living_targets.target_generation": "of the target topic, the newest one; 0 is the first",
     "lives": "false: the target topic is gone or another one, and nothing leads there",
     "long_batches": "batches of the last day that Spark's tasks produced",
