@@ -41,8 +41,9 @@ def shown() -> io.StringIO:
 
 
 @pytest.fixture
-def shared(shown: io.StringIO, tmp_path: Path) -> Context:
+def shared(shown: io.StringIO, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Context:
     """What commands share, with a lake and clusters that nobody asks, and both streams kept."""
+    monkeypatch.setattr(Internals, "absence", None)
     made = Context(tmp_path / "mirrorlake.yml")
     for console in (made.out, made.err):
         console.file, console.width = shown, 4000
