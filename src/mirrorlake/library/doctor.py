@@ -11,14 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from socket import AI_PASSIVE, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET
 from typing import Literal
 
 from deltalake.exceptions import DeltaError
 
 from mirrorlake.checks.problem import Problem, refused_flows
 from mirrorlake.checks.rules import aliases_of
-from mirrorlake.config.metrics import split_address
 from mirrorlake.config.redaction import without_secrets
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import (
@@ -73,9 +71,11 @@ class Check:
 
 def examined(known: Internals) -> list[Check]:
     """All checks, those of this machine first. Raises InputError where there is no topology."""
+    from mirrorlake.library.doctor_metrics import metrics_checks  # which is built on this module
+
     flows = known.topology.active_flows()
     checks = [*program_checks(), *lake_checks(known), *cluster_checks(known.connections, flows)]
-    checks += port_checks(known.topology.metrics.address)
+    checks += metrics_checks(known.topology.metrics)
     silent = {one.subject for one in checks if one.check == "cluster" and one.state == "bad"}
     asked = [flow for flow in flows if not silent & {flow.source, flow.target}]
     knows = not any(one.check == "lake" and one.state == "bad" for one in checks)
@@ -247,28 +247,6 @@ def _not_reached(address: tuple[str, int]) -> str | None:
     except OSError as error:
         return error.strerror or str(error)
     return None
-
-
-def port_checks(metrics: str | None) -> Iterator[Check]:
-    """Whether the address at which a run serves metrics can be listened at."""
-    if metrics is None:
-        return
-    host, port = split_address(metrics)
-    try:
-        found = socket.getaddrinfo(host or None, port, type=SOCK_STREAM, flags=AI_PASSIVE)
-        with socket.socket(found[0][0], SOCK_STREAM) as listener:
-            listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
-            listener.bind(found[0][4])
-    except OSError as error:
-        yield Check(
-            "ports",
-            f"metrics at {metrics}",
-            "note",
-            f"it cannot be listened at now: {error.strerror or error}",
-            "that is as it should be while a run serves there; else name another one in `metrics`",
-        )
-        return
-    yield Check("ports", f"metrics at {metrics}", "good", "free for a run to listen at")
 
 
 def right_checks(

@@ -186,15 +186,6 @@ def test_brokers_that_are_named_by_an_address_that_nobody_reaches() -> None:
     assert str(there[1]) not in bad.sentence and "advertised.listeners" in bad.fix
 
 
-def test_the_port_of_the_metrics() -> None:
-    assert not [*doctor.port_checks(None)]
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        address = f"127.0.0.1:{listening.getsockname()[1]}"
-        (taken,) = doctor.port_checks(address)
-    (free,) = doctor.port_checks(address)
-    assert (taken.state, free.state) == ("note", "good") and taken.fix
-
-
 def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor.os, "access", lambda folder, mode: False)
     writable, _ = doctor.folder_checks(place_of(tmp_path), "lake")
