@@ -124,9 +124,12 @@ def _parts(only: Part | None, lake: Lake) -> set[Part]:
 
 
 def _sizes(text: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
+    """The sizes that are named. Raises InputError, before a cluster is started for them."""
+    from mirrorlake.devtools.bench.payload import LEAST_BYTES  # which has Kafka's client with it
+
+    sizes = [int(part) if part.strip().isdecimal() else 0 for part in text.split(",")]
+    if min(sizes) < LEAST_BYTES:
         raise InputError(
-            f"--record-bytes {text} is not a list of numbers, such as 1024,120"
-        ) from None
+            f"--record-bytes {text} is not a list of numbers from {LEAST_BYTES} on, as 1024,120 is"
+        )
+    return sizes

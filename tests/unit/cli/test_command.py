@@ -147,3 +147,14 @@ def test_a_place_that_cannot_be_written_is_one_sentence(
         )
         assert (done.returncode, done.stderr.count("Traceback")) == (2, pages)
         assert done.stderr.splitlines()[-1].startswith("mirrorlake: " + said.format(file=file))
+
+
+@pytest.mark.parametrize("sizes", ["0", "79", "1024,x", "", "-5"])
+def test_sizes_that_no_record_has_are_refused_before_a_cluster_is_started(
+    sizes: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(Ended) as ended:
+        main(["bench", "--record-bytes", sizes])
+    assert ended.value.code == 2
+    said = capsys.readouterr()
+    assert not said.out and said.err.startswith(f"mirrorlake: --record-bytes {sizes} is not a list")

@@ -22,14 +22,16 @@ _WORDS = (
     "cotton", "leather", "wool", "express", "standard", "return", "exchange", "address", "payment",
     "card", "account", "total",
 )  # fmt: skip
+#: A JSON record with all its fields is no smaller.
+LEAST_BYTES = 80
 _STATUS = ("created", "paid", "packed", "shipped", "delivered", "returned")
 
 
 def payload_lines(size: int, count: int) -> list[str]:
     """Return `count` JSON records of exactly `size` bytes, the same ones each time. Raises
-    InputError below 80."""
-    if size < 80:
-        raise InputError(f"JSON records of {size} bytes are too small: use 80 or more")
+    InputError below `LEAST_BYTES`."""
+    if size < LEAST_BYTES:
+        raise InputError(f"JSON records of {size} bytes are too small: use {LEAST_BYTES} or more")
     chance = random.Random(7)
     return [_record(chance, size) for _ in range(count)]
 
