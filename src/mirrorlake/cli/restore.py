@@ -5,7 +5,7 @@ import typer
 from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, Context
 from mirrorlake.cli.replay import tell
-from mirrorlake.cli.times import time_of
+from mirrorlake.cli.times import past_time_of
 from mirrorlake.errors import InputError
 
 
@@ -61,7 +61,7 @@ def restore(
         source,
         target,
         topic,
-        as_of=None if as_of is None else time_of("--as-of", as_of),
+        as_of=None if as_of is None else past_time_of("--as-of", as_of),
         extras=[name.strip() for name in extras.split(",") if name.strip()],
         below=dict(_below(text) for text in as_of_offset),
         rename=rename,

@@ -8,7 +8,7 @@ import typer
 
 from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, Context, check_folder
-from mirrorlake.cli.times import time_of
+from mirrorlake.cli.times import past_time_of
 from mirrorlake.errors import InputError
 from mirrorlake.terminal import plain_table
 
@@ -61,7 +61,7 @@ def verify(
     verified = shared.lake.verify(
         flow or None,
         topic,
-        since=None if since is None else time_of("--since", since),
+        since=None if since is None else past_time_of("--since", since),
         offsets=None if offsets is None else _offsets(offsets),
         sample=None if sample is None else _share(sample),
         again=again,
