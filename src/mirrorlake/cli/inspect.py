@@ -37,8 +37,8 @@ def plan(
 
 def status(context: typer.Context, engine: str | None = ENGINE, as_json: bool = AS_JSON) -> None:
     """Show what needs attention first, then how each flow stands: lag, latency, proofs. Exits 1
-    when an alert condition holds, or a law of replication is broken: a staged record without a
-    target offset, a target that lost records."""
+    when an alert condition holds, a law of replication is broken (a staged record without a target
+    offset, a target that lost records), or there is no lake yet."""
     shared: Context = context.obj.by(engine)
     document = shared.lake.status().to_dict()
     shared.end(document, as_json, lambda: show_status(shared.out, document), document["healthy"])
