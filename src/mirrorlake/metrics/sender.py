@@ -169,14 +169,15 @@ def _histogram_point(attributes: dict[str, str], value: Histogram, since: int, n
     """A histogram; its least and greatest value are not known, and not sent."""
     from opentelemetry.sdk.metrics.export import HistogramDataPoint
 
+    unknown: Any = None  # protobuf leaves out what is None
     return HistogramDataPoint(
         attributes,
-        since,
-        now,
-        value.count,
-        value.total,
-        value.counts,
-        BOUNDS,
-        None,  # type: ignore[arg-type] # protobuf leaves out what is None
-        None,  # type: ignore[arg-type]
+        start_time_unix_nano=since,
+        time_unix_nano=now,
+        count=value.count,
+        sum=value.total,
+        bucket_counts=value.counts,
+        explicit_bounds=BOUNDS,
+        min=unknown,
+        max=unknown,
     )
