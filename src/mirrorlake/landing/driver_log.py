@@ -3,9 +3,11 @@ the ends of the logs, where it has the next records already as a rule."""
 
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.log import Log, open_log
+from mirrorlake.kafka.outgrown import Breadth
 from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.stage_rows import Read
+from mirrorlake.offsets.positions import TopicAndPartition
 
 
 class DriverLog:
@@ -14,11 +16,17 @@ class DriverLog:
     def __init__(self, job: LandJob) -> None:
         self._job = job
         self._log: Log | None = None
+        #: The partitions that it has been asked for.
+        self._asked: set[TopicAndPartition] = set()
+        self._breadth = Breadth()
         #: Whether what is read is given up: a stop does not wait for it.
         self.closing = False
 
     def read(self, pace: Pace, part: Part) -> Read:
         """See `Log.read`. Raises ReplicationError once it is `closing`."""
+        if self._breadth.is_outgrown(len(self._asked), len(part.ranges)):
+            self.close()
+        self._asked.update(part.ranges)
         if self._log is None:
             small_answers = pace.in_small_answers
             self._log = open_log(self._job.client, keep=True, small_answers=small_answers)
@@ -41,5 +49,6 @@ class DriverLog:
     def close(self) -> None:
         """Let go of the client; the next batch gets another one."""
         log, self._log = self._log, None
+        self._asked.clear()
         if log is not None:
             log.close()

@@ -29,6 +29,8 @@ _RUN_NAMES = tuple(field.name for field in RUN)
 REFUSED_RECORD = pa.struct(
     [("offset", pa.int64()), ("reason", pa.string()), ("byte_count", pa.int64())]
 )
+#: Up to how many values Python is quicker than numpy.
+_FEW = 32
 #: Latency columns of one kind, in milliseconds.
 LATENCY = ("min", "avg", "p50", "p95", "p99", "max")
 RESULT = pa.schema(
@@ -218,7 +220,10 @@ def _percentiles(kind: str, parts: Sequence[np.ndarray]) -> dict[str, object]:
     function takes longer than all the rest of a partition with few rows."""
     if not parts:
         return {}
-    values = np.sort(parts[0] if len(parts) == 1 else np.concatenate(parts))
+    joined = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    few = len(joined) <= _FEW
+    values = sorted(joined.tolist()) if few else np.sort(joined)
+    mean = sum(values) / len(values) if few else float(joined.mean())
 
     def at(share: float) -> float:
         place = share * (len(values) - 1)
@@ -226,7 +231,7 @@ def _percentiles(kind: str, parts: Sequence[np.ndarray]) -> dict[str, object]:
         low, high = int(values[below]), int(values[min(below + 1, len(values) - 1)])
         return low + (high - low) * (place - below)
 
-    statistics = (at(0.0), float(values.mean()), at(0.5), at(0.95), at(0.99), at(1.0))
+    statistics = (at(0.0), mean, at(0.5), at(0.95), at(0.99), at(1.0))
     return {
         f"{kind}_{name}_ms": value / 1_000 if name == "avg" else round(value / 1_000)
         for name, value in zip(LATENCY, statistics, strict=True)

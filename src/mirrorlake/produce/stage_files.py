@@ -32,6 +32,8 @@ _CODED = ("source_cluster", "topic")
 #: rows; on such of 1 KB: a sixth less of what reading takes than with 16 MB, which Arrow moves to
 #: another place again and again while it gathers them.
 _BATCH_ROWS, _BATCH_BYTES = 16_384, 4 << 20
+#: Rows of a shard that are read once and held, at most, and their bytes.
+_HELD_ROWS, _HELD_BYTES = 16_384, 4 << 20
 
 
 def read_shard(shard: ShardPlan, skipped: Skipped) -> PlannedRows:
@@ -40,17 +42,31 @@ def read_shard(shard: ShardPlan, skipped: Skipped) -> PlannedRows:
 
     Raises LayoutError before the first one where offsets do not rise, and CountDiffers where there
     are not as many as were planned, `skipped` ones aside: later, when some are at the target, would
-    be too late. That costs a reading of the coordinates, a few bytes a record. Raises CountDiffers
-    also where the second reading gives another number than the first one.
+    be too late. That costs a reading of the coordinates, a few bytes a record, unless few rows are
+    held. Raises CountDiffers also where the second reading gives another number than the first one.
     """
     whole = replace(shard, partitions=tuple(one.of_whole_spans() for one in shard.partitions))
-    rows = _rising(_chunks(whole, COORDINATES))
+    held = _held(shard)
+    rows = _rising(_chunks(whole, COORDINATES) if held is None else iter(held))
     try:
         plans = _narrowed(shard.partitions, counted(rows, whole.partitions, skipped))
     except CountDiffers:
         deque(rows, maxlen=0)  # rows that do not rise are read sorted, and counted there
         raise
-    yield from counted(_chunks(shard, COLUMNS), plans, skipped)
+    yield from counted(_chunks(shard, COLUMNS), plans, skipped) if held is None else held
+
+
+def _held(shard: ShardPlan) -> list[tuple[PartitionPlan, pa.RecordBatch]] | None:
+    """All rows of a shard, whole, where they are few, and all records of its spans; else None."""
+    if shard.record_count > _HELD_ROWS or any(plan.outside for plan in shard.partitions):
+        return None
+    rows, size = [], 0
+    for plan, chunk in _chunks(shard, COLUMNS):
+        rows.append((plan, chunk))
+        size += chunk.nbytes
+        if size > _HELD_BYTES:
+            return None
+    return rows
 
 
 def _narrowed(plans: Sequence[PartitionPlan], rows: PlannedRows) -> list[PartitionPlan]:

@@ -103,7 +103,11 @@ def _writer(job: ShardJob) -> ShardWriter:
     """The shard's producer: the one that wrote it last, or a new one, which has fenced all
     others."""
     known = _writers.get(job.target.transactional_id)
-    if known is not None and job.owner == WORKER and known.target == job.target:
+    if (
+        known is not None
+        and (job.owner, known.target) == (WORKER, job.target)
+        and not known.is_outgrown(len(job.plan.partitions))
+    ):
         return known
     name = job.target.transactional_id
     pace = _paces.get(name) or Pace()

@@ -20,6 +20,7 @@ from mirrorlake.errors import TargetRefused
 from mirrorlake.kafka.access import topic_rights
 from mirrorlake.kafka.committed import committed_positions
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
+from mirrorlake.kafka.outgrown import Breadth
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 from mirrorlake.offsets.runs import Segment, Written
 from mirrorlake.produce.batch import PartitionPlan
@@ -80,6 +81,7 @@ class ShardWriter:
         self.over = False
         #: The target partitions of which this producer has asked for the position.
         self.asked: set[TopicAndPartition] = set()
+        self._breadth = Breadth()
         settings: dict[str, Any] = {**PRODUCER_SETTINGS, **target.client, **target.producer}
         if target.transactional:
             settings["transactional.id"] = target.transactional_id
@@ -103,6 +105,11 @@ class ShardWriter:
             # Fences the producer that had this id before, and ends the transaction that they left
             # open.
             self._producer.init_transactions(CALL_SECONDS)
+
+    def is_outgrown(self, partitions: int) -> bool:
+        """Whether another producer is better for the next batch, of so many partitions. To be asked
+        once a batch."""
+        return self._breadth.is_outgrown(len(self.asked), partitions)
 
     def positions(self, keys: Sequence[TopicAndPartition]) -> Mapping[TopicAndPartition, Committed]:
         """The flow's committed (position, metadata) of (target topic, partition) keys; those
