@@ -326,7 +326,7 @@ def test_what_was_given_up_of_a_topic_is_not_given_up_of_the_one_that_took_its_n
     schedule.check()
 
 
-@pytest.mark.parametrize("steps", range(10, 19, 2))
+@pytest.mark.parametrize("steps", range(8, 17, 2))
 def test_what_a_task_wrote_whose_answer_was_lost_with_another_one_is_not_written_again(
     schedule: Schedule, steps: int
 ) -> None:
