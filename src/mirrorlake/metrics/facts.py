@@ -28,16 +28,16 @@ class Volume:
 @dataclass(frozen=True)
 class PartitionSample:
     """Where a partition was when it was sampled last. Ends are next offsets, None at a target that
-    has none; times are seconds since 1970. `moved_at` is when it was last seen to move, or to have
-    nothing to do; `transaction_since` since when a transaction is open at the source, in front of
-    what is to be mirrored."""
+    has none; times are seconds since 1970. `stalled_since` is since when records wait and it has
+    not moved, by this process or earlier ones; `transaction_since` since when a transaction is open
+    at the source, in front of what is to be mirrored."""
 
     lag_records: int
     lag_seconds: float
     source_end: int
     produced_end: int
     target_end: int | None
-    moved_at: float
+    stalled_since: float | None = None
     transaction_since: float | None = None
 
 

@@ -168,7 +168,8 @@ def _about_lag(facts: Facts, bound: int) -> dict[str, Series]:
             for at, one in samples
         ),
         "mirrorlake_stalled_seconds": series(
-            (at, facts.now - one.moved_at if one.lag_records else 0.0) for at, one in samples
+            (at, 0.0 if one.stalled_since is None else max(0.0, facts.now - one.stalled_since))
+            for at, one in samples
         ),
         "mirrorlake_open_transaction_timestamp_seconds": series(
             ((at, one.transaction_since) for at, one in samples), _lowest

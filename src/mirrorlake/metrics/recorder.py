@@ -101,9 +101,7 @@ class Recorder:
 
     def _sampled(self, name: str, lag: FlowLag) -> None:
         flow, now = self._flows[name], self._clock()
-        flow.samples = {
-            key: _sample(row, flow.samples.get(key), now) for key, row in lag.rows.items()
-        }
+        flow.samples = {key: _sample(row) for key, row in lag.rows.items()}
         flow.sampled_at = now
 
 
@@ -112,17 +110,14 @@ def _rows(result: pa.Table) -> list[dict[str, Any]]:
     return rows
 
 
-def _sample(row: Mapping[str, Any], before: PartitionSample | None, now: float) -> PartitionSample:
-    """A row of `positions`, behind the sample before."""
-    end, waiting = int(row["produced_end"]), int(row["lag_records"])
-    stands = before is not None and waiting > 0 and end == before.produced_end
-    since = row["transaction_since"]
+def _sample(row: Mapping[str, Any]) -> PartitionSample:
+    """A row of `positions`."""
+    since = {name: row[name] for name in ("stalled_since", "transaction_since")}
     return PartitionSample(
-        waiting,
+        int(row["lag_records"]),
         lag_seconds=float(row["lag_seconds"] or 0.0),
         source_end=int(row["source_end"]),
-        produced_end=end,
+        produced_end=int(row["produced_end"]),
         target_end=row["target_end"],
-        moved_at=before.moved_at if before is not None and stands else now,
-        transaction_since=None if since is None else since.timestamp(),
+        **{name: None if time is None else time.timestamp() for name, time in since.items()},
     )

@@ -14,6 +14,7 @@ from mirrorlake.offsets.lag import LagHistory
 from mirrorlake.offsets.open_transactions import Held, OpenTransactions
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.samples import SampleLog
+from mirrorlake.offsets.stalls import Stalls
 from mirrorlake.run.snapshot import Snapshot
 
 Row = dict[str, object]
@@ -101,6 +102,7 @@ class Sampler:
         self._targets = targets
         self._history = LagHistory()
         self._open = OpenTransactions()
+        self._stalls = Stalls()
         self._log: SampleLog[tuple[object, ...]] | None = None
         self._pause = deployment.connections.topology.lake.pace.samples
 
@@ -137,7 +139,9 @@ class Sampler:
             _keep_known(row, log.newest(key))
         self._add_seconds(rows, now)
         # Of those that were not answered too: their lag goes on.
-        self._history.keep({snapshot.generations.place(key) for key in target_ends.keys})
+        known = {snapshot.generations.place(key) for key in target_ends.keys}
+        self._history.keep(known)
+        self._stalls.keep(known)
         self._write(log, rows, now)
         lags = [
             (int(str(row["lag_records"])), float(str(row["lag_seconds"])))
@@ -184,7 +188,7 @@ class Sampler:
 
     def _held(self, key: TopicAndPartition, high_watermark: int) -> Row:
         held = self._open.standing(key)
-        since = None if held is None else datetime.fromtimestamp(held.since, timezone.utc)
+        since = _time_of(None if held is None else held.since)
         producer = None if held is None else held.producer_id
         return {
             "source_high_watermark": high_watermark,
@@ -280,6 +284,9 @@ class Sampler:
             row["lag_seconds"] = self._history.observe(
                 place, now.timestamp(), max(produced, start), end
             )
+            waiting = int(str(row["lag_records"]))
+            since = self._stalls.observe(place, now.timestamp(), produced, waiting)
+            row["stalled_since"] = _time_of(since)
 
     def _seeded(self) -> SampleLog[tuple[object, ...]]:
         """What an earlier process wrote last: it holds, and lag goes on from there."""
@@ -291,10 +298,7 @@ class Sampler:
                 continue
             log.note(row["at"], {key: _recorded_values(row)})
             if (row["source_high_watermark"] or 0) > row["source_end"]:
-                since = row["transaction_since"]
-                seen_at = (
-                    row["at"] if since is None else since.replace(tzinfo=timezone.utc).timestamp()
-                )
+                seen_at = _seconds_of(row["transaction_since"], row["at"])
                 self._open.seed(
                     key, Held(row["source_end"], seen_at, row["transaction_producer_id"])
                 )
@@ -302,7 +306,20 @@ class Sampler:
             late = row["lag_seconds"] + row["held_at"] - row["at"] if end > produced else 0.0
             place = PartitionGeneration(*key, row["generation"] or 0)
             self._history.seed(place, row["held_at"], produced, end, late)
+            if row["lag_records"]:
+                since = _seconds_of(row["stalled_since"], row["at"])
+                self._stalls.seed(place, row["produced_end"], since)
         return log
+
+
+def _time_of(seconds: float | None) -> datetime | None:
+    """A time of a row, by seconds since 1970."""
+    return None if seconds is None else datetime.fromtimestamp(seconds, timezone.utc)
+
+
+def _seconds_of(time: datetime | None, unknown: float) -> float:
+    """Seconds since 1970 of a time that the lake gave; `unknown` where it has none."""
+    return unknown if time is None else time.replace(tzinfo=timezone.utc).timestamp()
 
 
 def _keep_known(row: Row, written: tuple[object, ...] | None) -> None:

@@ -18,7 +18,7 @@ from mirrorlake.metrics.histogram import observed
 from mirrorlake.metrics.model import Series, bounded, families
 
 SAMPLE = PartitionSample(
-    5, lag_seconds=2.0, source_end=15, produced_end=10, target_end=10, moved_at=100.0
+    5, lag_seconds=2.0, source_end=15, produced_end=10, target_end=10, stalled_since=100.0
 )
 FLOW = FlowFacts(
     produced={("orders", 0): Volume(3, 30), ("orders", 1): Volume(4, 40)},
@@ -55,6 +55,10 @@ def test_records_and_lag_by_partition() -> None:
         ("east->west", "orders", "1"): 4,
     }
     assert values["mirrorlake_stalled_seconds"]["east->west", "orders", "0"] == 30.0
+    idle = replace(SAMPLE, lag_records=0, stalled_since=None)
+    flow = replace(FLOW, samples={("orders", 0): idle})
+    idle_values = scraped(replace(FACTS, flows={"east->west": flow}))
+    assert idle_values["mirrorlake_stalled_seconds"]["east->west", "orders", "0"] == 0.0
     assert values["mirrorlake_open_incidents"] == {("east->west", ""): 0.0}
 
 

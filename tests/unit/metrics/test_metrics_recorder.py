@@ -46,6 +46,7 @@ def sampled(end: int, lag: int) -> FlowLag:
         "source_end": end + lag,
         "target_end": None,
         "transaction_since": since,
+        "stalled_since": since if lag else None,
     }
     return FlowLag(lag, 1.5, {("orders", 0): columns})
 
@@ -84,17 +85,13 @@ def test_what_is_handed_out_does_not_change() -> None:
     assert before.flows["f"].produced["orders", 0] == Volume(3, 30)
 
 
-def test_a_partition_that_stands_still_says_since_when() -> None:
-    now = [100.0]
-    recorder = Recorder(lambda: now[0])
-    moved = []
-    for end, lag in ((5, 2), (5, 3), (6, 2), (6, 2), (8, 0), (8, 1)):
-        recorder.sampled("f", sampled(end, lag))
-        moved.append(recorder.facts().flows["f"].samples["orders", 0].moved_at)
-        now[0] += 10
-    # when it has nothing to do it does not stand still: what comes then waits from there on
-    assert moved == [100.0, 100.0, 120.0, 120.0, 140.0, 140.0]
-    assert recorder.facts().flows["f"].samples["orders", 0].transaction_since == 50.0
+def test_a_sample_says_since_when_a_partition_stands_still() -> None:
+    recorder = Recorder()
+    recorder.sampled("f", sampled(5, 2))
+    sample = recorder.facts().flows["f"].samples["orders", 0]
+    assert (sample.stalled_since, sample.transaction_since) == (50.0, 50.0)
+    recorder.sampled("f", sampled(5, 0))
+    assert recorder.facts().flows["f"].samples["orders", 0].stalled_since is None
 
 
 def test_a_report_that_cannot_be_counted_fails_nobody(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,6 +2,7 @@
 restart. No Kafka, no Spark."""
 
 import time
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -169,6 +170,35 @@ def test_lag_in_seconds_is_told_and_goes_on_over_a_restart() -> None:
     lake = after([{**behind, "lag_seconds": 60.0}], 3600)
     again, _ = Setting(source, target, lake).sample({("orders", 0): 10, ("orders", 1): 5})
     assert 3660 <= again["lag_seconds"] < 3670
+
+
+def test_a_partition_that_stands_still_says_so_over_restarts() -> None:
+    """A process that is started again every few minutes would else never raise `stuck`."""
+    source = MemoryCluster("east", {"orders": [10, 5]})
+    target = MemoryCluster("west", {"east.orders": [4, 5]})
+    floors = {("orders", 0): 4, ("orders", 1): 5}
+    standing, idle = Setting(source, target, never_sampled()).sample(floors)
+    assert idle["stalled_since"] is None, "none wait"
+    began = standing["stalled_since"].timestamp()
+    assert began == pytest.approx(time.time(), abs=5.0)
+    for ago in (7_200, 300):
+        earlier = {**standing, "stalled_since": standing["stalled_since"] - timedelta(hours=3)}
+        setting = Setting(source, target, after([earlier, idle], ago))
+        standing = setting.sample(floors)[0]
+        began -= 3 * 3_600
+        assert standing["stalled_since"].timestamp() == pytest.approx(began)
+    floors["orders", 0] = 5
+    assert setting.sample(floors)[0]["stalled_since"].timestamp() > time.time() - 5, "it moved"
+
+
+def test_where_an_earlier_version_did_not_note_it_a_partition_stands_since_its_sample() -> None:
+    source = MemoryCluster("east", {"orders": [10]})
+    target = MemoryCluster("west", {"east.orders": [4]})
+    floors = {("orders", 0): 4}
+    (row,) = Setting(source, target, never_sampled()).sample(floors)
+    lake = after([{**row, "stalled_since": None}], 600)
+    (again,) = Setting(source, target, lake).sample(floors)
+    assert again["stalled_since"].timestamp() == pytest.approx(time.time() - 600, abs=5.0)
 
 
 def test_a_sample_of_an_hour_ago_held_until_the_flow_stopped() -> None:

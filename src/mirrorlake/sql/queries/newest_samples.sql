@@ -3,7 +3,8 @@
 -- `replication_lag`. Parameters: flow, since_ms.
 SELECT topic, partition, unix_micros(sampled_at) / 1e6D AS at, source_start, source_end, staged_end, produced_end,
        target_end, lag_records, coalesce(lag_seconds, 0D) AS lag_seconds, target_topic, mapped_end, target_passed_end,
-       target_generation, generation, source_high_watermark, transaction_since, transaction_producer_id
+       target_generation, generation, source_high_watermark, transaction_since, transaction_producer_id,
+       stalled_since
 FROM (
   SELECT *, row_number() OVER (PARTITION BY topic, partition ORDER BY sampled_at DESC) AS nth
   FROM positions
