@@ -17,8 +17,8 @@ DASHBOARD = json.loads((OPS / "grafana" / "mirrorlake.json").read_text(encoding=
 VIEW = (Path(__file__).parents[3] / "src/mirrorlake/sql/views/alerts.sql").read_text("utf-8")
 #: Of the view: what is only known to the tables.
 NOT_SCRAPED = {"map_gap"}
-#: What Prometheus adds.
-OF_PROMETHEUS = {"up": ("job", "instance")}
+#: What Prometheus adds, and what its client says of any process.
+OF_PROMETHEUS = {"up": ("job", "instance"), "process_start_time_seconds": ("job", "instance")}
 ADDED = {"job", "instance"}
 
 
