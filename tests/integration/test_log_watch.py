@@ -143,13 +143,13 @@ def ends(clusters: ClusterPair) -> Iterator[SourceEnds]:
 
 def counted(ends: SourceEnds) -> list[int]:
     """How many partitions are asked for, each time."""
-    asked, ask = list[int](), ends._admin.end_offsets
+    asked, ask = list[int](), ends._arriving.of
 
-    def counting(keys: Collection[tuple[str, int]], **given: bool) -> dict[tuple[str, int], int]:
+    def counting(keys: Collection[tuple[str, int]]) -> dict[tuple[str, int], int]:
         asked.append(len(keys))
-        return ask(keys, **given)
+        return ask(keys)
 
-    ends._admin.end_offsets = counting  # type: ignore[method-assign, assignment]
+    ends._arriving.of = counting  # type: ignore[method-assign]
     return asked
 
 

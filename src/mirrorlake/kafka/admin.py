@@ -121,6 +121,15 @@ class ClusterAdmin:
         (read_committed). Where a leader does not answer as `start_offsets`."""
         return self._offsets(partitions, OffsetSpec.latest(), committed, skip_silent)
 
+    def request_ends(self, partitions: Iterable[TopicAndPartition]) -> admin_offsets.OffsetRequests:
+        """Ask for last stable offsets, and do not wait; see `arrived`."""
+        return admin_offsets.ask(self._connection, partitions, OffsetSpec.latest(), True)
+
+    def arrived(self, asked: admin_offsets.OffsetRequests) -> dict[TopicAndPartition, int]:
+        """The offsets of requests that are answered; those that have none are missing."""
+        came, _ = admin_offsets.arrived(self._connection, asked)
+        return {key: answer.offset for key, answer in came.items()}
+
     def _offsets(
         self,
         partitions: Iterable[TopicAndPartition],

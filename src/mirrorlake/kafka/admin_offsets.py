@@ -53,8 +53,18 @@ def answers(
     connection: AdminConnection, asked: OffsetRequests
 ) -> dict[TopicAndPartition, ListOffsetsResultInfo]:
     """What leaders answered. Missing are partitions without a record of the time that was asked
-    for, and those that do not answer, for which one line is logged: a warning, unless all it takes
-    is to ask another broker, as of a topic that has just been made."""
+    for, and those that do not answer."""
+    by_partition, codes = arrived(connection, asked)
+    if codes & _LEADER_MOVED:
+        _learn_leaders(connection)
+    return by_partition
+
+
+def arrived(
+    connection: AdminConnection, asked: OffsetRequests
+) -> tuple[dict[TopicAndPartition, ListOffsetsResultInfo], set[int]]:
+    """The same, and what is wrong with those that do not answer, for which one line is logged: a
+    warning, unless all it takes is to ask another broker, as of a topic that has just been made."""
     by_partition, silent, codes = {}, {}, set()
     for key, future in asked.items():
         try:
@@ -75,9 +85,7 @@ def answers(
             len(silent),
             f"{topic}-{partition}: {why}",
         )
-    if codes & _LEADER_MOVED:
-        _learn_leaders(connection)
-    return by_partition
+    return by_partition, codes
 
 
 def _learn_leaders(connection: AdminConnection) -> None:

@@ -28,6 +28,11 @@ class Question(Generic[Answer]):
         self._done.wait(max(0.0, seconds))
         return self._answer, self._why
 
+    @property
+    def over(self) -> bool:
+        """Whether it was answered, or failed."""
+        return self._done.is_set()
+
     def _run(self) -> None:
         try:
             self._answer = self._ask()

@@ -3,7 +3,7 @@ time, and all of them now and then. Between that a watch tells of the others. Pu
 seconds that the caller gives.
 
 Nothing rests on the watch but how soon the first record of a quiet log is heard of: what it does
-not tell, such as markers alone, is found when all are asked.
+not tell, such as markers alone, is found when all are asked. What it should have told is counted.
 """
 
 from collections.abc import Collection, Mapping
@@ -15,6 +15,9 @@ from mirrorlake.offsets.positions import TopicAndPartition
 ALL_SECONDS, SOON_SECONDS = 10.0, 2.0
 #: A log that has not moved for so long is left to the watch.
 QUIET_SECONDS = 10.0
+#: A watch that works tells of a log that moves at once; one that has not for so long since it was
+#: found by asking tells of markers alone, or is deaf, seconds.
+UNTOLD_SECONDS = 5.0
 
 
 class QuietLogs:
@@ -32,6 +35,8 @@ class QuietLogs:
         #: watch has them.
         self._moved: dict[TopicAndPartition, float] = {}
         self._given: dict[TopicAndPartition, float] = {}
+        #: Logs that were left to the watch, and were found to have moved: since when.
+        self._untold: dict[TopicAndPartition, float] = {}
         self._all_asked = float("-inf")
         #: Whether the watch has told of one since all were asked.
         self._has_told = False
@@ -46,11 +51,16 @@ class QuietLogs:
         watch has told, and that it has no more."""
         for key in told:
             self._note_moved(key, now)
+            self._untold.pop(key, None)
         self._has_told = self._has_told or bool(told)
         if now - self._all_asked >= (SOON_SECONDS if self._has_told else ALL_SECONDS):
             self._all_asked, self._has_told = now, False
             return logs
         return [*self._moved, *self._given]
+
+    def untold(self, now: float) -> int:
+        """How many logs have moved lately of which the watch should have told, and has not."""
+        return sum(now - since >= UNTOLD_SECONDS for since in self._untold.values())
 
     def answered(
         self,
@@ -70,6 +80,8 @@ class QuietLogs:
                 self._note_moved(key, now)
                 continue
             self.ends[key] = end
+            if before is not None and end > before and self._is_watched(key):
+                self._untold[key] = now
             if end != reached[key] or before not in (None, end):
                 self._note_moved(key, now)
                 continue
@@ -80,8 +92,13 @@ class QuietLogs:
                 del self._given[key]
         for key in to_watch:
             self._moved.pop(key, None)
+            self._untold.pop(key, None)
             self._given[key] = now
         return to_watch
+
+    def _is_watched(self, key: TopicAndPartition) -> bool:
+        """Whether the watch has had a log for some time."""
+        return key not in self._moved and key not in self._given
 
     def _note_moved(self, key: TopicAndPartition, now: float) -> None:
         self._moved[key] = now

@@ -9,6 +9,7 @@ from confluent_kafka import KafkaException
 
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.arriving_ends import ArrivingEnds
 from mirrorlake.landing.quiet_logs import QuietLogs
 from mirrorlake.native.library import NativeUnavailable
 from mirrorlake.native.selfcheck import problem
@@ -29,6 +30,9 @@ _NOTES_SHARE = 50.0
 #: How long all partitions are asked for after a watch has failed, until another one is opened,
 #: seconds.
 _WATCH_AGAIN_SECONDS = 60.0
+#: How often a watch that did not tell of logs that moved makes way for another one at most,
+#: seconds: where only markers come, no watch tells.
+_DEAF_SECONDS = 600.0
 
 Ends = Mapping[TopicAndPartition, int]
 
@@ -38,11 +42,13 @@ class SourceEnds:
 
     def __init__(self, alias: str, client: Mapping[str, str | int | bool]) -> None:
         self._admin = ClusterAdmin(alias, client)
+        self._arriving = ArrivingEnds(self._admin)
         self._client = client
         self._heard = time.monotonic()
         self._quiet = QuietLogs(2 * WAIT_SECONDS)
         self._watch: LogWatch | None = None
         self._watch_from = 0.0
+        self._deaf_from = float("-inf")
         self._next_note = 0.0
 
     def all(self, keys: Collection[TopicAndPartition]) -> Ends:
@@ -80,13 +86,25 @@ class SourceEnds:
         if self._watch is None:
             self._watch_from = math.inf
             return self._asked(reached)
-        asked = self._quiet.due(time.monotonic(), reached, self._watch.moved())
+        now = time.monotonic()
+        asked = self._quiet.due(now, reached, self._watch.moved())
+        if now - self._deaf_from >= _DEAF_SECONDS and (untold := self._quiet.untold(now)):
+            logger.log(
+                logging.WARNING if math.isinf(self._deaf_from) else logging.INFO,
+                "%d logs of cluster %s moved, and their watch told of none of them, as where only "
+                "markers come; another one is opened",
+                untold,
+                self._admin.alias,
+            )
+            self._deaf_from = now
+            self._end_watch(now)
+            return self._watched(reached)
         ends = self._asked(asked)
         self._watch.watch(self._quiet.answered(time.monotonic(), asked, ends, reached))
         return self._quiet.ends
 
     def _asked(self, keys: Collection[TopicAndPartition]) -> Ends:
-        ends = self._admin.end_offsets(keys, committed=True, skip_silent=True)
+        ends = self._arriving.of(keys)
         now = time.monotonic()
         if ends or not keys:
             self._heard = now

@@ -149,8 +149,8 @@ METRICS: tuple[Metric, ...] = (
         "mirrorlake_stalled_seconds",
         "gauge",
         PARTITION,
-        "How long a partition with records that wait has not moved, over restarts too; 0 where none "
-        "wait.",
+        "How long a partition with records that wait has not moved, over restarts too; 0 where "
+        "none wait.",
     ),
     Metric(
         "mirrorlake_open_transaction_timestamp_seconds",

@@ -27,11 +27,14 @@ class Cluster:
     def __init__(self, ends: Mapping[TopicAndPartition, int]) -> None:
         self.ends, self.asked = dict(ends), list[int]()
 
-    def end_offsets(
-        self, keys: Collection[TopicAndPartition], committed: bool, skip_silent: bool
-    ) -> dict[TopicAndPartition, int]:
+    def of(self, keys: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
         self.asked.append(len(keys))
         return {key: self.ends[key] for key in keys if key in self.ends}
+
+    def end_offsets(
+        self, keys: Collection[TopicAndPartition], **_how: bool
+    ) -> dict[TopicAndPartition, int]:
+        return self.of(keys)
 
 
 class Watch:
@@ -71,7 +74,7 @@ def watch(monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace) -> Iterator[W
 
 def asking(cluster: Cluster) -> SourceEnds:
     ends = SourceEnds("east", {"bootstrap.servers": "127.0.0.1:1"})
-    ends._admin = cluster  # type: ignore[assignment]
+    ends._admin = ends._arriving = cluster  # type: ignore[assignment]
     return ends
 
 
@@ -140,6 +143,50 @@ def test_a_watch_that_fails_leaves_the_asking_for_a_minute(
     assert ends.known(reached)["t", 4] == 7
 
 
+def test_a_watch_that_is_deaf_makes_way_for_another_one(
+    monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its fetch is never answered, or without the records: nothing fails, and each first record of
+    a quiet log waited until all were asked, for as long as the query ran."""
+    opened = list[Watch]()
+
+    def open_watch(_settings: Mapping[str, object]) -> Watch:
+        opened.append(Watch())
+        return opened[-1]
+
+    monkeypatch.setattr(source_ends, "open_watch", open_watch)
+    cluster = Cluster(MANY)
+    ends = asking(cluster)
+    quiet_for(ends, clock, 30)
+    for number, logged in ((3, "WARNING"), (4, None), (5, "INFO")):
+        caplog.clear()
+        cluster.ends["t", number] += 1
+        reached = dict(cluster.ends)
+        with caplog.at_level("INFO", "mirrorlake.landing.source_ends"):
+            for _ in range(60):
+                ends.known(reached)
+                clock.now += 1.0
+        assert [record.levelname for record in caplog.records] == ([logged] if logged else [])
+        assert opened[-1].watched.keys() == reached.keys(), "all are left to a watch again"
+        clock.now += 250.0
+    assert len(opened) == 3 and [watch.closed for watch in opened] == [True, True, False]
+
+
+def test_a_watch_that_tells_soon_stays(watch: Watch, clock: SimpleNamespace) -> None:
+    """All may be asked just before it tells."""
+    cluster = Cluster(MANY)
+    ends = asking(cluster)
+    quiet_for(ends, clock, 30)
+    for number in range(20):
+        cluster.ends["t", number] += 1
+        for second in range(10):
+            if second == 4:
+                watch.told = {("t", number)}
+            ends.known(dict(cluster.ends))
+            clock.now += 1.0
+    assert not watch.closed
+
+
 def test_without_the_compiled_part_all_are_asked_for(
     monkeypatch: pytest.MonkeyPatch, clock: SimpleNamespace
 ) -> None:
@@ -196,13 +243,13 @@ def test_the_first_record_of_a_quiet_partition_is_known_by_the_watch() -> None:
     with mock_kafka({"t": WATCHED_FROM}) as address:
         ends = SourceEnds("east", {"bootstrap.servers": address, "log_level": 0})
         ends._quiet = QuietLogs(0.0)
-        asked, ask = list[int](), ends._admin.end_offsets
+        asked, ask = list[int](), ends._arriving.of
 
-        def counting(keys: Collection[TopicAndPartition], **given: bool) -> object:
+        def counting(keys: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
             asked.append(len(keys))
-            return ask(keys, **given)
+            return ask(keys)
 
-        ends._admin.end_offsets = counting  # type: ignore[method-assign, assignment]
+        ends._arriving.of = counting  # type: ignore[method-assign]
         assert ends.known(reached) == reached
         until(lambda: ends.known(reached) == reached and len(asked) > 10, "it is quiet", 20)
         assert asked[0] == WATCHED_FROM and asked[2:] == [0] * (len(asked) - 2)

@@ -1,0 +1,162 @@
+"""Where logs end, as far as their leaders have answered by now: one that does not answer holds up
+none of the others.
+
+librdkafka gives the answers to a question together, when the last leader that it concerns has
+answered, or after ANSWER_SECONDS. Metadata names a broker that died for some seconds, and one that
+is cut off from us alone for as long as that lasts.
+"""
+
+import math
+import time
+from collections.abc import Collection
+from concurrent.futures import TimeoutError as NotYet
+
+from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
+from mirrorlake.kafka.admin_offsets import OffsetRequests
+from mirrorlake.kafka.question import Question
+from mirrorlake.offsets.positions import TopicAndPartition
+
+#: How long an answer is waited for; then partitions are asked for leader by leader, and what is not
+#: answered by then counts when it comes, seconds.
+HOLD_SECONDS = 1.0
+#: After so many seconds a question is given up: its client may be gone.
+_GIVEN_UP_SECONDS = 2 * ANSWER_SECONDS
+
+Ends = dict[TopicAndPartition, int]
+#: Who leads partitions that answer late: the address of a broker; None where that is not known.
+_Leader = tuple[str, int] | None
+
+
+class ArrivingEnds:
+    """Asks one cluster for last stable offsets, as often as its caller wants. For one thread."""
+
+    def __init__(self, admin: ClusterAdmin) -> None:
+        self._admin = admin
+        self._open: list[_Question] = []
+        #: Partitions that were not answered in time when they were asked for last: these are not
+        #: waited for.
+        self._late: dict[TopicAndPartition, _Leader] = {}
+        #: Who led partitions when that was asked last, which is before it is needed: who is asked
+        #: may be the one that does not answer.
+        self._leaders: dict[TopicAndPartition, _Leader] = {}
+        self._learning: Question[None] | None = None
+
+    def of(self, keys: Collection[TopicAndPartition]) -> Ends:
+        """Those of some partitions: asked for now, or, where a leader answers late, when they were
+        asked for last. Missing are those that have not been answered."""
+        if self._learning is None:
+            self._learn(keys)
+        arrived = self._arrived()
+        ends = {key: arrived[key] for key in keys if key in arrived}
+        awaited = {key for question in self._open for key in question.requests}
+        groups: dict[_Leader, list[TopicAndPartition]] = {}
+        in_time: list[TopicAndPartition] = []
+        for key in keys:
+            if key in ends or key in awaited:
+                continue
+            if key in self._late:
+                groups.setdefault(self._late[key], []).append(key)
+            else:
+                in_time.append(key)
+        self._open += [self._asked(group, leader) for leader, group in groups.items()]
+        return ends | self._held(in_time) if in_time else ends
+
+    def _held(self, keys: Collection[TopicAndPartition]) -> Ends:
+        """Ask for partitions that should answer at once."""
+        whole = self._asked(keys)
+        whole.wait(time.monotonic() + HOLD_SECONDS)
+        ends = self._taken(whole)
+        if not whole.requests:
+            return ends
+        until = time.monotonic() + HOLD_SECONDS
+        for question in self._by_leader(whole.requests) or [whole]:
+            question.wait(until)
+            ends |= self._taken(question)
+            self._late |= dict.fromkeys(question.requests, question.leader)
+            if question.requests:
+                self._open.append(question)
+        return ends
+
+    def _by_leader(self, keys: Collection[TopicAndPartition]) -> "list[_Question]":
+        """Ask for partitions leader by leader; not at all where one leads them, or that is not
+        known."""
+        groups: dict[_Leader, list[TopicAndPartition]] = {}
+        for key in keys:
+            groups.setdefault(self._leaders.get(key), []).append(key)
+        return [self._asked(each, led) for led, each in groups.items()] if len(groups) > 1 else []
+
+    def _learn(self, keys: Collection[TopicAndPartition]) -> None:
+        """Ask who leads partitions, and do not wait."""
+        known = {**dict.fromkeys(keys), **self._leaders}
+
+        def learn() -> None:
+            led = self._admin.leaders(known)
+            self._leaders = {key: leader for leader, group in led.items() for key in group}
+
+        if self._learning is None or self._learning.over:
+            self._learning = Question("who leads partitions", learn, "")
+
+    def _asked(self, keys: Collection[TopicAndPartition], leader: _Leader = None) -> "_Question":
+        return _Question(self._admin.request_ends(keys), leader)
+
+    def _arrived(self) -> Ends:
+        """What was answered since to the questions that are open."""
+        questions, self._open, ends = self._open, [], Ends()
+        for question in questions:
+            keys = list(question.requests)
+            ends |= self._taken(question)
+            if question.requests and not question.is_old():
+                self._open.append(question)
+            elif question.leader is None:  # who leads them is found out again
+                for key in keys:
+                    self._late.pop(key, None)
+        return ends
+
+    def _taken(self, question: "_Question") -> Ends:
+        """What of a question has been answered since it was looked at last."""
+        done = question.take()
+        ends = self._admin.arrived(done)
+        if len(ends) < len(done):  # others may lead them by now
+            self._learn(done)
+        if question.in_time():
+            for key in ends:
+                self._late.pop(key, None)
+        return ends
+
+
+class _Question:
+    """A question for the ends of partitions, of one leader if that is known. `requests` are those
+    of which no answer was taken."""
+
+    def __init__(self, requests: OffsetRequests, leader: _Leader = None) -> None:
+        self.requests, self.leader = requests, leader
+        self._asked_at, self._answered_at = time.monotonic(), math.inf
+        for last in list(requests.values())[-1:]:
+            last.add_done_callback(self._note)
+
+    def _note(self, _future: object) -> None:
+        """Note when it was answered; called by librdkafka's thread."""
+        self._answered_at = time.monotonic()
+
+    def wait(self, until: float) -> None:
+        """Wait for all answers, but no longer than until then, by time.monotonic()."""
+        for future in self.requests.values():
+            try:
+                future.exception(max(0.0, until - time.monotonic()))
+            except NotYet:
+                return
+
+    def take(self) -> OffsetRequests:
+        """Those that are answered by now, whatever the answer is."""
+        done = {key: future for key, future in self.requests.items() if future.done()}
+        self.requests = {key: it for key, it in self.requests.items() if key not in done}
+        return done
+
+    def in_time(self) -> bool:
+        """Whether it was answered within HOLD_SECONDS."""
+        return self._answered_at - self._asked_at <= HOLD_SECONDS
+
+    def is_old(self) -> bool:
+        """Whether no answer is to be expected any more."""
+        return time.monotonic() - self._asked_at > _GIVEN_UP_SECONDS
