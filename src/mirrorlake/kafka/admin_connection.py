@@ -60,6 +60,9 @@ class AdminConnection:
         self.alias = alias
         self.address = str(live.now["bootstrap.servers"])
         self.current = Client(alias, live.now)
+        #: Partitions whose leaders did not answer when they were asked for offsets last; replaced
+        #: as a whole, by any thread.
+        self.silent: frozenset[tuple[str, int]] = frozenset()
         self._live = live
         self._use = threading.Lock()
         self._answered = False

@@ -2,8 +2,12 @@
 other."""
 
 import logging
+import math
+import time
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
+from functools import partial
 
 from confluent_kafka import OFFSET_END, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec
@@ -22,6 +26,8 @@ _LEADER_MOVED = {
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
 }
+#: How long leaders are waited for that did not answer the last time, once the others have, seconds.
+SILENT_SECONDS = 2.0
 #: How long a broker may take to say who leads, seconds.
 _METADATA_SECONDS = 5.0
 #: What each partition's leader will answer.
@@ -35,13 +41,23 @@ def ask(
     committed: bool,
 ) -> OffsetRequests:
     """Ask for offsets; with `committed` the end is the last stable offset (read_committed). All
-    requests at once."""
+    requests at once; apart those of leaders that did not answer the last time, since answers to a
+    question come together."""
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    keys = [TopicPartition(topic, partition) for topic, partition in partitions]
+    others: list[TopicPartition] = []
+    silent: list[TopicPartition] = []
+    for topic, partition in partitions:
+        known = silent if (topic, partition) in connection.silent else others
+        known.append(TopicPartition(topic, partition))
     asked: dict[TopicAndPartition, Future[ListOffsetsResultInfo]] = {}
-    for start in range(0, len(keys), _AT_ONCE):
+    together = [
+        keys[start : start + _AT_ONCE]
+        for keys in (others, silent)
+        for start in range(0, len(keys), _AT_ONCE)
+    ]
+    for keys in together:
         futures = connection.connected().client.list_offsets(
-            dict.fromkeys(keys[start : start + _AT_ONCE], spec),
+            dict.fromkeys(keys, spec),
             isolation_level=level,
             request_timeout=ANSWER_SECONDS,
         )
@@ -66,15 +82,25 @@ def arrived(
     """The same, and what is wrong with those that do not answer, for which one line is logged: a
     warning, unless all it takes is to ask another broker, as of a topic that has just been made."""
     by_partition, silent, codes = {}, {}, set()
-    for key, future in asked.items():
+    before, until = connection.silent.intersection(asked), math.inf
+    for key in sorted(asked, key=before.__contains__) if before else asked:
+        if key in before and until == math.inf:
+            until = time.monotonic() + SILENT_SECONDS
         try:
-            answer = future.result()
+            patience = max(0.0, until - time.monotonic()) if key in before else None
+            answer = asked[key].result(patience)
             if answer.offset != OFFSET_END:  # no record is so late
                 answered_offset(answer.offset)
                 by_partition[key] = answer
         except KafkaException as error:
             silent[key] = reason_of(error.args[0])
             codes.add(error.args[0].code())
+        except NotYet:
+            silent[key] = "it did not answer the last time either"
+            codes.add(KafkaError.LEADER_NOT_AVAILABLE)  # another may lead it by now
+            asked[key].add_done_callback(partial(_heard, connection, key))
+    if silent or before:
+        connection.silent = connection.silent.difference(by_partition).union(silent)
     if silent:
         (topic, partition), why = next(iter(silent.items()))
         moved = codes == {KafkaError.NOT_LEADER_FOR_PARTITION}
@@ -86,6 +112,14 @@ def arrived(
             f"{topic}-{partition}: {why}",
         )
     return by_partition, codes
+
+
+def _heard(
+    connection: AdminConnection, key: TopicAndPartition, future: "Future[ListOffsetsResultInfo]"
+) -> None:
+    """Give a leader that answers late the whole time again; called by librdkafka."""
+    if future.exception() is None and future.result().offset >= 0:
+        connection.silent = connection.silent.difference([key])
 
 
 def _learn_leaders(connection: AdminConnection) -> None:

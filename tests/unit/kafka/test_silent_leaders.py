@@ -1,6 +1,7 @@
-"""What is logged of partitions whose offsets nobody tells."""
+"""What is logged of partitions whose offsets nobody tells, and for how long they are waited for."""
 
 import logging
+import time
 from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any
@@ -8,7 +9,11 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
+from mirrorlake.kafka import admin_offsets
+from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_offsets import answers
+from tests.support.mock_kafka import mock_brokers
+from tests.support.waiting import until
 
 
 @pytest.mark.parametrize(
@@ -25,7 +30,9 @@ def test_a_leader_that_has_just_moved_is_no_warning(
     """As a new topic's first question shows, by which a first run began with a warning."""
     asked: list[float] = []
     client = SimpleNamespace(list_topics=lambda timeout: asked.append(timeout))
-    connection: Any = SimpleNamespace(alias="west", current=SimpleNamespace(client=client))
+    connection: Any = SimpleNamespace(
+        alias="west", current=SimpleNamespace(client=client), silent=frozenset()
+    )
     future: Any = Future()
     future.set_exception(KafkaException(KafkaError(code)))
     with caplog.at_level(logging.DEBUG, "mirrorlake.kafka.admin_offsets"):
@@ -33,3 +40,32 @@ def test_a_leader_that_has_just_moved_is_no_warning(
     (line,) = caplog.records
     assert line.levelname == level and "such as orders-0" in line.getMessage()
     assert len(asked) == (code != KafkaError._TIMED_OUT), "it learns who leads now"
+
+
+def test_a_leader_that_does_not_answer_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sample of positions asks four times: it took a minute, in which the flow's control did
+    nothing else, for as long as a broker was away."""
+    monkeypatch.setattr(admin_offsets, "ANSWER_SECONDS", 3.0)
+    monkeypatch.setattr(admin_offsets, "SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(admin_offsets, "_METADATA_SECONDS", 0.1)
+    keys = [("t", number) for number in range(4)]
+    with mock_brokers({"t": 4}, 2) as kafka:
+        for _, number in keys:
+            kafka.lead("t", number, 1 + number % 2)
+        admin = ClusterAdmin("east", {"bootstrap.servers": kafka.address, "log_level": 0})
+
+        def asked() -> tuple[int, float]:
+            began = time.monotonic()
+            ends = admin.end_offsets(keys, skip_silent=True)
+            return len(ends), time.monotonic() - began
+
+        until(lambda: asked()[0] == 4, "all answer")
+        kafka.answer_after(2, 5.0)
+        assert asked()[0] == 2
+        for _ in range(2):
+            count, seconds = asked()
+            assert count == 2 and seconds < 2.0
+        # one that is slow is no dead one
+        kafka.answer_after(2, 1.5)
+        until(lambda: asked()[0] == 4, "it is given its time again", 20)
+        assert asked()[0] == 4 and asked()[0] == 4
