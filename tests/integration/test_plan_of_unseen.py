@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from mirrorlake.cli.main import app
 from mirrorlake.errors import ReplicationError
-from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.incidents import IncidentKey, Incidents
 from mirrorlake.run import unseen
 from tests.support.clusters import ClusterPair
 from tests.support.control import set_configs
@@ -78,8 +78,15 @@ def test_configs_of_a_topic_that_waits_for_a_decision_stay(
     set_configs(clusters.east, topic_name, {"retention.ms": "3600000"})
     until(lambda: [change["key"] for change in config_changes(topology)], gives=["retention.ms"])
     made_again = ReplicationError("it was made again", topic=topic_name)
-    Incidents(run.lake).open("east->west", "topic_recreated", made_again)
-    assert config_changes(topology) == []
+    incidents = Incidents(run.lake)
+    for kind in ("topic_recreated", "target_recreated"):
+        incidents.open("east->west", kind, made_again)
+        assert config_changes(topology) == []
+        incidents.settle_all([IncidentKey("east->west", kind, topic_name)], "continue")
+        assert [change["key"] for change in config_changes(topology)] == ["retention.ms"]
+    incidents.open("east->west", "target_recreated", made_again)
+    incidents.settle_all([IncidentKey("east->west", "target_recreated", topic_name)], "stop")
+    assert config_changes(topology) == [], "nor of one that is stopped"
 
 
 def config_changes(topology: Path) -> list[dict[str, str]]:

@@ -120,10 +120,10 @@ class TargetTopics:
 
     def _waiting(self) -> frozenset[str]:
         """Source topics of which one side is another topic than it was, until an operator has
-        decided: the retention of a topic that was made again may delete what its mirror holds, and
-        a target topic that was made again is perhaps not ours."""
+        decided to go on: the retention of a topic that was made again may delete what its mirror
+        holds, and a target topic that was made again is perhaps not ours."""
         with self._use:
-            made_again = self._event_log.incidents.open_topics(self.flow.name, "topic_recreated")
+            made_again = self._event_log.incidents.made_again(self.flow.name)
             return self.generations.stopped | self.generations.waiting.keys() | made_again
 
     def decided(self) -> frozenset[str]:

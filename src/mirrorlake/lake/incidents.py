@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from mirrorlake.errors import MirrorlakeError, ReplicationError, TargetLost, first_line
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.reader import Frame
+from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 
@@ -94,6 +94,9 @@ class Incidents:
         self._use = threading.RLock()
         self._seen: frozenset[IncidentKey] = frozenset()  # what was open when that was last asked
         self._asked = False  # ever
+        #: By flow: of which topics an incident was open when it was asked which of them are
+        #: stopped, and those that are.
+        self._made_again: dict[str, tuple[set[str], set[str]]] = {}
 
     def open(self, flow: str, kind: str, error: MirrorlakeError) -> None:
         """Record an incident; one of the same kind, topic, partition and generation that is open is
@@ -140,11 +143,17 @@ class Incidents:
         """The kinds of a flow's open incidents."""
         return {key.kind for key in self._open_keys() if key.flow == flow}
 
-    def open_topics(self, flow: str, kind: str) -> set[str]:
-        """The topics of which an incident of this kind is open, as of the last time that the lake
-        was asked for incidents: once, if this process never did."""
+    def made_again(self, flow: str) -> set[str]:
+        """The source topics of a flow that were made again, and wait for a decision or were stopped
+        by one; as of the last time that the lake was asked for incidents: once, if this process
+        never did."""
         known = self._seen if self._asked else self._open_keys()
-        return {key.topic for key in known if key[:2] == (flow, kind) and key.topic is not None}
+        waiting = {key.topic or "" for key in known if key[:2] == (flow, "topic_recreated")}
+        before, stopped = self._made_again.get(flow, (None, set[str]()))
+        if before != waiting:  # at the start, and when something was decided
+            stopped = made_again(self._lake.now, flow) - waiting
+            self._made_again[flow] = waiting, stopped
+        return waiting | stopped
 
     def open_counts(self) -> Mapping[str, int]:
         """How many incidents of each flow are open, as far as this process knows; the lake is not
@@ -224,6 +233,17 @@ class Incidents:
         self._asked = True
         self._seen = frozenset(map(key_of, rows))
         return set(self._seen)
+
+
+def made_again(lake: Reader, flow: str) -> set[str]:
+    """The topics of a flow's source that were made again, and wait for a decision or were stopped
+    by one."""
+    alias = flow.partition("->")[0]
+    return {
+        row["topic"]
+        for row in lake.query_rows("source_decisions", source_cluster=alias, prefix=f"{alias}->")
+        if row["kind"] == "topic_recreated" and (row["open"] or row["resolution"] == "stop")
+    }
 
 
 def key_of(row: Mapping[str, Any]) -> IncidentKey:

@@ -81,6 +81,18 @@ def target_decisions(lake: Lake, flow: str) -> list[TargetDecision]:
     ]
 
 
+def closed_topics(lake: Reader, flow: str, known: Mapping[str, LivingTarget]) -> set[str]:
+    """The source topics whose target topic is gone or was made again, and which wait for a decision
+    or were stopped by one. `known` are the newest generations, by source topic."""
+    return {
+        row["topic"]
+        for row in lake.query_rows("target_decisions", flow=flow)
+        if row["topic"] in known
+        and row["target_generation"] == known[row["topic"]].generation
+        and (row["open"] or row["resolution"] == "stop")
+    }
+
+
 def mapped_targets(lake: Lake, flow: str, topics: Collection[str]) -> dict[str, list[MappedTarget]]:
     """What the map of a flow holds of the target topics of some source topics, by target topic."""
     condition, names = one_of("topic", topics)

@@ -18,8 +18,9 @@ from mirrorlake.kafka.admin_configs import describe_topic_configs
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicConfigs, TopicInfo
 from mirrorlake.lake.changes import ChangeLog, MemoryLog
+from mirrorlake.lake.incidents import made_again
 from mirrorlake.lake.reader import Reader
-from mirrorlake.lake.targets import living_targets
+from mirrorlake.lake.targets import closed_topics, living_targets
 from mirrorlake.mm2.mirror_topics import Heartbeats
 from mirrorlake.produce.codecs import Codecs
 from mirrorlake.run.flow_spec import producer_settings
@@ -28,9 +29,6 @@ from mirrorlake.run.limits import limit_problems
 from mirrorlake.run.plan_totals import NothingStaged, Staged, flow_totals
 from mirrorlake.run.totals import UNKNOWN, Totals, added
 from mirrorlake.run.unseen import away_ms, unseen_problems
-
-#: Incidents of a topic of which one side is another one than it was.
-_MADE_AGAIN = {"topic_recreated", "target_recreated"}
 
 
 def make_plan(
@@ -93,8 +91,8 @@ def make_plan(
 
 class _Held(NamedTuple):
     """What the target topics of a flow hold already, by source topic, what is wrong with that, the
-    target topics that the flow has written to, and the source topics that wait for a decision,
-    because one side was made again: their configs stay."""
+    target topics that the flow has written to, and the source topics that wait for a decision, or
+    were stopped, because one side was made again: their configs stay."""
 
     topics: Mapping[str, Holding] = {}
     problems: Sequence[Problem] = ()
@@ -109,12 +107,16 @@ def _held(preflight: Preflight, flow: ResolvedFlow, lake: Reader | None) -> _Hel
     maker = other_maker(preflight.connections, flow)
     ours = {target.target_topic for target in known.values() if target.lives}
     held = holdings(preflight.connections, flow, ours, maker)
-    incidents = [] if lake is None else lake.query_rows("open_incidents_of", flow=flow.name)
+    waiting = (
+        set()
+        if lake is None
+        else made_again(lake, flow.name) | closed_topics(lake, flow.name, known)
+    )
     return _Held(
         {holding.topic: holding for holding in held},
         list(holding_problems(flow, held, maker)),
         mirrored=frozenset(target.target_topic for target in known.values()),
-        waiting=frozenset(row["topic"] for row in incidents if row["kind"] in _MADE_AGAIN),
+        waiting=frozenset(waiting),
     )
 
 

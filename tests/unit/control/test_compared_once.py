@@ -51,7 +51,7 @@ def test_what_a_flow_compared_its_control_does_not_compare_again_at_once(
     nothing = lambda *_, **__: {}  # noqa: E731
     event_log: Any = MemoryLog()
     event_log.states = SimpleNamespace(note=nothing, note_acls=nothing, newest=nothing)
-    event_log.incidents = SimpleNamespace(open_topics=lambda *_: set())
+    event_log.incidents = SimpleNamespace(made_again=lambda *_: set())
     lake = MemoryLake()
     lake.answers["target_generations_of"] = []
     deployment = Deployment(lake, Connections(topology, clusters), event_log)

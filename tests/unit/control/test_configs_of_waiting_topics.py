@@ -16,7 +16,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import ConfigValue
 from mirrorlake.lake.changes import MemoryLog
 from mirrorlake.lake.deployment import Deployment
-from mirrorlake.lake.incidents import Incidents
+from mirrorlake.lake.incidents import IncidentKey, Incidents
 from mirrorlake.testing import MemoryCluster, MemoryLake
 from tests.support.lake_rows import FLOW, no_session, opened, write_file
 
@@ -73,6 +73,21 @@ def test_a_topic_that_was_made_again_at_the_source(tmp_path: Path, changed: list
     incidents.close(lambda _: True)
     topics.configs.sync()
     assert "east.made" in changed
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_topic_that_was_made_again_at_the_source_and_stopped(
+    tmp_path: Path, changed: list[str], restarted: bool
+) -> None:
+    """What its mirror holds would be deleted by the retention of a topic that it does not mirror
+    any more."""
+    topics = topics_of(tmp_path)
+    incidents = topics._event_log.incidents
+    incidents.open(FLOW, "topic_recreated", ReplicationError("it was", topic="made"))
+    topics.configs.sync()
+    incidents.settle_all([IncidentKey(FLOW, "topic_recreated", "made")], "stop")
+    (topics_of(tmp_path) if restarted else topics).configs.sync()
+    assert "east.made" not in changed
 
 
 @pytest.mark.parametrize("stopped", [False, True])

@@ -305,7 +305,7 @@ class Control:
         event_log: Any = MemoryLog()
         event_log.states = known_states(0)
         event_log.incidents = SimpleNamespace(
-            open_topics=lambda *_: set(),
+            made_again=lambda *_: set(),
             open_all=lambda *_: None,
             close_except=lambda *_: None,
             settle_all=lambda *_: None,
