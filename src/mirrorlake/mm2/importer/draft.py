@@ -55,6 +55,8 @@ class Draft:
         self._flows: dict[str, dict[str, Value]] = {}
         self._isolation: dict[str, set[str]] = {}
         self._given: dict[tuple[str | None, str], Entry] = {}
+        #: Clusters whose security block does not say how to log in.
+        self.incomplete: set[str] = set()
 
     @property
     def flows(self) -> Mapping[str, Mapping[str, Value]]:
@@ -170,7 +172,10 @@ class Draft:
         settings = {
             name: offer.entry for name, offer in chosen.items() if client_keys.is_security(name)
         }
-        security = SecurityReader(alias, settings, self._secrets, self.report).block()
+        reader = SecurityReader(alias, settings, self._secrets, self.report)
+        security = reader.block()
+        if not reader.is_complete:
+            self.incomplete.add(alias)
         if security is not None:
             content["security"] = security
         for name, offer in chosen.items():

@@ -47,8 +47,9 @@ _START_BESIDE = (
 
 @dataclass(frozen=True)
 class Imported:
-    """A topology document that passes `load_topology`, the report about it, and the variables and
-    the Secrets of Kubernetes that it reads: each with its keys.
+    """A topology document that passes `load_topology`, once each cluster's security block says how
+    to log in; the report about it, and the variables and the Secrets of Kubernetes that it reads:
+    each with its keys.
 
     `arrives` are those of the report's notes that say how what arrives is other than by
     MirrorMaker.
@@ -114,7 +115,7 @@ def import_files(
         set_beside(document, report)
     else:
         _keep_groups(document, report, _KINDS[kind])
-    _check(document, files)
+    _check(document, draft.incomplete, files)
     _note_arrivals(document, report, draft.committed_only(), beside)
     _note_defaults(document, report, kind)
     return Imported(
@@ -187,9 +188,19 @@ def _providers(settings: Iterable[Settings]) -> dict[str, str]:
     }
 
 
-def _check(document: Mapping[str, Any], files: Sequence[SourceFile]) -> None:
+def _check(
+    document: Mapping[str, Any], incomplete: Collection[str], files: Sequence[SourceFile]
+) -> None:
+    """Raise InputError for what `load_topology` would refuse, but for security blocks that are
+    incomplete."""
+    clusters = {
+        alias: {key: value for key, value in cluster.items() if key != "security"}
+        if alias in incomplete
+        else cluster
+        for alias, cluster in document["clusters"].items()
+    }
     try:
-        Topology.model_validate(document)
+        Topology.model_validate({**document, "clusters": clusters})
     except ValidationError as error:
         made_of = ", ".join(file.name for file in files)
         raise explain(Path(f"the topology made of {made_of}"), error, {}) from None

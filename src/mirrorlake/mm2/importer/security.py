@@ -1,5 +1,6 @@
 """The `security` block of a cluster, made of the settings of Kafka's Java clients."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,6 +32,8 @@ _TOKEN_SETTINGS = {
     "sasl.oauthbearer.scope": "scope",
 }
 _SECRET = frozenset({"password", "client_secret"})
+#: How mechanisms may be called (RFC 4422).
+_NAME = re.compile(r"[A-Z0-9_-]{1,20}")
 _LOGIN_REFRESH = "mirrorlake's clients fetch a new token before the old one ends"
 
 
@@ -48,10 +51,13 @@ class SecurityReader:
         self._alias, self._settings = alias, dict(settings)
         self._secrets, self._report = secrets, report
         self._to = f"clusters.{alias}.security"
+        #: Whether the block says how to log in. One that does not is refused by `load_topology`:
+        #: without a block, plain text would be tried.
+        self.is_complete = True
 
     def block(self) -> dict[str, Any] | None:
-        """Give the block, None if none is needed or possible; every setting is accounted for.
-        Raises InputError."""
+        """Give the block, None if none is needed; every setting is accounted for. Raises
+        InputError."""
         if not self._settings:
             return None
         protocol = self._protocol()
@@ -62,11 +68,14 @@ class SecurityReader:
         except _Impossible as error:
             for entry in self._settings.values():
                 self._report.refuse(entry, f"mirrorlake cannot log in this way: {error}")
-            hint = "write one before `mirrorlake plan`"
             self._report.note(
-                f"clusters.{self._alias} has no security block, because {error}; {hint}"
+                f"{self._to} does not say how to log in, because {error}; write it before "
+                "`mirrorlake plan`, which refuses the file until then"
             )
-            return None
+            self.is_complete = False
+            mechanism = self._mechanism()
+            known = mechanism if _NAME.fullmatch(mechanism) else "UNKNOWN"
+            return {"protocol": protocol, "mechanism": known}
         if "security.protocol" in self._settings:
             self._report.carry(self._settings["security.protocol"], f"{self._to}.protocol")
         given = {name: entry for name, entry in self._settings.items() if name.startswith("ssl.")}
@@ -89,8 +98,7 @@ class SecurityReader:
     def _login(self) -> dict[str, Any]:
         """Give mechanism and credentials. Raises _Impossible before anything was reported."""
         given = {name: entry for name, entry in self._settings.items() if name.startswith("sasl.")}
-        # Kafka's default
-        mechanism = given[_MECHANISM].value.upper() if _MECHANISM in given else "GSSAPI"
+        mechanism = self._mechanism()
         if mechanism not in _MODULES:
             raise _Impossible(f"the mechanism {mechanism} is none of {', '.join(_MODULES)}")
         login = self._jaas(given.get(_JAAS))
@@ -103,6 +111,12 @@ class SecurityReader:
             self._check_token(given)
         self._report.carry(given.pop(_MECHANISM), f"{self._to}.mechanism")
         return {"mechanism": mechanism, **self._credentials(given, login, by_token)}
+
+    def _mechanism(self) -> str:
+        """The mechanism of the settings, or Kafka's default."""
+        return (
+            self._settings[_MECHANISM].value.upper() if _MECHANISM in self._settings else "GSSAPI"
+        )
 
     def _jaas(self, entry: Entry | None) -> Login | None:
         if entry is None or entry.value.startswith("${"):

@@ -85,8 +85,9 @@ class _Security:
         elif kind.text() == "custom":
             return self._custom(login, kind)
         else:
-            self._read.refused.append((login, "mirrorlake does not know this type"))
-            return False
+            # a mechanism that is not known has the topology refused; none would be no login
+            self._add(kind, "sasl.mechanism", kind.text())
+            self._others(login, why="mirrorlake does not know this type of login")
         return kind.text() != "tls"
 
     def _certificate_and_key(self, login: Field, kind: Field) -> None:

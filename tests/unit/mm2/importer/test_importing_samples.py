@@ -18,11 +18,13 @@ from mirrorlake.mm2.importer.read import Imported, import_files
 SAMPLES = Path(__file__).parent / "samples"
 MM1 = ("mm1-consumer.properties", "mm1-producer.properties")
 CONNECT = ("source.json", "checkpoint.json", "heartbeat.json")
+#: Its login has no counterpart: who imported it writes the security block.
+KERBEROS = ("kerberos.mm2.properties",)
 GOOD = [
     ("two-way.mm2.properties",),
     ("secure.mm2.properties",),
     ("token.mm2.properties",),
-    ("kerberos.mm2.properties",),
+    KERBEROS,
     CONNECT,
     ("source.json",),
     ("standalone.properties",),
@@ -48,7 +50,7 @@ def holds(document: Any, path: str) -> bool:
     )
 
 
-@pytest.mark.parametrize("names", GOOD, ids="+".join)
+@pytest.mark.parametrize("names", [each for each in GOOD if each != KERBEROS], ids="+".join)
 def test_a_good_file_becomes_a_topology_that_loads(names: tuple[str, ...], tmp_path: Path) -> None:
     draft = imported(*names)
     path = tmp_path / "mirrorlake.yml"

@@ -1,13 +1,17 @@
 """Security settings of Java clients as the `security` block of a cluster; secrets stay where they
 were."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.errors import InputError
+from mirrorlake.config.topology import load_topology
+from mirrorlake.errors import InputError, TopologyError
+from mirrorlake.mm2.importer.document import topology_text
 from mirrorlake.mm2.importer.entries import SourceFile
 from mirrorlake.mm2.importer.read import Imported, import_files
 
@@ -169,28 +173,51 @@ def test_tokens() -> None:
         imported(*lines, jaas),
         imported(*lines, endpoint, jaas, "sasl.login.callback.handler.class = x.Mine"),
     ):
-        assert "security" not in found.topology["clusters"]["west-1"]
+        given = found.topology["clusters"]["west-1"]["security"]
+        assert given == {"protocol": "SASL_SSL", "mechanism": "OAUTHBEARER"}
         assert "cannot log in this way" in reason(found, "sasl.jaas.config")
         assert any(
-            note.startswith("clusters.west-1 has no security block")
+            note.startswith("clusters.west-1.security does not say how to log in")
             for note in found.report["notes"]
         )
 
 
 @pytest.mark.parametrize(
-    "lines",
+    ("mechanism", "lines", "sentence"),
     [
-        ("sasl.kerberos.service.name = kafka",),
+        ("GSSAPI", ("sasl.kerberos.service.name = kafka",), "mechanism must be 'PLAIN', "),
         (
-            "sasl.mechanism = AWS_MSK_IAM",
-            "sasl.jaas.config = software.amazon.msk.auth.iam.IAMLoginModule required;",
+            "AWS_MSK_IAM",
+            (
+                "sasl.mechanism = AWS_MSK_IAM",
+                "sasl.jaas.config = software.amazon.msk.auth.iam.IAMLoginModule required;",
+            ),
+            "mechanism must be 'PLAIN', ",
         ),
-        ("sasl.mechanism = PLAIN", f"sasl.jaas.config = {SCRAM}"),
+        (
+            "PLAIN",
+            ("sasl.mechanism = PLAIN", f"sasl.jaas.config = {SCRAM}"),
+            " needs username and password",
+        ),
+        (
+            "UNKNOWN",
+            ("sasl.mechanism = ${file:/etc/login:mechanism}",),
+            "mechanism must be 'PLAIN', ",
+        ),
     ],
 )
-def test_logins_that_mirrorlake_does_not_have(lines: tuple[str, ...]) -> None:
+def test_logins_that_mirrorlake_does_not_have(
+    mechanism: str, lines: tuple[str, ...], sentence: str, tmp_path: Path
+) -> None:
+    """No command takes the file until the block is written: without one, plain text was tried."""
     names = imported("security.protocol = SASL_SSL", "ssl.truststore.location = /x", *lines)
-    assert "security" not in names.topology["clusters"]["west-1"]
+    given = names.topology["clusters"]["west-1"]["security"]
+    assert given == {"protocol": "SASL_SSL", "mechanism": mechanism}
+    path = tmp_path / "mirrorlake.yml"
+    path.write_text(topology_text(names.topology, ["mm2.properties"], {}), encoding="utf-8")
+    with pytest.raises(TopologyError, match=re.escape("clusters.west-1.security")) as refused:
+        load_topology(path)
+    assert sentence in str(refused.value)
     assert {row["key"].removeprefix("west-1.") for row in names.report["not_supported"]} == {
         "security.protocol", "ssl.truststore.location", *(line.split(" = ")[0] for line in lines),
     }  # fmt: skip

@@ -228,10 +228,22 @@ def test_a_token_that_is_given_is_no_login() -> None:
     login = {"type": "oauth", "accessToken": {"secretName": "west", "key": "token"}}
     target = {"alias": "west", "bootstrapServers": "w:1", "authentication": login}
     imported = read(changed("pair.v1.yaml", target=target))
-    assert "security" not in imported.topology["clusters"]["west"]
+    given = imported.topology["clusters"]["west"]["security"]
+    assert given == {"protocol": "SASL_PLAINTEXT", "mechanism": "OAUTHBEARER"}, "refused by `plan`"
     refused = reasons(imported, "not_supported")
     assert "spec.target.authentication.accessToken" in refused
     assert "client credentials" in refused["spec.target.authentication.type"]
+
+
+def test_a_type_of_login_that_is_not_known_is_none_without_a_login() -> None:
+    login = {"type": "kerberos", "principal": "mirror"}
+    target = {"alias": "west", "bootstrapServers": "w:1", "tls": {}, "authentication": login}
+    imported = read(changed("pair.v1.yaml", target=target))
+    given = imported.topology["clusters"]["west"]["security"]
+    assert given == {"protocol": "SASL_SSL", "mechanism": "KERBEROS"}, "refused by `plan`"
+    refused = reasons(imported, "not_supported")
+    assert "KERBEROS is none of" in refused["spec.target.authentication.type"]
+    assert "spec.target.authentication.principal" in refused
 
 
 def test_a_custom_login_is_what_its_config_says() -> None:
