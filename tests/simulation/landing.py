@@ -30,6 +30,9 @@ class MemorySource:
             if name in self._world.selected
         }
 
+    def denied(self, topics: Collection[str]) -> Collection[str]:
+        return ()
+
     def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
         silent: set[TopicAndPartition] = set()
         try:

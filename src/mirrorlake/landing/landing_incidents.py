@@ -53,6 +53,12 @@ class LandingIncidents:
                 for key, reason in sorted(planned.refused.items())
                 for flow in _concerned(flows, key[0])
             ),
+            *(
+                Incident(flow, REFUSED, denied(self.alias, topic))
+                for flow, selection in flows
+                for topic in sorted(planned.denied - self._told_gone(flow, planned.denied))
+                if selection.selects(topic)
+            ),
         ]
         for incident in incidents[:_LOGGED]:
             logger.error("%s", incident.error)
@@ -61,7 +67,8 @@ class LandingIncidents:
                 "landing from cluster %s: %d incidents more", self.alias, len(incidents) - _LOGGED
             )
         self._event_log.incidents.report(incidents)
-        self._tell_gone(flows, planned.current_generations.topics.keys() - planned.topics.keys())
+        known = planned.current_generations.topics.keys()
+        self._tell_gone(flows, known - planned.topics.keys() - planned.denied)
         if planned.open:
             return waiting(self.alias, planned.open)
         return incidents[0].error if incidents else None
@@ -90,7 +97,9 @@ class LandingIncidents:
                     key.kind == FAILED
                     or key.kind == REFUSED
                     and (
-                        key.topic not in planned.topics
+                        key.topic not in planned.topics.keys() | planned.denied
+                        or key.partition is None
+                        and key.topic not in planned.denied
                         or (key.topic, key.partition) in planned.plan.starts
                     )
                 )
@@ -100,11 +109,7 @@ class LandingIncidents:
     def _tell_gone(self, flows: Flows, gone: Collection[str]) -> None:
         """A topic that was deleted at the source stays on the target; it is reported once."""
         for flow, selection in flows if gone else ():
-            known = {
-                change.resource
-                for change in self._event_log.history(flow, "topic")
-                if change.outcome == "gone"
-            }
+            known = self._told_gone(flow, gone)
             fresh = sorted(name for name in set(gone) - known if selection.selects(name))
             for name in fresh:
                 logger.warning(
@@ -115,6 +120,13 @@ class LandingIncidents:
                 for name in fresh
             ]
             self._event_log.record(flow, rows)
+
+    def _told_gone(self, flow: str, topics: Collection[str]) -> set[str]:
+        """Those of some topics of which it was told that they were deleted."""
+        changes = self._event_log.history(flow, "topic") if topics else ()
+        return {change.resource for change in changes if change.outcome == "gone"}.intersection(
+            topics
+        )
 
 
 def _concerned(flows: Flows, topic: str) -> list[str]:
@@ -199,6 +211,15 @@ def _error(text: str, loss: Loss) -> SourceDataLost:
         first_offset=loss.first,
         last_offset=loss.last,
         generation=loss.generation,
+    )
+
+
+def denied(alias: str, topic: str) -> ReplicationError:
+    """What was mirrored, and cannot be seen any more."""
+    return ReplicationError(
+        f"topic {topic} is not shown by cluster {alias} any more, and may not be described there: "
+        "grant DESCRIBE and READ on it; or leave it out by topics_exclude, if it was deleted",
+        topic=topic,
     )
 
 

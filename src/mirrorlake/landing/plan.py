@@ -28,14 +28,18 @@ from mirrorlake.landing.source_comparison import (
 )
 from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
 
+#: How long the leader of a partition that is read may not answer, seconds.
+SILENT_SECONDS = 20.0
+
 
 @dataclass(frozen=True)
 class Planned:
     """A plan, and what it was made of.
 
     `losses` are news, `given_up` was lost behind a loss that an operator accepted. `refused` are
-    partitions that are left out for now, with the reason; topics that may not be read are reported
-    elsewhere. `unanswered` are those of them of which the cluster did not tell what is there.
+    partitions that are left out for now, with the reason; topics that may not be read, and never
+    were, are reported elsewhere. `denied` are topics that were read before, and may not even be
+    seen any more. `unanswered` are those of them of which the cluster did not tell what is there.
     `open` names what waits for an operator since before, and `waiting` are all topics and
     partitions that wait for one, or that one stopped. `covered` is how far queries before this one
     came, as far as that still holds. `passed_over` is what no flow wanted that reads from here now,
@@ -54,6 +58,7 @@ class Planned:
     waiting: tuple[frozenset[str], frozenset[TopicAndPartition]]
     covered: Mapping[TopicAndPartition, int]
     passed_over: tuple[Removal, ...] = ()
+    denied: frozenset[str] = frozenset()
 
     @property
     def leaderless(self) -> bool:
@@ -93,6 +98,8 @@ class LandingPlanner:
         self._rewinds = RewindCheck(source, store)
         self._generations: Mapping[TopicAndPartition, int] = {}
         self._planned_at = clock()
+        #: Partitions of the plan whose leader did not answer when it was asked last: since when.
+        self._silent: dict[TopicAndPartition, float] = {}
 
     def plan(self, covered: Mapping[TopicAndPartition, int]) -> Planned:
         """Compare the source with what is staged, and plan a query around what must wait.
@@ -101,7 +108,7 @@ class LandingPlanner:
         what is not lost, and not where to begin. Whatever is new among the losses has to be
         reported before the query runs.
         """
-        self._planned_at = self._clock()
+        self._planned_at, self._silent = self._clock(), {}
         topics = self.source.topics()
         ids = {name: topic.topic_id for name, topic in topics.items()}
         current, decisions = self._current_generations(ids), self._store.decisions()
@@ -128,7 +135,10 @@ class LandingPlanner:
             key: current.generation(key) for key in result.starts if current.generation(key)
         }
         plan = LandingPlan(self.alias, result.starts, generations)
-        reported = {key: why for key, why in refused.items() if topics[key[0]].readable}
+        reported = {
+            key: why for key, why in refused.items() if topics[key[0]].readable or key in staged
+        }
+        gone = current.topics.keys() - topics.keys()
         waiting, still_open = _waiting(decisions, losses), _named(decisions, ids)
         return Planned(
             plan,
@@ -147,16 +157,20 @@ class LandingPlanner:
                 for key, start in result.starts.items()
                 if key in begins and key not in positions and start > log[key].start
             ),
+            denied=frozenset(self.source.denied(gone) if gone else ()),
         )
 
     def differs(self, planned: Planned, covered: Mapping[TopicAndPartition, int]) -> bool:
         """Whether a plan is not the right one any more: topics or partitions came, went or changed,
-        a log's end went back or its leader changed, an operator decided, or a partition that was
-        left out may be tried again."""
+        a log's end went back or its leader changed, a leader does not answer for long, an operator
+        decided, or a partition that was left out may be tried again."""
         topics = self.source.topics()
         if topics != planned.topics or self._refusals.over(self._planned_at, self._clock()):
             return True
-        for key, ends in self.source.ends(planned.plan.starts.keys() | planned.unanswered).items():
+        log = self.source.ends(planned.plan.starts.keys() | planned.unanswered)
+        if self._is_silent(planned.plan.starts.keys() - log.keys()):
+            return True
+        for key, ends in log.items():
             if (
                 key in planned.unanswered
                 or ends.epoch != planned.log[key].epoch
@@ -165,6 +179,13 @@ class LandingPlanner:
                 return True
         # Where nothing waits no operator decides: a query every few seconds is worth skipping.
         return any(planned.waiting) and blocked(self._store.decisions()) != planned.waiting
+
+    def _is_silent(self, unanswered: Collection[TopicAndPartition]) -> bool:
+        """Whether one of these, of which the cluster told nothing just now, has been so for long: a
+        query waits for it in silence, and a plan leaves it out and tells of it."""
+        now = self._clock()
+        self._silent = {key: self._silent.get(key, now) for key in unanswered}
+        return any(now - since >= SILENT_SECONDS for since in self._silent.values())
 
     def refuse(self, refused: Mapping[TopicAndPartition, str]) -> None:
         """Leave out partitions that the query could not read, for the reason given; longer each

@@ -45,6 +45,14 @@ class ClusterSource:
             if topic.topic_id is not None
         }
 
+    def denied(self, topics: Collection[str]) -> set[str]:
+        """Those of some topics, which it does not show, that we may not see: they may be there.
+        Raises ClusterUnreachable."""
+        selections = self._selections()
+        selected = {name for name in topics if any(each.lands(name) for each in selections)}
+        access = described(self._admin().client, selected) if selected else {}
+        return {name for name, topic in access.items() if topic.rights == frozenset()}
+
     def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
         """What is there of some partitions; those that do not answer are missing."""
         return self._admin().log_ends(keys)

@@ -54,6 +54,9 @@ class Side:
         topics = dict.fromkeys(topic for topic, _ in self.keys)
         return {topic: SourceTopic(self.topic_id, count, self.leaderless) for topic in topics}
 
+    def denied(self, topics: Collection[str]) -> Collection[str]:
+        return ()
+
     def ends(self, wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
         return dict.fromkeys(wanted, self.log)
 

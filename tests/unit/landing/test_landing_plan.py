@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mirrorlake.kafka.values import Row
 from mirrorlake.lake.retention import Removal
 from mirrorlake.landing.excluded import WAIT_SECONDS
-from mirrorlake.landing.plan import LandingPlanner
+from mirrorlake.landing.plan import SILENT_SECONDS, LandingPlanner
 from mirrorlake.landing.ports import SourceTopic
 from mirrorlake.landing.source_comparison import (
     Branch,
@@ -56,6 +56,9 @@ class Model:
     logs: dict[TopicAndPartition, Log] = field(default_factory=lambda: {T0: Log(), T1: Log()})
     ids: dict[str, str] = field(default_factory=lambda: {"t": "id"})
     leaderless: set[TopicAndPartition] = field(default_factory=set)
+    unreadable: set[str] = field(default_factory=set)
+    #: Topics that are there, or may be, and are not shown.
+    hidden: set[str] = field(default_factory=set)
     silent: set[TopicAndPartition] = field(default_factory=set)
     staged: dict[tuple[str, int, int], dict[int, Row]] = field(default_factory=dict)
     known: CurrentGenerations = field(default_factory=CurrentGenerations)
@@ -69,7 +72,13 @@ class Model:
     def topics(self) -> Mapping[str, SourceTopic]:
         counts = {name: sum(1 for topic, _ in self.logs if topic == name) for name in self.ids}
         lost = {name: frozenset(p for t, p in self.leaderless if t == name) for name in self.ids}
-        return {name: SourceTopic(self.ids[name], counts[name], lost[name]) for name in self.ids}
+        return {
+            name: SourceTopic(self.ids[name], counts[name], lost[name], name not in self.unreadable)
+            for name in self.ids.keys() - self.hidden
+        }
+
+    def denied(self, topics: Collection[str]) -> Collection[str]:
+        return self.hidden.intersection(topics)
 
     def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
         logs = {key: self.logs[key] for key in keys if key not in self.silent}
@@ -340,6 +349,55 @@ def test_a_partition_that_did_not_answer_is_read_when_it_does(
     model.silent = set()
     assert planner.differs(planned, {})
     assert planner.plan({}).plan.starts == {T0: 50, T1: 50}
+
+
+def test_a_leader_that_does_not_answer_while_a_query_runs_is_told_of() -> None:
+    """One that is cut off from us alone is named by metadata all the time: the query waited for it,
+    and nothing said so."""
+    model, planner = staged_once()
+    planned = planner.plan({})
+    model.silent = {T0}
+    for _ in range(3):
+        assert not planner.differs(planned, {}), "it may be elected just now"
+        model.now += SILENT_SECONDS / 3
+    assert planner.differs(planned, {})
+    planned = planner.plan({})
+    assert planned.refused.keys() == {T0} == planned.unanswered
+    assert planned.plan.starts == {T1: 50}
+    model.now += 10 * SILENT_SECONDS
+    assert not planner.differs(planned, {})
+    model.silent = set()
+    assert planner.differs(planned, {}) and planner.plan({}).refused == {}
+
+
+def test_a_leader_that_does_not_answer_now_and_then_stays() -> None:
+    model, planner = staged_once()
+    planned = planner.plan({})
+    for _ in range(3):
+        for silent in ({T0}, set[TopicAndPartition]()):
+            model.silent = silent
+            assert not planner.differs(planned, {})
+            model.now += SILENT_SECONDS - 1
+
+
+def test_a_right_that_is_revoked_is_told_of_where_the_topic_was_read() -> None:
+    """One that was missing all along is told by who checks rights before the first record."""
+    model, planner = staged_once()
+    model.unreadable = {"t"}
+    planned = planner.plan({})
+    assert planned.refused.keys() == {T0, T1} and not planned.plan.starts
+    model.staged.clear()
+    assert planner.plan({}).refused == {}
+
+
+def test_a_topic_that_is_not_shown_any_more_is_denied_or_gone() -> None:
+    model, planner = staged_once()
+    assert planner.plan({}).denied == frozenset()
+    model.hidden = {"t"}
+    planned = planner.plan({})
+    assert planned.denied == {"t"} and not planned.plan.starts
+    model.ids, model.hidden = {}, set()
+    assert planner.plan({}).denied == frozenset(), "it was deleted"
 
 
 def test_what_queries_covered_counts_for_their_generation_only() -> None:

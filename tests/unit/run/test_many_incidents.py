@@ -4,6 +4,7 @@ waits for it."""
 import logging
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -22,7 +23,12 @@ from mirrorlake.lake.targets import close_unfounded, note_targets
 from mirrorlake.landing.landing_incidents import LandingIncidents
 from mirrorlake.landing.plan import Planned
 from mirrorlake.landing.ports import SourceTopic
-from mirrorlake.landing.source_comparison import CurrentGenerations, LandingPlan, Loss
+from mirrorlake.landing.source_comparison import (
+    CurrentGenerations,
+    LandingPlan,
+    Loss,
+    TopicGeneration,
+)
 from mirrorlake.naming.naming import Naming
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.generations import NotedTarget
@@ -106,6 +112,27 @@ def test_what_landing_has_to_tell(
     assert (
         len({row["resolved_at"] for row in lake.ask_table("incidents") if row["resolution"]}) == 1
     )
+
+
+def test_a_topic_that_may_not_be_seen_any_more_is_told_until_it_may(lake: Lake) -> None:
+    """It looks as if it were deleted: that was noted, and is no incident."""
+    event_log = EventLog(lake)
+    news, shown = LandingIncidents("east", event_log), _planned([])
+    generations = CurrentGenerations({"wide": TopicGeneration(0, "id")})
+    hidden = replace(
+        shown, topics={}, denied=frozenset({"wide"}), plan=LandingPlan("east", {}),
+        current_generations=generations,
+    )  # fmt: skip
+    assert news.report_plan(shown, FLOWS) is None
+    assert "may not be described" in str(news.report_plan(hidden, FLOWS))
+    news.succeeded(NAMES, hidden)
+    assert event_log.incidents.open_counts() == dict.fromkeys(NAMES, 1)
+    assert event_log.history(NAMES[0], "topic") == ()
+    news.succeeded(NAMES, shown)
+    assert event_log.incidents.open_counts() == {}
+    assert news.report_plan(replace(hidden, denied=frozenset()), FLOWS) is None
+    assert [change.outcome for change in event_log.history(NAMES[0], "topic")] == ["gone"]
+    assert news.report_plan(hidden, FLOWS) is None, "who deleted it took its ACLs away, too"
 
 
 def test_what_landing_lost(lake: Lake, commits: Callable[[Callable[[], object]], int]) -> None:
