@@ -3,15 +3,17 @@ now."""
 
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import LakeError, LeaseTaken, MirrorlakeError
 from mirrorlake.failover.drained import Drained
+from mirrorlake.kafka.access import hidden
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.targets import living_targets
 from mirrorlake.lake.translate import Translator
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.leases import lease_of_flow
@@ -39,7 +41,7 @@ def drain(deployment: Deployment, flow: ResolvedFlow) -> Drained:
     read.
     """
     lake = deployment.lake
-    ends, held, silent = _ends(deployment.connections, flow)
+    ends, held, silent = _ends(deployment.connections, flow, living_targets(lake.now, flow.name))
     counted: list[int] = []
     free, detail = _is_free(deployment, flow)
     if free:
@@ -58,8 +60,8 @@ def drain(deployment: Deployment, flow: ResolvedFlow) -> Drained:
         detail = detail if missing else None
     if silent and detail is None:
         detail = (
-            f"{len(silent)} partitions of {flow.source}, such as {silent[0]}, did not report "
-            "their end"
+            f"{len(silent)} partitions or topics of {flow.source}, such as {silent[0]}, did not "
+            "report their ends"
         )
     missing += silent
     complete = not missing and not held and detail is None
@@ -74,18 +76,19 @@ def drain(deployment: Deployment, flow: ResolvedFlow) -> Drained:
 
 
 def _ends(
-    connections: Connections, flow: ResolvedFlow
+    connections: Connections, flow: ResolvedFlow, mirrored: Collection[str]
 ) -> tuple[dict[TopicAndPartition, int], list[str], list[str]]:
     """The ends of a flow's partitions at its source, as consumers of committed records get them;
     the transactions that stay open there, a sentence each; and the partitions whose leader does not
-    report its end."""
+    report its ends, with the topics, of those that were `mirrored`, that may not be seen."""
     admin = connections.admin(flow.source)
-    selection = flow.selection
-    topics = [
-        info
-        for name, info in admin.topics().items()
-        if selection.selects(name) and not flow.pauses(name)
-    ]
+    there = admin.topics()
+    wanted = {
+        name
+        for name in there.keys() | mirrored
+        if flow.selection.selects(name) and not flow.pauses(name)
+    }
+    topics = [there[name] for name in sorted(wanted & there.keys())]
     keys = [(info.name, partition) for info in topics for partition in range(info.partitions)]
     marks = admin.end_offsets(keys, committed=False, skip_silent=True)
     ends = admin.end_offsets(keys, skip_silent=True)
@@ -93,7 +96,9 @@ def _ends(
     while (waiting := _open(ends, marks)) and time.monotonic() < deadline:
         time.sleep(LOOK_SECONDS)
         ends |= admin.end_offsets(waiting, skip_silent=True)
-    silent = [f"{topic}-{partition}" for topic, partition in keys if (topic, partition) not in ends]
+    answered = ends.keys() & marks.keys()  # without its mark no open transaction would be seen
+    silent = [f"{topic}-{number}" for topic, number in keys if (topic, number) not in answered]
+    silent += sorted(hidden(admin.client, gone)) if (gone := wanted - there.keys()) else []
     return ends, _held(connections, flow, ends, marks), silent
 
 

@@ -54,6 +54,12 @@ def described(client: AdminClient, topics: Collection[str]) -> dict[str, TopicAc
     return access
 
 
+def hidden(client: AdminClient, topics: Collection[str]) -> set[str]:
+    """Those of some topics that may be there, and may not be described. Raises as `described`."""
+    access = described(client, topics) if topics else {}
+    return {name for name, topic in access.items() if topic.rights == frozenset()}
+
+
 def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, frozenset[str] | None]:
     """The rights alone. Raises as `described`."""
     return {name: topic.rights for name, topic in described(client, topics).items()}

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from mirrorlake.kafka.access import described
+from mirrorlake.kafka.access import described, hidden
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.records import first_rows
@@ -50,8 +50,7 @@ class ClusterSource:
         Raises ClusterUnreachable."""
         selections = self._selections()
         selected = {name for name in topics if any(each.lands(name) for each in selections)}
-        access = described(self._admin().client, selected) if selected else {}
-        return {name for name, topic in access.items() if topic.rights == frozenset()}
+        return hidden(self._admin().client, selected)
 
     def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
         """What is there of some partitions; those that do not answer are missing."""

@@ -116,11 +116,8 @@ def _first_rows(
         while asked:
             rows |= first_rows(source, connections.client(source, "consumer"), asked)
             without = asked.keys() - rows.keys()
-            starts = (
-                connections.admin(source).start_offsets(without, skip_silent=True)
-                if without
-                else {}
-            )
+            # a leader that does not say it has not said either that no record is there
+            starts = connections.admin(source).start_offsets(without) if without else {}
             asked = {key: starts[key] for key in starts if starts[key] > asked[key]}
     except KafkaException as error:
         message = f"cluster {source} cannot be read: {error.args[0].str()}"

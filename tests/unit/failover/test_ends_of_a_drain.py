@@ -1,0 +1,61 @@
+"""A drain is complete by what the source was seen to have."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirrorlake.config.topology import load_topology
+from mirrorlake.failover import drain
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.testing import MemoryCluster
+from tests.support.lake_rows import FLOW, write_file
+
+ORDERS = ("orders", 0)
+
+
+@pytest.fixture
+def source(monkeypatch: pytest.MonkeyPatch) -> MemoryCluster:
+    monkeypatch.setattr(drain, "OPEN_SECONDS", 0.0)
+    return MemoryCluster("east", {"orders": [7, 5]})
+
+
+def ends(
+    source: MemoryCluster, directory: Path, mirrored: Collection[str] = ()
+) -> tuple[dict[TopicAndPartition, int], list[str], list[str]]:
+    topology = load_topology(write_file(directory, flows={FLOW: {"topics": ["orders", "lost"]}}))
+    clusters: Any = {"east": source, "west": MemoryCluster("west", {})}
+    return drain._ends(Connections(topology, clusters), topology.flow(FLOW), mirrored)
+
+
+def test_all_that_is_there(source: MemoryCluster, tmp_path: Path) -> None:
+    assert ends(source, tmp_path) == ({ORDERS: 7, ("orders", 1): 5}, [], [])
+
+
+def test_a_leader_that_did_not_say_where_its_log_ends(
+    source: MemoryCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its last stable offset alone, which it told a moment later, shows no transaction that is
+    open."""
+    source.open_at[ORDERS] = 4
+    asked = source.end_offsets
+
+    def silent_at_first(keys: Collection[TopicAndPartition], **how: bool) -> object:
+        source.silent = set() if how.get("committed", True) else {ORDERS}
+        return asked(keys, **how)
+
+    monkeypatch.setattr(source, "end_offsets", silent_at_first)
+    found, held, silent = ends(source, tmp_path)
+    assert (found[ORDERS], held, silent) == (4, [], ["orders-0"])
+
+
+def test_a_topic_that_may_not_be_seen_any_more(
+    source: MemoryCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it got since it was mirrored is not known; of one that was deleted nothing is left."""
+    monkeypatch.setattr(MemoryCluster, "client", None)
+    monkeypatch.setattr(drain, "hidden", lambda _client, topics: topics & {"lost"})
+    assert ends(source, tmp_path, ["orders", "lost"])[2] == ["lost"]
+    assert ends(source, tmp_path, ["orders", "other"])[2] == []
