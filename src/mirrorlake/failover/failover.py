@@ -28,7 +28,14 @@ from mirrorlake.groups.mover import (
     sole_mover,
     target_groups,
 )
-from mirrorlake.groups.moves import FAILBACK, MoveResult, documents, mark_synced, plan_moves
+from mirrorlake.groups.moves import (
+    FAILBACK,
+    MoveResult,
+    Standing,
+    documents,
+    mark_synced,
+    plan_moves,
+)
 from mirrorlake.groups.shared_topics import Direction, Route
 from mirrorlake.groups.sync_plan import TargetGroup
 from mirrorlake.kafka.groups import GroupAdmin, positions_or_errors
@@ -36,6 +43,9 @@ from mirrorlake.lake.deployment import Deployment
 
 #: How long a turn of group sync may take that is under way when groups are to be moved, seconds.
 SYNC_SECONDS = 120.0
+_NOT_TOLD = (
+    "the cluster does not say what it has of the partition: run this again once its leader answers"
+)
 
 
 @dataclass(frozen=True)
@@ -142,7 +152,9 @@ def _drained(deployment: Deployment, flow: ResolvedFlow) -> Drained | None:
 def _planned(
     route: Route, inventory: GroupInventory, force: bool
 ) -> tuple[list[MoveResult], dict[str, TargetGroup]]:
-    """What is to be done, and the groups at the goal that it was decided by."""
+    """What is to be done, and the groups at the goal that it was decided by. Where the goal does
+    not say where a log begins, a position may lie in front of it, and its consumers would skip what
+    is there: it is left, unless by `force`."""
     starts = logs.starts(
         route.connections.admin(route.goal),
         {standing.checkpoint.target for standing in inventory.standings},
@@ -153,9 +165,15 @@ def _planned(
         key: checkpoint
         for key, (checkpoint, _) in newest_checkpoints(route.lake, route.flow.name).items()
     }
-    return plan_moves(
-        mark_synced(inventory.standings, newest, route.reverse), goals, errors, force
-    ), goals
+    standings = mark_synced(inventory.standings, newest, route.reverse)
+    told: list[Standing] = []
+    untold: list[MoveResult] = []
+    for standing in standings:
+        if force or standing.checkpoint.target in starts:
+            told.append(standing)
+        else:
+            untold.append(MoveResult(standing, "failed", None, _NOT_TOLD))
+    return [*plan_moves(told, goals, errors, force), *untold], goals
 
 
 def carry_out(

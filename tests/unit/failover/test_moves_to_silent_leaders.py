@@ -1,0 +1,55 @@
+"""A position is moved to where the goal has been seen to have its log."""
+
+from collections.abc import Collection
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mirrorlake.failover import failover
+from mirrorlake.groups.inventory import GroupInventory
+from mirrorlake.groups.moves import standing_of
+from mirrorlake.groups.sync_plan import TargetGroup
+from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
+
+TOLD, SILENT = ("east.orders", 0), ("east.orders", 1)
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_where_a_leader_does_not_answer_a_position_is_left(
+    monkeypatch: pytest.MonkeyPatch, force: bool
+) -> None:
+    """Retention may have taken what it points to: its consumers would skip all that is there."""
+
+    def starts(_admin: object, places: Collection[TopicAndPartition]) -> dict[object, int]:
+        assert set(places) == {TOLD, SILENT}
+        return {TOLD: 3}
+
+    monkeypatch.setattr(failover.logs, "starts", starts)
+    monkeypatch.setattr(failover, "newest_checkpoints", lambda *_: {})
+    monkeypatch.setattr(
+        failover,
+        "target_groups",
+        lambda _admin, names, starts: ({name: TargetGroup(None, {}, starts) for name in names}, {}),
+    )
+    clusters = SimpleNamespace(admin=lambda _: None, groups=lambda _: None)
+    route: Any = SimpleNamespace(
+        connections=clusters,
+        goal="west",
+        lake=None,
+        flow=SimpleNamespace(name="east->west"),
+        reverse=False,
+    )
+    standings = tuple(
+        standing_of(
+            ("billing", "orders", number),
+            Committed(9),
+            Translated("east.orders", number, 1, exact=True),
+        )
+        for number in (1, 0)
+    )
+    results, _ = failover._planned(route, GroupInventory(standings), force)
+    done = {result.standing.checkpoint.partition: result for result in results}
+    assert (done[0].done, done[0].to_position) == ("would move", 3)
+    assert done[1].done == ("would move" if force else "failed")
+    assert done[1].is_left is not force
