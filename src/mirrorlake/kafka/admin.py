@@ -3,7 +3,7 @@ partitions."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka import OFFSET_END, KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from mirrorlake.errors import TargetRefused
@@ -160,11 +160,13 @@ class ClusterAdmin:
         self, partitions: Iterable[TopicAndPartition], at_ms: int
     ) -> dict[TopicAndPartition, int]:
         """The first offset of each partition with a record of that time (ms) or later; those that
-        have none, and those whose leader does not answer, are missing."""
+        have none are missing. Raises KafkaException where a leader does not answer: what it has is
+        not known then."""
         asked = admin_offsets.ask(
             self._connection, partitions, OffsetSpec.for_timestamp(at_ms), True
         )
-        return admin_offsets.answered(self._connection, asked)
+        found = {key: future.result().offset for key, future in asked.items()}
+        return {key: answered_offset(at) for key, at in found.items() if at != OFFSET_END}
 
     def create_topics(self, topics: Sequence[TopicInfo]) -> None:
         """As `try_create_topics`; raises the first refusal, after all have been tried."""

@@ -4,6 +4,8 @@ anything is read."""
 import logging
 from collections.abc import Iterable
 
+from confluent_kafka import KafkaException
+
 from mirrorlake.config.flow import time_of_start
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ReplicationError
@@ -52,9 +54,16 @@ def _firsts(source: ClusterAdmin, flow: ResolvedFlow) -> dict[TopicAndPartition,
     ends = source.end_offsets(keys, skip_silent=True)
     silent = [f"{topic}-{partition}" for topic, partition in keys if (topic, partition) not in ends]
     if silent:
-        raise ReplicationError(
-            f"flow {flow.name} cannot begin at {flow.settings.start}: cluster {flow.source} does "
-            f"not say where {', '.join(silent[:8])} is; start it when each partition has a leader"
-        )
+        raise _unknown(flow, ", ".join(silent[:8]))
     at_ms = time_of_start(flow.settings.start)
-    return ends if at_ms is None else {**ends, **source.offsets_at(ends.keys(), at_ms)}
+    try:
+        return ends if at_ms is None else {**ends, **source.offsets_at(ends.keys(), at_ms)}
+    except KafkaException as error:
+        raise _unknown(flow, f"some partition ({error.args[0].str()})") from error
+
+
+def _unknown(flow: ResolvedFlow, where: str) -> ReplicationError:
+    return ReplicationError(
+        f"flow {flow.name} cannot begin at {flow.settings.start}: cluster {flow.source} does "
+        f"not say where {where} is; start it when each partition has a leader"
+    )

@@ -110,7 +110,9 @@ def test_an_offset_that_no_broker_answered_is_none() -> None:
             ask(keys)
     client = Offsets([0] * 3, [7, OFFSET_END, OFFSET_INVALID])
     admin._connection.current.client = client  # type: ignore[assignment]
-    assert admin.offsets_at(keys, 1) == {("t", 0): 7}, "no record is so late, and no answer"
+    assert admin.offsets_at(keys[:2], 1) == {("t", 0): 7}, "no record is so late"
+    with pytest.raises(KafkaException, match="LEADER_NOT_AVAILABLE"):
+        admin.offsets_at(keys, 1)
 
 
 def test_many_partitions_are_asked_for_in_several_questions(

@@ -1,0 +1,45 @@
+"""Where a flow begins is known, or it does not begin."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from mirrorlake.config.topology import load_topology
+from mirrorlake.errors import ReplicationError
+from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.run.first_start import _firsts
+from mirrorlake.testing import MemoryCluster
+from tests.support.lake_rows import FLOW, write_file
+
+
+class Source(MemoryCluster):
+    """Of a log with ten records, the last six of which are of the time that is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__("east", {"orders": [10, 5]})
+        self.away = False
+
+    def offsets_at(
+        self, partitions: Collection[TopicAndPartition], at_ms: int
+    ) -> dict[TopicAndPartition, int]:
+        if self.away:
+            raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
+        return {("orders", 0): 4}
+
+
+@pytest.mark.parametrize(
+    ("start", "firsts"), [("latest", [10, 5]), ("2026-11-27T09:00:00+00:00", [4, 5])]
+)
+def test_where_a_flow_begins(tmp_path: Path, start: str, firsts: list[int]) -> None:
+    source: Any = Source()
+    flow = load_topology(write_file(tmp_path, flows={FLOW: {"start": start}})).flow(FLOW)
+    assert list(_firsts(source, flow).values()) == firsts
+    source.away = start != "latest"
+    source.silent = set() if source.away else {("orders", 1)}
+    # It began at the end of a log whose leader did not say where the time is, and what was there
+    # since then was never mirrored.
+    with pytest.raises(ReplicationError, match=f"cannot begin at {start[:4]}.* does not say where"):
+        _firsts(source, flow)
