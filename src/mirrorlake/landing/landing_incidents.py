@@ -32,10 +32,12 @@ class LandingIncidents:
     def __init__(self, alias: str, event_log: EventLog) -> None:
         self.alias = alias
         self._event_log = event_log
+        self._shown: set[str] = set()  # topics that the cluster has shown to this process
 
     def report_plan(self, planned: Planned, flows: Flows) -> MirrorlakeError | None:
         """Report what a plan comes to, before its query runs. Returns what operators have to know,
         if anything."""
+        self._shown |= planned.topics.keys()
         accepted = [
             Incident(flow, loss.kind, given_up(self.alias, loss))
             for loss in planned.given_up
@@ -56,7 +58,9 @@ class LandingIncidents:
             *(
                 Incident(flow, REFUSED, denied(self.alias, topic))
                 for flow, selection in flows
-                for topic in sorted(planned.denied - self._told_gone(flow, planned.denied))
+                for topic in sorted(
+                    planned.denied - self._told_gone(flow, planned.denied - self._shown)
+                )
                 if selection.selects(topic)
             ),
         ]
