@@ -44,7 +44,8 @@ from mirrorlake.lake.deployment import Deployment
 #: How long a turn of group sync may take that is under way when groups are to be moved, seconds.
 SYNC_SECONDS = 120.0
 _NOT_TOLD = (
-    "the cluster does not say what it has of the partition: run this again once its leader answers"
+    "the cluster has no such partition, or does not say what it has of it; run this again once its "
+    "leader answers"
 )
 
 

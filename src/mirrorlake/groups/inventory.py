@@ -24,6 +24,7 @@ from mirrorlake.groups.route_sides import sides_of
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.kafka.groups import Listing, positions_or_errors
 from mirrorlake.lake.source_generations import source_generations
+from mirrorlake.lake.targets import living_targets
 from mirrorlake.lake.translate import translate_all
 from mirrorlake.offsets.generations import SourceGenerations
 from mirrorlake.offsets.positions import Translated
@@ -168,14 +169,17 @@ def _checkpointed(route: Route) -> set[str]:
 
 def _mirrors(route: Route, topics: Collection[str]) -> set[str]:
     """Those of some topics of the origin that the flow mirrors, or on the way back that are mirrors
-    of its topics."""
+    of its topics: of those that are at the source, and of those that it has mirrored, which may be
+    gone there, or not be shown."""
     flow = route.flow
     if not route.reverse:
         return {topic for topic in topics if flow.selection.selects(topic)}
     ours = route.connections.admin(flow.source).topics()
-    return {flow.target_topic(topic) for topic in ours if flow.selection.selects(topic)} & set(
-        topics
-    )
+    mirrors = {flow.target_topic(topic) for topic in ours if flow.selection.selects(topic)}
+    for topic, known in living_targets(route.lake, flow.name).items():
+        if flow.selection.selects(topic) and flow.target_topic(topic) == known.target_topic:
+            mirrors.add(known.target_topic)
+    return mirrors & set(topics)
 
 
 def _by_group(keys: Iterable[GroupPartition]) -> dict[str, tuple[str, ...]]:

@@ -1,16 +1,23 @@
-"""A position is moved to where the goal has been seen to have its log."""
+"""A position is moved to where the goal has been seen to have its log, and else it is left."""
 
 from collections.abc import Collection
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from mirrorlake.config.topology import load_topology
 from mirrorlake.failover import failover
-from mirrorlake.groups.inventory import GroupInventory
+from mirrorlake.groups import logs
+from mirrorlake.groups.inventory import GroupInventory, _mirrors
 from mirrorlake.groups.moves import standing_of
+from mirrorlake.groups.shared_topics import Route
 from mirrorlake.groups.sync_plan import TargetGroup
+from mirrorlake.kafka.connections import Connections
 from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
+from mirrorlake.testing import MemoryCluster, MemoryLake
+from tests.support.lake_rows import FLOW, write_file
 
 TOLD, SILENT = ("east.orders", 0), ("east.orders", 1)
 
@@ -25,7 +32,7 @@ def test_where_a_leader_does_not_answer_a_position_is_left(
         assert set(places) == {TOLD, SILENT}
         return {TOLD: 3}
 
-    monkeypatch.setattr(failover.logs, "starts", starts)
+    monkeypatch.setattr(logs, "starts", starts)
     monkeypatch.setattr(failover, "newest_checkpoints", lambda *_: {})
     monkeypatch.setattr(
         failover,
@@ -53,3 +60,26 @@ def test_where_a_leader_does_not_answer_a_position_is_left(
     assert (done[0].done, done[0].to_position) == ("would move", 3)
     assert done[1].done == ("would move" if force else "failed")
     assert done[1].is_left is not force
+
+
+def test_on_the_way_back_a_mirror_counts_whose_topic_the_source_does_not_show(
+    tmp_path: Path,
+) -> None:
+    """Its groups were left where they are, and nothing said so."""
+    topology = load_topology(write_file(tmp_path, flows={FLOW: {"topics": ["orders.*"]}}))
+    clusters: Any = {
+        "east": MemoryCluster("east", {"orders": [1]}),
+        "west": MemoryCluster("west", {}),
+    }
+    rows: list[dict[str, Any]] = [
+        {"topic": topic, "target_topic": target, "target_generation": 0, "topic_id": "", "lives": 1}
+        for topic, target in (
+            ("orders-gone", "east.orders-gone"),
+            ("orders-old", "named-by-another-policy"),
+            ("payments", "east.payments"),
+        )
+    ]
+    lake: Any = MemoryLake({"living_targets_of": rows})
+    route = Route(topology.flow(FLOW), True, lake=lake, connections=Connections(topology, clusters))
+    asked = {"east.orders", "other", *(row["target_topic"] for row in rows)}
+    assert _mirrors(route, asked) == {"east.orders", "east.orders-gone"}
