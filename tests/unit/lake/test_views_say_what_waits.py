@@ -35,7 +35,7 @@ def test_what_is_no_flow_has_no_row(tmp_path: Path, flow: str) -> None:
     assert lake.ask_table("flow_status") == []
 
 
-TOPIC_WAITS = ("topic_recreated", "target_recreated", "topic_refused")
+TOPIC_WAITS = ("topic_recreated", "target_recreated", "topic_refused", "source_refused")
 
 
 @pytest.mark.parametrize("kind", TOPIC_WAITS)

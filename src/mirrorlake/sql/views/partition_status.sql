@@ -62,7 +62,7 @@ stopped AS (
 stopped_topics AS (
   SELECT DISTINCT flow, topic
   FROM incidents
-  WHERE kind IN ('topic_recreated', 'target_recreated', 'topic_refused') AND topic IS NOT NULL AND partition IS NULL
+  WHERE kind IN ('topic_recreated', 'target_recreated', 'topic_refused', 'source_refused') AND topic IS NOT NULL AND partition IS NULL
     AND (resolved_at IS NULL OR resolution = 'stop' AND NOT EXISTS (
       SELECT 1 FROM generations
       WHERE source_cluster = split(incidents.flow, '->')[0] AND generations.topic = incidents.topic
