@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from confluent_kafka import OFFSET_END, KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
-from mirrorlake.errors import TargetRefused
+from mirrorlake.errors import ReplicationError, TargetRefused
 from mirrorlake.kafka import admin_offsets, admin_topics
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, AdminConnection
 from mirrorlake.kafka.answered_offsets import answered_offset
@@ -192,11 +192,12 @@ class ClusterAdmin:
 
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
         """Topic ids by name: a topic that was deleted and made again has another one. One that is
-        gone has none."""
+        gone has none. Raises ReplicationError for one that may not be described."""
         identities, missing = self.identities(topics)
-        for name in set(topics) - identities.keys() - missing:
-            raise KafkaException(
-                KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, f"{name} may not be described")
+        for name in sorted(set(topics) - identities.keys() - missing):
+            raise ReplicationError(
+                f"topic {name} may not be described at cluster {self.alias}; grant DESCRIBE on it",
+                topic=name,
             )
         return {name: topic.topic_id for name, topic in identities.items()}
 

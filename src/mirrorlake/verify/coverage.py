@@ -76,12 +76,20 @@ def _facts(
             staged=ranges,
             left_out=lambda generation, key=key, one=one: scope.left_out(key, generation, one),  # type: ignore[misc]
             landed=landed,
-            source=scope.source_bounds.get(key) if key in scope.source_partitions else (0, 0),
+            source=_at_source(scope, key),
             same=scope.same_topic(key[0]),
             begins=scope.begins(key),
             first=scope.first(key, ranges, one),
             passed_over=scope.passed_over(key),
         )
+
+
+def _at_source(scope: FlowScope, key: TopicAndPartition) -> tuple[int, int] | None:
+    """Start and end of a partition's log at the source, nothing of one that is gone; None where
+    they are not known."""
+    if key in scope.source_partitions or key[0] in scope.hidden:
+        return scope.source_bounds.get(key)
+    return 0, 0
 
 
 def _not_staged(scope: FlowScope, stretches: Sequence[NotCompared]) -> list[NotCompared]:

@@ -106,7 +106,7 @@ def maybe_not_staged(known: PartitionFacts) -> NotCompared | None:
     looked up: it may hold transaction markers alone."""
     generation, landed = known.landed
     if known.source is None:
-        detail = "its leader does not say what it has"
+        detail = "the source does not say what it has of it"
         return NotCompared(*known.key, generation, landed, None, NO_ANSWER, detail=detail)
     start, end = known.source
     first = max(start, landed) if known.same else start

@@ -48,7 +48,8 @@ class FlowScope:
 
     `source_partitions` are those that the flow selects at its source now, `selected` their topics
     and those that the stage may still have; `source_bounds` the start and the end of each log whose
-    leader says them. `floors` is where the flow goes on behind its map: (generation, source
+    leader says them, and `hidden` the topics that may be there, and may not be described. `floors`
+    is where the flow goes on behind its map: (generation, source
     offset).
     """
 
@@ -72,7 +73,9 @@ class FlowScope:
         }
         self._target_configs = describe_topic_configs(target, sorted(mirrors)).configs
         self._source_configs = describe_topic_configs(source, sorted(topics)).configs
-        self._source_ids = source.topic_ids(sorted(topics))
+        identities, missing = source.identities(sorted(topics))
+        self._source_ids = {name: topic.topic_id for name, topic in identities.items()}
+        self.hidden = frozenset(self.selected - identities.keys() - missing)
         #: When what is known of the flow was compared last; None: nothing was.
         self.audited_at: datetime | None = None
         self._audited = self._read_audits()
