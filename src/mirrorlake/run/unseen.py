@@ -73,11 +73,12 @@ def _not_staged(
     places: Collection[TopicAndPartition],
     staged: Mapping[TopicAndPartition, int] | None,
 ) -> set[str]:
-    """The topics of some partitions that have records which are not staged, or may have."""
+    """The topics of some partitions that have records which are not staged, or may have: where a
+    leader does not answer."""
     if staged is None:
         return {topic for topic, _ in places}
-    ends = source.end_offsets(places)
-    return {key[0] for key, end in ends.items() if end > staged.get(key, 0)}
+    ends = source.end_offsets(places, skip_silent=True)
+    return {key[0] for key in places if key not in ends or ends[key] > staged.get(key, 0)}
 
 
 def _left_out(connections: Connections, flow: ResolvedFlow, topics: Collection[str]) -> list[str]:

@@ -14,7 +14,7 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.library.answers import Plan
-from mirrorlake.run import plan
+from mirrorlake.run import plan, unseen
 from mirrorlake.run.plan_totals import NothingStaged, flow_totals
 from mirrorlake.run.totals import Totals
 from mirrorlake.testing import MemoryCluster
@@ -67,3 +67,12 @@ def test_what_a_leader_does_not_tell_is_not_known(tmp_path: Path) -> None:
     assert flow_totals(connections, flow, plans, NothingStaged()).offsets_at_source == 12
     east.silent = {("orders", 1)}
     assert flow_totals(connections, flow, plans, NothingStaged()).offsets_at_source is None
+
+
+def test_a_partition_whose_leader_is_silent_may_have_what_is_not_staged() -> None:
+    """`plan` ended with a traceback where a flow that was away has a compacted topic there."""
+    source = MemoryCluster("east", {"new": [9], "all": [5], "silent": [5]})
+    source.silent = {("silent", 0)}
+    places = [(topic, 0) for topic in source.ends]
+    staged = {("all", 0): 5, ("new", 0): 5, ("silent", 0): 5}
+    assert unseen._not_staged(source, places, staged) == {"new", "silent"}  # type: ignore[arg-type]
