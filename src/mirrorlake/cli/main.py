@@ -35,7 +35,7 @@ from mirrorlake.cli.verify import verify
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.extras import missing_by
 from mirrorlake.heaps import collect_rarely
-from mirrorlake.library.store_refusals import disk_refusal, store_refusal
+from mirrorlake.library.store_refusals import broker_refusal, disk_refusal, store_refusal
 from mirrorlake.terminal import end_silently
 
 logger = logging.getLogger(__name__)
@@ -157,7 +157,8 @@ def main(words: Sequence[str] | None = None) -> None:
             raise
         raise _ended(missing) from None
     except Exception as error:
-        if (refusal := store_refusal(error) or disk_refusal(error)) is None:
+        refusal = store_refusal(error) or disk_refusal(error) or broker_refusal(error)
+        if refusal is None:
             raise
         logging.getLogger("mirrorlake").info("where it came from", exc_info=error)  # by -v alone
         raise _ended(refusal) from None

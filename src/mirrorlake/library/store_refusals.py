@@ -1,5 +1,5 @@
-"""What an object store or a disk says when it refuses a request, or does not answer: a sentence for
-a person.
+"""What an object store, a disk or a broker says when it refuses a request, or does not answer: a
+sentence for a person.
 
 Who works on tries again, as with a disk (`worker.py`); who only asked hears it.
 """
@@ -10,7 +10,7 @@ from functools import wraps
 from types import FunctionType
 from typing import Any, TypeVar
 
-from mirrorlake.errors import LakeError, first_line, text_of
+from mirrorlake.errors import ClusterUnusable, LakeError, first_line, text_of
 
 T = TypeVar("T")
 
@@ -53,6 +53,22 @@ def disk_refusal(error: BaseException) -> LakeError | None:
             "so, files of it are damaged or gone: put them back from a copy"
         )
     return None
+
+
+def broker_refusal(error: BaseException) -> ClusterUnusable | None:
+    """What who asked hears of what a broker answered, and no other place said in words; None for
+    any other error."""
+    from confluent_kafka import KafkaException  # as above
+
+    if not isinstance(error, KafkaException):
+        return None
+    from mirrorlake.spark.causes import message_of
+
+    return ClusterUnusable(
+        f"a cluster did not do what was asked of it: {message_of(error)}; see that each partition "
+        "has a leader, and that the ACLs are those of docs/security.md, then try again",
+        alias="",
+    )
 
 
 def store_in_words(opened: type[T]) -> type[T]:
