@@ -18,16 +18,16 @@ class UnmadeTopics:
         self.topics: dict[str, TargetRefused] = {}
         self._flow = flow
         self._incidents = incidents
-        self._checked = False
+        self._still: set[str] | None = None  # nothing was looked at yet
         self._reported: set[TopicPlan] = set()
 
     def replace(self, refused: Mapping[str, TargetRefused], still: Collection[str]) -> None:
         """All that a refresh was refused; incidents about topics other than `still` are over."""
         self._tell(refused)
-        if not self._checked or self.topics.keys() - refused.keys():
+        if self._still is None or (self._still | self.topics.keys()) - set(still):
             # an earlier process may have reported some
             self._incidents.close_except(self._flow, _KIND, still)
-            self._checked = True
+        self._still = set(still)
         self.topics = dict(sorted(refused.items()))
 
     def add(self, refused: Mapping[str, TargetRefused]) -> None:
@@ -36,8 +36,9 @@ class UnmadeTopics:
         self.topics = dict(sorted({**self.topics, **refused}.items()))
 
     def report_plans(self, plans: Sequence[TopicPlan]) -> list[TopicPlan]:
-        """Report planned topics that must not be mirrored; returns the plans except those reported
-        before."""
+        """Report planned topics that must not be mirrored, of all those that are planned now;
+        returns the plans except those reported before."""
+        self._reported.intersection_update(plans)  # what was over is told of again
         fresh = [plan for plan in plans if plan not in self._reported]
         refused = refusals(fresh)
         self._reported.update(refused)
