@@ -45,10 +45,12 @@ class ConfigSync:
         remote_topic: Callable[[str], str | None],
         on_read: Callable[[Mapping[str, TopicConfigs]], object] = lambda configs: None,
         waiting: Callable[[], Set[str]] = frozenset,
+        made_again: Callable[[Set[str]], Set[str]] = lambda topics: frozenset(),
     ) -> None:
         """Prepare; `remote_topic` gives the target topic of a source topic, None where there cannot
         be one. `on_read` is handed what the source says of its topics, each time; `waiting` gives
-        those that wait for a decision, whose mirrors stay as they are."""
+        those that wait for a decision, whose mirrors stay as they are, and `made_again` those of
+        some source topics that are about to."""
         settings = flow.settings
         self.flow = flow
         self._selection = flow.selection
@@ -59,7 +61,7 @@ class ConfigSync:
         self._log = log
         self._remote_topic = remote_topic
         self._on_read = on_read
-        self._waiting = waiting
+        self._waiting, self._made_again = waiting, made_again
         self._refusals = RefusedChanges()
         self._contests = Contests()
         #: When `sync` compared both sides last, by the monotonic clock.
@@ -114,6 +116,9 @@ class ConfigSync:
             | {row.resource for row in compared.refused}
         )
         due = [change for change in compared.changes if not self._refusals.waits(_key(change))]
+        if due:  # behind what the source was asked: of what is made again now nothing is known
+            anew = self._made_again({change.topic for change in due})
+            due = [change for change in due if change.topic not in anew]
         errors: dict[ConfigChange, str | None] = {change: self._objection(change) for change in due}
         errors.update(
             alter_topic_configs(self._target, [change for change in due if errors[change] is None])

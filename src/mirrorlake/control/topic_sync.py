@@ -4,7 +4,7 @@ made again unasked."""
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from functools import partial
 
 from mirrorlake.config.topology import ResolvedFlow
@@ -24,6 +24,7 @@ from mirrorlake.kafka.access import topic_rights
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicConfigs, TopicInfo
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.landing.generations import generations_of
 from mirrorlake.landing.source_states import note_configs
 from mirrorlake.naming.policy import check_topic_name
 from mirrorlake.produce.batch import PartitionPlan
@@ -60,6 +61,7 @@ class TargetTopics:
             self.remote_topic,
             on_read=self._note_configs,
             waiting=self._waiting,
+            made_again=self._made_again,
         )
         self.acls = AclSync(
             flow,
@@ -70,7 +72,7 @@ class TargetTopics:
             on_read=partial(event_log.states.note_acls, flow.source),
         )
         self._protected = ProtectedTopics(flow, self.acls)
-        self._connections = connections
+        self._lake, self._connections = deployment.lake, connections
         self._target: ClusterAdmin = connections.admin(flow.target)
         self._event_log = event_log
         self.left_out = dict(sorted((left_out or {}).items()))
@@ -125,6 +127,17 @@ class TargetTopics:
         with self._use:
             made_again = self._event_log.incidents.made_again(self.flow.name)
             return self.generations.stopped | self.generations.waiting.keys() | made_again
+
+    def _made_again(self, topics: Set[str]) -> frozenset[str]:
+        """Those of some source topics that are other ones than were landed: landing tells of it
+        some seconds later, or when it begins."""
+        landed = generations_of(self._lake, self.flow.source).topics
+        there, _ = self._connections.admin(self.flow.source).identities(sorted(topics))
+        return frozenset(
+            topic
+            for topic, identity in there.items()
+            if topic in landed and landed[topic].topic_id != identity.topic_id
+        )
 
     def decided(self) -> frozenset[str]:
         """Source topics of which an operator has decided how they go on, and which can begin."""

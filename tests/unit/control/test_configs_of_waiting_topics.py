@@ -54,6 +54,7 @@ def topics_of(directory: Path) -> TargetTopics:
     event_log.incidents = Incidents(opened(no_session, directory / "mirrorlake.yml")[0])
     lake = MemoryLake()
     lake.answers["target_generations_of"] = []
+    lake.answers["generations_of"] = []
     return TargetTopics(
         topology.flow(FLOW), Deployment(lake, Connections(topology, clusters), event_log)
     )
@@ -73,6 +74,22 @@ def test_a_topic_that_was_made_again_at_the_source(tmp_path: Path, changed: list
     incidents.close(lambda _: True)
     topics.configs.sync()
     assert "east.made" in changed
+
+
+def test_a_topic_that_was_made_again_and_nobody_has_heard_of_it(
+    tmp_path: Path, changed: list[str]
+) -> None:
+    """As at a start, where landing finds it out beside this: what its mirror holds was deleted by
+    the new topic's retention before the incident was there."""
+    topics = topics_of(tmp_path)
+    there, _ = topics._connections.admin("east").identities(NAMES)
+    lake: Any = topics._lake
+    lake.answers["generations_of"] = [
+        {"topic": topic, "partition": None, "generation": 0, "topic_id": topic_id}
+        for topic, topic_id in (("fine", there["fine"].topic_id), ("made", "the one before"))
+    ]
+    topics.configs.sync()
+    assert changed == ["east.fine"]
 
 
 @pytest.mark.parametrize("restarted", [False, True])

@@ -310,7 +310,8 @@ class Control:
             close_except=lambda *_: None,
             settle_all=lambda *_: None,
         )
-        lake = MemoryLake({"target_generations_of": (), "target_decisions": ()})
+        answers = {"target_generations_of": (), "target_decisions": (), "generations_of": ()}
+        lake = MemoryLake(answers)
         deployment = Deployment(lake, Connections(topology, clusters), event_log)
         self.topics = TargetTopics(topology.flow(FLOW), deployment)
         self.plans = [
