@@ -12,7 +12,7 @@ from mirrorlake.landing.quiet_logs import QuietLogs
 from mirrorlake.landing.source_ends import PATIENCE_SECONDS, WATCHED_FROM, SourceEnds
 from mirrorlake.native.library import NativeUnavailable
 from mirrorlake.offsets.positions import TopicAndPartition
-from tests.support.mock_kafka import mock_kafka, write_to_mock
+from tests.support.mock_kafka import mock_brokers, mock_kafka, write_to_mock
 from tests.support.waiting import until
 
 FEW = {("t", number): 5 for number in range(WATCHED_FROM - 1)}
@@ -272,3 +272,18 @@ def test_a_watch_that_cannot_be_opened_is_done_without(
     ends = asking(cluster)
     assert [ends.known(MANY) for _ in range(3)] == [MANY] * 3
     assert cluster.asked == [len(MANY)] * 3
+
+
+def test_a_leader_that_does_not_answer_holds_up_no_batch_of_the_others() -> None:
+    """Each question took 15 s, in which no record of any partition was landed."""
+    reached = {("t", number): 0 for number in range(4)}
+    others = {("t", 0): 0, ("t", 2): 0}
+    with mock_brokers({"t": 4}, 2) as kafka:
+        for _, number in reached:
+            kafka.lead("t", number, 1 + number % 2)
+        ends = SourceEnds("east", {"bootstrap.servers": kafka.address, "log_level": 0})
+        until(lambda: ends.known(reached) == reached, "all answer", 20)
+        kafka.answer_after(2, 60.0)
+        until(lambda: ends.known(reached) == others, "one is silent", 5)
+        write_to_mock(kafka.address, "t", [2])
+        until(lambda: ends.known(reached) == others | {("t", 2): 1}, "the record is known", 2)
