@@ -8,7 +8,7 @@ is cut off from us alone for as long as that lasts.
 
 import math
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from concurrent.futures import TimeoutError as NotYet
 
 from mirrorlake.kafka.admin import ClusterAdmin
@@ -22,6 +22,8 @@ from mirrorlake.offsets.positions import TopicAndPartition
 HOLD_SECONDS = 1.0
 #: After so many seconds a question is given up: its client may be gone.
 _GIVEN_UP_SECONDS = 2 * ANSWER_SECONDS
+#: How often it is asked who leads partitions, while some are not answered, seconds.
+_LEARN_SECONDS = 2.0
 
 Ends = dict[TopicAndPartition, int]
 #: Who leads partitions that answer late: the address of a broker; None where that is not known.
@@ -41,13 +43,14 @@ class ArrivingEnds:
         #: may be the one that does not answer.
         self._leaders: dict[TopicAndPartition, _Leader] = {}
         self._learning: Question[None] | None = None
+        self._learn_from = 0.0
 
     def of(self, keys: Collection[TopicAndPartition]) -> Ends:
         """Those of some partitions: asked for now, or, where a leader answers late, when they were
         asked for last. Missing are those that have not been answered."""
-        if self._learning is None:
-            self._learn(keys)
         arrived = self._arrived()
+        if self._learning is None or self._open and time.monotonic() >= self._learn_from:
+            self._learn(keys)
         ends = {key: arrived[key] for key in keys if key in arrived}
         awaited = {key for question in self._open for key in question.requests}
         groups: dict[_Leader, list[TopicAndPartition]] = {}
@@ -70,7 +73,7 @@ class ArrivingEnds:
         if not whole.requests:
             return ends
         until = time.monotonic() + HOLD_SECONDS
-        for question in self._by_leader(whole.requests) or [whole]:
+        for question in self._by_leader(whole):
             question.wait(until)
             ends |= self._taken(question)
             self._late |= dict.fromkeys(question.requests, question.leader)
@@ -78,13 +81,16 @@ class ArrivingEnds:
                 self._open.append(question)
         return ends
 
-    def _by_leader(self, keys: Collection[TopicAndPartition]) -> "list[_Question]":
-        """Ask for partitions leader by leader; not at all where one leads them, or that is not
-        known."""
+    def _by_leader(self, whole: "_Question") -> "list[_Question]":
+        """Ask for the partitions of a question leader by leader; not again where one leads them, or
+        that is not known."""
         groups: dict[_Leader, list[TopicAndPartition]] = {}
-        for key in keys:
+        for key in whole.requests:
             groups.setdefault(self._leaders.get(key), []).append(key)
-        return [self._asked(each, led) for led, each in groups.items()] if len(groups) > 1 else []
+        if len(groups) > 1:
+            return [self._asked(each, leader) for leader, each in groups.items()]
+        whole.leader = next(iter(groups))
+        return [whole]
 
     def _learn(self, keys: Collection[TopicAndPartition]) -> None:
         """Ask who leads partitions, and do not wait."""
@@ -95,6 +101,7 @@ class ArrivingEnds:
             self._leaders = {key: leader for leader, group in led.items() for key in group}
 
         if self._learning is None or self._learning.over:
+            self._learn_from = time.monotonic() + _LEARN_SECONDS
             self._learning = Question("who leads partitions", learn, "")
 
     def _asked(self, keys: Collection[TopicAndPartition], leader: _Leader = None) -> "_Question":
@@ -104,6 +111,8 @@ class ArrivingEnds:
         """What was answered since to the questions that are open."""
         questions, self._open, ends = self._open, [], Ends()
         for question in questions:
+            for key in question.leave(self._leaders):  # another leader may answer sooner
+                self._late.pop(key, None)
             keys = list(question.requests)
             ends |= self._taken(question)
             if question.requests and not question.is_old():
@@ -152,6 +161,14 @@ class _Question:
         done = {key: future for key, future in self.requests.items() if future.done()}
         self.requests = {key: it for key, it in self.requests.items() if key not in done}
         return done
+
+    def leave(self, leaders: Mapping[TopicAndPartition, _Leader]) -> set[TopicAndPartition]:
+        """Wait no longer for partitions that another leader leads by now; returns them."""
+        if self.leader is None:
+            return set()
+        left = {key for key in self.requests if leaders.get(key) not in (None, self.leader)}
+        self.requests = {key: it for key, it in self.requests.items() if key not in left}
+        return left
 
     def in_time(self) -> bool:
         """Whether it was answered within HOLD_SECONDS."""

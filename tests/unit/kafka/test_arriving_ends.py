@@ -8,6 +8,7 @@ import pytest
 
 from mirrorlake.kafka import arriving_ends
 from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 from mirrorlake.kafka.arriving_ends import HOLD_SECONDS, ArrivingEnds
 from mirrorlake.offsets.positions import TopicAndPartition
 from tests.support.mock_kafka import MockKafka, mock_brokers, write_to_mock
@@ -67,6 +68,18 @@ def test_an_answer_counts_however_late_it_comes(kafka: MockKafka, asking: Arrivi
     kafka.answer_after(2, 0.0)
     until(lambda: bool(asking.of(KEYS)) and not asking._late, "it answers at once again", 10)
     assert timed(asking)[0] == dict.fromkeys(KEYS, 0)
+
+
+def test_who_leads_now_is_asked_before_the_time_of_the_one_before_is_over(
+    kafka: MockKafka, asking: ArrivingEnds
+) -> None:
+    kafka.answer_after(2, 60.0)
+    assert asking.of(KEYS) == REST
+    for _, number in LATE:
+        kafka.lead("t", number, 1)
+    began = time.monotonic()
+    until(lambda: asking.of(KEYS) == dict.fromkeys(KEYS, 0), "the new leader is asked", 30)
+    assert time.monotonic() - began < ANSWER_SECONDS
 
 
 def test_a_question_that_nobody_answers_is_asked_again(
