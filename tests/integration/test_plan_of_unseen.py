@@ -15,7 +15,7 @@ from mirrorlake.lake.incidents import IncidentKey, Incidents
 from mirrorlake.run import unseen
 from tests.support.clusters import ClusterPair
 from tests.support.control import set_configs
-from tests.support.kafka import create_topic, numbered, write
+from tests.support.kafka import create_topic, delete_topic, numbered, write
 from tests.support.replication import replicate_once, write_topology
 from tests.support.waiting import until
 
@@ -87,6 +87,18 @@ def test_configs_of_a_topic_that_waits_for_a_decision_stay(
     incidents.open("east->west", "target_recreated", made_again)
     incidents.settle_all([IncidentKey("east->west", "target_recreated", topic_name)], "stop")
     assert config_changes(topology) == [], "nor of one that is stopped"
+
+
+def test_configs_of_a_topic_that_was_made_again_while_nothing_ran_stay(
+    spark: SparkSession, clusters: ClusterPair, topic_name: str, tmp_path: Path
+) -> None:
+    create_topic(clusters.east, topic_name)
+    topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
+    write(clusters.east, topic_name, numbered(3))
+    replicate_once(spark, topology)
+    delete_topic(clusters.east, topic_name)
+    create_topic(clusters.east, topic_name, retention_ms="3600000")
+    assert config_changes(topology) == [], "the run will ask how it goes on, and keep them"
 
 
 def config_changes(topology: Path) -> list[dict[str, str]]:

@@ -24,7 +24,7 @@ from mirrorlake.kafka.access import topic_rights
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicConfigs, TopicInfo
 from mirrorlake.lake.deployment import Deployment
-from mirrorlake.landing.generations import generations_of
+from mirrorlake.landing.generations import made_again_since
 from mirrorlake.landing.source_states import note_configs
 from mirrorlake.naming.policy import check_topic_name
 from mirrorlake.produce.batch import PartitionPlan
@@ -128,16 +128,10 @@ class TargetTopics:
             made_again = self._event_log.incidents.made_again(self.flow.name)
             return self.generations.stopped | self.generations.waiting.keys() | made_again
 
-    def _made_again(self, topics: Set[str]) -> frozenset[str]:
-        """Those of some source topics that are other ones than were landed: landing tells of it
-        some seconds later, or when it begins."""
-        landed = generations_of(self._lake, self.flow.source).topics
-        there, _ = self._connections.admin(self.flow.source).identities(sorted(topics))
-        return frozenset(
-            topic
-            for topic, identity in there.items()
-            if topic in landed and landed[topic].topic_id != identity.topic_id
-        )
+    def _made_again(self, topics: Set[str]) -> set[str]:
+        """Those of some source topics that are other ones than were landed."""
+        source = self._connections.admin(self.flow.source)
+        return made_again_since(self._lake.now, source, topics)
 
     def decided(self) -> frozenset[str]:
         """Source topics of which an operator has decided how they go on, and which can begin."""

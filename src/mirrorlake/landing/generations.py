@@ -5,12 +5,13 @@ import json
 from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
 
+from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import Row
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.forgotten import forgotten_ends, forgotten_from
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.place import FolderPlace
-from mirrorlake.lake.reader import Frame
+from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.source_comparison import (
     Branch,
@@ -45,6 +46,15 @@ def generations_of(lake: Lake, alias: str) -> CurrentGenerations:
         if row["partition"] is not None and row["generation"] > topics[row["topic"]].generation
     }
     return CurrentGenerations(topics, branches)
+
+
+def made_again_since(lake: Reader, source: ClusterAdmin, topics: Collection[str]) -> set[str]:
+    """Those of some topics of a cluster that are other ones than were landed: landing tells of it
+    some seconds later, or when it begins. Raises ClusterUnreachable."""
+    rows = lake.query_rows("generations_of", source_cluster=source.alias)
+    landed = {row["topic"]: row["topic_id"] for row in rows if row["partition"] is None}
+    there, _ = source.identities(sorted(landed.keys() & topics))
+    return {topic for topic, found in there.items() if found.topic_id != landed[topic]}
 
 
 def begin_generations(lake: Lake, alias: str, begun: Mapping[str, TopicGeneration]) -> None:

@@ -21,6 +21,7 @@ from mirrorlake.lake.changes import ChangeLog, MemoryLog
 from mirrorlake.lake.incidents import made_again
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.targets import closed_topics, living_targets
+from mirrorlake.landing.generations import made_again_since
 from mirrorlake.mm2.mirror_topics import Heartbeats
 from mirrorlake.produce.codecs import Codecs
 from mirrorlake.run.flow_spec import producer_settings
@@ -110,7 +111,9 @@ def _held(preflight: Preflight, flow: ResolvedFlow, lake: Reader | None) -> _Hel
     waiting = (
         set()
         if lake is None
-        else made_again(lake, flow.name) | closed_topics(lake, flow.name, known)
+        else made_again(lake, flow.name)
+        | closed_topics(lake, flow.name, known)
+        | made_again_since(lake, preflight.connections.admin(flow.source), known.keys())
     )
     return _Held(
         {holding.topic: holding for holding in held},
