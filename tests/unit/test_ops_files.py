@@ -158,6 +158,11 @@ def test_what_the_image_copies_is_what_its_build_is_sent() -> None:
     sent = {line.removeprefix("!") for line in ignored if line.startswith("!")}
     copied = re.findall(r"^COPY (?!--)(.*) \S+$", DOCKERFILE, re.MULTILINE)
     assert "*" in ignored and sent == {word for words in copied for word in words.split()}
+    links = [path for word in sent for path in (OPS.parent / word).rglob("*") if path.is_symlink()]
+    assert links, "the package has a manifest of ops/"
+    for link in links:
+        lies = link.resolve().relative_to(OPS.parent.resolve())
+        assert any(lies.is_relative_to(word) for word in sent), link
 
 
 def test_no_secret_stands_in_a_manifest() -> None:

@@ -59,6 +59,7 @@ class OpenLake(Queries, Positions, Resends):
         from mirrorlake.forget.forget import forget  # which needs Spark
 
         self.internals.check_there()
+        self.internals.by_files = False  # by Spark the predicate is about a table of Delta
         topics = [topic] if isinstance(topic, str) else list(topic)
         deployment = self.internals.deployment
         kept = deployment.connections.topology.maintain.vacuum_hours

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+import mirrorlake
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.library import internals
 from mirrorlake.library.internals import Internals
-from tests.support.lake_rows import no_session
+from tests.support.lake_rows import no_session, write_file
 
 FOLDER = Location(path="./lake")
 CATALOG = Location(catalog="main", schema="mirror", checkpoints="/tmp/none")  # type: ignore[call-arg]
@@ -44,3 +45,13 @@ def test_a_table_with_deletion_vectors_needs_it(tmp_path: Path) -> None:
     log = tmp_path / "lake" / "records" / "_delta_log" / f"{1:020d}.json"
     log.write_text(json.dumps(protocol) + "\n")
     assert needed(tmp_path)
+
+
+def test_what_is_forgotten_by_sparks_words_is_looked_for_in_tables(tmp_path: Path) -> None:
+    open_lake(no_session, FOLDER, tmp_path)
+    lake = mirrorlake.open(write_file(tmp_path))
+    lake.internals.in_a_command()
+    assert not lake.internals._needs_delta()
+    with pytest.raises(mirrorlake.InputError, match="the stage holds no topic orders"):
+        lake.forget("orders", "get_json_object(CAST(value AS STRING), '$.a') = 'b'", dry_run=True)
+    assert lake.internals._needs_delta()
