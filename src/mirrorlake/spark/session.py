@@ -5,6 +5,7 @@ On Databricks, in a notebook and in tests a session is there already; everywhere
 `local_session` makes one that is tuned for many small Delta commits on one machine.
 """
 
+import logging
 import os
 import sys
 import threading
@@ -17,6 +18,7 @@ from zipfile import ZipFile
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from mirrorlake.heaps import share_heaps_in_children
@@ -253,6 +255,9 @@ def open_session(
         return active
     if session_is_given():
         return SparkSession.builder.getOrCreate()
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        # They print what Spark refuses as a page of JSON, which comes as an exception, too.
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
     cores = os.environ.get("MIRRORLAKE_CORES", "*")
     return local_session(cores, progress=progress, short=short, delta=delta)
 
