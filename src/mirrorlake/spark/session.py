@@ -245,6 +245,10 @@ def _start_jvm(settings: Mapping[str, str]) -> None:
     SparkContext._ensure_initialized(gateway=gateway)
 
 
+#: Loggers of pyspark that print what Spark refuses as a page of JSON; it is raised, too.
+PRINTING = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+
+
 def open_session(
     progress: Callable[[str], None] | None = None, short: bool = True, delta: bool = True
 ) -> SparkSession:
@@ -255,8 +259,7 @@ def open_session(
         return active
     if session_is_given():
         return SparkSession.builder.getOrCreate()
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        # They print what Spark refuses as a page of JSON, which comes as an exception, too.
+    for name in PRINTING:
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
     cores = os.environ.get("MIRRORLAKE_CORES", "*")
     return local_session(cores, progress=progress, short=short, delta=delta)

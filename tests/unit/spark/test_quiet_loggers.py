@@ -7,6 +7,8 @@ from zipfile import ZipFile
 
 import pyspark
 
+from mirrorlake.spark.session import PRINTING
+
 SETTINGS = (files("mirrorlake.spark") / "log4j2.properties").read_text(encoding="utf-8")
 JARS = Path(pyspark.__file__).parent / "jars"
 
@@ -21,3 +23,9 @@ def test_a_query_that_is_being_stopped_leaves_no_page_of_java() -> None:
     logger = re.escape(found.removesuffix(".class").replace("/", "."))
     (short,) = re.findall(rf"^logger\.(\w+)\.name = {logger}$", SETTINGS, re.MULTILINE)
     assert f"logger.{short}.level = off" in SETTINGS.splitlines()
+
+
+def test_what_spark_refuses_is_no_page_of_json() -> None:
+    """It is raised as well, and a command says it in a sentence."""
+    text = (Path(pyspark.__file__).parent / "errors" / "exceptions" / "base.py").read_text("utf-8")
+    assert set(re.findall(r'getLogger\("(\w+)"\)', text)) == set(PRINTING)
