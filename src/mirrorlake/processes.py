@@ -1,12 +1,12 @@
 """Process trees: their CPU time, their memory, and their end."""
 
-import threading
-import time
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
+
+from mirrorlake.attempts import attempts
 
 
 def tree_of(roots: Iterable[int]) -> list[psutil.Process]:
@@ -60,15 +60,13 @@ def resident_bytes(root: int) -> dict[str, int]:
 def wait_for_end(processes: Collection[psutil.Process], seconds: float) -> None:
     """Wait until processes are gone; kill those that are left after so long. A reused id is left
     alone."""
-    deadline = time.monotonic() + seconds
-    pause = threading.Event()
-    while left := [process for process in processes if _lives(process)]:
-        if time.monotonic() > deadline:
-            for process in left:
-                with suppress(psutil.NoSuchProcess):
-                    process.kill()
+    for _ in attempts(seconds, 0.1):
+        left = [process for process in processes if _lives(process)]
+        if not left:
             return
-        pause.wait(0.1)
+    for process in left:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 def _lives(process: psutil.Process) -> bool:

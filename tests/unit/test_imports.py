@@ -16,7 +16,7 @@ SRC = Path(__file__).parents[2] / "src"
 ROOT = SRC / "mirrorlake"
 MODULES = sorted(SRC.rglob("*.py"))
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("native",),
+    ("attempts", "native"),
     ("durations", "errors", "failpoints", "heaps", "no_pandas", "processes", "terminal"),
     ("extras", "naming", "offsets", "worker"),
     ("config",),

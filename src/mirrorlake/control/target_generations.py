@@ -8,9 +8,9 @@ was before.
 """
 
 import logging
-import time
 from collections.abc import Collection, Mapping, Sequence
 
+from mirrorlake.attempts import attempts
 from mirrorlake.control.target_comparison import TargetComparison, TargetLoss, compare_targets
 from mirrorlake.control.target_lost import target_lost
 from mirrorlake.errors import TargetRecreated, TargetRefused
@@ -238,30 +238,30 @@ class TargetGenerations:
         self, topics: Collection[str], seconds: float
     ) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
         """Topics by name, and those that the cluster did not know for so long."""
-        deadline = time.monotonic() + seconds
-        identities, missing = self._target.identities(sorted(topics))
-        while missing and time.monotonic() < deadline:
-            time.sleep(_PAUSE_SECONDS)
-            again, missing = self._target.identities(sorted(missing))
-            identities |= again
+        identities, missing = dict[str, TopicIdentity](), frozenset(topics)
+        for _ in attempts(seconds, _PAUSE_SECONDS):
+            known, missing = self._target.identities(sorted(missing))
+            identities |= known
+            if not missing:
+                break
         return identities, missing
 
     def _ends(self, partitions: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
         """The log ends of topics. Those of which a leader does not answer yet are asked again, and
         left out in the end; one that was left out before is waited for no more."""
-        deadline = time.monotonic() + MADE_SECONDS
         ends: dict[str, tuple[int, ...]] = {}
-        while left := partitions.keys() - ends.keys():
+        left = set(partitions)
+        for last in attempts(MADE_SECONDS, _PAUSE_SECONDS):
             keys = [(topic, n) for topic in left for n in range(partitions[topic])]
-            told = self._target.end_offsets(keys, committed=False, skip_silent=True)
+            known = self._target.end_offsets(keys, committed=False, skip_silent=True)
             for topic in left:
-                of_topic = [told[topic, n] for n in range(partitions[topic]) if (topic, n) in told]
+                places = [(topic, n) for n in range(partitions[topic])]
+                of_topic = [known[place] for place in places if place in known]
                 if len(of_topic) == partitions[topic]:
                     ends[topic] = tuple(of_topic)
             left = partitions.keys() - ends.keys()
-            if not left - self._leaderless or time.monotonic() >= deadline:
+            if last or not left - self._leaderless:
                 break
-            time.sleep(_PAUSE_SECONDS)
         self._leaderless = (self._leaderless | left) - ends.keys()
         return ends
 

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Collection, Mapping
 
+from mirrorlake.attempts import attempts
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import LakeError, LeaseTaken, MirrorlakeError
 from mirrorlake.failover.drained import Drained
@@ -91,11 +92,12 @@ def _ends(
     topics = [there[name] for name in sorted(wanted & there.keys())]
     keys = [(info.name, partition) for info in topics for partition in range(info.partitions)]
     marks = admin.end_offsets(keys, committed=False, skip_silent=True)
-    ends = admin.end_offsets(keys, skip_silent=True)
-    deadline = time.monotonic() + OPEN_SECONDS
-    while (waiting := _open(ends, marks)) and time.monotonic() < deadline:
-        time.sleep(LOOK_SECONDS)
+    ends, waiting = dict[TopicAndPartition, int](), keys
+    for _ in attempts(OPEN_SECONDS, LOOK_SECONDS):
         ends |= admin.end_offsets(waiting, skip_silent=True)
+        waiting = _open(ends, marks)
+        if not waiting:
+            break
     answered = ends.keys() & marks.keys()  # without its mark no open transaction would be seen
     silent = [f"{topic}-{number}" for topic, number in keys if (topic, number) not in answered]
     silent += sorted(hidden(admin.client, gone)) if (gone := wanted - there.keys()) else []
@@ -151,15 +153,16 @@ def _is_free(deployment: Deployment, flow: ResolvedFlow) -> tuple[bool, str | No
 
 
 def _wait(lake: Lake, flow: ResolvedFlow, ends: dict[TopicAndPartition, int]) -> list[str]:
-    deadline = time.monotonic() + WAIT_SECONDS
     aside = known_heartbeats(lake, flow.name)  # which wait for other records, as long as they may
     ends = {key: end for key, end in ends.items() if not aside(key[0])}
     translator = Translator(lake, flow.name)
-    while (missing := _missing(translator, ends)) and time.monotonic() < deadline:
+    for last in attempts(WAIT_SECONDS, LOOK_SECONDS):
+        missing = _missing(translator, ends)
+        if last or not missing:
+            break
         logger.info(
             "flow %s: waiting for %d partitions to come to their end", flow.name, len(missing)
         )
-        time.sleep(LOOK_SECONDS)
     return missing
 
 

@@ -7,11 +7,11 @@ seen. So that check is right before the move.
 """
 
 import logging
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from mirrorlake.attempts import attempts
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable, LakeError, LeaseTaken
 from mirrorlake.groups.checkpoint_plan import Checkpoint
@@ -54,7 +54,7 @@ def sole_mover(lake: Lake, flow: ResolvedFlow, seconds: float = 0.0) -> Iterator
         lease = Lease(
             lake, f"moving groups between {' and '.join(sorted((flow.source, flow.target)))}"
         )
-        _take(lease, time.monotonic() + seconds)
+        _take(lease, seconds)
     except LakeError as error:
         logger.debug("flow %s: groups are moved without a lease: %s", flow.name, error)
         yield
@@ -65,14 +65,14 @@ def sole_mover(lake: Lake, flow: ResolvedFlow, seconds: float = 0.0) -> Iterator
         lease.release()
 
 
-def _take(lease: Lease, deadline: float) -> None:
-    while True:
+def _take(lease: Lease, seconds: float) -> None:
+    for last in attempts(seconds, _LOOK_SECONDS):
         try:
-            return lease.take(sure=True)
+            lease.take(sure=True)
+            return
         except LeaseTaken:
-            if time.monotonic() >= deadline:
+            if last:
                 raise
-            time.sleep(_LOOK_SECONDS)
 
 
 def target_groups(

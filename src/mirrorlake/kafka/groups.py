@@ -23,6 +23,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
+from mirrorlake.attempts import attempts
 from mirrorlake.errors import ClusterUnreachable, ClusterUnusable
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
@@ -198,18 +199,17 @@ class GroupAdmin:
     def rights(self, group: str) -> frozenset[str] | None:
         """The operations (READ, ...) that the client is allowed on a group (KIP-430); none when it
         may not even be described, None when the cluster does not report them."""
-        deadline, pause = time.monotonic() + ANSWER_SECONDS, threading.Event()
-        while True:
+        for last in attempts(ANSWER_SECONDS, 0.2):
             answers, why = self._ask("rights", {group: None})
             answer = answers[group]
-            if "operations" in answer:
-                operations = answer["operations"]
-                return None if operations is None else frozenset(operations)
-            if answer.get("code") == "GROUP_AUTHORIZATION_FAILED":
-                return frozenset()
-            if answer.get("code") not in COORDINATOR_MOVES or time.monotonic() > deadline:
-                raise self._silent(why[group])
-            pause.wait(0.2)
+            if last or answer.get("code") not in COORDINATOR_MOVES:
+                break
+        if "operations" in answer:
+            operations = answer["operations"]
+            return None if operations is None else frozenset(operations)
+        if answer.get("code") == "GROUP_AUTHORIZATION_FAILED":
+            return frozenset()
+        raise self._silent(why[group])
 
     def close(self) -> None:
         """End the process; the next call starts another."""

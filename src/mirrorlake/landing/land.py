@@ -7,8 +7,6 @@ committed exactly once. Nothing here needs a session before many records are to 
 the session is what commits.
 """
 
-import threading
-import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from confluent_kafka import KafkaException
 
+from mirrorlake.attempts import attempts
 from mirrorlake.config.cluster import Landing
 from mirrorlake.errors import StagingError
 from mirrorlake.lake.definitions import definition
@@ -108,12 +107,12 @@ class LandingQuery:
         if query is None:
             return
         self.sink.stop_after_batch()
-        deadline, pause = time.monotonic() + STOP_SECONDS, threading.Event()
-        while query.isActive and query.status["isTriggerActive"] and time.monotonic() < deadline:
-            pause.wait(0.005)
-        interrupted = bool(query.isActive) and time.monotonic() >= deadline
+        for _ in attempts(STOP_SECONDS, 0.005):
+            in_flight = query.isActive and query.status["isTriggerActive"]
+            if not in_flight:
+                break
         query.stop()
-        self.sink.close(STOP_SECONDS if interrupted else None)
+        self.sink.close(STOP_SECONDS if in_flight else None)
 
     def _goes_on(self) -> bool:
         return self.query is not None and bool(self.query.isActive)

@@ -7,11 +7,11 @@ does what is left.
 
 import logging
 import re
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from mirrorlake.attempts import attempts
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
 from mirrorlake.failover.failover import SYNC_SECONDS, carry_out
@@ -185,15 +185,14 @@ def _located(
         for (group, pair), position in groups.positions.items()
         if not may_have_members(groups.states.get(group))
     }
-    located = locator.locate(list(asked))
-    deadline = time.monotonic() + seconds
-    while (late := [key for key in idle if key in located and located[key].place.behind]) and (
-        time.monotonic() < deadline
-    ):
-        logger.info("flow %s: waiting for the copy of %d positions", flow.name, len(late))
-        time.sleep(LOOK_SECONDS)
+    located, late = dict[tuple[Pair, int], Located](), list(asked)
+    for last in attempts(seconds, LOOK_SECONDS):
         route.lake.refresh()
         located |= locator.locate(late)
+        late = [key for key in idle if key in located and located[key].place.behind]
+        if last or not late:
+            break
+        logger.info("flow %s: waiting for the copy of %d positions", flow.name, len(late))
     return located
 
 

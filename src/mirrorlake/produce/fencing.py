@@ -14,14 +14,13 @@ thing ever happened.
 """
 
 import logging
-import threading
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mirrorlake import failpoints
+from mirrorlake.attempts import attempts
 from mirrorlake.errors import PlanOutdated
 from mirrorlake.kafka.values import COORDINATOR_MOVES
 from mirrorlake.offsets.runs import encode_written
@@ -112,16 +111,16 @@ def _consumer(target: Target, name: str) -> Iterator[Consumer]:
 def _answered(ask: Callable[[], list[TopicPartition]]) -> list[TopicPartition]:
     """What a call answers once the group has a coordinator: it is mostly a new group. Raises
     KafkaException."""
-    deadline, pause = time.monotonic() + CALL_SECONDS, threading.Event()
-    while True:
+    places: list[TopicPartition] = []
+    for last in attempts(CALL_SECONDS, 0.2):
         try:
             places = ask()
             _raise_for(places)
-            return places
+            break
         except KafkaException as error:
-            if error.args[0].name() not in COORDINATOR_MOVES or time.monotonic() > deadline:
+            if last or error.args[0].name() not in COORDINATOR_MOVES:
                 raise
-            pause.wait(0.2)
+    return places
 
 
 def _raise_for(places: Iterable[TopicPartition]) -> None:

@@ -1,10 +1,12 @@
 """Finding out, without locks, that another process runs a flow."""
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
+from mirrorlake.attempts import attempts
 from mirrorlake.lake.lake import Lake
 from mirrorlake.run.presence import Presence
 
@@ -21,18 +23,18 @@ def run_by_other_process(lake: Lake, flows: Sequence[str]) -> str | None:
     samples go on coming.
     """
     modes = {row["flow"]: row["mode"] for row in lake.ask_table("objectives")}
-    newest = _newest(lake)
-    watched = {flow: _presence(modes.get(flow), newest.get(flow)) for flow in flows}
-    while watched:
+    watched: dict[str, Presence] = {}
+    for _ in attempts(math.inf, LOOK_SECONDS):
+        newest = _newest(lake)
+        watched = watched or {flow: _presence(modes.get(flow), newest.get(flow)) for flow in flows}
         for flow, presence in list(watched.items()):
             runs = presence.runs(newest[flow].at if flow in newest else None, time.monotonic())
             if runs:
                 return flow
             if runs is False:
                 del watched[flow]
-        if watched:
-            time.sleep(LOOK_SECONDS)
-            newest = _newest(lake)
+        if not watched:
+            break
     return None
 
 

@@ -223,12 +223,15 @@ def test_what_ours_does_not_have_yet_waits(world: World, monkeypatch: pytest.Mon
     told = world.migrate(inexact=True, dry_run=True)["groups"][0]
     assert (told["done"], told["exact"]) == ("would move", False)
 
-    def arrives(_seconds: float) -> None:
+    def arrives(seconds: float, _pause: float) -> Iterator[bool]:
+        assert seconds == migration.WAIT_SECONDS
+        yield False
         world.ours.extend(taken)
         world.connections.admin("west").ends[OURS[0]] = [COUNT]  # type: ignore[attr-defined]
+        yield False
 
-    monkeypatch.setattr(migration.time, "sleep", arrives)
     monkeypatch.setattr(migration, "WAIT_SECONDS", 5.0)
+    monkeypatch.setattr(migration, "attempts", arrives)
     rows = world.migrate()["groups"]
     assert [(row["done"], row["to_position"]) for row in rows] == [("moved", 58), ("moved", 60)]
 

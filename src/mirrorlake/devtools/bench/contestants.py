@@ -4,14 +4,13 @@ own."""
 import json
 import signal
 import sys
-import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
+from mirrorlake.attempts import attempts
 from mirrorlake.devtools.bench.lakes import JobLake, in_folder
 from mirrorlake.devtools.local.process import JvmProcess, start_guarded
 from mirrorlake.errors import ReplicationError
@@ -103,12 +102,12 @@ class Running:
     def wait_until(self, done: Callable[[], bool], seconds: float, late: Callable[[], str]) -> None:
         """Poll until it is done. Raises ReplicationError when a process ended by itself, and after
         so many seconds, with what `late` says of it."""
-        pause, deadline = threading.Event(), time.monotonic() + seconds
-        while not done():
+        for last in attempts(seconds, 0.1):
+            if done():
+                return
             self.check()
-            if time.monotonic() > deadline:
+            if last:
                 raise ReplicationError(f"{late()}: see {self.log}")
-            pause.wait(0.1)
 
     def reading_since(self) -> float | None:
         """Return when the first batch was planned (epoch seconds); None where nothing is staged, or

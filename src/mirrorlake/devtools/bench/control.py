@@ -2,11 +2,11 @@
 interval, for ever."""
 
 import statistics
-import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
 
+from mirrorlake.attempts import attempts
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.control.config_sync import ConfigSync
 from mirrorlake.control.topic_comparison import observe_topics
@@ -91,11 +91,12 @@ def create_many(admin: ClusterAdmin, prefix: str = PREFIX) -> list[TopicInfo]:
 
 def wait_until_listed(admin: ClusterAdmin, names: Collection[str]) -> None:
     """Wait until a cluster lists topics. Raises RuntimeError after a minute."""
-    end = time.monotonic() + LISTED_SECONDS
-    while missing := set(names) - admin.topics().keys():
-        if time.monotonic() > end:
+    for last in attempts(LISTED_SECONDS, 0.05):
+        missing = set(names) - admin.topics().keys()
+        if not missing:
+            return
+        if last:
             raise RuntimeError(f"{len(missing)} topics are not listed by cluster {admin.alias}")
-        time.sleep(0.05)
 
 
 def _topology(east: str, west: str) -> Topology:

@@ -1,6 +1,7 @@
 """What a person waits for, and what an idle flow costs: cold commands, starts, and the CPU of a
 quiet flow."""
 
+import math
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
+from mirrorlake.attempts import attempts
 from mirrorlake.devtools.bench.contestants import Job, Running, mirrorlake_command
 from mirrorlake.devtools.bench.measure import ends_of, is_there, seconds_of
 from mirrorlake.devtools.bench.payload import PARTITIONS
@@ -181,8 +183,9 @@ def page_seconds(job: Job) -> float:
 
 def _answered(url: str, process: "subprocess.Popen[bytes]") -> None:
     """Wait until there is an answer."""
-    pause = threading.Event()
-    while process.poll() is None:
+    for _ in attempts(math.inf, 0.05):
+        if process.poll() is not None:
+            break
         try:
             with urllib.request.urlopen(url, timeout=120) as answer:
                 answer.read()
@@ -190,7 +193,7 @@ def _answered(url: str, process: "subprocess.Popen[bytes]") -> None:
         except urllib.error.HTTPError:
             raise
         except OSError:
-            pause.wait(0.05)
+            continue
     raise ReplicationError("`mirrorlake dashboard` ended by itself")
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from confluent_kafka import Producer
 
+from mirrorlake.attempts import attempts
 from mirrorlake.devtools.bench.arena import QUIET, Arena, Start, delete_topic
 from mirrorlake.devtools.bench.contestants import Job, Running, write_topology
 from mirrorlake.devtools.bench.control import LISTED_SECONDS, wait_until_listed
@@ -113,12 +114,13 @@ def make_groups(source: ClusterAdmin, bootstrap_servers: str, size: Size) -> Non
 def _move(groups: GroupAdmin, moves: Mapping[str, Mapping[TopicAndPartition, Committed]]) -> None:
     """Set positions; a cluster that has just been started takes its time to have coordinators.
     Raises ReplicationError."""
-    end = time.monotonic() + LISTED_SECONDS
-    while refused := groups.move(moves):
-        if time.monotonic() > end:
+    for last in attempts(LISTED_SECONDS, 0.5):
+        refused = groups.move(moves)
+        if not refused:
+            return
+        if last:
             raise ReplicationError(f"positions were refused: {next(iter(refused.values()))}")
         moves = {group: moves[group] for group, _, _ in refused}
-        time.sleep(0.5)
 
 
 def _some(names: Sequence[str], number: int, count: int) -> list[str]:

@@ -4,7 +4,6 @@ development."""
 import base64
 import json
 import signal
-import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
+from mirrorlake.attempts import attempts
 from mirrorlake.devtools.local.broker import Broker, settings_of
 from mirrorlake.devtools.local.ports import free_ports, is_open
 from mirrorlake.devtools.local.process import JvmProcess
@@ -203,8 +203,9 @@ class EmbeddedCluster:
             self._poll(partial(sees, admin, len(self.pids)), deadline)
 
     def _poll(self, ready: Callable[[], bool], deadline: float) -> None:
-        pause = threading.Event()
-        while not ready():
+        for last in attempts(deadline - time.monotonic(), 0.05):
+            if ready():
+                return
             dead = [
                 broker
                 for broker in self._brokers
@@ -216,13 +217,12 @@ class EmbeddedCluster:
                     f"{dead[0].log_file} and stdout.log beside it",
                     alias=self.name,
                 )
-            if time.monotonic() > deadline:
+            if last:
                 raise ClusterUnreachable(
                     f"cluster {self.name} was not ready after {READY_SECONDS:.0f} s: see "
                     f"{self._brokers[0].log_file}",
                     alias=self.name,
                 )
-            pause.wait(0.05)
 
     def _write_state(self) -> None:
         of_nodes = ("node", "port", "controller_port", "pid")

@@ -1,18 +1,18 @@
 """Starts, recognises and ends JVM processes: guarded ones die with their parent, detached ones
 outlive it."""
 
+import math
 import os
 import signal
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
+from mirrorlake.attempts import attempts
 from mirrorlake.errors import InputError
 from mirrorlake.processes import command_of
 
@@ -48,13 +48,7 @@ class JvmProcess:
         """Wait for the end of the process at most so long, and return whether it ended."""
         if self.handle is not None:
             return self._wait_for_handle(self.handle, seconds)
-        deadline = time.monotonic() + seconds
-        pause = threading.Event()
-        while not self._gone():
-            if time.monotonic() > deadline:
-                return False
-            pause.wait(_POLL_SECONDS)
-        return True
+        return any(self._gone() for _ in attempts(seconds, _POLL_SECONDS))
 
     def _gone(self) -> bool:
         """Return whether nothing is left of the process: one that is ending has no command line,
@@ -99,10 +93,9 @@ def start_detached(command: Sequence[str], marker: str, output: Path) -> JvmProc
         child = subprocess.Popen(
             list(command), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
-    pause = threading.Event()
-    while marker not in command_of(child.pid) and child.poll() is None:
-        # the system shows it a moment after it began
-        pause.wait(_POLL_SECONDS)
+    for _ in attempts(math.inf, _POLL_SECONDS):  # the system shows it a moment after it began
+        if marker in command_of(child.pid) or child.poll() is not None:
+            break
     return JvmProcess(child.pid, marker, child)
 
 

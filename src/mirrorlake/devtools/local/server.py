@@ -1,12 +1,11 @@
 """A server of this machine for the time of a block: it ends with it, and with this process."""
 
 import signal
-import threading
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from mirrorlake.attempts import attempts
 from mirrorlake.devtools.local.ports import is_open
 from mirrorlake.devtools.local.process import start_guarded
 from mirrorlake.errors import InputError
@@ -23,13 +22,12 @@ def server(command: Sequence[str], port: int, output: Path) -> Iterator[None]:
     it prints is appended to `output`. Raises InputError where it ends by itself, or listens too
     late."""
     process = start_guarded(command, str(port), output)
-    pause = threading.Event()
-    deadline = time.monotonic() + _START_SECONDS
     try:
-        while not is_open(port):
-            if not process.alive() or time.monotonic() > deadline:
+        for last in attempts(_START_SECONDS, 0.05):
+            if is_open(port):
+                break
+            if last or not process.alive():
                 raise InputError(f"{command[0]} does not listen on port {port}: see {output}")
-            pause.wait(0.05)
         yield
     finally:
         process.signal(signal.SIGKILL)
