@@ -53,8 +53,8 @@ class LandingQuery:
     Attributes:
         sink: commits its batches.
         query: Spark's; None where there is none.
-        final: where that is to be ended, next offsets; None where it goes on.
-        landed: how far this process has come without one, unless an `error` ended it.
+        final: where that is to be ended, next offsets, None where it goes on; without one, what
+            this process has landed, unless an `error` ended it.
         name: of its checkpoint (`checkpoints.forget_query`): that of another one, or none, would
             have the checkpoints of others removed.
     """
@@ -62,7 +62,6 @@ class LandingQuery:
     sink: PathSink | SessionSink
     query: "StreamingQuery | None" = None
     final: Mapping[TopicAndPartition, int] | None = None
-    landed: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     error: Exception | None = None
     name: str = field(kw_only=True)
 
@@ -80,9 +79,8 @@ class LandingQuery:
     @property
     def began(self) -> bool:
         """Whether it has come through a batch, or to its end."""
-        if self.query is not None and self.query.lastProgress is not None:
-            self.covered()  # by which the sink knows whether that batch was read
-            return self.sink.failure is None
+        if self.query is not None and self.covered():
+            return self.sink.failure is None  # which a sink knows by what is covered
         return not (self._goes_on() or self.exception())
 
     def exception(self) -> Exception | None:
@@ -94,7 +92,7 @@ class LandingQuery:
 
     def covered(self) -> dict[TopicAndPartition, int]:
         """How far each partition is covered, as it reports itself."""
-        return dict(self.landed if self.query is None else self.sink.covered(self.query))
+        return dict((self.final or {}) if self.query is None else self.sink.covered())
 
     def fenced(self) -> bool:
         """Whether another process has taken over, so that nothing of it is committed any more."""
@@ -223,7 +221,7 @@ def _landed_here(sink: PathSink, ranges: Ranges, noted: str | None, name: str) -
         except (KafkaException, StagingError) as error:
             return LandingQuery(sink, error=error, name=name)
     landed = {key: end for key, (_, end) in ranges.items()}
-    return LandingQuery(sink, landed=landed, name=name)
+    return LandingQuery(sink, final=landed, name=name)
 
 
 def _stream(lake: Lake, job: LandJob, landing: Landing, checkpoint: Path) -> LandingQuery:

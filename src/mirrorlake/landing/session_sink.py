@@ -10,7 +10,7 @@ have read (`receipts.py`), and a batch counts once that is all of it. Delta has 
 import json
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,11 +19,15 @@ from mirrorlake import failpoints
 from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.checkpoints import is_fenced_by_delta, keep_read, newest_end
-from mirrorlake.landing.job import LandJob
+from mirrorlake.landing.job import LandJob, read_document
 from mirrorlake.landing.receipts import Stretches, in_words, unread
-from mirrorlake.landing.sinks import Ends, reported_ends
 from mirrorlake.landing.stage_rows import PART_DONE, rows_of_parts, schema_for_spark
-from mirrorlake.offsets.positions import Ranges, offset_count, ranges_between
+from mirrorlake.offsets.positions import (
+    Ranges,
+    TopicAndPartition,
+    offset_count,
+    ranges_between,
+)
 
 if TYPE_CHECKING:  # few records are landed without a session
     from pyspark.sql import DataFrame, SparkSession
@@ -34,6 +38,7 @@ if TYPE_CHECKING:  # few records are landed without a session
 
 logger = logging.getLogger(__name__)
 
+Ends = Mapping[TopicAndPartition, int]
 #: What a query's progress has of each batch.
 _RECEIPTS = "receipts"
 
@@ -45,7 +50,7 @@ class SessionSink:
     def __init__(self, lake: Lake, job: LandJob) -> None:
         self._lake = lake
         self._job = job
-        self._query: tuple[str, Path] | None = None
+        self._query: tuple[StreamingQuery, Path] | None = None
         self._reached: Ends = job.starts
         self._passed_over = False
         self._looking = threading.Lock()
@@ -59,14 +64,15 @@ class SessionSink:
         self._lake.spark.createDataFrame([], "nothing int")
         rows = writer.format("delta").outputMode("append")
         query = rows.toTable(self._lake.name("records"))
-        self._query = str(query.id), checkpoint
+        self._query = query, checkpoint
         return query
 
-    def covered(self, query: "StreamingQuery") -> Ends:
+    def covered(self) -> Ends:
         """See `LandingQuery.covered`. To be asked at least every forty batches, which is as many as
         a local session remembers: what those before have read is not known then."""
-        last = query.lastProgress
-        if last is None:
+        query = None if self._query is None else self._query[0]
+        last = None if query is None else query.lastProgress
+        if query is None or last is None:
             return {}
         failpoints.reached("reported")
         with self._looking:
@@ -87,7 +93,10 @@ class SessionSink:
 
     def fenced(self) -> bool:
         """See `LandingQuery.fenced`."""
-        return self._query is not None and is_fenced_by_delta(self._lake, *self._query)
+        if self._query is None:
+            return False
+        query, checkpoint = self._query
+        return is_fenced_by_delta(self._lake, str(query.id), checkpoint)
 
     def _take(self, reported: "Sequence[StreamingQueryProgress]") -> None:
         """Count batches that were read as they were planned, one behind the other."""
@@ -207,9 +216,14 @@ class _Batch(NamedTuple):
 
 
 def _batch_of(progress: "StreamingQueryProgress", starts: Ends) -> _Batch:
-    """The batch of a query that began at `starts`."""
+    """The batch of a query that began at `starts`: Spark names no start of the first one."""
     report = json.loads(progress.json)
+    # Spark hands the offsets over as a JSON text within the JSON where it is one of Connect.
+    given = [report["sources"][0].get(name) for name in ("startOffset", "endOffset")]
+    first, last = (json.loads(each) if isinstance(each, str) else each for each in given)
+    start = read_document(first)[0] if first else starts
+    end = read_document(last)[0] if last else start
     observed = report.get("observedMetrics", {}).get(_RECEIPTS, {})
     # As one of Connect, Spark 4.2 gives a row as its values, beside their schema.
     (receipts,) = observed.get("values") or (observed.get(_RECEIPTS),)
-    return _Batch(*reported_ends(report, starts), receipts or ())
+    return _Batch(start, end, receipts or ())

@@ -42,16 +42,6 @@ logger = logging.getLogger(__name__)
 Ends = Mapping[TopicAndPartition, int]
 
 
-def reported_ends(progress: Mapping[str, Any], starts: Ends) -> tuple[Ends, Ends]:
-    """Where the batch begins and ends that Spark reports of a query that began at `starts`: it
-    names no start of the first one."""
-    # Spark hands the offsets over as a JSON text within the JSON where it is one of Connect.
-    given = [progress["sources"][0].get(name) for name in ("startOffset", "endOffset")]
-    start, end = (json.loads(each) if isinstance(each, str) else each for each in given)
-    begins = read_document(start)[0] if start else starts
-    return begins, read_document(end)[0] if end else begins
-
-
 class PathSink:
     """Commits what a job reads by delta-rs, known by the name `application`. What fails ends the
     query: there is no `failure` of one that goes on."""
@@ -67,11 +57,12 @@ class PathSink:
         self._small = SmallBatches(job.small_batch_records)
         self._pace = job.pace()
         self._log = DriverLog(job)
+        #: Up to where it has committed the batches of a query.
+        self._reached: Ends = {}
         self._in_hand, self._no_more = threading.RLock(), False
 
     def start(self, writer: "DataStreamWriter", checkpoint: Path) -> "StreamingQuery":
         """Take the batches of a query with a checkpoint."""
-        before = dict(self._job.starts)
 
         def take(frame: "DataFrame", batch: int) -> None:
             if self._no_more:
@@ -80,17 +71,16 @@ class PathSink:
                     "stopped"
                 )
             ends, noted = read_document(planned_end(checkpoint, batch))
-            ranges = ranges_between(before, ends)
-            before.update(ends)
+            ranges = ranges_between(self._reached or self._job.starts, ends)
             with silence_in_words(self._job.alias, self._job.client):
                 self.land(ranges, noted, batch, frame.sparkSession)
+            self._reached = ends
 
         return writer.foreachBatch(take).start()
 
-    def covered(self, query: "StreamingQuery") -> Ends:
+    def covered(self) -> Ends:
         """See `LandingQuery.covered`."""
-        progress = query.lastProgress
-        return {} if progress is None else reported_ends(json.loads(progress.json), {})[1]
+        return self._reached
 
     def is_small(self, ranges: Ranges) -> bool:
         """Whether this process reads so much itself."""

@@ -80,8 +80,9 @@ def test_a_batch_that_spark_reports_counts_once_its_tasks_have_read_it(
     tmp_path: Path, batches: list[tuple[int, Read | None]], covered: int, named: str | None
 ) -> None:
     """Spark 4.1 and 4.2 plan no part of some readers, and report the batch as done."""
-    query, sink = OfSpark(lastProgress=None), sink_of(tmp_path)
-    landing = LandingQuery(sink, query, {A: 10, B: 0}, name="q")  # type: ignore[arg-type]
+    query: Any = OfSpark(lastProgress=None)
+    sink = started_sink(lake_in(tmp_path), tmp_path, query)
+    landing = LandingQuery(sink, query, {A: 10, B: 0}, name="q")
     assert landing.covered() == {} and landing.active
     query.report(*batches)
     assert landing.began is (named is None), (
@@ -105,7 +106,8 @@ def test_what_the_last_batch_has_not_read_is_why_a_query_has_failed(tmp_path: Pa
     query: Any = OfSpark(exception=lambda: ValueError("never asked"))
     query.report((8, None))
     query.isActive = False
-    landing = LandingQuery(sink_of(tmp_path), query, name="q")
+    sink = started_sink(lake_in(tmp_path), tmp_path, query)
+    landing = LandingQuery(sink, query, name="q")
     assert "have read 0 of 3 offsets" in str(landing.exception())
 
 
@@ -122,7 +124,8 @@ def test_a_query_has_ended_where_it_was_to_end(
     query: Any = OfSpark(exception=lambda: None)
     query.report(reported)
     query.isActive = False  # it was stopped, whoever did
-    landing = LandingQuery(sink_of(tmp_path), query, final, name="q")
+    sink = started_sink(lake_in(tmp_path), tmp_path, query)
+    landing = LandingQuery(sink, query, final, name="q")
     assert not landing.active and landing.exception() is None
     assert landing.ended is ended
     assert LandingQuery(sink_of(tmp_path), name="q").ended, "there was nothing to read"
@@ -139,25 +142,27 @@ def test_batches_that_spark_does_not_report_any_more_are_compared_by_what_is_sta
 ) -> None:
     """It remembers some. Those behind are looked at, and those before when the query ends."""
     lake = lake_in(tmp_path)
-    query, sink = OfSpark(), started_sink(lake, tmp_path)
+    query = OfSpark()
+    sink = started_sink(lake, tmp_path, query)
     query.report(WHOLE)
     write_offsets(tmp_path / "checkpoints/land/east/q", 0, {A: 8, B: 0})
-    assert sink.covered(query) == {A: 8, B: 0} and sink.compared
+    assert sink.covered() == {A: 8, B: 0} and sink.compared
     query.report((12, [(10, 12)]), first=10)
     write_offsets(tmp_path / "checkpoints/land/east/q", 4, {A: 12, B: 0})
-    assert sink.covered(query) == {A: 12, B: 0} and sink.failure is None
+    assert sink.covered() == {A: 12, B: 0} and sink.failure is None
     assert "does not report some batches any more" in caplog.text
     assert not sink.compared
     (left,) = left_queries(lake, "east", "q")
     assert left.ends == {A: 8, B: 0}, "what those behind have read is not known"
     query.report((15, [(13, 15)]), (17, [(16, 17)]), first=13)
-    assert sink.covered(query) == {A: 15, B: 0} and sink.failure
+    assert sink.covered() == {A: 15, B: 0} and sink.failure
 
 
 def test_what_tasks_have_not_said_is_left_for_who_ends_the_query(tmp_path: Path) -> None:
     """Or for the next process, where this one dies; on whichever host that is."""
     lake, checkpoint = lake_in(tmp_path), tmp_path / "checkpoints/land/east/q"
-    query, sink = OfSpark(), started_sink(lake, tmp_path)
+    query = OfSpark()
+    sink = started_sink(lake, tmp_path, query)
     read = LeftQuery("q", {A: 5, B: 0}, {A: 2})
     assert left_queries(lake, "east", "q") == [read] and not sink.compared, (
         "nobody sees what it plans"
@@ -166,12 +171,12 @@ def test_what_tasks_have_not_said_is_left_for_who_ends_the_query(tmp_path: Path)
     assert not sink.compared, "it is planned, and may be committed"
     assert left_queries(lake, "east", "q") == [read]
     query.report(WHOLE)
-    assert sink.covered(query) == {A: 8, B: 0} and sink.compared
+    assert sink.covered() == {A: 8, B: 0} and sink.compared
     read = LeftQuery("q", {A: 8, B: 0}, {A: 2})
     assert left_queries(lake, "east", "q") == [read]
     write_offsets(checkpoint, 1, {A: 10, B: 4})
     query.report((10, [(8, 9)]), first=8)
-    assert sink.covered(query) == {A: 8, B: 0} and not sink.compared
+    assert sink.covered() == {A: 8, B: 0} and not sink.compared
     shutil.rmtree(checkpoint)
     assert left_queries(lake, "east", "q") == [read]
 
@@ -207,12 +212,12 @@ def sink_of(folder: Path, lake: PathLake | None = None) -> Any:
     return SessionSink(lake, job)  # type: ignore[arg-type]
 
 
-def started_sink(lake: PathLake, folder: Path) -> Any:
+def started_sink(lake: PathLake, folder: Path, query: object = None) -> Any:
     """One whose query has begun, with the checkpoint `q`."""
     sink, checkpoint = sink_of(folder, lake), folder / "checkpoints/land/east/q"
     checkpoint.mkdir(parents=True)
     sink._keep_read(checkpoint)
-    sink._query = "id", checkpoint
+    sink._query = query, checkpoint
     return sink
 
 

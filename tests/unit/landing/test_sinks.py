@@ -14,6 +14,7 @@ from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import place_of
 from mirrorlake.landing import driver_log
 from mirrorlake.landing.job import LandJob, offsets_document
+from mirrorlake.landing.land import LandingQuery
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.sinks import PathSink
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition
@@ -115,8 +116,12 @@ def test_batches_follow_the_offsets_of_a_query_until_it_is_to_stop(
     for batch, ends in enumerate([{A: 7, B: 0}, {A: 7, B: 2}, {A: 9, B: 2}]):
         write_offsets(checkpoint, batch, ends)
     frame = SimpleNamespace(sparkSession=None)
+    query = LandingQuery(sink, SimpleNamespace(isActive=True), {A: 7, B: 2}, name="x")  # type: ignore[arg-type]
+    assert sink.covered() == {} and not query.began and query.active
     take(frame, 0)
+    assert sink.covered() == {A: 7, B: 0} and query.began and query.active
     take(frame, 1)
+    assert sink.covered() == {A: 7, B: 2} and query.began and not query.active
     assert landed(lake) == [("a", 5), ("a", 6), ("b", 0), ("b", 1)]
     assert log.opened == [True], "one client reads on"
     sink.stop_after_batch()
@@ -124,6 +129,18 @@ def test_batches_follow_the_offsets_of_a_query_until_it_is_to_stop(
         take(frame, 2)
     sink.close()
     assert len(landed(lake)) == 4 and log.closed == 1
+
+
+def test_what_was_not_committed_is_not_covered(
+    lake: PathLake, log: OpenLog, tmp_path: Path
+) -> None:
+    sink, checkpoint = PathSink(lake, job_of(lake, tmp_path), "land x"), tmp_path / "x"
+    take: Any = sink.start(started(), checkpoint)  # type: ignore[arg-type]
+    lake.fence("records", "land x", 2**62)
+    write_offsets(checkpoint, 0, {A: 7, B: 0})
+    with pytest.raises(Fenced):
+        take(SimpleNamespace(sparkSession=None), 0)
+    assert sink.covered() == {}
 
 
 def test_nothing_is_committed_of_a_batch_that_a_stop_did_not_wait_for(
