@@ -10,12 +10,12 @@ from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
-from tests.integration.test_target_changes import commit, position
 from tests.support import zookeeper
 from tests.support.acls import acl
 from tests.support.clusters import SETTINGS
 from tests.support.commands import mirrorlake, open_incidents
 from tests.support.control import AUTHORIZER, acls_of, add_acls, own_configs
+from tests.support.groups import commit, position
 from tests.support.kafka import (
     create_topic,
     delete_topic,

@@ -10,9 +10,9 @@ from pathlib import Path
 from mirrorlake.extras import EXTRAS
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, read_topic
+from tests.support.libraries import BASE, OF_A_TASK
 from tests.support.replication import write_topology
 from tests.support.topologies import fill
-from tests.unit.test_extras import BASE, OF_A_TASK
 
 ROOT = Path(__file__).parents[2]
 #: Every batch goes through Spark's tasks.

@@ -15,14 +15,13 @@ from mirrorlake.groups.checkpoint_table import positions_as_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.offsets.positions import Committed
-from tests.integration.test_source_rewound import rewind
-from tests.integration.test_target_changes import commit, position
 from tests.support.clusters import ClusterPair
 from tests.support.commands import mirrorlake
-from tests.support.groups import checkpoints_of
+from tests.support.groups import checkpoints_of, commit, position
 from tests.support.kafka import create_topic, delete_topic, read_topic, topics_of, truncate
 from tests.support.lake_rows import now_of
 from tests.support.replication import write_topology
+from tests.support.rewind import rewind
 from tests.support.topologies import fill
 from tests.support.waiting import until
 

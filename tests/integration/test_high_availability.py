@@ -21,12 +21,12 @@ from mirrorlake.devtools.local.ports import free_ports
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.lake import Lake
 from mirrorlake.run.workers import read_workers, works_of
-from tests.integration.test_scrape import answer
 from tests.support.clusters import SETTINGS, ClusterPair
 from tests.support.commands import mirrorlake
 from tests.support.kafka import create_topic
 from tests.support.lake_rows import FLOW, now_of
 from tests.support.load import Arrivals, Load, load
+from tests.support.prometheus import answer
 from tests.support.replication import assert_same, finish, lake_of, start_run, write_topology
 from tests.support.slow_link import Link
 from tests.support.topologies import ends, live

@@ -2,7 +2,6 @@
 
 import random
 import subprocess
-import time
 import uuid
 from contextlib import suppress
 from pathlib import Path
@@ -18,7 +17,6 @@ import mirrorlake
 from mirrorlake.errors import ReplicationError
 from mirrorlake.landing import stage_rows
 from mirrorlake.native.exact import FIRST_MS, LAST_MS, headers_of
-from mirrorlake.native.producer import Producer
 from mirrorlake.native.reader import NativeReader
 from mirrorlake.spark.java import find_java
 from tests.support.clusters import ClusterPair
@@ -27,35 +25,13 @@ from tests.support.kafka import NewRecord, create_topic, numbered, read_topic, w
 from tests.support.lake_rows import now_of
 from tests.support.lanes import LANES
 from tests.support.mirror_client import client_jars
+from tests.support.odd_records import ANY_TIME, HEADERS, NOW, TIMES, odd_rows, send_rows
 from tests.support.replication import (
     assert_topic_same,
     both_sides,
     in_catalog,
     replicate_once,
     write_topology,
-)
-
-#: What a broker before 4.0 takes by default, and one of today where the topic says so.
-#: Any time, for ever: a segment whose records are all of 1970 is older than seven days.
-ANY_TIME = {
-    "message_timestamp_after_max_ms": str(2**63 - 1),
-    "message_timestamp_before_max_ms": str(2**63 - 1),
-    "retention_ms": "-1",
-}
-NOW = int(time.time() * 1_000)
-#: Nanoseconds and microseconds, by mistake; both ends of 64 bits; no time; the ends of what
-#: `timestamp` holds.
-TIMES = (
-    NOW * 1_000_000,
-    NOW * 1_000,
-    2**63 - 1,
-    -(2**63),
-    -1,
-    -2,
-    1,
-    -62_135_596_800_000,
-    253_402_300_799_999,
-    NOW,
 )
 
 
@@ -169,40 +145,6 @@ def test_a_record_of_100_mib_arrives(
 #: A producer of records that are larger than librdkafka takes by default.
 LARGE = {"message_max_bytes": 1_000_000_000, "queue_buffering_max_kbytes": 1 << 20}
 
-BYTES = st.none() | st.binary(max_size=20) | st.sampled_from([b"", bytes(1 << 20)])
-ANY_NAME = st.binary(max_size=6) | st.sampled_from(
-    [b"", b"\xff\xfe", b"\xed\xa0\x80", "\N{REPLACEMENT CHARACTER}".encode()]
-)
-TEXT_NAME = st.text(max_size=6).map(str.encode)
-ODD_TIMES = st.integers(-(2**63), 2**63 - 1) | st.sampled_from(TIMES)
-#: By lane: confluent-kafka takes names for texts that end at a zero.
-NAMES = {"native": ANY_NAME, "python": TEXT_NAME.filter(lambda name: 0 not in name)}
-
-
-def odd_rows(
-    lane: str, times: st.SearchStrategy[int] | None = None
-) -> st.SearchStrategy[list[dict[str, object]]]:
-    """Records as rows. librdkafka tells no length of a name, so that one with a zero is exact where
-    its value is not null."""
-    header = st.builds(
-        lambda name, value: {"key": name, "value": b"" if 0 in name else value}, NAMES[lane], BYTES
-    )
-    record = st.fixed_dictionaries(
-        {
-            "timestamp_ms": (ODD_TIMES if times is None else times).filter(bool),
-            "key": BYTES,
-            "value": BYTES,
-            "headers": st.none() | st.lists(header, min_size=1, max_size=5),
-        }
-    )
-    many = {
-        "timestamp_ms": NOW,
-        "key": b"",
-        "value": None,
-        "headers": [{"key": b"h%d" % n, "value": None} for n in range(10_000)],
-    }
-    return st.lists(record, min_size=20, max_size=60).map(lambda rows: [*rows, many])
-
 
 @pytest.mark.parametrize("lane", LANES, indirect=True)
 @settings(
@@ -236,17 +178,6 @@ def test_odd_records_arrive_byte_by_byte(
     assert (proven.differences, proven.excused, proven.proven) == ([], {}, len(rows))
 
 
-def send_rows(bootstrap: str, topic: str, rows: list[dict[str, object]]) -> None:
-    """Write rows as they are, which confluent-kafka's own producer could not."""
-    producer = Producer(
-        {"bootstrap.servers": bootstrap, "acks": "all", "message.max.bytes": 10_000_000}
-    )
-    batch = pa.RecordBatch.from_pylist([{"timestamp": None, **row} for row in rows], ROWS)
-    shipment = producer.shipment(topic, 0, batch)
-    shipment.send()
-    assert producer.flush(30) == 0 and shipment.refused() is None
-
-
 def rows_of(bootstrap: str, topic: str) -> list[dict[str, object]]:
     """The records of a topic, as rows."""
     reader, found = NativeReader({"bootstrap.servers": bootstrap}), []
@@ -265,18 +196,6 @@ def rows_of(bootstrap: str, topic: str) -> list[dict[str, object]]:
         ).to_pylist()
     reader.close()
     return found
-
-
-HEADERS = pa.list_(pa.struct([("key", pa.binary()), ("value", pa.binary())]))
-ROWS = pa.schema(
-    [
-        ("timestamp", pa.timestamp("us", "UTC")),
-        ("timestamp_ms", pa.int64()),
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("headers", HEADERS),
-    ]
-)
 
 
 def test_a_record_that_cannot_be_staged_stops_its_partition_alone(

@@ -12,7 +12,6 @@ from confluent_kafka import Producer
 from mirrorlake.config.topology import load_topology
 from mirrorlake.failover import drain
 from mirrorlake.kafka.connections import Connections
-from tests.integration.test_readable_positions import Scene
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import (
     NewRecord,
@@ -23,6 +22,7 @@ from tests.support.kafka import (
     write,
 )
 from tests.support.replication import finish, start_run, write_topology
+from tests.support.scene import Scene
 from tests.support.waiting import until
 
 BEFORE, BEHIND = 10, 500

@@ -18,10 +18,10 @@ import pytest
 import yaml
 
 from mirrorlake.devtools.local.ports import free_ports
-from tests.integration.test_scrape import answer
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
 from tests.support.manifests import container, pod
+from tests.support.prometheus import answer
 from tests.support.replication import finish
 from tests.support.waiting import until
 

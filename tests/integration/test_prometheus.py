@@ -10,12 +10,11 @@ import pytest
 import yaml
 
 from mirrorlake.devtools.local.ports import free_ports
-from tests.integration.test_scrape import RARE, answer
 from tests.support.clusters import ClusterPair
 from tests.support.control import set_configs
 from tests.support.groups import commit_all
 from tests.support.kafka import NewRecord, create_topic, numbered, write
-from tests.support.prometheus import Prometheus, prometheus
+from tests.support.prometheus import RARE, Prometheus, answer, prometheus
 from tests.support.promql import metrics_in, ops_expressions
 from tests.support.replication import finish, start_run, write_topology
 from tests.support.waiting import until

@@ -21,7 +21,6 @@ from mirrorlake.kafka.python_log import PythonLog
 from mirrorlake.native import PATIENCE_SECONDS
 from mirrorlake.native.columns import SCHEMA
 from mirrorlake.native.reader import FETCHED_AGAIN, NativeReader
-from tests.integration.test_odd_records import ANY_TIME, ODD_TIMES, odd_rows, send_rows
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import (
     NewRecord,
@@ -34,6 +33,7 @@ from tests.support.kafka import (
     truncate,
     write,
 )
+from tests.support.odd_records import ANY_TIME, ODD_TIMES, odd_rows, send_rows
 from tests.support.waiting import until
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")

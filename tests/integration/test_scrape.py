@@ -5,8 +5,6 @@ import signal
 import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from urllib.error import HTTPError, URLError
-from urllib.request import urlopen
 
 import pytest
 import yaml
@@ -21,23 +19,10 @@ from tests.support.commands import exit_code
 from tests.support.groups import commit_all
 from tests.support.kafka import create_topic, numbered, write
 from tests.support.otlp import Collector, collector
+from tests.support.prometheus import RARE, answer
 from tests.support.promql import ops_expressions, series_in
 from tests.support.replication import finish, start_run, write_topology
 from tests.support.waiting import until
-
-#: What has a value only where something special happens.
-RARE = {"mirrorlake_open_transaction_timestamp_seconds", "mirrorlake_paused"}
-
-
-def answer(port: int, path: str) -> tuple[int, str]:
-    """Status and text; 0 where nothing listens."""
-    try:
-        with urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as got:
-            return got.status, got.read().decode()
-    except HTTPError as refused:
-        return refused.code, refused.read().decode()
-    except URLError:
-        return 0, ""
 
 
 def scrape(port: int) -> dict[str, Metric]:

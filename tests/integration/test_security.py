@@ -39,7 +39,7 @@ from mirrorlake.kafka.records import first_rows
 from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.translate import translate
 from mirrorlake.spark.jars import connector_jars
-from tests.integration.test_wrong_input import Answer
+from tests.support.commands import Answer
 from tests.support.kafka import create_topic, numbered, read_topic, write
 from tests.support.lake_rows import now_of
 from tests.support.replication import FLOW, finish, lake_of, replicate_once, replicating, start_run

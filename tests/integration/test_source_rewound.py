@@ -1,14 +1,12 @@
 """A log at the source that goes back, as by an unclean leader election or a restored disk: found,
 told, decided."""
 
-import struct
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from mirrorlake.config.topology import load_topology
-from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
@@ -19,27 +17,10 @@ from tests.support.kafka import create_topic, read_topic
 from tests.support.lake_rows import now_of
 from tests.support.lanes import BOTH_LANES
 from tests.support.replication import FLOW, lake_of, replicate_once, write_topology
+from tests.support.rewind import rewind
 from tests.support.topologies import fill, incidents, map_pairs, texts, values
 
 pytestmark = [pytest.mark.slow, *BOTH_LANES]
-
-
-def rewind(cluster: EmbeddedCluster, partition: str, offset: int) -> None:
-    """What a restored disk does: the log ends at an offset; its indexes and the mark of an orderly
-    end are gone."""
-    cluster.stop_broker()
-    (segment,) = cluster.directory.rglob(f"{partition}/*.log")
-    data = segment.read_bytes()
-    at = 0
-    while struct.unpack(">q", data[at : at + 8])[0] < offset:
-        at += 12 + struct.unpack(">i", data[at + 8 : at + 12])[0]
-    with segment.open("r+b") as file:
-        file.truncate(at)
-    for pattern in ("*.index", "*.timeindex", "*.snapshot", "leader-epoch-checkpoint"):
-        for file in segment.parent.glob(pattern):
-            file.unlink()
-    (segment.parent.parent / ".kafka_cleanshutdown").unlink(missing_ok=True)
-    cluster.start_broker()
 
 
 @pytest.mark.law("nothing silently", "kept by generation")

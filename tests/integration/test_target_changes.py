@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from pyspark.sql import SparkSession
 
@@ -25,6 +24,7 @@ from mirrorlake.produce.spec import name_at_target
 from mirrorlake.run.resolve import Wanted, resolve
 from mirrorlake.run.status import read_status
 from tests.support.clusters import ClusterPair
+from tests.support.groups import commit, position
 from tests.support.kafka import NewRecord, create_topic, delete_topic, read_topic, topics_of, write
 from tests.support.lake_rows import now_of
 from tests.support.lanes import BOTH_LANES
@@ -95,21 +95,6 @@ def scene(clusters: ClusterPair) -> Iterator[Scene]:
 def flow_file(scene: Scene, directory: Path, **settings: object) -> Path:
     addresses = {"east": scene.clusters.east, "west": scene.clusters.west}
     return write_flows(directory, addresses, {FLOW: {"topics": [f"{scene.prefix}.*"], **settings}})
-
-
-def commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
-    consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}
-    )
-    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
-    consumer.close()
-
-
-def position(bootstrap: str, group: str, topic: str) -> int | None:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
-    (found,) = consumer.committed([TopicPartition(topic, 0)], 20)
-    consumer.close()
-    return found.offset if found.offset >= 0 else None
 
 
 def broken(lake: Lake, topology: Path) -> set[str]:

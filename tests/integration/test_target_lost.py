@@ -15,11 +15,11 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import translate, translate_all
 from mirrorlake.run.resolve import Wanted, resolve
-from tests.integration.test_source_rewound import rewind
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, read_topic
 from tests.support.lake_rows import now_of
 from tests.support.replication import FLOW, lake_of, replicate_once, write_topology
+from tests.support.rewind import rewind
 from tests.support.topologies import fill, incidents, map_pairs, texts, values
 
 #: Records of each partition, in transactions of 5 with a marker behind each; the target keeps two

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.integration.test_source_rewound import rewind
-from tests.integration.test_trimmed_stage import trimmed
 from tests.support.clusters import ClusterPair
 from tests.support.commands import mirrorlake, open_incidents
 from tests.support.kafka import create_topic, delete_topic, read_topic, truncate
 from tests.support.replication import FLOW, write_topology
+from tests.support.rewind import rewind
 from tests.support.topologies import fill, texts, values
+from tests.support.trimmed_stage import trimmed
 from tests.support.waiting import until
 
 

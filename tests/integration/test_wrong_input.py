@@ -3,7 +3,6 @@ nothing half done."""
 
 import json
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.devtools.local.ports import free_ports
 from mirrorlake.errors import ReplicationError
 from tests.support.clusters import ClusterPair
-from tests.support.commands import forked
+from tests.support.commands import Answer
 from tests.support.kafka import create_topic, numbered, read_topic, topics_of, write
 from tests.support.replication import (
     FLOW,
@@ -26,28 +25,6 @@ from tests.support.replication import (
 from tests.support.waiting import until
 
 SLOW = pytest.mark.slow
-
-
-class Answer:
-    """How a command ended."""
-
-    def __init__(self, directory: Path, *arguments: str) -> None:
-        words = ["-c", str(directory / "mirrorlake.yml"), *arguments]
-        started = time.monotonic()
-        done = forked(words, directory, MIRRORLAKE_CORES="1")
-        self.seconds = time.monotonic() - started
-        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
-
-    def assert_one_sentence(self, *parts: str, code: int = 2, answers: bool = False) -> None:
-        """One line of ours on stderr that holds `parts`, nothing on stdout (unless it `answers` all
-        the same), and no traceback."""
-        assert self.code == code, self.err
-        assert "Traceback" not in self.err
-        said = [line for line in self.err.splitlines() if line.startswith("mirrorlake: ")]
-        assert len(said) == 1, self.err
-        for part in parts:
-            assert part in said[0], said[0]
-        assert answers or self.out == ""
 
 
 def told_at_once(

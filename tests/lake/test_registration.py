@@ -22,7 +22,6 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.warehouse import WarehouseLake
 from mirrorlake.library.internals import Internals
 from mirrorlake.run.upkeep import OTHER_WRITER, Upkeep
-from tests.lake.test_warehouse import SparkConnection
 from tests.support.lake_rows import (
     append,
     no_session,
@@ -32,6 +31,7 @@ from tests.support.lake_rows import (
     staged,
     write_file,
 )
+from tests.support.warehouse import SparkConnection
 
 CATALOG = "spark_catalog"
 GRANT = "somebody.granted"

@@ -8,7 +8,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -22,40 +21,12 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.translate import translate_all
 from mirrorlake.lake.warehouse import WarehouseLake
-from tests.lake.test_both_engines import ARGS, ASKED, FRAMES, QUERIES, told
+from tests.support.both_engines import ARGS, ASKED, FRAMES, QUERIES, told
 from tests.support.odd_lake import END, FLOW, TOPICS, odd_lake
+from tests.support.warehouse import SparkConnection
 
 #: Of now: each engine is asked at a moment of its own.
 CHANGING = re.compile("age_seconds|lag_seconds|value|^noted_at$")
-
-
-class SparkCursor:
-    """The connector's cursor, as far as it is used."""
-
-    def __init__(self, lake: Lake) -> None:
-        self._lake = lake
-        self._rows = pa.table({})
-        self.fetched: list[int] = []
-
-    def execute(self, text: str, parameters: dict[str, Any]) -> None:
-        self._rows = self._lake.sql(text, parameters).toArrow()
-
-    def fetchmany_arrow(self, size: int) -> pa.Table:
-        part, self._rows = self._rows.slice(0, min(size, 7)), self._rows.slice(min(size, 7))
-        return part
-
-    def close(self) -> None:
-        """Nothing is kept."""
-
-
-class SparkConnection:
-    """A connection to the schema of a lake."""
-
-    def __init__(self, lake: Lake) -> None:
-        self._lake = lake
-
-    def cursor(self) -> SparkCursor:
-        return SparkCursor(self._lake)
 
 
 @pytest.fixture(scope="module")

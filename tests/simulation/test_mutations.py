@@ -20,9 +20,9 @@ from tests.simulation import test_found as found
 from tests.simulation.kafka import Cluster
 from tests.simulation.machine import EVENTS
 from tests.simulation.run import simulate
+from tests.simulation.schedule import Schedule
 from tests.simulation.stage import Tables
 from tests.simulation.steps import FULL, KINDS
-from tests.simulation.test_found import Schedule
 
 Patch = pytest.MonkeyPatch
 

@@ -13,6 +13,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
@@ -190,3 +191,25 @@ if __name__ == "__main__":
     from mirrorlake.cli.main import main
 
     main(_become(_serve()))
+
+
+class Answer:
+    """How a command ended."""
+
+    def __init__(self, directory: Path, *arguments: str) -> None:
+        words = ["-c", str(directory / "mirrorlake.yml"), *arguments]
+        started = time.monotonic()
+        done = forked(words, directory, MIRRORLAKE_CORES="1")
+        self.seconds = time.monotonic() - started
+        self.code, self.out, self.err = done.returncode, done.stdout, done.stderr
+
+    def assert_one_sentence(self, *parts: str, code: int = 2, answers: bool = False) -> None:
+        """One line of ours on stderr that holds `parts`, nothing on stdout (unless it `answers` all
+        the same), and no traceback."""
+        assert self.code == code, self.err
+        assert "Traceback" not in self.err
+        said = [line for line in self.err.splitlines() if line.startswith("mirrorlake: ")]
+        assert len(said) == 1, self.err
+        for part in parts:
+            assert part in said[0], said[0]
+        assert answers or self.out == ""

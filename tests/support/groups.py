@@ -132,3 +132,18 @@ def commit_nameless(bootstrap: str, topic: str, position: int) -> None:
     commit_all(bootstrap, topic, [f"{topic}-named"], position, partitions=1)
     until(lambda: answered() not in _COORDINATOR_MOVES, "the broker coordinates the group")
     assert (code := answered()) == 0, f"the broker answers {code}"
+
+
+def commit(bootstrap: str, group: str, topic: str, offset: int) -> None:
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False}
+    )
+    consumer.commit(offsets=[TopicPartition(topic, 0, offset)], asynchronous=False)
+    consumer.close()
+
+
+def position(bootstrap: str, group: str, topic: str) -> int | None:
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    (found,) = consumer.committed([TopicPartition(topic, 0)], 20)
+    consumer.close()
+    return found.offset if found.offset >= 0 else None

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode
 from urllib.request import urlopen
 
@@ -53,3 +54,18 @@ def prometheus(folder: Path, target: str) -> Iterator[Prometheus]:
     command += [f"--web.listen-address=127.0.0.1:{port}", "--log.level=warn"]
     with server(command, port, folder / "prometheus.log"):
         yield Prometheus(port)
+
+
+#: What has a value only where something special happens.
+RARE = {"mirrorlake_open_transaction_timestamp_seconds", "mirrorlake_paused"}
+
+
+def answer(port: int, path: str) -> tuple[int, str]:
+    """Status and text; 0 where nothing listens."""
+    try:
+        with urlopen(f"http://127.0.0.1:{port}{path}", timeout=10) as got:
+            return got.status, got.read().decode()
+    except HTTPError as refused:
+        return refused.code, refused.read().decode()
+    except URLError:
+        return 0, ""

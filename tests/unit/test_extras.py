@@ -17,30 +17,10 @@ import pytest
 from mirrorlake.extras import EXTRAS
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.path_tables import PathTables
-from tests.unit.test_imports import ROOT, SRC, package, room
+from tests.support.house import ROOT, SRC, package, room
+from tests.support.libraries import BASE, OF_A_TASK
 
 PROJECT = (SRC.parent / "pyproject.toml").read_text(encoding="utf-8")
-#: Libraries of the package alone, by the module that is imported.
-BASE = {
-    **{
-        name: name
-        for name in (
-            "deltalake",
-            "duckdb",
-            "numpy",
-            "pyarrow",
-            "pydantic",
-            "rich",
-            "sqlglot",
-            "typer",
-        )
-    },
-    "confluent_kafka": "confluent-kafka",
-    "yaml": "PyYAML",
-}
-#: What of these a task of Spark's imports, and modules that run in one, or beside the driver for a
-#: stream.
-OF_A_TASK = {"confluent_kafka", "numpy", "pyarrow"}
 TASKS = (
     "mirrorlake.produce.task",
     "mirrorlake.produce.probe",

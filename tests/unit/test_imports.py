@@ -12,29 +12,9 @@ from pathlib import Path
 
 import pytest
 
-SRC = Path(__file__).parents[2] / "src"
-ROOT = SRC / "mirrorlake"
+from tests.support.house import FLOORS, ROOT, SRC, package, room
+
 MODULES = sorted(SRC.rglob("*.py"))
-FLOORS: tuple[tuple[str, ...], ...] = (
-    ("attempts", "native"),
-    ("durations", "errors", "failpoints", "heaps", "no_pandas", "processes", "terminal"),
-    ("extras", "naming", "offsets", "worker"),
-    ("config",),
-    ("kafka", "spark"),
-    ("lake",),
-    ("landing", "produce", "mm2", "mm2.importer"),
-    ("control",),
-    ("groups", "checks"),
-    ("run",),
-    ("failover", "verify", "resend", "forget", "trace", "tracking", "metrics")
-    + ("dashboard", "devtools.local"),
-    ("migrate",),
-    ("library",),
-    ("devtools", "devtools.demo", "devtools.bench", "testing"),
-    ("cli",),
-    ("notebook",),
-    ("__main__",),
-)
 #: Modules that name one above them in a text, and why: Python starts it, or looks for it, as a
 #: process of its own.
 KNOWN = {
@@ -129,23 +109,6 @@ PURE_REFUSES = (
     "os.getenv",
 )
 JVM_NAMES = {"sparkContext", "SparkContext", "_jvm", "_jdf", "_jsparkSession", "_sc", "rdd"}
-
-
-def package(path: Path) -> str:
-    return ".".join(path.relative_to(SRC).with_suffix("").parts)
-
-
-def room(module: str) -> str:
-    """The package that a module of mirrorlake lies in; a module that lies in none is its own."""
-    # what `import mirrorlake` gives
-    inner = module.removeprefix("mirrorlake").lstrip(".") or "library"
-    folders = [
-        folder
-        for floor in FLOORS
-        for folder in floor
-        if inner == folder or inner.startswith(f"{folder}.")
-    ]
-    return max(folders, key=len, default=inner)
 
 
 def floor_of(folder: str) -> int:

@@ -8,8 +8,8 @@ from typing import Any
 from mirrorlake.config.topology import load_topology
 from mirrorlake.groups.checkpoint_table import append_checkpoints, newest_checkpoints
 from mirrorlake.groups.newest_checkpoints import NewestCheckpoints
+from tests.support.group_turns import Running, Turn, row
 from tests.support.lake_rows import FLOW, no_session, opened, write_file
-from tests.unit.groups.test_growth_of_groups import Running, Turn, row
 
 KEY = ("alice", "orders", 0)
 AHEAD = datetime.now(timezone.utc) + timedelta(hours=1)

@@ -12,8 +12,8 @@ from mirrorlake.groups import inventory
 from mirrorlake.groups.checkpoint_plan import OVER
 from mirrorlake.offsets.generations import SourceGenerations
 from mirrorlake.offsets.positions import Translated
+from tests.support.group_turns import row
 from tests.support.lake_rows import FLOW, write_file
-from tests.unit.groups.test_growth_of_groups import row
 
 KNOWN, OVER_NOW = ("alice", "orders", 0), ("alice", "orders", 2)
 

@@ -14,7 +14,7 @@ from mirrorlake.groups.sync_plan import BEHIND, REWOUND
 from mirrorlake.kafka.groups import GroupPositions
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 from mirrorlake.testing import MemoryLake
-from tests.unit.groups.test_growth_of_groups import Key, Running, Turn
+from tests.support.group_turns import Key, Running, Turn
 
 ALICE, BOB = ("alice", "orders", 0), ("bob", "payments", 0)
 

@@ -28,7 +28,7 @@ from mirrorlake.naming.naming import Naming
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
 from tests.support.growth import LINEAR, SORTED, Made, Name, growth, steps
-from tests.unit.landing.test_stage_file import rows
+from tests.support.landing import rows
 
 TOPICS = 10
 

@@ -9,23 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.lake.definitions import definition
-from mirrorlake.landing.job import LandJob, offsets_document, read_document
+from mirrorlake.landing.job import offsets_document, read_document
 from mirrorlake.landing.pace import Pace
 from mirrorlake.offsets.positions import TopicAndPartition
+from tests.support.landing import job_in
 
 OFFSETS = st.dictionaries(
     st.tuples(st.sampled_from(["größe", "b.c", "x"]), st.integers(0, 9)), st.integers(0, 2**40)
 )
-
-
-def job_in(folder: Path, **given: object) -> LandJob:
-    common = {
-        **{"alias": "east", "client": {"sasl.password": "hunter2"}, "starts": {}},
-        **{"generations": {}, "schema": definition("records").rows, "directory": None},
-        **{"pace_file": str(folder / "land" / "east-pace.json"), "max_records": 100, "tasks": 2},
-    }
-    return LandJob(**{**common, **given})  # type: ignore[arg-type]
 
 
 @given(OFFSETS, st.none() | st.text(max_size=5))

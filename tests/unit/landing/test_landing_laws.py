@@ -20,7 +20,7 @@ from mirrorlake.landing.source_comparison import (
     TopicGeneration,
 )
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
-from tests.unit.landing.test_landing_plan import Log, Model
+from tests.support.landing_model import Log, Model
 
 KEYS = st.sampled_from([("t", 0), ("t", 1), ("u", 0)])
 COUNTS = st.integers(1, 9)

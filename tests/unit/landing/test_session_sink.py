@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from mirrorlake.lake.path_lake import PathLake
-from mirrorlake.lake.place import place_of
 from mirrorlake.landing.checkpoints import (
     application_of,
     end_queries,
@@ -25,9 +24,7 @@ from mirrorlake.landing.land import LandingQuery
 from mirrorlake.landing.receipts import receipt, unread
 from mirrorlake.landing.session_sink import SessionSink, _batch_of
 from mirrorlake.offsets.positions import TopicAndPartition
-from tests.support.lake_rows import no_session
-from tests.unit.landing.test_land_job import job_in
-from tests.unit.landing.test_sinks import write_offsets
+from tests.support.landing import job_in, lake_in, write_offsets
 
 A, B = ("a", 0), ("b", 1)
 
@@ -199,12 +196,6 @@ def test_who_ends_queries_fences_each_once_and_keeps_what_they_have_read(tmp_pat
     assert lake.version_of("records") == version, "while the source is away it is done often"
     forget_query(lake, "east", "q")
     assert left_queries(lake, "east") == [] and not checkpoint.exists()
-
-
-def lake_in(folder: Path) -> PathLake:
-    lake = PathLake(no_session, place_of(folder / "lake"), folder / "checkpoints")
-    lake.create("records", {})
-    return lake
 
 
 def sink_of(folder: Path, lake: PathLake | None = None) -> Any:

@@ -1,6 +1,5 @@
 """What this process commits of a landing query: each batch once, none behind a stop."""
 
-import json
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,14 +12,13 @@ from mirrorlake.errors import Fenced, ReplicationError
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import place_of
 from mirrorlake.landing import driver_log
-from mirrorlake.landing.job import LandJob, offsets_document
+from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.land import LandingQuery
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.sinks import PathSink
 from mirrorlake.offsets.positions import Ranges, TopicAndPartition
 from tests.support.lake_rows import no_session
-from tests.unit.landing.test_land_job import job_in
-from tests.unit.landing.test_stage_file import rows
+from tests.support.landing import job_in, rows, write_offsets
 
 A, B = ("a", 0), ("b", 1)
 
@@ -170,10 +168,3 @@ def test_a_client_asks_for_answers_of_the_size_that_the_pace_says(
 def started() -> Any:
     """A writer of a stream, of which what takes a batch is all that is wanted."""
     return SimpleNamespace(foreachBatch=lambda take: SimpleNamespace(start=lambda: take))
-
-
-def write_offsets(checkpoint: Path, batch: int, ends: dict[TopicAndPartition, int]) -> None:
-    """As Spark writes them before it begins a batch."""
-    file = checkpoint / "offsets" / str(batch)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(f"v1\n{{}}\n{json.dumps(offsets_document(ends))}", encoding="utf-8")

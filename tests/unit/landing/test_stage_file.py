@@ -19,28 +19,10 @@ from mirrorlake.landing.stage_file import ADDED, landed_of, write_parts
 from mirrorlake.native.columns import SCHEMA
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.produce.stage_files import COLUMNS, columns_of
-from tests.unit.landing.test_land_job import job_in
+from tests.support.landing import job_in, rows
 
 RECORDS = definition("records").rows
 PART = Part("east", 1_700_000_000_123, {("b", 1): 2})
-
-
-def rows(partition: int, offsets: list[int], size: int = 3) -> pa.RecordBatch:
-    count = len(offsets)
-    return pa.RecordBatch.from_pydict(
-        {
-            "partition": [partition] * count,
-            "offset": offsets,
-            "timestamp": pa.array([1_234] * count, SCHEMA.field("timestamp").type),
-            "timestamp_type": [0] * count,
-            "key": [None, b""] * (count // 2) + [b"k"] * (count % 2),
-            "value": [bytes(size)] * count,
-            "headers": [
-                None if offset % 2 else [{"key": "h", "value": None}] for offset in offsets
-            ],
-        },
-        schema=SCHEMA,
-    )
 
 
 def added(folder: Path, part: Part, *read: tuple[tuple[str, int], pa.RecordBatch]) -> pa.Table:

@@ -24,8 +24,7 @@ from mirrorlake.landing.stage_rows import (
 from mirrorlake.native.columns import HEADERS
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
-from tests.unit.landing.test_land_job import job_in
-from tests.unit.landing.test_stage_file import rows
+from tests.support.landing import job_in, rows
 
 SCHEMA = schema_for_spark(definition("records").rows)
 PART = Part("east", 1_700_000_000_123, {("b", 1): 2}, {("a", 0): 9, ("b", 1): 30, ("odd", 1): 5})

@@ -15,7 +15,7 @@ from mirrorlake.landing.pace import FIRST_BYTES, LEAST_BYTES, UNKNOWN_RECORD_BYT
 from mirrorlake.landing.stream_source import source_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.jars import spark_minor
-from tests.unit.landing.test_land_job import job_in
+from tests.support.landing import job_in
 
 STARTS = {("a", 0): 5, ("a", 1): 0, ("b", 0): 7}
 FINAL = {("a", 0): 70_005, ("a", 1): 3, ("b", 0): 7}

@@ -12,8 +12,7 @@ from mirrorlake.landing import land
 from mirrorlake.landing.land import SESSION_TRIGGER_SECONDS, TRIGGER_SECONDS
 from mirrorlake.landing.session_sink import SessionSink
 from mirrorlake.landing.sinks import PathSink
-from tests.unit.landing.test_land_job import job_in
-from tests.unit.landing.test_session_sink import lake_in
+from tests.support.landing import job_in, lake_in
 
 
 class Writer:

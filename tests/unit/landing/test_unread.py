@@ -25,7 +25,7 @@ from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import LogEnds, Ranges, TopicAndPartition
 from mirrorlake.offsets.stage_index import StageIndex
 from tests.support.lake_rows import append, no_session, opened, staged, write_file
-from tests.unit.landing.test_stage_file import rows
+from tests.support.landing import rows
 
 KEY = ("orders", 0)
 CLIENT = {"bootstrap.servers": "nowhere:1"}

@@ -14,8 +14,8 @@ from mirrorlake.metrics.facts import Facts
 from mirrorlake.metrics.histogram import BOUNDS
 from mirrorlake.metrics.model import families
 from mirrorlake.metrics.sender import sending
+from tests.support.metrics_facts import FACTS, FLOW
 from tests.support.otlp import Collector, collector
-from tests.unit.metrics.test_metrics_model import FACTS, FLOW
 
 KINDS = {"counter": "sum", "gauge": "gauge", "histogram": "histogram"}
 

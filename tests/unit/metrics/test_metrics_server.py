@@ -12,7 +12,7 @@ from mirrorlake.errors import InputError
 from mirrorlake.metrics.facts import Facts, FlowInForce
 from mirrorlake.metrics.server import serving
 from mirrorlake.metrics.standing import Standing
-from tests.unit.metrics.test_metrics_model import FACTS
+from tests.support.metrics_facts import FACTS
 
 LOCAL = "127.0.0.1:0"
 

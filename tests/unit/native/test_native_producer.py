@@ -11,35 +11,13 @@ from threading import Thread
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.native.outgoing import Outgoing
 from mirrorlake.native.producer import Producer
+from tests.support.native_rows import MOCK, SLOW, rows
 from tests.support.waiting import until
-
-MOCK = {
-    "bootstrap.servers": "127.0.0.1:1",
-    "test.mock.num.brokers": 1,
-    "linger.ms": 0,
-    "log_level": 2,
-}
-#: A broker that answers each request after this time, ms.
-SLOW = {**MOCK, "test.mock.broker.rtt": 2_000}
-HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-
-
-def rows(values: list[bytes | None]) -> pa.RecordBatch:
-    """Rows without keys and headers."""
-    count = len(values)
-    columns = {
-        "key": pa.nulls(count, pa.binary()),
-        "value": pa.array(values, pa.binary()),
-        "timestamp": pa.array([1_000] * count, pa.timestamp("ms")),
-        "headers": pa.nulls(count, HEADERS),
-    }
-    return pa.record_batch(columns)
 
 
 def kept(producer: Producer) -> list[Outgoing]:
@@ -165,8 +143,9 @@ def test_the_rows_of_a_slice_are_its_own() -> None:
 ENDINGS = """
 import gc, sys
 import pyarrow as pa
+from mirrorlake.native.producer import Producer
+from tests.support.native_rows import SLOW, rows
 from tests.support.waiting import until
-from tests.unit.native.test_native_producer import SLOW, Producer, rows
 producers = [Producer(SLOW) for _ in range(4)]
 for producer in producers:
     producer.shipment("t", 0, rows([b"x" * 100_000] * 50)).send()

@@ -21,7 +21,7 @@ from mirrorlake.run.stopped_partitions import StoppedPartitions
 from mirrorlake.run.target_losses import log_ends_below
 from mirrorlake.testing import MemoryCluster, MemoryLake
 from tests.support.growth import LINEAR, Made, Name, growth
-from tests.unit.run.test_samples import Setting
+from tests.support.sampling import Setting
 
 TOPICS = 10
 

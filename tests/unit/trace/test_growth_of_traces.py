@@ -8,7 +8,7 @@ import pytest
 from mirrorlake.trace.facts import Facts
 from mirrorlake.trace.story import tell
 from tests.support.growth import SORTED, growth
-from tests.unit.trace.test_story import DELIVERED, MISSING, STAGED, ago, incident
+from tests.support.traces import DELIVERED, MISSING, STAGED, ago, incident
 
 RECORDS: dict[str, Facts] = {"delivered": DELIVERED, "staged": STAGED, "missing": MISSING}
 

@@ -1,0 +1,115 @@
+"""Turns of the control task of groups, over a cluster and a lake in memory."""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from mirrorlake.config.topology import load_topology
+from mirrorlake.groups.checkpoint_plan import Checkpoint
+from mirrorlake.groups.checkpoint_sync import Checkpoints
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.kafka.groups import GroupPositions, Listing
+from mirrorlake.lake.changes import MemoryLog
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.reader import Frames, QueryRows
+from mirrorlake.offsets.positions import Committed, TopicAndPartition
+from mirrorlake.testing import MemoryCluster, MemoryLake
+from tests.support.lake_rows import FLOW, write_file
+
+Key = tuple[str, str, int]
+
+
+def row(key: Key, position: int = 10, **others: Any) -> Checkpoint:
+    return Checkpoint(*key, position, target_topic=key[1], target_position=position, **others)
+
+
+class Goal:
+    """A cluster with groups: what they committed, how they stand."""
+
+    def __init__(self, all_keys: Iterable[Key], position: int | None) -> None:
+        self.at: dict[str, dict[TopicAndPartition, Committed]] = {}
+        for group, *place in all_keys:
+            at = {} if position is None else {tuple(place): Committed(position)}
+            self.at.setdefault(group, {}).update(at)  # type: ignore[arg-type]
+
+    def listing(self) -> Listing:
+        return Listing(dict.fromkeys(self.at, "EMPTY"))
+
+    def other_kinds(self, _: Listing) -> frozenset[str]:
+        return frozenset()
+
+    def positions(self, groups: Iterable[str]) -> GroupPositions:
+        return GroupPositions({group: self.at[group] for group in groups if group in self.at})
+
+    def move(
+        self, moves: Mapping[str, Mapping[TopicAndPartition, Committed]]
+    ) -> dict[tuple[str, str, int], str]:
+        return {}
+
+
+class Running:
+    """A running flow, whose partitions are all landed in one generation."""
+
+    def __init__(self, generation: int = 0, target_generation: int = 0) -> None:
+        self.landed, self.target = generation, target_generation
+
+    def mirrors(self, _: str) -> bool:
+        return True
+
+    def refuses(self, _: str) -> bool:
+        return False
+
+    def generation(self, _: TopicAndPartition) -> int:
+        return self.landed
+
+    def target_generation(self, _: str) -> int:
+        return self.target
+
+    def check_targets(self) -> None:
+        """They are as they were."""
+
+    def reached(self, _: object) -> None:
+        return None
+
+
+class Mapped(MemoryLake):
+    """A lake whose map leads every position to the same one, and knows them up to 20."""
+
+    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
+        if name != "translate_forward" or frames is None:
+            return super().query_rows(name, frames, **args)
+        asked: Any = frames["asked"]
+        names = ("asked_topic", "partition", "asked_offset", "topic", "offset")
+        common = {"exact": True, "ahead": True, "mapped": True, "known": True, "mapped_end": 20}
+        return QueryRows(
+            {**common, **dict(zip(names, (*one, one[0], one[2]), strict=True))}
+            for one in asked.rows
+        )
+
+
+class Turn:
+    """The groups of a flow after a turn in which all stood at 10; the target has none of them."""
+
+    def __init__(self, tmp_path: Path, all_keys: list[Key]) -> None:
+        topology = load_topology(write_file(tmp_path))
+        places = {topic: [100] * 300 for _, topic, _ in all_keys}
+        self.cluster: Any = MemoryCluster("east", places)
+        connections = Connections(topology, dict.fromkeys(topology.clusters, self.cluster))
+        self.source, self.target = Goal(all_keys, 10), Goal(all_keys, None)
+        groups: Any = {"east": self.source, "west": self.target}
+        connections.groups = groups.__getitem__  # type: ignore[method-assign]
+        lake = Mapped(dict.fromkeys(("newest_checkpoints", "mapped_ends"), ()))
+        lake.answers.update(left_out_groups=(), generation_begins=())
+        deployment = Deployment(lake, connections, MemoryLog())  # type: ignore[arg-type]
+        self.running = Running()
+        published: Any = SimpleNamespace(publish=list)
+        self.groups = Checkpoints(topology.flow(FLOW), deployment, self.running, published)
+        assert len(self.groups.checkpoint()) == len(all_keys)
+
+    def all_stand_at(self, position: int | None) -> "Turn":
+        for positions in self.source.at.values():
+            moved = {} if position is None else dict.fromkeys(positions, Committed(position))
+            positions.clear()
+            positions.update(moved)
+        return self
