@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake.definitions import definition, rows_of, sql_text
-from mirrorlake.lake.duck_changes import Change
+from mirrorlake.lake.duck_changes import RowChange
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_tables import PathTables
@@ -172,7 +172,7 @@ def test_both_engines_make_the_same_rows(spark: SparkSession, tmp_path: Path, ca
     found = []
     for name in ("duckdb", "spark"):
         lake = open_lake(spark, Location(path=str(tmp_path / name)), tmp_path)
-        table = Change(sql_text("queries", query), args, frames).table
+        table = RowChange(sql_text("queries", query), args, frames).table
         if rows:
             lake.append(table, rows_of(table, rows))
         if name == "duckdb":
@@ -220,7 +220,7 @@ def test_what_others_append_and_change_meanwhile_is_kept(
             )
             _settle(lake, "flow_stopped")
         asked.append(len(rows))
-        return Change(text, OVER, settled(("target_refused", "t", 0))).applied_to(rows)
+        return RowChange(text, OVER, settled(("target_refused", "t", 0))).applied_to(rows)
 
     PathTables(tmp_path / "lake").rewrite("incidents", while_somebody_writes)
     kinds = {(row["kind"], row["resolution"]) for row in lake.ask_table("incidents")}

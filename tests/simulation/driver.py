@@ -59,7 +59,7 @@ from mirrorlake.produce.target import Target
 from mirrorlake.produce.task import ShardJob, produce_shards
 from mirrorlake.run import target_losses
 from mirrorlake.run.target_losses import MappedLoss, log_ends_below, loss_errors, take_out
-from mirrorlake.spark.tasks import NUMBER, Done, Work, Worker, by_number, done_of, run_here
+from mirrorlake.spark.tasks import NUMBER, Done, SparkTask, Work, by_number, done_of, run_here
 from tests.simulation.kafka import Consumer, Producer, timed_out
 from tests.simulation.landing import Lander
 from tests.simulation.stage import RECORDS, ParquetView, arrow, lake_failed
@@ -350,7 +350,7 @@ class MemoryWorkers:
         if self._goes_the_short_way(jobs):
             # Threads of the driver: all of them end, whatever one of them meets.
             return "short", _joined([self._here([(job, None)]) for job in jobs])
-        worker = Worker(produce_shards, [[job] for job in jobs], RESULT)
+        worker = SparkTask(produce_shards, [[job] for job in jobs], RESULT)
         return "long", self._run(
             worker,
             [[pa.RecordBatch.from_pydict({NUMBER: [number]})] for number in range(len(jobs))],
@@ -404,7 +404,7 @@ class MemoryWorkers:
             return "short", self._world.run_here(
                 lambda: run_here(produce_shards, [by_number(every, by_shard)], RESULT)
             )
-        worker = Worker(produce_shards, by_shard, RESULT, over_rows=True)
+        worker = SparkTask(produce_shards, by_shard, RESULT, over_rows=True)
         return "long", self._run(worker, list(parts.values()))
 
     def _goes_the_short_way(self, jobs: Sequence[ShardJob]) -> bool:
@@ -416,7 +416,7 @@ class MemoryWorkers:
     def _here(self, work: Work[ShardJob]) -> Done:
         return self._world.run_here(lambda: run_here(produce_shards, [work], RESULT))  # type: ignore[no-any-return]
 
-    def _run(self, worker: Worker[ShardJob], tasks: Sequence[list[pa.RecordBatch]]) -> Done:
+    def _run(self, worker: SparkTask[ShardJob], tasks: Sequence[list[pa.RecordBatch]]) -> Done:
         """Tasks of Spark's: what one of them is lost with, all are."""
         found: list[pa.RecordBatch] = []
         failure: TaskFailed | None = None

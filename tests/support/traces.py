@@ -4,10 +4,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from mirrorlake.trace.facts import Facts, FlowState, Place
+from mirrorlake.trace.facts import Facts, FlowRun, TracedRecord
 
 NOW = datetime(2026, 3, 1, 12)
-PLACE = Place("east->west", "orders", 0, 42)
+PLACE = TracedRecord("east->west", "orders", 0, 42)
 
 
 def ago(seconds: float) -> datetime:
@@ -46,7 +46,7 @@ SAMPLE = {
     "lag_records": 0,
     "target_topic": "east.orders",
 }
-RUNS = FlowState(None, "continuous", ago(5))
+RUNS = FlowRun(None, "continuous", ago(5))
 DELIVERED = Facts(
     PLACE,
     NOW,

@@ -13,7 +13,7 @@ from mirrorlake.errors import InputError
 SMALL = 400
 
 
-class Part(str, Enum):
+class BenchPart(str, Enum):
     """A part of the benchmark."""
 
     throughput = "throughput"
@@ -27,7 +27,7 @@ class Part(str, Enum):
     capacity = "capacity"
 
 
-class Lake(str, Enum):
+class LakeKind(str, Enum):
     """Where mirrorlake's lakes lie: `mirrorlake.devtools.bench.lakes.KINDS`."""
 
     folder = "folder"
@@ -36,7 +36,12 @@ class Lake(str, Enum):
 
 
 #: What is measured on lakes in folders alone: it makes up tables, or reads them by Spark.
-_IN_FOLDERS: tuple[Part, ...] = (Part.proof, Part.control, Part.soak, Part.capacity)
+_IN_FOLDERS: tuple[BenchPart, ...] = (
+    BenchPart.proof,
+    BenchPart.control,
+    BenchPart.soak,
+    BenchPart.capacity,
+)
 
 
 def bench(
@@ -49,13 +54,13 @@ def bench(
     laps: int = typer.Option(
         1, min=1, help="How often to race; the median counts, and from 2 on warm brokers."
     ),
-    only: Part | None = typer.Option(
+    only: BenchPart | None = typer.Option(
         None,
         help="Only this part; feel has latency too; soak, scale and capacity are never part of "
         "the whole.",
     ),
-    lake: Lake = typer.Option(
-        Lake.folder,
+    lake: LakeKind = typer.Option(
+        LakeKind.folder,
         help="Where mirrorlake's lakes lie: s3 is moto's server here, catalog a Hive metastore; "
         "throughput, fan-out, latency and feel.",
     ),
@@ -84,21 +89,23 @@ def bench(
     backlogs = {size: records_120 if size < SMALL else records_1k for size in _sizes(record_bytes)}
     pace = Pace(rate, warm_up_seconds=warm_up, seconds=seconds)
 
-    def share(part: Part, one_of: int = 1) -> dict[int, int]:
+    def share(part: BenchPart, one_of: int = 1) -> dict[int, int]:
         return {size: records // one_of for size, records in backlogs.items() if part in parts}
 
     options = BenchOptions(
-        share(Part.throughput),
-        fan_out=share(Part.fan_out, 3),  # as each goes to three targets
-        proof=share(Part.proof, 4),
-        pace=pace if parts & {Part.latency, Part.feel, Part.scale, Part.capacity} else None,
-        feel=Part.feel in parts,
-        scale=Part.scale in parts,
-        capacity=Part.capacity in parts,
-        control=Part.control in parts,
+        share(BenchPart.throughput),
+        fan_out=share(BenchPart.fan_out, 3),  # as each goes to three targets
+        proof=share(BenchPart.proof, 4),
+        pace=pace
+        if parts & {BenchPart.latency, BenchPart.feel, BenchPart.scale, BenchPart.capacity}
+        else None,
+        feel=BenchPart.feel in parts,
+        scale=BenchPart.scale in parts,
+        capacity=BenchPart.capacity in parts,
+        control=BenchPart.control in parts,
         keep=keep,
         laps=laps,
-        soak_minutes=minutes if Part.soak in parts else 0.0,
+        soak_minutes=minutes if BenchPart.soak in parts else 0.0,
         lake=lake.value,
     )
 
@@ -115,12 +122,14 @@ def bench(
     shared.say(f"all figures are in {out} ({document['seconds']:.0f} s)")
 
 
-def _parts(only: Part | None, lake: Lake) -> set[Part]:
+def _parts(only: BenchPart | None, lake: LakeKind) -> set[BenchPart]:
     """What is measured. Raises InputError."""
-    if lake is not Lake.folder and only in _IN_FOLDERS:
+    if lake is not LakeKind.folder and only in _IN_FOLDERS:
         raise InputError(f"--only {only.value} measures lakes in folders: leave --lake out")
-    left_out = (Part.soak,) if lake is Lake.folder else _IN_FOLDERS
-    return {*Part} - {Part.scale, Part.capacity, *left_out} if only is None else {only}
+    left_out = (BenchPart.soak,) if lake is LakeKind.folder else _IN_FOLDERS
+    return (
+        {*BenchPart} - {BenchPart.scale, BenchPart.capacity, *left_out} if only is None else {only}
+    )
 
 
 def _sizes(text: str) -> list[int]:

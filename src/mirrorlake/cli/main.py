@@ -121,7 +121,7 @@ app.add_typer(
 offer_at_the_first_tab()
 
 
-class Ended(SystemExit):
+class CommandEnded(SystemExit):
     """The end of a command that did not end well. A shell gets `code`; who shows the exception
     itself, as a job's run does, gets a sentence."""
 
@@ -149,7 +149,7 @@ def main(words: Sequence[str] | None = None) -> None:
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
         if code:
             meaning = _MEANINGS.get(code, f"exit code {code}")
-            raise Ended(code, f"{meaning}; what this command printed says why") from None
+            raise CommandEnded(code, f"{meaning}; what this command printed says why") from None
     except MirrorlakeError as error:
         raise _ended(error) from None
     except ModuleNotFoundError as error:
@@ -164,13 +164,13 @@ def main(words: Sequence[str] | None = None) -> None:
         raise _ended(refusal) from None
 
 
-def _ended(error: MirrorlakeError) -> Ended:
+def _ended(error: MirrorlakeError) -> CommandEnded:
     """Say what is wrong, in a sentence."""
     if logs.as_json():
         logger.error("%s", error)
     else:
         typer.echo(f"mirrorlake: {error}", err=True)
-    return Ended(error.exit_code, f"{_MEANINGS[error.exit_code]}: {error}")
+    return CommandEnded(error.exit_code, f"{_MEANINGS[error.exit_code]}: {error}")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from mirrorlake.spark.query_files import (
 
 
 @dataclass(frozen=True)
-class Problem:
+class InexactPosition:
     """A partition whose position could not be translated, or only to the highest safe position, and
     why."""
 
@@ -42,7 +42,7 @@ class TranslatedQuery:
     some."""
 
     positions: dict[int, Offsets]
-    problems: list[Problem]
+    problems: list[InexactPosition]
 
 
 def read_checkpoint(directory: Path) -> QueryPosition:
@@ -97,12 +97,16 @@ def translate_query(
             translation = known.get((topic, partition, offset))
             if translation is None:
                 reason = never_seen(flow.name, topic, partition, reverse)
-                translated.problems.append(Problem(number, topic, partition, offset, reason))
+                translated.problems.append(
+                    InexactPosition(number, topic, partition, offset, reason)
+                )
                 continue
             there[translation.topic, partition] = translation.offset
             if translation.gone or not translation.exact:
                 reason = _inexact(flow, topic, partition, offset, translation)
-                translated.problems.append(Problem(number, topic, partition, offset, reason))
+                translated.problems.append(
+                    InexactPosition(number, topic, partition, offset, reason)
+                )
     return translated
 
 

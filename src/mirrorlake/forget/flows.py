@@ -9,13 +9,13 @@ from confluent_kafka import KafkaException
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable, LakeError, LeaseTaken
-from mirrorlake.forget.still_needed import Committed, FlowPositions
+from mirrorlake.forget.still_needed import FlowPositions
 from mirrorlake.kafka.committed import committed_by
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.table_upkeep import floors_of
 from mirrorlake.lake.targets import noted_targets
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
 from mirrorlake.offsets.runs import decode_written
 from mirrorlake.produce.fencing import fence_all
 from mirrorlake.produce.spec import name_at_target
@@ -26,7 +26,7 @@ from mirrorlake.run.other_process import run_by_other_process
 logger = logging.getLogger(__name__)
 
 
-class Flows:
+class SourceFlows:
     """The flows that read from a source cluster: those of the topology file, those that were and
     have rows in the map, and replays and restores that began and have not ended."""
 
@@ -79,7 +79,7 @@ class Flows:
         return positions
 
     def _known(
-        self, name: str, committed: Mapping[TopicAndPartition, Committed] | None
+        self, name: str, committed: Mapping[TopicAndPartition, GenerationOffset] | None
     ) -> FlowPositions:
         flow = self._file.get(name)
         target = (lambda _: None) if flow is None else flow.target_topic
@@ -93,7 +93,7 @@ class Flows:
             mirrors = list(self._topics)
         return FlowPositions(name, floors_of(self._lake, name, target), committed, mirrors)
 
-    def _alone(self, name: str, stack: ExitStack) -> dict[TopicAndPartition, Committed]:
+    def _alone(self, name: str, stack: ExitStack) -> dict[TopicAndPartition, GenerationOffset]:
         """Where the target says that a flow is, once no process writes for it any more. Raises
         LeaseTaken, LakeError, ClusterUnusable, KafkaException."""
         flow = self._file.get(name)
@@ -137,9 +137,9 @@ class Flows:
         client: Mapping[str, str | int | bool],
         group: str,
         places: Mapping[TopicAndPartition, TopicAndPartition],
-    ) -> dict[TopicAndPartition, Committed]:
+    ) -> dict[TopicAndPartition, GenerationOffset]:
         """By source partition. Raises KafkaException."""
         return {
-            places[key]: Committed(decode_written(metadata).generation, offset)
+            places[key]: GenerationOffset(decode_written(metadata).generation, offset)
             for key, (offset, metadata) in committed_by(client, group, places.keys()).items()
         }

@@ -19,7 +19,7 @@ import pyarrow as pa
 from mirrorlake import failpoints
 from mirrorlake.errors import InputError
 from mirrorlake.extras import installed
-from mirrorlake.forget.flows import Flows
+from mirrorlake.forget.flows import SourceFlows
 from mirrorlake.forget.related_topics import Staged, is_about_content, topics_with_same_records
 from mirrorlake.forget.still_needed import FlowPositions, StillNeeded, still_needed
 from mirrorlake.lake.definitions import sql_text
@@ -92,7 +92,7 @@ class _Request:
         self, deployment: Deployment, alias: str, topics: tuple[str, ...], where: str, dry_run: bool
     ) -> None:
         self.lake, self.alias, self.topics, self.dry_run = deployment.lake, alias, topics, dry_run
-        self.flows = Flows(deployment, alias, topics)
+        self.flows = SourceFlows(deployment, alias, topics)
         self._where = where
         lake = self.lake
         self._reader = lake.upkeep("records").reader if means_the_same(where) else lake

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from mirrorlake.offsets.partition_ranges import PartitionRanges
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
 
 
 class StillNeeded(NamedTuple):
@@ -27,13 +27,6 @@ class StillNeeded(NamedTuple):
     below: int
 
 
-class Committed(NamedTuple):
-    """A position that a target has: the next source offset, and the generation that it is of."""
-
-    generation: int
-    position: int
-
-
 @dataclass(frozen=True)
 class FlowPositions:
     """What is known of a flow. `floors` are the ends of its map: (generation, next source offset).
@@ -43,7 +36,7 @@ class FlowPositions:
 
     flow: str
     floors: Mapping[TopicAndPartition, tuple[int, int]]
-    committed: Mapping[TopicAndPartition, Committed] | None
+    committed: Mapping[TopicAndPartition, GenerationOffset] | None
     mirrors: Collection[str]
 
 
@@ -67,7 +60,7 @@ def _bounds(
     generation: int,
     end: int,
     floor: tuple[int, int],
-    committed: Mapping[TopicAndPartition, Committed] | None,
+    committed: Mapping[TopicAndPartition, GenerationOffset] | None,
     key: TopicAndPartition,
 ) -> tuple[int, int] | None:
     """First offset, and the one behind the last, of a generation; None where nothing of it must
@@ -80,4 +73,4 @@ def _bounds(
     position = committed.get(key)
     if position is None or position.generation < generation:
         return None
-    return first, position.position if position.generation == generation else end
+    return first, position.offset if position.generation == generation else end

@@ -147,9 +147,9 @@ class CatalogLake(Lake):
         frames: Mapping[str, Frame],
         args: Mapping[str, object],
     ) -> bool:
-        from mirrorlake.lake.duck_changes import Change  # DuckDB's import takes time
+        from mirrorlake.lake.duck_changes import RowChange  # DuckDB's import takes time
 
-        change = Change(sql_text("queries", name), args, frames)
+        change = RowChange(sql_text("queries", name), args, frames)
         try:
             rows = files.rows_of(change.table)
         except LakeError as error:

@@ -38,7 +38,7 @@ def give(connection: duckdb.DuckDBPyConnection, name: str, frame: Frame) -> None
         connection.execute(f'INSERT INTO "frame {name}" SELECT {values}', columns)
 
 
-class Change:
+class RowChange:
     """A MERGE or UPDATE. `table` is what it changes."""
 
     def __init__(self, text: str, args: Mapping[str, object], frames: Mapping[str, Frame]) -> None:

@@ -46,7 +46,7 @@ class Incident(NamedTuple):
     error: MirrorlakeError
 
 
-class Refusal(NamedTuple):
+class WaitingPartition(NamedTuple):
     """A partition that waits for a decision, with the last source offset that the incident
     names."""
 
@@ -181,12 +181,14 @@ class Incidents:
             )
             self._seen -= settled
 
-    def refused(self, flow: str) -> list[Refusal]:
+    def refused(self, flow: str) -> list[WaitingPartition]:
         """Partitions that stopped at a record, or for a lost position, and that no operator decided
         about."""
         rows = self._lake.ask("refusals", flow=flow)
-        names = Refusal._fields
-        return [Refusal(**{name: row[name] for name in names}) for row in rows if row["open"]]
+        names = WaitingPartition._fields
+        return [
+            WaitingPartition(**{name: row[name] for name in names}) for row in rows if row["open"]
+        ]
 
     def decided(self, flow: str, target_generation: Callable[[str], int | None]) -> Decided:
         """What an operator decided about partitions that stopped, and holds now.

@@ -15,7 +15,7 @@ from mirrorlake.lake.forgotten import finish_calls
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.objectives import note_objectives
-from mirrorlake.lake.retention import ConsumingFlow, Staged, cut_records, removals_of
+from mirrorlake.lake.retention import ConsumingFlow, StagedGeneration, cut_records, removals_of
 
 #: Rows of the map are merged when their batches are so old, days: who asks for a batch asks for a
 #: late one.
@@ -125,7 +125,7 @@ def _summary(document: Mapping[str, Any]) -> str:
 
 def stage_of(
     lake: Lake, topology: Topology, cutoff: datetime, released: datetime
-) -> tuple[list[Staged], list[ConsumingFlow]]:
+) -> tuple[list[StagedGeneration], list[ConsumingFlow]]:
     """What the stage holds, as to these times, and the flows that wait for it.
 
     Every flow of the file counts, paused and, until `released`, disabled ones too; one that has

@@ -101,9 +101,9 @@ class PathLake(Lake):
 
     def change(self, name: str, frames: Mapping[str, Frame] | None = None, **args: object) -> None:
         """See `Lake.change`."""
-        from mirrorlake.lake.duck_changes import Change
+        from mirrorlake.lake.duck_changes import RowChange
 
-        change = Change(sql_text("queries", name), args, frames or {})
+        change = RowChange(sql_text("queries", name), args, frames or {})
         self.tables.rewrite(change.table, change.applied_to)
 
     def upkeep(self, table: str) -> TableUpkeep:

@@ -28,7 +28,7 @@ class _OfPartition:
 
 
 @dataclass(frozen=True)
-class Staged(_OfPartition):
+class StagedGeneration(_OfPartition):
     """What the stage holds of one generation of a partition: offsets `first` to `last`, inclusive;
     those up to `old_last` are old enough to be deleted, those up to `released_last` although a
     disabled flow lacks them; None if none is."""
@@ -86,7 +86,7 @@ class Retained:
 
 
 def cut_records(
-    staged: Iterable[Staged], readers: Sequence[ConsumingFlow]
+    staged: Iterable[StagedGeneration], readers: Sequence[ConsumingFlow]
 ) -> tuple[list[Cut], list[Retained]]:
     """What may be deleted of the stage, and what is old enough but waits for a flow. `staged` is
     the whole stage."""
@@ -113,7 +113,7 @@ def cut_records(
     return cuts, retained
 
 
-def produced_end(reader: ConsumingFlow, extent: Staged) -> int:
+def produced_end(reader: ConsumingFlow, extent: StagedGeneration) -> int:
     """Up to which offset (exclusive) of this generation a flow needs nothing of the stage any
     more."""
     produced = _mapped_end(reader, extent)
@@ -124,7 +124,7 @@ def produced_end(reader: ConsumingFlow, extent: Staged) -> int:
     return produced if produced <= last else extent.last + 1
 
 
-def _mapped_end(reader: ConsumingFlow, extent: Staged) -> int:
+def _mapped_end(reader: ConsumingFlow, extent: StagedGeneration) -> int:
     """The same as far as the map says it."""
     generation, position = reader.floors.get((extent.topic, extent.partition), (0, 0))
     if generation > extent.generation:
@@ -136,7 +136,7 @@ def _mapped_end(reader: ConsumingFlow, extent: Staged) -> int:
     return produced
 
 
-def removals_of(staged: Iterable[Staged], cuts: Iterable[Cut]) -> list[Removal]:
+def removals_of(staged: Iterable[StagedGeneration], cuts: Iterable[Cut]) -> list[Removal]:
     """What cuts take away: what lies below them and is old enough."""
     extents = {(extent.source_cluster, extent.place): extent for extent in staged}
     removals = []

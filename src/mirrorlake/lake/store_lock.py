@@ -25,7 +25,7 @@ RENEW_SECONDS, AGAIN_SECONDS, DEAD_SECONDS = 100.0, 10.0, 240.0
 _had: set[str] = set()
 
 
-class Held(NamedTuple):
+class HeldLease(NamedTuple):
     """What an object says: who has the lease, and when it was renewed, seconds since 1970."""
 
     holder: Holder
@@ -58,7 +58,7 @@ class StoreLock:
         if held is not None:
             raise taken(self.what, held.holder)
 
-    def _take(self) -> Held | None:
+    def _take(self) -> HeldLease | None:
         """Returns who has it, if another does."""
         while True:
             numbers = sorted(int(name) for name in self._folder.names() if name.isdecimal())
@@ -84,7 +84,7 @@ class StoreLock:
             renewing.start()
             return None
 
-    def _is_free(self, held: Held, number: int) -> bool:
+    def _is_free(self, held: HeldLease, number: int) -> bool:
         """Whether a lease may be taken behind an object: one that names this process, and is not
         its own, was left there when it could not be deleted, or by a process before this one."""
         if held.holder.is_this_process:
@@ -123,13 +123,13 @@ class StoreLock:
                 pause = AGAIN_SECONDS
                 logger.warning("%s could not be renewed: %s", self.what, error)
 
-    def _read(self, number: int) -> Held | None:
+    def _read(self, number: int) -> HeldLease | None:
         """What an object says; None where there is none."""
         try:
             document = json.loads(self._object(number).read())
         except FileNotFoundError:
             return None
-        return Held(holder_of(document), document["renewed"])
+        return HeldLease(holder_of(document), document["renewed"])
 
     def _object(self, number: int) -> Place:
         return self._folder / str(number)

@@ -12,7 +12,7 @@ from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.reader import Frame
-from mirrorlake.lake.retention import Cut, Removal, Staged
+from mirrorlake.lake.retention import Cut, Removal, StagedGeneration
 from mirrorlake.lake.starts import starts_of
 from mirrorlake.lake.targets import noted_targets
 from mirrorlake.lake.upkeep import Rewritten, TableSize
@@ -53,12 +53,12 @@ def _wanted(lake: Lake) -> Mapping[str, Mapping[str, str]]:
     return {table: wanted for table, wanted in tables.items() if wanted}
 
 
-def staged_generations(lake: Lake, cutoff_ms: int, released_ms: int) -> list[Staged]:
+def staged_generations(lake: Lake, cutoff_ms: int, released_ms: int) -> list[StagedGeneration]:
     """What the stage holds, and how far it is older than two times (ms since 1970): that before
     which it may be deleted, and that before which disabled flows do not count."""
     reader = lake.upkeep("records").reader
     rows = reader.query_rows("staged_bounds", cutoff_ms=cutoff_ms, released_ms=released_ms)
-    return [Staged(**row) for row in rows]
+    return [StagedGeneration(**row) for row in rows]
 
 
 def floors_of(

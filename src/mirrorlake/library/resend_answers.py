@@ -11,12 +11,12 @@ from mirrorlake.native.exact import FIRST_MS, LAST_MS
 
 if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
     from mirrorlake.resend.extras import ExtrasDone
-    from mirrorlake.resend.note import Part
-    from mirrorlake.resend.sender import Outcome
-    from mirrorlake.resend.steps import Planned
+    from mirrorlake.resend.note import ResentTopic
+    from mirrorlake.resend.sender import SendOutcome
+    from mirrorlake.resend.steps import PlannedResend
 
 
-def planned_answer(planned: "Planned") -> Resent:
+def planned_answer(planned: "PlannedResend") -> Resent:
     """What would be sent."""
     warnings = [*planned.warnings]
     warnings += [
@@ -80,11 +80,11 @@ def _moment(ms: int) -> datetime | None:
     return datetime.fromtimestamp(ms / 1_000, timezone.utc) if FIRST_MS <= ms <= LAST_MS else None
 
 
-def _topic(part: "Part", records: int) -> dict[str, Any]:
+def _topic(part: "ResentTopic", records: int) -> dict[str, Any]:
     return {"topic": part.topic, "target_topic": part.target_topic, "records": records}
 
 
-def sent_answer(planned: "Planned", outcome: "Outcome") -> Resent:
+def sent_answer(planned: "PlannedResend", outcome: "SendOutcome") -> Resent:
     """What was sent."""
     resend = planned.resend
     if not resend.records and resend.kind == "replay":

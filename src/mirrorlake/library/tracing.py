@@ -11,7 +11,7 @@ from mirrorlake.errors import InputError
 from mirrorlake.library import html
 from mirrorlake.library.answers import Answer, Rows
 from mirrorlake.library.internals import Internals
-from mirrorlake.trace.facts import FlowState, Place
+from mirrorlake.trace.facts import FlowRun, TracedRecord
 from mirrorlake.trace.reading import flow_state_of, newest_with_key, origin, read_facts
 from mirrorlake.trace.story import tell
 
@@ -114,7 +114,7 @@ def traced(
     if key is None and partition is not None and offset is not None:
         if partition < 0 or offset < 0:
             raise InputError("partition and offset count from 0; give those of the record")
-        place = Place(flow, topic, partition, offset)
+        place = TracedRecord(flow, topic, partition, offset)
         place = origin(lake, *place) if reverse else place
     elif key is not None and partition is None and offset is None and not reverse:
         place = newest_with_key(lake, flow, topic, key, since)
@@ -126,7 +126,7 @@ def traced(
     return Trace.from_document(tell(read_facts(lake, place, _flow_state(known, place), now)))
 
 
-def _flow_state(known: Internals, place: Place) -> FlowState:
+def _flow_state(known: Internals, place: TracedRecord) -> FlowRun:
     """How the flow stands: what it is to do, by the topology file as it is now, where there is
     one."""
     state = flow_state_of(known.reader, place.flow, place.topic)

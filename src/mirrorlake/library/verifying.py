@@ -16,7 +16,7 @@ from mirrorlake.produce.probe import files_readable
 from mirrorlake.verify.auditor import Auditor
 from mirrorlake.verify.outcome import Outcome
 from mirrorlake.verify.plan import Choice
-from mirrorlake.verify.workers import Executors, RowExecutors, ThisProcess, Workers, cores_of
+from mirrorlake.verify.workers import AuditWorkers, Executors, RowExecutors, ThisProcess, cores_of
 
 #: Up to how many offsets this process compares by itself: a session takes as long to start.
 SMALL_OFFSETS = 300_000
@@ -65,7 +65,7 @@ def verified(
     return _answer(began, outcome)
 
 
-def _workers(known: Internals, offsets: int) -> Workers:
+def _workers(known: Internals, offsets: int) -> AuditWorkers:
     """This process for little, if it can open the stage's files; executors for more, by files where
     they can."""
     if offsets <= SMALL_OFFSETS and known.location.path is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.lake.translate import translate_all
-from mirrorlake.migrate.matching import UNKNOWN, Place, align, onto_ours, onto_theirs
+from mirrorlake.migrate.matching import UNKNOWN, Counterpart, align, onto_ours, onto_theirs
 from mirrorlake.migrate.reading import Read, log_of, read_stretch
 from mirrorlake.migrate.syncs import AHEAD, LOOK_BACK, MARGIN, MOST, Sync, window_back, window_of
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -55,7 +55,7 @@ class Located:
     """A place, and the method that located it: sync (MirrorMaker 2's offset syncs) or content
     (timestamps)."""
 
-    place: Place
+    place: Counterpart
     method: str
 
 
@@ -94,7 +94,9 @@ class Locator:
             [key for pair, _ in asked for key in (pair.copy, pair.own)]
         )
         known = [place for place in asked if {place[0].copy, place[0].own} <= bounds.keys()]
-        located = dict.fromkeys(asked, Located(Place(None, False, SILENT, behind=True), "none"))
+        located = dict.fromkeys(
+            asked, Located(Counterpart(None, False, SILENT, behind=True), "none")
+        )
         jobs = self._back_jobs(known) if self._back else self._jobs(known)
         count = max(1, min(READERS, len(jobs)))
         parts = [
@@ -176,7 +178,7 @@ class Locator:
 
     def _located(self, job: _Job, theirs: LogReader, ours: LogReader) -> Located:
         if job.position < self._bounds[job.pair.own if self._back else job.pair.copy].start:
-            return Located(Place(None, False, TRIMMED), "content")
+            return Located(Counterpart(None, False, TRIMMED), "content")
         if job.theirs is not None and job.ours is not None:
             their = self._read(theirs, job.pair.copy, job.theirs)
             own = self._read(ours, job.pair.own, job.ours)
@@ -185,7 +187,7 @@ class Locator:
                 return Located(place, "sync")
         return Located(self._by_time(job, theirs, ours), "content")
 
-    def _by_time(self, job: _Job, theirs: LogReader, ours: LogReader) -> Place:
+    def _by_time(self, job: _Job, theirs: LogReader, ours: LogReader) -> Counterpart:
         """By the timestamps of the records around a position, which both copies have from the
         source."""
         at, pair = job.position, job.pair
@@ -219,11 +221,13 @@ class Locator:
     def _read(self, log: LogReader, key: TopicAndPartition, span: tuple[int, int]) -> Read:
         return read_stretch(log, key, *span, bounds=self._bounds[key], hops=self._hops)
 
-    def _matched(self, position: int, theirs: Read, ours: Read, begin: int | None = None) -> Place:
+    def _matched(
+        self, position: int, theirs: Read, ours: Read, begin: int | None = None
+    ) -> Counterpart:
         index = 0 if begin is None else bisect_left(ours.stretch.offsets, begin)
         aligned = align(theirs.stretch.digests, ours.stretch.digests, index)
         onto = onto_theirs if self._back else onto_ours
         return onto(position, theirs.stretch, ours.stretch, aligned)
 
 
-UNKNOWN_PLACE = Place(None, False, UNKNOWN)
+UNKNOWN_PLACE = Counterpart(None, False, UNKNOWN)

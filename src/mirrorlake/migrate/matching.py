@@ -39,7 +39,7 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Place:
+class Counterpart:
     """Where a position leads in the other copy: the next offset to be read there, None where it
     cannot be known.
 
@@ -101,7 +101,7 @@ def _same(theirs: Sequence[bytes], at: int, ours: Sequence[bytes], index: int) -
     return count
 
 
-def onto_ours(position: int, theirs: Stretch, ours: Stretch, aligned: Sequence[int]) -> Place:
+def onto_ours(position: int, theirs: Stretch, ours: Stretch, aligned: Sequence[int]) -> Counterpart:
     """Where a group that stands at a position of theirs has to stand in ours, so that it reads what
     it has not read.
 
@@ -124,34 +124,36 @@ def onto_ours(position: int, theirs: Stretch, ours: Stretch, aligned: Sequence[i
     if furthest == len(ours.offsets) - 1 and -1 in aligned[aligned.index(furthest) : read]:
         # What it read behind our last record may be what ours does not have yet, wherever it stands
         # now.
-        return Place(offset, False, BEHIND if ours.is_end else BETWEEN, ours.is_end)
+        return Counterpart(offset, False, BEHIND if ours.is_end else BETWEEN, ours.is_end)
     is_behind_last = position == theirs.offsets[read - 1] + 1 or (
         theirs.is_end and read == len(theirs.offsets)
     )
     if (aligned[read - 1] >= 0 and is_behind_last) or (
         following is not None and following <= furthest + 1
     ):
-        return Place(offset, True)
-    return Place(offset, False, BETWEEN)
+        return Counterpart(offset, True)
+    return Counterpart(offset, False, BETWEEN)
 
 
 def _from_the_next(
     read: int, theirs: Stretch, ours: Stretch, aligned: Sequence[int], following: int | None
-) -> Place:
+) -> Counterpart:
     """Nothing that the group has read is in ours: it stands at the first that it has not read."""
     if following is None:
         if not theirs.offsets and theirs.is_start and theirs.end == 0:  # nothing ever came there
-            return Place(ours.offsets[0] if ours.offsets else ours.end, True)
-        return Place(
+            return Counterpart(ours.offsets[0] if ours.offsets else ours.end, True)
+        return Counterpart(
             None, False, BEHIND if ours.is_end and theirs.offsets else UNKNOWN, ours.is_end
         )
     unread_in_front = aligned[read] < 0 and following == 0 and ours.is_start
-    return Place(
+    return Counterpart(
         ours.offsets[following], not unread_in_front, BEFORE_OURS if unread_in_front else None
     )
 
 
-def onto_theirs(position: int, theirs: Stretch, ours: Stretch, aligned: Sequence[int]) -> Place:
+def onto_theirs(
+    position: int, theirs: Stretch, ours: Stretch, aligned: Sequence[int]
+) -> Counterpart:
     """Where a group that stands at a position of ours has to stand in theirs: at the last of
     several places at which theirs has the next record, so that it reads again only what MirrorMaker
     2 itself repeats behind it.
@@ -165,20 +167,20 @@ def onto_theirs(position: int, theirs: Stretch, ours: Stretch, aligned: Sequence
     unread = bisect_left(ours.offsets, position)
     last: dict[int, int] = {index: at for at, index in enumerate(aligned) if index >= 0}
     if unread in last:
-        return Place(theirs.offsets[last[unread]], True)
+        return Counterpart(theirs.offsets[last[unread]], True)
     if not last:
         is_new = not ours.offsets and not theirs.offsets and ours.is_start and theirs.is_end
-        return Place(theirs.end, True) if is_new else Place(None, False, UNKNOWN)
+        return Counterpart(theirs.end, True) if is_new else Counterpart(None, False, UNKNOWN)
     furthest = max(last)
     if furthest > unread:
-        return Place(
+        return Counterpart(
             theirs.offsets[last[min(index for index in last if index > unread)]], False, LACKING
         )
     if furthest < unread - 1:
-        return Place(None, False, THEIRS_BEHIND, theirs.is_end)
+        return Counterpart(None, False, THEIRS_BEHIND, theirs.is_end)
     # All that was read is there, and what comes next is not known to us: it is there already, or
     # comes.
     if theirs.is_end and -1 not in aligned[last[furthest] :]:
-        return Place(theirs.end, True)
+        return Counterpart(theirs.end, True)
     is_whole = theirs.is_end
-    return Place(theirs.offsets[last[furthest]] + 1, is_whole, None if is_whole else LACKING)
+    return Counterpart(theirs.offsets[last[furthest]] + 1, is_whole, None if is_whole else LACKING)

@@ -141,7 +141,7 @@ class Binary(C.Structure):
     _fields_ = [("ends", _P), ("data", _P), ("valid", _P), ("shift", _I64)]
 
 
-class Rows(C.Structure):
+class OutgoingRows(C.Structure):
     """`rows` in records.c: what is handed to a producer."""
 
     _fields_ = [
@@ -161,7 +161,7 @@ class Rows(C.Structure):
     ]
 
 
-class Place(C.Structure):
+class PartitionStruct(C.Structure):
     """librdkafka's `rd_kafka_topic_partition_t`, as rdkafka.h has it."""
 
     _fields_ = [
@@ -239,7 +239,13 @@ class Library:
         measured = (_I64 * 10)()
         _function(self._loops, "sizes", None, (_P,))(measured)
         pointer = C.sizeof(_P)
-        known = [RANGE.itemsize, C.sizeof(Columns), C.sizeof(Binary), C.sizeof(Rows), CURSOR_BYTES]
+        known = [
+            RANGE.itemsize,
+            C.sizeof(Columns),
+            C.sizeof(Binary),
+            C.sizeof(OutgoingRows),
+            CURSOR_BYTES,
+        ]
         known += [pointer * len(_BY_RECORD), 72, 72, C.sizeof(Table), C.sizeof(Surveyed)]
         if [*measured] != known:
             raise NativeUnavailable("the compiled records.c is of another version than library.py")
@@ -298,7 +304,7 @@ class Library:
         destroyed."""
         places = self.topic_partition_list_new(len(offsets))
         for (topic, partition), (offset, metadata) in offsets.items():
-            place = Place.from_address(
+            place = PartitionStruct.from_address(
                 self.topic_partition_list_add(places, topic.encode(), partition)
             )
             place.offset = offset

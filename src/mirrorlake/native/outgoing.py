@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from mirrorlake.native.exact import headers_of, times_to_send
-from mirrorlake.native.library import PENDING, Binary, Rows
+from mirrorlake.native.library import PENDING, Binary, OutgoingRows
 
 
 class Outgoing:
@@ -28,7 +28,7 @@ class Outgoing:
         #: Of each row PENDING, the offset that it got, or REFUSED and the code of an error.
         self.slots = np.full(rows.num_rows, PENDING, np.int64)
         self._held: list[pa.Array] = []
-        self.rows = Rows(count=rows.num_rows)
+        self.rows = OutgoingRows(count=rows.num_rows)
         if rows.num_rows == 0:
             return
         times = times_to_send(rows)

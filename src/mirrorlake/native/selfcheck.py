@@ -25,7 +25,7 @@ from mirrorlake.native.library import (
     Library,
     Message,
     NativeUnavailable,
-    Rows,
+    OutgoingRows,
     Surveyed,
     Table,
     library,
@@ -132,7 +132,7 @@ def _self_check(lib: Library) -> str | None:
         lib.destroy(producer)
 
 
-def _rows() -> tuple[Rows, list[Any]]:
+def _rows() -> tuple[OutgoingRows, list[Any]]:
     """The records as they are handed over, and the memory that they lie in."""
     timestamps, keys, values, headers = zip(*_RECORDS, strict=True)
     pairs = [pair for of_record in headers for pair in of_record]
@@ -142,7 +142,7 @@ def _rows() -> tuple[Rows, list[Any]]:
     ends = np.cumsum([0, *map(len, headers)], dtype=np.int32)
     present = np.packbits([*[False] * _SHIFT, *map(bool, headers)], bitorder="little")
     key, value, name, header_value = [column.pointers() for column in columns]
-    rows = Rows(
+    rows = OutgoingRows(
         count=len(_RECORDS),
         timestamp=timestamp.ctypes.data,
         key=key,

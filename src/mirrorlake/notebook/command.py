@@ -1,6 +1,6 @@
 """Notebook 08: a command of the command line, its output below the cell."""
 
-from mirrorlake.cli.main import Ended, main
+from mirrorlake.cli.main import CommandEnded, main
 from mirrorlake.notebook.host import Notebook
 
 
@@ -14,6 +14,6 @@ def run(nb: Notebook) -> str:
     given = nb.widget("command"), nb.widget("arguments")
     try:
         main(["-c", str(nb.topology_file), "command", "--", *given])
-    except Ended as end:
+    except CommandEnded as end:
         return str(end)
     return "exit code 0: done, and healthy"

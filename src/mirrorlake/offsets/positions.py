@@ -88,6 +88,13 @@ class LogEnds:
     epoch: int | None = None
 
 
+class GenerationOffset(NamedTuple):
+    """A next offset of a partition, and the generation of its topic that it is of."""
+
+    generation: int
+    offset: int
+
+
 class Committed(NamedTuple):
     """A position that a group committed: the next offset that it reads, and the text it left with
     it."""

@@ -26,7 +26,7 @@ Picked = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
-class Part:
+class ResentTopic:
     """What is sent of one source topic, to which target topic.
 
     `ranges` are the offsets (inclusive) within which it lies, one for each generation of a
@@ -61,7 +61,7 @@ class Resend:
     target: str
     target_id: str
     request: Mapping[str, Any]
-    parts: tuple[Part, ...]
+    parts: tuple[ResentTopic, ...]
     time_zone: str = "UTC"
 
     @property
@@ -120,7 +120,7 @@ def is_resend(flow: str) -> bool:
     return ":" in flow
 
 
-def _part_document(part: Part) -> dict[str, Any]:
+def _part_document(part: ResentTopic) -> dict[str, Any]:
     ranges = [list(staged_range[2:]) for staged_range in part.ranges]  # from `partition` on
     picked = {"picked": [list(place) for place in part.picked]} if part.picked else {}
     return {"topic": part.topic, "ranges": ranges, "began": list(part.began), **picked}
@@ -129,14 +129,14 @@ def _part_document(part: Part) -> dict[str, Any]:
 def read_notes(rows: Iterable[Mapping[str, Any]]) -> list[Resend]:
     """Resends from their rows of `changes`: `flow`, `resource` and `after`. Raises LakeError for
     what says none."""
-    parts: dict[str, list[tuple[Part, Mapping[str, Any]]]] = defaultdict(list)
+    parts: dict[str, list[tuple[ResentTopic, Mapping[str, Any]]]] = defaultdict(list)
     for row in rows:
         try:
             note = json.loads(row["after"])
             source = row["flow"].split(":", 2)[2].partition("->")[0]
             ranges = tuple(StagedRange(source, note["topic"], *values) for values in note["ranges"])
             picked = tuple(tuple(place) for place in note.get("picked", ()))
-            part = Part(note["topic"], row["resource"], ranges, tuple(note["began"]), picked)
+            part = ResentTopic(note["topic"], row["resource"], ranges, tuple(note["began"]), picked)
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise LakeError(
                 f"what `changes` says of {row['flow']} cannot be read ({error}); a newer "
@@ -146,7 +146,7 @@ def read_notes(rows: Iterable[Mapping[str, Any]]) -> list[Resend]:
     return [_resend(name, noted) for name, noted in parts.items()]
 
 
-def _resend(name: str, parts: Sequence[tuple[Part, Mapping[str, Any]]]) -> Resend:
+def _resend(name: str, parts: Sequence[tuple[ResentTopic, Mapping[str, Any]]]) -> Resend:
     kind, number, ends = name.split(":", 2)
     source, _, target = ends.partition("->")
     note = parts[0][1]

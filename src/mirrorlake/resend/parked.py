@@ -19,9 +19,9 @@ from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.resend.extras import ExtrasDone
 from mirrorlake.resend.matches import REPLAY_HEADER, of_picked
-from mirrorlake.resend.note import Part, Picked, Resend
-from mirrorlake.resend.sender import Outcome, Sending
-from mirrorlake.resend.steps import Planned, Steps
+from mirrorlake.resend.note import Picked, Resend, ResentTopic
+from mirrorlake.resend.sender import Sending, SendOutcome
+from mirrorlake.resend.steps import PlannedResend, Steps
 from mirrorlake.run.flow_spec import provenance_of
 
 _SENT = "topic STRING, partition INT, generation INT, offset BIGINT, target_topic STRING"
@@ -55,13 +55,13 @@ class ParkedReplay:
         self._lake, self._asked = deployment.lake, asked
         self._steps = Steps(deployment, stage, asked.flow.target)
 
-    def plan(self) -> Planned:
+    def plan(self) -> PlannedResend:
         """What would be sent. Raises InputError where a target topic is not there."""
         flow, steps = self._asked.flow, self._steps
         known = steps.find("replay", flow.source, self._asked.request)
         if known is not None and not self._asked.start_over:
             steps.check_can_go_on(known)
-            return Planned(known, continued=True)
+            return PlannedResend(known, continued=True)
         rows = self._lake.ask("parked_waiting", flow=flow.name)
         parts = parts_of(
             flow.source, [row for row in rows if self._asked.topic in (None, row["topic"])]
@@ -74,11 +74,11 @@ class ParkedReplay:
                     "flow make it"
                 )
         resend = steps.new("replay", flow.source, self._asked.request, parts)
-        return Planned(resend, (), False, known)
+        return PlannedResend(resend, (), False, known)
 
     def run(
         self, stop: threading.Event, rate: int | None, report: Callable[[BatchReport], None]
-    ) -> tuple[Planned, Outcome]:
+    ) -> tuple[PlannedResend, SendOutcome]:
         """Send what the target takes now; what it refuses again stays parked. Goes on where the
         same replay was ended by a kill. Raises InputError, LeaseTaken, ReplicationError."""
         flow = self._asked.flow
@@ -86,7 +86,7 @@ class ParkedReplay:
             planned = self.plan()
             resend = planned.resend
             if not resend.records:
-                return planned, Outcome(complete=True)
+                return planned, SendOutcome(complete=True)
             if planned.replaces is not None:
                 self._note_sent(planned.replaces)
             picked = [(part.topic, *place) for part in resend.parts for place in part.picked]
@@ -110,7 +110,7 @@ class ParkedReplay:
         return ExtrasDone()
 
 
-def parts_of(source: str, rows: Iterable[dict[str, Any]]) -> tuple[Part, ...]:
+def parts_of(source: str, rows: Iterable[dict[str, Any]]) -> tuple[ResentTopic, ...]:
     """Rows of `parked`, in the order of offsets, as parts of a resend."""
     places: dict[tuple[str, str], list[Picked]] = defaultdict(list)
     for row in rows:
@@ -118,7 +118,7 @@ def parts_of(source: str, rows: Iterable[dict[str, Any]]) -> tuple[Part, ...]:
             (row["partition"], row["generation"], row["offset"])
         )
     return tuple(
-        Part(topic, target, _ranges(source, topic, picked), picked=tuple(picked))
+        ResentTopic(topic, target, _ranges(source, topic, picked), picked=tuple(picked))
         for (topic, target), picked in sorted(places.items())
     )
 

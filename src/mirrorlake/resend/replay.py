@@ -14,11 +14,11 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.resend import topics
 from mirrorlake.resend.matches import REPLAY_HEADER, Matches, builtin_functions, of_replay
-from mirrorlake.resend.note import Part, Resend, read_notes
+from mirrorlake.resend.note import Resend, ResentTopic, read_notes
 from mirrorlake.resend.predicate import check_predicate
 from mirrorlake.resend.private_words import PrivateWords
-from mirrorlake.resend.sender import Outcome, Sending
-from mirrorlake.resend.steps import Planned, Steps
+from mirrorlake.resend.sender import Sending, SendOutcome
+from mirrorlake.resend.steps import PlannedResend, Steps
 
 #: How many records a dry run shows.
 EXAMPLES = 5
@@ -59,7 +59,7 @@ class Replay:
         self._asked, self._steps = asked, Steps(deployment, stage, asked.target)
         self._words = PrivateWords(self._lake.checkpoints)
 
-    def plan(self, examples: int = 0) -> Planned:
+    def plan(self, examples: int = 0) -> PlannedResend:
         """What would be sent, with the first records as examples. Raises InputError for what is not
         to be done."""
         asked, steps = self._asked, self._steps
@@ -72,14 +72,14 @@ class Replay:
         if known is not None and not asked.start_over:
             steps.check_can_go_on(known, zone)
             firsts = matches.examples(examples) if examples else []
-            return Planned(known, makes, True, examples=firsts)
+            return PlannedResend(known, makes, True, examples=firsts)
         ranges = matches.ranges()
         if asked.max_records is not None:
             ranges = matches.first(ranges, asked.max_records)
-        parts = (Part(asked.topic, asked.to, tuple(ranges)),)
+        parts = (ResentTopic(asked.topic, asked.to, tuple(ranges)),)
         resend = steps.new("replay", asked.source, asked.request, parts, zone)
         shown = min(examples, resend.records)
-        return Planned(resend, makes, False, known, matches.examples(shown) if shown else [])
+        return PlannedResend(resend, makes, False, known, matches.examples(shown) if shown else [])
 
     def _known(self) -> Resend | None:
         """The same replay, where it has begun and not ended. Raises InputError where that cannot be
@@ -116,7 +116,7 @@ class Replay:
 
     def run(
         self, stop: threading.Event, rate: int | None, report: Callable[[BatchReport], None]
-    ) -> tuple[Planned, Outcome]:
+    ) -> tuple[PlannedResend, SendOutcome]:
         """Send; goes on where the same replay was ended by a kill. Raises InputError, LeaseTaken,
         ReplicationError."""
         asked = self._asked
@@ -124,7 +124,7 @@ class Replay:
             planned = self.plan()
             number = planned.resend.id
             if not planned.resend.records:
-                return planned, Outcome(complete=True)
+                return planned, SendOutcome(complete=True)
             sending = Sending(
                 of_replay(asked.topic, asked.where, number),
                 (REPLAY_HEADER, number.encode()),

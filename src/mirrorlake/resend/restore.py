@@ -27,10 +27,10 @@ from mirrorlake.resend import topics
 from mirrorlake.resend.compaction import Compaction
 from mirrorlake.resend.cut import ends_as_of, ends_of, ranges_below
 from mirrorlake.resend.extras import Extras, ExtrasDone
-from mirrorlake.resend.note import Part, Resend
+from mirrorlake.resend.note import Resend, ResentTopic
 from mirrorlake.resend.restore_request import Moment, RestoreRequest
-from mirrorlake.resend.sender import Outcome, Sending
-from mirrorlake.resend.steps import Planned, Steps
+from mirrorlake.resend.sender import Sending, SendOutcome
+from mirrorlake.resend.steps import PlannedResend, Steps
 
 _OFFSETS = "topic STRING, partition INT, offset BIGINT, since INT"
 #: What of a topic's own configs it needs for its records to be taken.
@@ -71,7 +71,7 @@ class Restore:
         staged = {key[0] for key, staged_end in held.items() if staged_end.newest_ms is not None}
         return Moment(ends, states_as_of(reader, source, until_ms, staged), unproven)
 
-    def plan(self, cut: Callable[[], Moment]) -> Planned:
+    def plan(self, cut: Callable[[], Moment]) -> PlannedResend:
         """What would be sent. Raises InputError for what is not to be done.
 
         Args:
@@ -81,7 +81,7 @@ class Restore:
         known = steps.find("restore", asked.source, asked.request)
         if known is not None and not asked.start_over:
             steps.check_can_go_on(known)
-            return Planned(known, continued=True)
+            return PlannedResend(known, continued=True)
         moment = cut()
         with self._steps.stage.reading() as index:
             staged = index.topics(asked.source)
@@ -91,7 +91,8 @@ class Restore:
         wanted = sorted(topic for topic in there if self._wants(topic, heartbeats))
         ranges = self._counted({topic: ranges.get(topic, []) for topic in wanted})
         parts = tuple(
-            Part(topic, self._naming.target_topic(topic), tuple(ranges[topic])) for topic in wanted
+            ResentTopic(topic, self._naming.target_topic(topic), tuple(ranges[topic]))
+            for topic in wanted
         )
         if not parts:
             raise InputError(
@@ -101,7 +102,7 @@ class Restore:
         makes = self._check(parts, moment.states)
         resend = steps.new("restore", asked.source, asked.request, parts)
         unproven = sorted(topic for topic in moment.unproven if topic in resend.names)
-        return Planned(resend, makes, False, known, warnings=tuple(map(_unproven, unproven)))
+        return PlannedResend(resend, makes, False, known, warnings=tuple(map(_unproven, unproven)))
 
     def _heartbeats(
         self, topics: Collection[str], staged: Mapping[str, Mapping[int, PartitionRanges]]
@@ -199,7 +200,7 @@ class Restore:
         return Compaction(self._lake, ranges, folder)
 
     def _check(
-        self, parts: tuple[Part, ...], states: Mapping[str, TopicState]
+        self, parts: tuple[ResentTopic, ...], states: Mapping[str, TopicState]
     ) -> tuple[TopicInfo, ...]:
         """The target topics that are to be made. Raises InputError where one cannot be, or is not
         empty."""
@@ -253,7 +254,7 @@ class Restore:
         cut: Callable[[], Moment],
         stop: threading.Event,
         report: Callable[[BatchReport], None],
-    ) -> tuple[Planned, Outcome]:
+    ) -> tuple[PlannedResend, SendOutcome]:
         """Send; goes on where the same restore was ended by a kill. Raises InputError, LeaseTaken,
         ReplicationError."""
         with Lease(self._lake, f"restore to {self._asked.target}"):

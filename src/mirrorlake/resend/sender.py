@@ -60,7 +60,7 @@ class ResendMap(LakeMap):
 
 
 @dataclass
-class Outcome:
+class SendOutcome:
     """What became of it: `records` at each target topic, of this call and those before; whether all
     were sent; what the target refused; what was done beside them. `unexplained` are the target
     topics that have another number of records than were picked, with nothing that says why."""
@@ -96,11 +96,11 @@ class Sender:
         self._lake, self._connections = deployment.lake, deployment.connections
         self._resend, self._sending = resend, sending
         self._stage = BoundedStage(stage, resend.ranges)
-        self._outcome = Outcome()
+        self._outcome = SendOutcome()
         retry = Retry(self._ends, self._report_failure)
         self._worker = Worker(resend.name, self._turn, retry, in_words=as_mirrorlake_error)
 
-    def send(self, stop: threading.Event) -> Outcome:
+    def send(self, stop: threading.Event) -> SendOutcome:
         """Send; what was sent by calls before is not sent again. Raises MirrorlakeError for what
         ended it."""
         self._worker.start()

@@ -14,12 +14,12 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.resend import topics
 from mirrorlake.resend.extras import ExtrasDone
-from mirrorlake.resend.note import Kind, Part, Resend, new_id, read_notes, with_began
-from mirrorlake.resend.sender import Outcome, Sender, Sending
+from mirrorlake.resend.note import Kind, Resend, ResentTopic, new_id, read_notes, with_began
+from mirrorlake.resend.sender import Sender, Sending, SendOutcome
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedResend:
     """A resend before its first record. `makes` are the target topics that are missing, `continued`
     says that it has begun before, and `replaces` is one that is given up for it. `examples` are its
     first records, for a dry run; `warnings` are what is to be known of it."""
@@ -54,7 +54,7 @@ class Steps:
         kind: Kind,
         source: str,
         request: Mapping[str, Any],
-        parts: tuple[Part, ...],
+        parts: tuple[ResentTopic, ...],
         time_zone: str = "UTC",
     ) -> Resend:
         """One that has not begun. Raises ClusterUnreachable."""
@@ -88,11 +88,11 @@ class Steps:
 
     def carry_out(
         self,
-        planned: Planned,
+        planned: PlannedResend,
         sending: Sending,
         stop: threading.Event,
         rest: Callable[[Resend], ExtrasDone] = lambda _resend: ExtrasDone(),
-    ) -> tuple[Planned, Outcome]:
+    ) -> tuple[PlannedResend, SendOutcome]:
         """Make topics, note what is sent, send, do the rest, note the end: each once, also if the
         process is killed."""
         resend = planned.resend if planned.continued else self._begin(planned)
@@ -123,7 +123,7 @@ class Steps:
             if records.get(part.target_topic, 0) > part.records or not _lacks(part, gone)
         )
 
-    def _begin(self, planned: Planned) -> Resend:
+    def _begin(self, planned: PlannedResend) -> Resend:
         """Make the target topics, and note what is sent: from here on it is decided."""
         resend = planned.resend
         if planned.replaces is not None:
@@ -141,7 +141,7 @@ class Steps:
         return resend
 
 
-def _lacks(part: Part, gone: Sequence[tuple[PartitionGeneration, int, int]]) -> bool:
+def _lacks(part: ResentTopic, gone: Sequence[tuple[PartitionGeneration, int, int]]) -> bool:
     """Whether any of these ranges of offsets, inclusive, lies within one of a part's."""
     return any(
         place == PartitionGeneration(part.topic, sent.partition, sent.generation)

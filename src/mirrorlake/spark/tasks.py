@@ -86,7 +86,7 @@ def run_by_spark(
     if not parts:
         return Done(schema.empty_table())
     numbers = spark.range(0, len(parts), 1, len(parts)).toDF(NUMBER)
-    return _collected(numbers, Worker(task, parts, schema), len(parts))
+    return _collected(numbers, SparkTask(task, parts, schema), len(parts))
 
 
 def run_rows_by_spark(
@@ -94,7 +94,7 @@ def run_rows_by_spark(
 ) -> Done:
     """Run jobs over the rows of a frame, of which the column NUMBER names the job: all rows of one
     lie behind each other in one partition. A job without rows is not run. Raises SPARK_FAILURES."""
-    return _collected(frame, Worker(task, jobs, schema, over_rows=True))
+    return _collected(frame, SparkTask(task, jobs, schema, over_rows=True))
 
 
 def dealt(jobs: Sequence[Job], count: int) -> list[Work[Job]]:
@@ -110,7 +110,7 @@ def deal(jobs: Sequence[Job], count: int) -> list[Sequence[Job]]:
 
 
 @dataclass(frozen=True)
-class Worker(Generic[Job]):
+class SparkTask(Generic[Job]):
     """A task as Spark calls it (mapInArrow): over numbers of parts, at the end of which it says
     that it came there, or `over_rows` of jobs. Gives rows of `schema` and FAILURE."""
 
@@ -141,7 +141,7 @@ class Worker(Generic[Job]):
 
 
 def done_of(table: pa.Table, tasks: int = 0) -> Done:
-    """What rows of `Worker` say, of so many tasks that read by themselves."""
+    """What rows of `SparkTask` say, of so many tasks that read by themselves."""
     ends = table[FAILURE].drop_null().to_pylist()
     failures = [from_text(text) for text in ends if text != _ENDED]
     if len(ends) < tasks:
@@ -214,7 +214,7 @@ def _first_of(failures: Sequence[Exception]) -> Exception | None:
     return failures[0] if failures else None
 
 
-def _collected(frame: "DataFrame", worker: Worker[Job], tasks: int = 0) -> Done:
+def _collected(frame: "DataFrame", worker: SparkTask[Job], tasks: int = 0) -> Done:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return done_of(frame.mapInArrow(worker, from_arrow_schema(worker.gives)).toArrow(), tasks)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 Row = Mapping[str, Any]
 
 
-class Place(NamedTuple):
+class TracedRecord(NamedTuple):
     """A record of a flow, by its source offset."""
 
     flow: str
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class FlowState:
+class FlowRun:
     """How the flow stands now: `setting` is disabled or paused where an operator wants it so,
     `mode` that of its last run (continuous, once, stopped), `sampled_at` its newest sample; without
     one for `quiet_seconds` no process runs it."""
@@ -56,7 +56,7 @@ class Facts:
         around: what the stage has beside it, where it has not the record itself.
     """
 
-    place: Place
+    place: TracedRecord
     now: datetime
     record: Row | None = None
     mapped: Row | None = None
@@ -71,7 +71,7 @@ class Facts:
     pauses: Sequence[Row] = ()
     readers: Sequence[Row] = ()
     around: Row | None = None
-    flow_state: FlowState = field(default_factory=FlowState)
+    flow_state: FlowRun = field(default_factory=FlowRun)
 
     @property
     def written_at(self) -> datetime | None:

@@ -9,7 +9,7 @@ from typing import Any
 from mirrorlake.errors import InputError, UnknownOffset
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import never_seen
-from mirrorlake.trace.facts import Facts, FlowState, Place, Row
+from mirrorlake.trace.facts import Facts, FlowRun, Row, TracedRecord
 
 #: With more than so many ms between two samples no process ran a flow, by the age of the samples in
 #: days: `maintain` leaves one a minute of those of yesterday, and one an hour of those of last week
@@ -27,7 +27,7 @@ _GREATEST = 2**63 - 1
 _ANY_GENERATION = -1
 
 
-def read_facts(lake: Reader, place: Place, flow_state: FlowState, now: datetime) -> Facts:
+def read_facts(lake: Reader, place: TracedRecord, flow_state: FlowRun, now: datetime) -> Facts:
     """What is known of a record; `now` is in UTC, without a zone.
 
     Raises UnknownOffset for a partition that the flow has never seen.
@@ -58,7 +58,7 @@ def read_facts(lake: Reader, place: Place, flow_state: FlowState, now: datetime)
     )
 
 
-def origin(lake: Reader, flow: str, topic: str, partition: int, offset: int) -> Place:
+def origin(lake: Reader, flow: str, topic: str, partition: int, offset: int) -> TracedRecord:
     """The source record that a target offset holds.
 
     Raises UnknownOffset for an offset that holds none of this flow.
@@ -72,10 +72,12 @@ def origin(lake: Reader, flow: str, topic: str, partition: int, offset: int) -> 
             "brought: it is behind the end, the marker of a transaction, or of another producer; "
             "`mirrorlake translate --reverse` finds the next one"
         )
-    return Place(flow, row["topic"], partition, row["offset"])
+    return TracedRecord(flow, row["topic"], partition, row["offset"])
 
 
-def newest_with_key(lake: Reader, flow: str, topic: str, key: str, since: datetime | None) -> Place:
+def newest_with_key(
+    lake: Reader, flow: str, topic: str, key: str, since: datetime | None
+) -> TracedRecord:
     """The newest staged record with a key: text, or bytes in hexadecimal digits behind 0x.
 
     Raises InputError where there is none, or the digits are none.
@@ -90,15 +92,15 @@ def newest_with_key(lake: Reader, flow: str, topic: str, key: str, since: dateti
             f"no staged record of topic {topic} has the key {key}{later}; keys are compared byte "
             "by byte"
         )
-    return Place(flow, topic, row["partition"], row["offset"])
+    return TracedRecord(flow, topic, row["partition"], row["offset"])
 
 
-def flow_state_of(lake: Reader, flow: str, topic: str) -> FlowState:
+def flow_state_of(lake: Reader, flow: str, topic: str) -> FlowRun:
     """How a flow stands by the tables alone."""
     (row,) = lake.query_rows("trace_standing", flow=flow, topic=topic)
     setting = "paused" if row["is_paused"] else "disabled" if row["enabled"] is False else None
-    return FlowState(
-        setting, row["mode"], row["sampled_at"], row["quiet_seconds"] or FlowState.quiet_seconds
+    return FlowRun(
+        setting, row["mode"], row["sampled_at"], row["quiet_seconds"] or FlowRun.quiet_seconds
     )
 
 
@@ -151,7 +153,7 @@ def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
     }
 
 
-def _newest_sample(lake: Reader, place: Place, now: datetime) -> Row | None:
+def _newest_sample(lake: Reader, place: TracedRecord, now: datetime) -> Row | None:
     ahead = now + timedelta(minutes=5)  # of a clock that is ahead of ours
     for back in _NEWEST:
         if sample := _sample(lake, place, ahead, back):
@@ -161,7 +163,7 @@ def _newest_sample(lake: Reader, place: Place, now: datetime) -> Row | None:
 
 def _sample(
     lake: Reader,
-    place: Place,
+    place: TracedRecord,
     until: datetime | None,
     back: timedelta,
     generation: int = _ANY_GENERATION,

@@ -30,7 +30,7 @@ from mirrorlake.verify.plan import Choice, Chosen, choose, ranges_of, waves
 from mirrorlake.verify.ranges import Extent
 from mirrorlake.verify.scope import FlowScope
 from mirrorlake.verify.targets import compared_targets
-from mirrorlake.verify.workers import Workers
+from mirrorlake.verify.workers import AuditWorkers
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Auditor:
     def __init__(
         self,
         deployment: Deployment,
-        workers: Callable[[int], Workers],
+        workers: Callable[[int], AuditWorkers],
         stop: threading.Event,
         report: Callable[[Outcome], None] = lambda _outcome: None,
     ) -> None:
@@ -151,7 +151,7 @@ class Auditor:
         scope: FlowScope,
         wave: list[Chosen],
         clusters: Clusters,
-        workers: Workers,
+        workers: AuditWorkers,
         outcome: Outcome,
     ) -> None:
         """Compare some ranges and note them, in one commit."""
@@ -186,7 +186,7 @@ class Auditor:
         wave: Iterable[Chosen],
         ranges: Sequence[Range],
         clusters: Clusters,
-        workers: Workers,
+        workers: AuditWorkers,
     ) -> list[tuple[Range, Compared]]:
         """Compare, and once more where compaction may explain what is missing: what it has to leave
         is then known."""

@@ -11,12 +11,11 @@ from mirrorlake.kafka.records import first_rows
 from mirrorlake.kafka.values import Row
 from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.offsets.partition_ranges import PartitionRanges
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.verify.not_compared import (
     NotCompared,
     PartitionFacts,
-    Place,
     maybe_not_staged,
     maybe_skipped,
     not_mapped,
@@ -66,10 +65,10 @@ def _facts(
     for key in sorted(key for key in keys | scope.source_partitions if not aside(key[0])):
         ranges, one = staged.get(key[0], {}).get(key[1]), compared.get(key)
         place = scope.floors.get(key, (0, 0)) if one is None else (one.generation, one.end)
-        compared_to = Place(*place)
+        compared_to = GenerationOffset(*place)
         landed = scope.landed(key, ranges)
         if landed.generation == compared_to.generation:
-            landed = Place(landed.generation, max(landed.offset, compared_to.offset))
+            landed = GenerationOffset(landed.generation, max(landed.offset, compared_to.offset))
         yield PartitionFacts(
             key,
             compared_to,

@@ -3,10 +3,10 @@
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from mirrorlake.offsets.partition_ranges import PartitionRanges
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
 from mirrorlake.offsets.ranges import NO_END, merged
 from mirrorlake.verify.ranges import Extent, without
 
@@ -50,13 +50,6 @@ class NotCompared:
         }
 
 
-class Place(NamedTuple):
-    """A position in a generation of a source partition: the next offset."""
-
-    generation: int
-    offset: int
-
-
 @dataclass(frozen=True)
 class PartitionFacts:
     """What is known of one partition.
@@ -71,10 +64,10 @@ class PartitionFacts:
     """
 
     key: TopicAndPartition
-    compared: Place
+    compared: GenerationOffset
     staged: PartitionRanges | None
     left_out: Callable[[int], Iterable[Extent]]
-    landed: Place
+    landed: GenerationOffset
     source: tuple[int, int] | None
     same: bool = True
     begins: int = 0

@@ -22,12 +22,16 @@ from mirrorlake.landing.generations import generations_of
 from mirrorlake.naming.policy import HEARTBEATS
 from mirrorlake.offsets.parked import Parked, ParkedOffsets
 from mirrorlake.offsets.partition_ranges import PartitionRanges
-from mirrorlake.offsets.positions import MirroredPartition, PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import (
+    GenerationOffset,
+    MirroredPartition,
+    PartitionGeneration,
+    TopicAndPartition,
+)
 from mirrorlake.offsets.ranges import NO_END, OffsetRanges
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.verify import verdict as kinds
 from mirrorlake.verify.in_flight import target_positions
-from mirrorlake.verify.not_compared import Place
 from mirrorlake.verify.partition_scope import (
     Audited,
     PartitionScope,
@@ -149,7 +153,7 @@ class FlowScope:
         known = self._generations.topics.get(topic)
         return known is None or self._source_ids.get(topic) == known.topic_id
 
-    def landed(self, key: TopicAndPartition, staged: PartitionRanges | None) -> Place:
+    def landed(self, key: TopicAndPartition, staged: PartitionRanges | None) -> GenerationOffset:
         """Up to where landing has come; it had what was deleted since."""
         branch, generation = self._generations.branches.get(key), self._generations.generation(key)
         ends = [0 if branch is None or branch.generation != generation else branch.first]
@@ -157,7 +161,7 @@ class FlowScope:
         place = PartitionGeneration(*key, generation)
         ends += [last + 1 for _, last in self._forgotten.get(place, ())]
         ends += [removal.below for removal in self._removals if removal.place == place]
-        return Place(generation, max(ends))
+        return GenerationOffset(generation, max(ends))
 
     def left_out(
         self, key: TopicAndPartition, generation: int, compared: PartitionScope | None

@@ -53,7 +53,7 @@ RESULT = pa.schema(
 Numbered = tuple[int, Range]
 
 
-class Workers(ABC):
+class AuditWorkers(ABC):
     """Compares ranges, `tasks` at a time."""
 
     def __init__(self, tasks: int) -> None:
@@ -78,7 +78,7 @@ class Workers(ABC):
         raise ReplicationError(f"{len(ranges)} ranges were not compared; run verify again")
 
 
-class ThisProcess(Workers):
+class ThisProcess(AuditWorkers):
     """Compares in threads of this process."""
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class ThisProcess(Workers):
         return run_here(task, dealt(ranges, self.tasks), RESULT)
 
 
-class Executors(Workers):
+class Executors(AuditWorkers):
     """Compares in tasks of Spark, `tasks` of them at a time."""
 
     def __init__(self, spark: "SparkSession", tasks: int) -> None:
@@ -100,7 +100,7 @@ class Executors(Workers):
             return run_by_spark(self._spark, task, ranges, RESULT, self.tasks)
 
 
-class RowExecutors(Workers):
+class RowExecutors(AuditWorkers):
     """As `Executors`, where these cannot open the stage's files: Spark reads the stage, and hands
     over its rows."""
 

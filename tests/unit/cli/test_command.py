@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mirrorlake.cli.command import words_of
 from mirrorlake.cli.context import Context
-from mirrorlake.cli.main import Ended, main
+from mirrorlake.cli.main import CommandEnded, main
 from mirrorlake.errors import InputError, ReplicationError
 
 NOWHERE = "/no/such/mirrorlake.yml"
@@ -79,7 +79,7 @@ def test_options_reach_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_wrong_input_ends_with_a_sentence(
     words: tuple[str, str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(Ended) as end:
+    with pytest.raises(CommandEnded) as end:
         called(*words)
     assert end.value.code == 2
     assert said in str(end.value) and "exit code 2" in str(end.value), (
@@ -91,7 +91,7 @@ def test_wrong_input_ends_with_a_sentence(
 def test_an_unknown_option_is_refused_by_the_command_itself(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with pytest.raises(Ended, match="exit code 2, it was not done") as end:
+    with pytest.raises(CommandEnded, match="exit code 2, it was not done") as end:
         called("plan", "--florw east->west")
     assert end.value.code == 2
     assert "No such option: --florw" in capsys.readouterr().err
@@ -115,7 +115,7 @@ def test_the_end_says_that_somebody_has_to_look(
         raise end
 
     monkeypatch.setattr(Context, "lake", property(fails))
-    with pytest.raises(Ended, match=said) as ended:
+    with pytest.raises(CommandEnded, match=said) as ended:
         called("plan", "")
     assert ended.value.code == code
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from mirrorlake.cli import bench
-from mirrorlake.cli.bench import Part, _parts
+from mirrorlake.cli.bench import BenchPart, _parts
 from mirrorlake.config.lake import Lake
 from mirrorlake.devtools.bench.contestants import Job, write_topology
 from mirrorlake.devtools.bench.lakes import KINDS, JobLake, lakes_of
@@ -46,19 +46,19 @@ def _plain(text: str) -> str:
     return text.replace("env:", "")
 
 
-@pytest.mark.parametrize("part", [Part.proof, Part.control, Part.soak])
-def test_what_makes_up_tables_is_measured_in_folders(part: Part) -> None:
+@pytest.mark.parametrize("part", [BenchPart.proof, BenchPart.control, BenchPart.soak])
+def test_what_makes_up_tables_is_measured_in_folders(part: BenchPart) -> None:
     with pytest.raises(InputError, match=f"--only {part.value} measures lakes in folders"):
-        _parts(part, bench.Lake.s3)
-    assert part not in _parts(None, bench.Lake.s3)
-    assert _parts(part, bench.Lake.folder) == {part}
+        _parts(part, bench.LakeKind.s3)
+    assert part not in _parts(None, bench.LakeKind.s3)
+    assert _parts(part, bench.LakeKind.folder) == {part}
 
 
 def test_a_part_is_measured_alone_and_some_only_so() -> None:
-    assert _parts(Part.feel, bench.Lake.catalog) == {Part.feel}
-    alone = {Part.soak, Part.scale, Part.capacity}
-    assert _parts(None, bench.Lake.folder) == {*Part} - alone
+    assert _parts(BenchPart.feel, bench.LakeKind.catalog) == {BenchPart.feel}
+    alone = {BenchPart.soak, BenchPart.scale, BenchPart.capacity}
+    assert _parts(None, bench.LakeKind.folder) == {*BenchPart} - alone
 
 
 def test_the_command_knows_all_kinds() -> None:
-    assert [kind.value for kind in bench.Lake] == [*KINDS]
+    assert [kind.value for kind in bench.LakeKind] == [*KINDS]

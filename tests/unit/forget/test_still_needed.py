@@ -3,8 +3,9 @@ and nothing else."""
 
 import pytest
 
-from mirrorlake.forget.still_needed import Committed, FlowPositions, StillNeeded, still_needed
+from mirrorlake.forget.still_needed import FlowPositions, StillNeeded, still_needed
 from mirrorlake.offsets.partition_ranges import PartitionRanges, StagedRange
+from mirrorlake.offsets.positions import GenerationOffset
 
 KEY = ("orders", 0)
 FLOW = "east->west"
@@ -20,7 +21,7 @@ def staged(*generations: tuple[int, int]) -> dict[str, dict[int, PartitionRanges
 
 def found(
     floor: tuple[int, int] | None,
-    committed: dict[tuple[str, int], Committed] | None,
+    committed: dict[tuple[str, int], GenerationOffset] | None,
     *generations: tuple[int, int],
     mirrored: bool = True,
 ) -> list[tuple[int, int, int]]:
@@ -43,10 +44,15 @@ def test_while_a_flow_runs_all_behind_its_map_stays() -> None:
 
 @pytest.mark.parametrize(
     ("position", "expected"),
-    [(None, []), (Committed(0, 40), []), (Committed(0, 30), []), (Committed(0, 55), [(0, 40, 55)])],
+    [
+        (None, []),
+        (GenerationOffset(0, 40), []),
+        (GenerationOffset(0, 30), []),
+        (GenerationOffset(0, 55), [(0, 40, 55)]),
+    ],
 )
 def test_of_one_that_nobody_runs_only_what_the_target_has_stays(
-    position: Committed | None, expected: list[tuple[int, int, int]]
+    position: GenerationOffset | None, expected: list[tuple[int, int, int]]
 ) -> None:
     assert found((0, 40), {} if position is None else {KEY: position}, (0, 100)) == expected
 
@@ -56,5 +62,5 @@ def test_generations() -> None:
         "the older one is mapped to its end"
     )
     assert found((0, 40), None, (0, 100), (1, 50)) == [(0, 40, 100), (1, 0, 50)]
-    assert found((0, 100), {KEY: Committed(1, 7)}, (0, 100), (1, 50)) == [(1, 0, 7)]
-    assert found((1, 40), {KEY: Committed(0, 100)}, (0, 100), (1, 50)) == []
+    assert found((0, 100), {KEY: GenerationOffset(1, 7)}, (0, 100), (1, 50)) == [(1, 0, 7)]
+    assert found((1, 40), {KEY: GenerationOffset(0, 100)}, (0, 100), (1, 50)) == []

@@ -13,7 +13,7 @@ from deltalake import DeltaTable, Schema, write_deltalake
 
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake.definitions import definition, rows_of, sql_text
-from mirrorlake.lake.duck_changes import Change
+from mirrorlake.lake.duck_changes import RowChange
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.place import place_of
@@ -63,7 +63,7 @@ def test_a_statement_that_changes_rows_keeps_it(tables: PathTables, tmp_path: Pa
     table.update(updates={"region": "'there'"}, predicate="alias = 'west'")
     seen = Frame("alias STRING, cluster_id STRING", [("west", "west"), ("north", "north")])
     tables.rewrite(
-        "clusters", Change(sql_text("queries", "clusters_seen"), {}, {"seen": seen}).applied_to
+        "clusters", RowChange(sql_text("queries", "clusters_seen"), {}, {"seen": seen}).applied_to
     )
     places = [(row["alias"], row["region"]) for row in rows(tmp_path)]
     assert places == [("east", None), ("north", None), ("west", "there")]

@@ -10,7 +10,7 @@ from mirrorlake.lake.retention import (
     Cut,
     Removal,
     Retained,
-    Staged,
+    StagedGeneration,
     cut_records,
     removals_of,
 )
@@ -21,7 +21,7 @@ offsets = st.lists(st.integers(0, 60), min_size=1, max_size=25, unique=True).map
 
 
 @st.composite
-def extents(draw: st.DrawFn) -> list[Staged]:
+def extents(draw: st.DrawFn) -> list[StagedGeneration]:
     """Generations of orders-0 and payments-0 in two clusters; landed in order, so what is old comes
     first."""
     found = []
@@ -31,7 +31,7 @@ def extents(draw: st.DrawFn) -> list[Staged]:
                 rows = draw(offsets)
                 old = draw(st.integers(0, len(rows)))
                 found.append(
-                    Staged(
+                    StagedGeneration(
                         cluster,
                         topic,
                         0,
@@ -58,7 +58,7 @@ readers = st.builds(
 
 @given(extents(), st.lists(readers, max_size=3))
 def test_nothing_goes_that_a_flow_lacks_and_the_newest_stays(
-    staged: list[Staged], flows: list[ConsumingFlow]
+    staged: list[StagedGeneration], flows: list[ConsumingFlow]
 ) -> None:
     cuts, _ = cut_records(staged, flows)
     assert len({(cut.source_cluster, cut.topic, cut.generation) for cut in cuts}) == len(cuts)
@@ -87,11 +87,11 @@ def test_all_that_is_old_goes_but_the_newest_when_every_flow_has_it() -> None:
         ConsumingFlow("a", "east", lambda topic: True, {KEY: (0, 90)}),
         ConsumingFlow("b", "east", lambda topic: True, {KEY: (0, 70)}),
     ]
-    assert cut_records([Staged("east", *KEY, 0, 5, 99, 60)], flows) == (
+    assert cut_records([StagedGeneration("east", *KEY, 0, 5, 99, 60)], flows) == (
         [Cut("east", *KEY, 0, 70)],
         [],
     )
-    assert cut_records([Staged("east", *KEY, 0, 5, 60, 60)], flows) == (
+    assert cut_records([StagedGeneration("east", *KEY, 0, 5, 60, 60)], flows) == (
         [Cut("east", *KEY, 0, 60)],
         [],
     )
@@ -100,7 +100,11 @@ def test_all_that_is_old_goes_but_the_newest_when_every_flow_has_it() -> None:
 def test_a_flow_that_has_never_run_holds_all_back_and_is_named() -> None:
     fresh = ConsumingFlow("c", "east", lambda topic: topic == "orders", {})
     cuts, retained = cut_records(
-        [Staged("east", *KEY, 0, 5, 99, 60), Staged("east", "other", 0, 0, 5, 99, 60)], [fresh]
+        [
+            StagedGeneration("east", *KEY, 0, 5, 99, 60),
+            StagedGeneration("east", "other", 0, 0, 5, 99, 60),
+        ],
+        [fresh],
     )
     assert cuts == [Cut("east", "other", 0, 0, 99)]
     assert retained == [Retained("c", "orders", 0, 0, 5)]
@@ -108,7 +112,7 @@ def test_a_flow_that_has_never_run_holds_all_back_and_is_named() -> None:
 
 def test_flows_of_another_source_and_disabled_ones_hold_nothing() -> None:
     elsewhere = ConsumingFlow("north->west", "north", lambda topic: True, {})
-    assert cut_records([Staged("east", *KEY, 0, 5, 99, 60)], [elsewhere])[0] == [
+    assert cut_records([StagedGeneration("east", *KEY, 0, 5, 99, 60)], [elsewhere])[0] == [
         Cut("east", *KEY, 0, 99)
     ]
 
@@ -116,19 +120,22 @@ def test_flows_of_another_source_and_disabled_ones_hold_nothing() -> None:
 def test_a_disabled_flow_holds_records_until_they_are_released() -> None:
     off = ConsumingFlow("c", "east", lambda topic: True, {KEY: (0, 20)}, enabled=False)
     for released, below, offset in ((None, 20, 20), (10, 20, 20), (40, 41, 41)):
-        extent = Staged("east", *KEY, 0, 5, 99, 60, released)
+        extent = StagedGeneration("east", *KEY, 0, 5, 99, 60, released)
         assert cut_records([extent], [off]) == (
             [Cut("east", *KEY, 0, below)],
             [Retained("c", *KEY, 0, offset)],
         )
-    assert cut_records([Staged("east", *KEY, 0, 5, 99, 60, 60)], [off]) == (
+    assert cut_records([StagedGeneration("east", *KEY, 0, 5, 99, 60, 60)], [off]) == (
         [Cut("east", *KEY, 0, 61)],
         [],
     )
 
 
 def test_what_is_noted_is_what_is_old_enough() -> None:
-    extents = [Staged("east", *KEY, 0, 5, 99, 60), Staged("east", "other", 0, 0, 5, 99, 60)]
+    extents = [
+        StagedGeneration("east", *KEY, 0, 5, 99, 60),
+        StagedGeneration("east", "other", 0, 0, 5, 99, 60),
+    ]
     cuts = [Cut("east", *KEY, 0, 70), Cut("east", "other", 0, 0, 40)]
     assert removals_of(extents, cuts) == [
         Removal("east", *KEY, 0, 5, 61),
@@ -137,7 +144,10 @@ def test_what_is_noted_is_what_is_old_enough() -> None:
 
 
 def test_a_previous_generation_goes_whole_once_a_flow_is_in_the_newer_one() -> None:
-    staged = [Staged("east", *KEY, 0, 0, 9, 9), Staged("east", *KEY, 1, 0, 4, 4)]
+    staged = [
+        StagedGeneration("east", *KEY, 0, 0, 9, 9),
+        StagedGeneration("east", *KEY, 1, 0, 4, 4),
+    ]
     behind, ahead = (
         ConsumingFlow("a", "east", lambda topic: True, {KEY: floor}) for floor in ((0, 7), (1, 2))
     )
@@ -149,7 +159,7 @@ def test_a_previous_generation_goes_whole_once_a_flow_is_in_the_newer_one() -> N
 
 
 def test_what_is_too_young_is_nobodys_matter() -> None:
-    assert cut_records([Staged("east", *KEY, 0, 5, 99, None)], []) == ([], [])
+    assert cut_records([StagedGeneration("east", *KEY, 0, 5, 99, None)], []) == ([], [])
 
 
 def test_who_reads_some_offsets_holds_back_no_others() -> None:
@@ -160,8 +170,10 @@ def test_who_reads_some_offsets_holds_back_no_others() -> None:
         floors={KEY: (1, 12)},
         within={PartitionGeneration("orders", 0, 1): (10, 19)},
     )
-    staged = [Staged("east", "orders", 0, generation, 0, 99, 99) for generation in (0, 1, 2)]
-    staged.append(Staged("east", "orders", 1, 0, 0, 99, 99))
+    staged = [
+        StagedGeneration("east", "orders", 0, generation, 0, 99, 99) for generation in (0, 1, 2)
+    ]
+    staged.append(StagedGeneration("east", "orders", 1, 0, 0, 99, 99))
     cuts, retained = cut_records(staged, [reader])
     below = {(cut.partition, cut.generation): cut.below for cut in cuts}
     assert below == {(0, 0): 100, (0, 1): 12, (0, 2): 99, (1, 0): 99}

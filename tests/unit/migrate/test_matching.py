@@ -15,7 +15,7 @@ from mirrorlake.migrate.matching import (
     LACKING,
     THEIRS_BEHIND,
     UNKNOWN,
-    Place,
+    Counterpart,
     Stretch,
     align,
     onto_ours,
@@ -41,11 +41,11 @@ def names(text: str) -> list[bytes]:
     return [letter.encode() for letter in text]
 
 
-def forward(position: int, theirs: Stretch, ours: Stretch, begin: int = 0) -> Place:
+def forward(position: int, theirs: Stretch, ours: Stretch, begin: int = 0) -> Counterpart:
     return onto_ours(position, theirs, ours, align(theirs.digests, ours.digests, begin))
 
 
-def back(position: int, theirs: Stretch, ours: Stretch) -> Place:
+def back(position: int, theirs: Stretch, ours: Stretch) -> Counterpart:
     return onto_theirs(position, theirs, ours, align(theirs.digests, ours.digests))
 
 
@@ -196,47 +196,51 @@ def test_there_and_back_loses_nothing(made: tuple[list[bytes], Copier]) -> None:
 
 def test_a_position_inside_a_repetition_is_behind_all_that_was_read() -> None:
     theirs, ours = whole(names("abcdefcdefgh")), whole(names("abcdefgh"))
-    assert [forward(at, theirs, ours) for at in (6, 7, 8, 9, 10)] == [Place(6, True)] * 5
-    assert forward(11, theirs, ours) == Place(7, True)
-    assert back(4, theirs, ours) == Place(8, True), "the second e"
-    assert back(8, theirs, ours) == Place(12, True)
+    assert [forward(at, theirs, ours) for at in (6, 7, 8, 9, 10)] == [Counterpart(6, True)] * 5
+    assert forward(11, theirs, ours) == Counterpart(7, True)
+    assert back(4, theirs, ours) == Counterpart(8, True), "the second e"
+    assert back(8, theirs, ours) == Counterpart(12, True)
 
 
 def test_what_our_copy_does_not_have_yet() -> None:
     theirs = whole(names("abcd"))
-    assert forward(4, theirs, whole(names("ab"))) == Place(2, False, BEHIND, behind=True)
-    assert forward(2, theirs, whole(names("ab"))) == Place(2, True), "the next record comes there"
-    assert back(4, whole(names("ab")), whole(names("abcd"))) == Place(
+    assert forward(4, theirs, whole(names("ab"))) == Counterpart(2, False, BEHIND, behind=True)
+    assert forward(2, theirs, whole(names("ab"))) == Counterpart(2, True), (
+        "the next record comes there"
+    )
+    assert back(4, whole(names("ab")), whole(names("abcd"))) == Counterpart(
         None, False, THEIRS_BEHIND, behind=True
     )
-    assert back(2, whole(names("ab")), whole(names("abcd"))) == Place(2, True), (
+    assert back(2, whole(names("ab")), whole(names("abcd"))) == Counterpart(2, True), (
         "it comes there next"
     )
 
 
 def test_the_beginning() -> None:
-    assert forward(0, whole([]), whole(names("ab"))) == Place(0, True)
-    assert forward(0, whole(names("ab")), whole(names("ab"), [3, 4])) == Place(3, True)
+    assert forward(0, whole([]), whole(names("ab"))) == Counterpart(0, True)
+    assert forward(0, whole(names("ab")), whole(names("ab"), [3, 4])) == Counterpart(3, True)
     # Ours began when the source had lost a and b: who has not read them would lose them.
-    assert forward(1, whole(names("abcd")), whole(names("cd"))) == Place(0, False, BEFORE_OURS)
-    assert forward(2, whole(names("abcd")), whole(names("cd"))) == Place(0, True)
-    assert forward(7, Stretch([], [], 7, True, True), whole(names("ab"))) == Place(
+    assert forward(1, whole(names("abcd")), whole(names("cd"))) == Counterpart(
+        0, False, BEFORE_OURS
+    )
+    assert forward(2, whole(names("abcd")), whole(names("cd"))) == Counterpart(0, True)
+    assert forward(7, Stretch([], [], 7, True, True), whole(names("ab"))) == Counterpart(
         None, False, UNKNOWN, True
     )
-    assert forward(1, log(names("xy")), log(names("ab"))) == Place(None, False, UNKNOWN)
+    assert forward(1, log(names("xy")), log(names("ab"))) == Counterpart(None, False, UNKNOWN)
 
 
 def test_a_record_that_compaction_took() -> None:
     theirs, ours = log(names("ad"), [0, 3]), log(names("abcd"))
-    assert forward(2, theirs, ours) == Place(1, False, BETWEEN), "b was read, or was not"
-    assert forward(3, log(names("acd"), [0, 2, 3]), ours) == Place(3, True)
-    assert back(1, log(names("ad"), [0, 3]), ours) == Place(3, False, LACKING)
+    assert forward(2, theirs, ours) == Counterpart(1, False, BETWEEN), "b was read, or was not"
+    assert forward(3, log(names("acd"), [0, 2, 3]), ours) == Counterpart(3, True)
+    assert back(1, log(names("ad"), [0, 3]), ours) == Counterpart(3, False, LACKING)
 
 
 @pytest.mark.parametrize("marker", [5, 6])
 def test_the_end_with_transaction_markers(marker: int) -> None:
     theirs = whole(names("abcd"), [0, 1, 3, 4], 6)
-    assert forward(marker, theirs, whole(names("abcd"))) == Place(4, True)
+    assert forward(marker, theirs, whole(names("abcd"))) == Counterpart(4, True)
 
 
 def test_twins_are_told_apart_by_what_follows() -> None:

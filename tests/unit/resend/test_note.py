@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from mirrorlake.errors import LakeError
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.resend.note import (
-    Part,
     Resend,
+    ResentTopic,
     first_of,
     is_resend,
     new_id,
@@ -21,8 +21,10 @@ from mirrorlake.resend.note import (
 REQUEST = {"topic": "orders", "where": "key = 'ü'", "to": "orders.replay", "max_records": None}
 
 
-def part(topic: str, target: str, *ranges: tuple[int, int, int, int, int]) -> Part:
-    return Part(topic, target, tuple(StagedRange("east", topic, *item) for item in ranges), (3, 0))
+def part(topic: str, target: str, *ranges: tuple[int, int, int, int, int]) -> ResentTopic:
+    return ResentTopic(
+        topic, target, tuple(StagedRange("east", topic, *item) for item in ranges), (3, 0)
+    )
 
 
 def resend(number: str = "20261124-1") -> Resend:

@@ -1,7 +1,7 @@
 """Which parked records are sent, and which of them were."""
 
 from mirrorlake.offsets.partition_ranges import StagedRange
-from mirrorlake.resend.note import Part, Resend, read_notes
+from mirrorlake.resend.note import Resend, ResentTopic, read_notes
 from mirrorlake.resend.parked import parts_of, sent_of
 
 
@@ -18,7 +18,7 @@ ROWS = [
     row("b", 0, 0, 7),
 ]
 PARTS = (
-    Part(
+    ResentTopic(
         "a",
         "east.a",
         (
@@ -28,7 +28,7 @@ PARTS = (
         ),
         picked=((0, 0, 3), (0, 0, 9), (0, 1, 2), (1, 0, 5)),
     ),
-    Part("b", "east.b", (StagedRange("east", "b", 0, 0, 7, 7, 1),), picked=((0, 0, 7),)),
+    ResentTopic("b", "east.b", (StagedRange("east", "b", 0, 0, 7, 7, 1),), picked=((0, 0, 7),)),
 )
 RESEND = Resend(
     "replay",

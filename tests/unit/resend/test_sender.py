@@ -3,7 +3,7 @@
 import pytest
 
 from mirrorlake.offsets.partition_ranges import StagedRange
-from mirrorlake.resend.note import Part, Resend
+from mirrorlake.resend.note import Resend, ResentTopic
 from mirrorlake.resend.sender import BATCH_RECORDS, batch_size
 
 
@@ -27,6 +27,6 @@ def test_a_batch_holds_what_may_be_sent_in_a_second(
         target="west",
         target_id="id",
         request={},
-        parts=(Part("t", "u", ranges),),
+        parts=(ResentTopic("t", "u", ranges),),
     )
     assert batch_size(rate, resend) == size

@@ -14,12 +14,12 @@ from mirrorlake.library.resend_answers import sent_answer
 from mirrorlake.library.resent import Resent
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.resend import steps
-from mirrorlake.resend.note import Part, Resend
-from mirrorlake.resend.sender import Outcome, Sending
+from mirrorlake.resend.note import Resend, ResentTopic
+from mirrorlake.resend.sender import Sending, SendOutcome
 from mirrorlake.testing import MemoryLake
 
 #: A hundred records of t between offsets 200 and 499.
-PICKED = Part("t", "u", (StagedRange("east", "t", 3, 0, 200, 499, 100),))
+PICKED = ResentTopic("t", "u", (StagedRange("east", "t", 3, 0, 200, 499, 100),))
 
 
 def gone(first: int, last: int, **more: object) -> dict[str, object]:
@@ -28,19 +28,22 @@ def gone(first: int, last: int, **more: object) -> dict[str, object]:
 
 
 def sent(
-    monkeypatch: pytest.MonkeyPatch, at_target: int, *lost: Mapping[str, Any], part: Part = PICKED
+    monkeypatch: pytest.MonkeyPatch,
+    at_target: int,
+    *lost: Mapping[str, Any],
+    part: ResentTopic = PICKED,
 ) -> Resent:
     """The answer to a resend that sent all that it found."""
 
-    def send(_stop: threading.Event) -> Outcome:
-        return Outcome({"u": at_target}, complete=True)
+    def send(_stop: threading.Event) -> SendOutcome:
+        return SendOutcome({"u": at_target}, complete=True)
 
     monkeypatch.setattr(steps, "Sender", lambda *_: SimpleNamespace(send=send))
     connections = SimpleNamespace(admin=lambda _: None)
     event_log: Any = MemoryLog()
     deployment = Deployment(MemoryLake({"not_in_stage": lost}), cast(Any, connections), event_log)
     resend = Resend("replay", "1", "east", "west", target_id="id", request={}, parts=(part,))
-    planned = steps.Planned(resend, continued=True)
+    planned = steps.PlannedResend(resend, continued=True)
     made = steps.Steps(deployment, cast(StageFiles, None), "west")
     answer = sent_answer(*made.carry_out(planned, Sending(), threading.Event()))
     assert [change.after for _, change in event_log.rows] == [f"records={at_target}"], "it is over"
@@ -85,6 +88,6 @@ def test_more_than_were_picked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_parked_records_stay_parked(monkeypatch: pytest.MonkeyPatch) -> None:
-    part = Part("t", "u", PICKED.ranges, picked=((3, 0, 200), (3, 0, 499)))
+    part = ResentTopic("t", "u", PICKED.ranges, picked=((3, 0, 200), (3, 0, 499)))
     answer = sent(monkeypatch, 99, part=part)
     assert answer.complete and "they stay parked" in answer.warnings[0]

@@ -9,7 +9,7 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.maintain import maintain
 from mirrorlake.offsets.partition_ranges import StagedRange
-from mirrorlake.resend.note import Part, Resend, read_notes
+from mirrorlake.resend.note import Resend, ResentTopic, read_notes
 from mirrorlake.resend.waiting import waiting_resends
 from tests.support.lake_rows import (
     ago,
@@ -25,7 +25,7 @@ from tests.support.lake_rows import (
 
 DAY = 86_400
 WEEK = Maintenance(retention_days=7)
-PART = Part("orders", "orders", (StagedRange("east", "orders", 0, 0, 20, 59, 40),), (0,))
+PART = ResentTopic("orders", "orders", (StagedRange("east", "orders", 0, 0, 20, 59, 40),), (0,))
 RESTORE = Resend(
     "restore",
     "20261127-1",

@@ -13,9 +13,9 @@ from mirrorlake import errors
 from mirrorlake.errors import MirrorlakeError, TargetLost
 from mirrorlake.spark.tasks import (
     NUMBER,
+    SparkTask,
     TaskFailed,
     Work,
-    Worker,
     by_number,
     deal,
     dealt,
@@ -151,7 +151,7 @@ def test_a_worker_gives_rows_and_then_the_failure(over_rows: bool) -> None:
             taken.append(batch)
             yield batch
 
-    worker = Worker(partial(counted, 2), jobs, SCHEMA, over_rows)
+    worker = SparkTask(partial(counted, 2), jobs, SCHEMA, over_rows)
     done = done_of(pa.Table.from_batches(worker(giving()), worker.gives))
     assert [number for number, _ in pairs(done.rows)] == [1]
     assert isinstance(done.failure, TargetLost) and vars(done.failure)["partition"] == 3
@@ -160,7 +160,7 @@ def test_a_worker_gives_rows_and_then_the_failure(over_rows: bool) -> None:
 
 def test_a_task_that_spark_left_out_is_not_one_that_had_nothing_to_give() -> None:
     """What the others have done is kept: some of it cannot be done again."""
-    worker = Worker(partial(counted, -1), [[1, 2], [], [3]], SCHEMA)
+    worker = SparkTask(partial(counted, -1), [[1, 2], [], [3]], SCHEMA)
 
     def ran(*parts: int) -> pa.Table:
         given = [batch for part in parts for batch in worker(numbered([part]))]
@@ -171,7 +171,7 @@ def test_a_task_that_spark_left_out_is_not_one_that_had_nothing_to_give() -> Non
         done = done_of(ran(*parts), 3)
         assert [number for number, _ in pairs(done.rows)] == numbers
         assert f"{len(parts)} of 3 tasks came to an end" in str(done.failure)
-    failed = Worker(partial(counted, 3), [[1, 2], [], [3]], SCHEMA)
+    failed = SparkTask(partial(counted, 3), [[1, 2], [], [3]], SCHEMA)
     table = pa.concat_tables(
         [pa.Table.from_batches(failed(numbered([part])), failed.gives) for part in range(3)]
     )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mirrorlake.durations import duration
-from mirrorlake.trace.facts import Facts, FlowState
+from mirrorlake.trace.facts import Facts, FlowRun
 from mirrorlake.trace.state import HOLDING_KINDS, state_of
 from mirrorlake.trace.story import tell
 from tests.support.traces import DELIVERED, MAPPED, MISSING, RECORD, SAMPLE, STAGED, ago, incident
@@ -93,20 +93,20 @@ def test_a_record_that_is_at_the_target() -> None:
             "the flow is running",
         ),
         (
-            replace(STAGED, flow_state=FlowState("paused", "continuous", ago(5))),
+            replace(STAGED, flow_state=FlowRun("paused", "continuous", ago(5))),
             "paused",
             True,
             "is paused",
         ),
-        (replace(STAGED, flow_state=FlowState("disabled")), "disabled", True, "is disabled"),
+        (replace(STAGED, flow_state=FlowRun("disabled")), "disabled", True, "is disabled"),
         (
-            replace(STAGED, flow_state=FlowState(None, "continuous", ago(61))),
+            replace(STAGED, flow_state=FlowRun(None, "continuous", ago(61))),
             "not_running",
             True,
             "no process runs",
         ),
         (
-            replace(STAGED, flow_state=FlowState(None, "once", None)),
+            replace(STAGED, flow_state=FlowRun(None, "once", None)),
             "not_running",
             False,
             "run --once",

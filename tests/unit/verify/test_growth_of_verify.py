@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from mirrorlake.offsets.partition_ranges import StagedRange
+from mirrorlake.offsets.positions import GenerationOffset
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.verify.not_compared import (
     NotCompared,
     PartitionFacts,
-    Place,
     maybe_not_staged,
     not_mapped,
     reasons,
@@ -31,10 +31,10 @@ def facts(size: int) -> list[PartitionFacts]:
     return [
         PartitionFacts(
             (f"t{n}", 0),
-            Place(0, 5),
+            GenerationOffset(0, 5),
             staged=topics[f"t{n}"][0],
             left_out=lambda _: [(7, 8)],
-            landed=Place(0, 10),
+            landed=GenerationOffset(0, 10),
             source=(0, 20),
         )
         for n in range(size)

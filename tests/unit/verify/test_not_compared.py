@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from mirrorlake.offsets.partition_ranges import PartitionRanges, StagedRange
+from mirrorlake.offsets.positions import GenerationOffset
 from mirrorlake.verify.not_compared import (
     NotCompared,
     PartitionFacts,
-    Place,
     maybe_not_staged,
     maybe_skipped,
     not_mapped,
@@ -31,11 +31,11 @@ def known(
     compared: tuple[int, int], staged: PartitionRanges | None, **facts: Any
 ) -> PartitionFacts:
     left_out: Iterable[Extent] = facts.pop("left_out", ())
-    landed = Place(*facts.pop("landed", (0, 0)))
+    landed = GenerationOffset(*facts.pop("landed", (0, 0)))
     source = facts.pop("source", (0, 0))
     return PartitionFacts(
         ("t", 0),
-        Place(*compared),
+        GenerationOffset(*compared),
         staged=staged,
         left_out=lambda _generation: left_out,
         landed=landed,
