@@ -19,7 +19,7 @@ from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.map_writer import MapWriter
 from mirrorlake.run import control_loop, flow_worker
-from mirrorlake.run.upkeep import Upkeep
+from mirrorlake.run.upkeep import UpkeepWorker
 from mirrorlake.run.watch import TopologyWatch
 from mirrorlake.worker import Worker
 from tests.support.clusters import ClusterPair
@@ -54,7 +54,7 @@ STEPS: dict[str, tuple[object, str, BaseException]] = {
 #: Those of which only a continuous run has some.
 LASTING: dict[str, tuple[object, str, BaseException]] = {
     "control: turn": (control_loop.ControlLoop, "_turn", AssertionError()),
-    "upkeep: turn": (Upkeep, "look_over", Mute()),
+    "upkeep: turn": (UpkeepWorker, "look_over", Mute()),
     "main: edits": (TopologyWatch, "edited", AssertionError()),
 }
 

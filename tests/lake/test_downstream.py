@@ -19,7 +19,7 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.run.upkeep import Upkeep
+from mirrorlake.run.upkeep import UpkeepWorker
 
 PAGE = Path(__file__).parents[2] / "docs" / "downstream.md"
 AT = datetime(2026, 11, 23, tzinfo=timezone.utc)
@@ -46,7 +46,7 @@ def lake(tmp_path: Path) -> PathLake:
     return lake
 
 
-def land(lake: PathLake, numbers: range, upkeep: Upkeep) -> None:
+def land(lake: PathLake, numbers: range, upkeep: UpkeepWorker) -> None:
     """One commit an order, and the upkeep of a run beside them."""
     for number in numbers:
         row = {
@@ -98,7 +98,7 @@ def test_a_stream_that_rested_goes_on(
 ) -> None:
     monkeypatch.setattr(path_tables, "COMPACT_AFTER", 20)  # as often as 80 of them at full speed
     monkeypatch.setattr(path_tables, "_HOUR", 0.0)
-    upkeep, silver = Upkeep(lake, StageFiles(lake)), tmp_path / "silver"
+    upkeep, silver = UpkeepWorker(lake, StageFiles(lake)), tmp_path / "silver"
     land(lake, range(35), upkeep)
     assert in_silver(spark, start_silver, lake, silver) == list(range(35))
     land(lake, range(35, 100), upkeep)

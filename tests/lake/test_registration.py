@@ -21,7 +21,7 @@ from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.warehouse import WarehouseLake
 from mirrorlake.library.internals import Internals
-from mirrorlake.run.upkeep import OTHER_WRITER, Upkeep
+from mirrorlake.run.upkeep import OTHER_WRITER, UpkeepWorker
 from tests.support.lake_rows import (
     append,
     no_session,
@@ -140,7 +140,7 @@ def test_commits_of_others_are_found(spark: SparkSession, file: Path) -> None:
     assert isinstance(lake, PathLake)
     append(lake, "records", staged(range(10)))
     append(lake, "records", staged(range(10, 20)))
-    upkeep = Upkeep(lake, StageFiles(lake))
+    upkeep = UpkeepWorker(lake, StageFiles(lake))
     upkeep.note_others()
     assert now_of(lake).table_rows("open_incidents") == []
     assert mirrorlake.open(file).status().warnings == []

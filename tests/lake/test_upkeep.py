@@ -17,7 +17,7 @@ from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.run.upkeep import Upkeep
+from mirrorlake.run.upkeep import UpkeepWorker
 
 AT = datetime(2026, 11, 23, tzinfo=timezone.utc)
 #: Each is a round of the short way; look_over comes as often as it would at two rounds a second.
@@ -64,7 +64,7 @@ def _an_hour_later(lake: Path) -> None:
 def test_tables_stay_small_while_rounds_go_on(tmp_path: Path) -> None:
     lake = open_lake(_no_session, Location(path=str(tmp_path)), tmp_path)
     assert isinstance(lake, PathLake)
-    tables, upkeep = lake.tables, Upkeep(lake, StageFiles(lake))
+    tables, upkeep = lake.tables, UpkeepWorker(lake, StageFiles(lake))
     for number in range(ROUNDS):
         _round(tables, number)
         if number % ROUNDS_A_TURN == 0:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from mirrorlake import failpoints
 from mirrorlake.errors import Fenced, MirrorlakeError, TargetLost, TargetRefused, TopicRefused
-from mirrorlake.forget.still_needed import Committed, FlowPositions, StillNeeded, still_needed
+from mirrorlake.forget.still_needed import FlowPositions, StillNeeded, still_needed
 from mirrorlake.kafka import python_log
 from mirrorlake.kafka.client_pool import ClientPool
 from mirrorlake.lake.incidents import Lost
@@ -27,7 +27,7 @@ from mirrorlake.lake.owners import fenced
 from mirrorlake.lake.reader import Frame
 from mirrorlake.offsets.parked import Parked
 from mirrorlake.offsets.partition_ranges import StagedRange
-from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import GenerationOffset, PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import MappedEnd, floors_of
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.offsets.runs import decode_written
@@ -622,7 +622,7 @@ class Driver:
         nobody does: what outlived a process is fenced."""
         world = self.world
         floors = floors_of(MemoryMap(world).ends()[0], lambda name: name, self._targets.living)
-        committed: dict[TopicAndPartition, Committed] | None = None
+        committed: dict[TopicAndPartition, GenerationOffset] | None = None
         if self._flow is None:
             committed, group = {}, f"mirrorlake-{world.lake_id}-{FLOW}"
             shards = [
@@ -632,7 +632,7 @@ class Driver:
             fence_all(shards, world.target.topics)
             for (owner, key), (offset, metadata) in world.target.positions.items():
                 if owner == group:
-                    committed[key] = Committed(decode_written(metadata).generation, offset)
+                    committed[key] = GenerationOffset(decode_written(metadata).generation, offset)
         known = FlowPositions(
             FLOW,
             {key: (at.generation, at.source) for key, at in floors.items()},

@@ -59,7 +59,7 @@ def control() -> set[str]:
     tree = parsed(ROOT / "src/mirrorlake/run/control_loop.py")
     constants = dict(constants_of(tree))
     # by the helper that adds one, or alone
-    made = [call.args[0] for call in calls(tree) if named(call.func) in ("add", "Task")]
+    made = [call.args[0] for call in calls(tree) if named(call.func) in ("add", "ControlTask")]
     names = [name for name in made if ast.unparse(name) != "name"]
     found = {kind_of(text) for name in names for text in strings(name, constants, tree)}
     return found | {kind_of(TURN)}  # all of them together

@@ -27,7 +27,7 @@ class BenchPart(str, Enum):
     capacity = "capacity"
 
 
-class LakeKind(str, Enum):
+class BenchLake(str, Enum):
     """Where mirrorlake's lakes lie: `mirrorlake.devtools.bench.lakes.KINDS`."""
 
     folder = "folder"
@@ -59,8 +59,8 @@ def bench(
         help="Only this part; feel has latency too; soak, scale and capacity are never part of "
         "the whole.",
     ),
-    lake: LakeKind = typer.Option(
-        LakeKind.folder,
+    lake: BenchLake = typer.Option(
+        BenchLake.folder,
         help="Where mirrorlake's lakes lie: s3 is moto's server here, catalog a Hive metastore; "
         "throughput, fan-out, latency and feel.",
     ),
@@ -122,11 +122,11 @@ def bench(
     shared.say(f"all figures are in {out} ({document['seconds']:.0f} s)")
 
 
-def _parts(only: BenchPart | None, lake: LakeKind) -> set[BenchPart]:
+def _parts(only: BenchPart | None, lake: BenchLake) -> set[BenchPart]:
     """What is measured. Raises InputError."""
-    if lake is not LakeKind.folder and only in _IN_FOLDERS:
+    if lake is not BenchLake.folder and only in _IN_FOLDERS:
         raise InputError(f"--only {only.value} measures lakes in folders: leave --lake out")
-    left_out = (BenchPart.soak,) if lake is LakeKind.folder else _IN_FOLDERS
+    left_out = (BenchPart.soak,) if lake is BenchLake.folder else _IN_FOLDERS
     return (
         {*BenchPart} - {BenchPart.scale, BenchPart.capacity, *left_out} if only is None else {only}
     )

@@ -10,6 +10,7 @@ from confluent_kafka import KafkaException
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable, LakeError, LeaseTaken
 from mirrorlake.forget.still_needed import FlowPositions
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.committed import committed_by
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.map_store import LakeMap
@@ -134,7 +135,7 @@ class SourceFlows:
 
     def _positions(
         self,
-        client: Mapping[str, str | int | bool],
+        client: Settings,
         group: str,
         places: Mapping[TopicAndPartition, TopicAndPartition],
     ) -> dict[TopicAndPartition, GenerationOffset]:

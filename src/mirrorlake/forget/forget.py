@@ -20,7 +20,7 @@ from mirrorlake import failpoints
 from mirrorlake.errors import InputError
 from mirrorlake.extras import installed
 from mirrorlake.forget.flows import SourceFlows
-from mirrorlake.forget.related_topics import Staged, is_about_content, topics_with_same_records
+from mirrorlake.forget.related_topics import StagedTopic, is_about_content, topics_with_same_records
 from mirrorlake.forget.still_needed import FlowPositions, StillNeeded, still_needed
 from mirrorlake.lake.definitions import sql_text
 from mirrorlake.lake.deployment import Deployment
@@ -97,7 +97,7 @@ class _Request:
         lake = self.lake
         self._reader = lake.upkeep("records").reader if means_the_same(where) else lake
 
-    def _matching(self, places: Sequence[Staged]) -> str:
+    def _matching(self, places: Sequence[StagedTopic]) -> str:
         """The query of what the predicate picks of some topics."""
         names = range(len(places))
         wanted = (f"(source_cluster = :cluster{at} AND topic = :topic{at})" for at in names)
@@ -129,7 +129,7 @@ class _Request:
         aliases = {row["alias"]: row["cluster_id"] for row in self.lake.ask_table("clusters")}
         staged = {(alias, topic) for alias, topic, _, _ in index.parts()}
         places = topics_with_same_records(mine, mirrors, aliases, staged)
-        counts: dict[Staged, int | None] = dict.fromkeys(places)
+        counts: dict[StagedTopic, int | None] = dict.fromkeys(places)
         if places and is_about_content(self._where):
             frames = {"matching": self._matching(places)}
             rows = self._reading(
@@ -179,7 +179,7 @@ class _Request:
         return _named(mine), frames
 
 
-def _named(places: Sequence[Staged]) -> dict[str, object]:
+def _named(places: Sequence[StagedTopic]) -> dict[str, object]:
     """The values of a query of `_Request._matching`."""
     clusters = {f"cluster{at}": alias for at, (alias, _) in enumerate(places)}
     return {**clusters, **{f"topic{at}": topic for at, (_, topic) in enumerate(places)}}

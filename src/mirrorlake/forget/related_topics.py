@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from sqlglot import exp, parse_one
 from sqlglot.dialects.databricks import Databricks
 
-Staged = tuple[str, str]
+StagedTopic = tuple[str, str]
 """The alias of a source cluster, and a topic of it."""
 
 #: Columns of `records` that go with a record wherever it is mirrored to.
@@ -19,11 +19,11 @@ _CONTENT = frozenset({"key", "value", "headers", "timestamp", "timestamp_ms", "h
 
 
 def topics_with_same_records(
-    begun: Collection[Staged],
+    begun: Collection[StagedTopic],
     mirrors: Iterable[tuple[str, str, str]],
     aliases: Mapping[str, str],
-    staged: Collection[Staged],
-) -> list[Staged]:
+    staged: Collection[StagedTopic],
+) -> list[StagedTopic]:
     """The other topics of the stage whose records come from some topics, or are where these come
     from.
 
@@ -34,7 +34,7 @@ def topics_with_same_records(
         aliases: ids of clusters by their aliases.
         staged: what the stage has.
     """
-    near: dict[Staged, set[Staged]] = defaultdict(set)
+    near: dict[StagedTopic, set[StagedTopic]] = defaultdict(set)
     for flow, topic, target_topic in mirrors:
         source, _, target = flow.partition("->")
         one, other = (source.rpartition(":")[2], topic), (target, target_topic)

@@ -83,7 +83,7 @@ class Checkpoints:
             partial(logs.ends, connections.admin(flow.source), committed=False),
             self._target_logs,
         )
-        self._starts = logs.Starts(connections.admin(flow.target))
+        self._starts = logs.LogStarts(connections.admin(flow.target))
         self._topic = topic
         self._log: ChangeLog = deployment.event_log
         self._translator = Translator(deployment.lake, flow.name)

@@ -39,7 +39,7 @@ def there(admin: ClusterAdmin, wanted: Collection[TopicAndPartition]) -> set[Top
     return {key for key in wanted if key[0] in topics and key[1] < topics[key[0]].partitions}
 
 
-class Starts:
+class LogStarts:
     """The first offsets still there in logs of one cluster, each as of a minute ago at most. For
     one thread."""
 

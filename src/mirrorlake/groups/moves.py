@@ -24,7 +24,7 @@ from mirrorlake.offsets.positions import Committed, Translated
 KIND = "group"
 FAILBACK = "failback"
 
-Done = Literal["moved", "would move", "there", "kept", "failed"]
+MoveOutcome = Literal["moved", "would move", "there", "kept", "failed"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class MoveResult:
     None for none; `to` the position that was set, or would be."""
 
     standing: Standing
-    done: Done
+    done: MoveOutcome
     before: Committed | None
     detail: str | None = None
     to: Committed | None = None

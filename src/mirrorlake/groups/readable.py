@@ -17,7 +17,7 @@ from mirrorlake.offsets.positions import (
 )
 
 #: Offsets of partitions; of those that a cluster has not, or that do not answer, there are none.
-Offsets = Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, int]]
+AskOffsets = Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, int]]
 Key = TypeVar("Key")
 
 
@@ -30,8 +30,8 @@ class Sides:
     translate: Callable[
         [Collection[TopicPartitionOffset]], Mapping[TopicPartitionOffset, Translated]
     ]
-    origin_starts: Offsets
-    origin_ends: Offsets
+    origin_starts: AskOffsets
+    origin_ends: AskOffsets
     goal_logs: Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, LogEnds]]
 
 

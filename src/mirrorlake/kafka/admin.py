@@ -1,7 +1,7 @@
 """What mirrorlake asks of and does to a cluster, apart from records: metadata, offsets, topics and
 partitions."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from confluent_kafka import OFFSET_END, KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -10,6 +10,7 @@ from mirrorlake.errors import ReplicationError, TargetRefused
 from mirrorlake.kafka import admin_offsets, admin_topics
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, AdminConnection
 from mirrorlake.kafka.answered_offsets import answered_offset
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.kafka.values import TopicIdentity, TopicInfo
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
@@ -23,9 +24,7 @@ class ClusterAdmin:
     broker answers.
     """
 
-    def __init__(
-        self, alias: str, client: "Mapping[str, str | int | bool] | LiveSettings[str | int | bool]"
-    ) -> None:
+    def __init__(self, alias: str, client: "Settings | LiveSettings[str | int | bool]") -> None:
         self.alias = alias
         live = client if isinstance(client, LiveSettings) else LiveSettings(lambda: client)
         self._connection = AdminConnection(alias, live)

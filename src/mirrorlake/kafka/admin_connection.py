@@ -3,12 +3,12 @@ are told apart: a cluster is silent, or it refuses us."""
 
 import logging
 import threading
-from collections.abc import Mapping
 
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, ClusterMetadata
 
 from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable, TopologyError
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.refusals import is_refusal, reason_of, refusal_text
 from mirrorlake.kafka.renewal import LiveSettings
 
@@ -24,7 +24,7 @@ SILENT_SECONDS = 6.0
 class Client:
     """An admin client with its settings, and what its cluster last complained of."""
 
-    def __init__(self, alias: str, settings: Mapping[str, str | int | bool]) -> None:
+    def __init__(self, alias: str, settings: Settings) -> None:
         self.settings = settings
         self.refusal: KafkaError | None = None
         self.last: KafkaError | None = None

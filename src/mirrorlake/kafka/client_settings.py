@@ -1,9 +1,12 @@
 """Settings of one client of Kafka, as tasks of Spark are handed them: a worker needs no library to
 read them."""
 
+from collections.abc import Mapping
 from typing import TypeVar
 
 Value = str | int | bool
+Settings = Mapping[str, Value]
+"""Of one client, as librdkafka names them."""
 V = TypeVar("V", str, Value)
 
 

@@ -5,10 +5,11 @@ process when the group's coordinator is not there yet.
 """
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 
 logger = logging.getLogger(__name__)
@@ -18,7 +19,7 @@ ANSWER_SECONDS = 30.0
 
 
 def committed_by(
-    client: Mapping[str, str | int | bool], group: str, keys: Collection[TopicAndPartition]
+    client: Settings, group: str, keys: Collection[TopicAndPartition]
 ) -> dict[TopicAndPartition, Committed]:
     """What a group has committed, by a client of its own; see `committed_positions`.
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import ClusterUnreachable
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.python_log import LOG_END, PythonLog
 from mirrorlake.kafka.refusals import is_refusal, unusable
 from mirrorlake.kafka.values import Row
@@ -18,7 +19,6 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 #: How long a cluster may give none of the records that are read, seconds.
 READ_SECONDS = 60.0
-Settings = Mapping[str, str | int | bool]
 
 
 def first_rows(

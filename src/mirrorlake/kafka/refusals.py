@@ -9,12 +9,13 @@ an alert, _TRANSPORT like any silence.
 import re
 import socket
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from confluent_kafka import KafkaError
 
 from mirrorlake.errors import AuthenticationFailed, ClusterUnreachable
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.native.silence import ClusterSilent
 
 _WHERE = re.compile(r"^\w+://[^ ]+/\w+: ")
@@ -27,7 +28,7 @@ def reason_of(error: KafkaError) -> str:
     return _WHEN.sub("", _WHERE.sub("", str(error.str()))).rstrip(". ")
 
 
-def principal_of(client: Mapping[str, str | int | bool]) -> str:
+def principal_of(client: Settings) -> str:
     """Who the brokers see, as far as a client's settings say."""
     name = client.get("sasl.username") or client.get("sasl.oauthbearer.client.id")
     if name:
@@ -48,7 +49,7 @@ def is_about_group(error: KafkaError) -> bool:
     return bool(error.code() == KafkaError.GROUP_AUTHORIZATION_FAILED)
 
 
-def refusal_text(error: KafkaError, client: Mapping[str, str | int | bool]) -> str:
+def refusal_text(error: KafkaError, client: Settings) -> str:
     """Say who was refused by whom and why, and what to check."""
     text = reason_of(error)
     if "certificate verify failed" in text:
@@ -72,7 +73,7 @@ def refusal_text(error: KafkaError, client: Mapping[str, str | int | bool]) -> s
 
 
 def unusable(
-    alias: str, client: Mapping[str, str | int | bool], error: KafkaError
+    alias: str, client: Settings, error: KafkaError
 ) -> AuthenticationFailed | ClusterUnreachable:
     """What a client complains of whose cluster gives nothing, as an error to raise."""
     if is_refusal(error):
@@ -87,7 +88,7 @@ def unusable(
 
 
 @contextmanager
-def silence_in_words(alias: str, client: Mapping[str, str | int | bool]) -> Iterator[None]:
+def silence_in_words(alias: str, client: Settings) -> Iterator[None]:
     """Raise ClusterUnusable where no broker of a cluster that is read within the block answers."""
     try:
         yield
@@ -95,7 +96,7 @@ def silence_in_words(alias: str, client: Mapping[str, str | int | bool]) -> Iter
         raise unusable(alias, client, error.args[0]) from error
 
 
-def _certificate_problem(client: Mapping[str, str | int | bool]) -> str | None:
+def _certificate_problem(client: Settings) -> str | None:
     """Why the first broker's certificate is not trusted, by asking once more: librdkafka does not
     say."""
     host, _, port = str(client["bootstrap.servers"]).split(",")[0].strip().rpartition(":")

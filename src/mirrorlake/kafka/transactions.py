@@ -7,10 +7,11 @@ not known.
 
 import logging
 import struct
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.wire import BrokerConnection, WireUnsupported
 from mirrorlake.offsets.positions import TopicAndPartition
 
@@ -33,7 +34,7 @@ class OpenTransaction:
 
 def open_transactions(
     admin: ClusterAdmin,
-    settings: Mapping[str, str | int | bool],
+    settings: Settings,
     wanted: Collection[TopicAndPartition],
 ) -> dict[TopicAndPartition, OpenTransaction]:
     """The oldest open transaction of each of some partitions. Those that have none, or whose leader

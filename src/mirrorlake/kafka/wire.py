@@ -12,8 +12,9 @@ import os
 import socket
 import ssl
 import struct
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
+
+from mirrorlake.kafka.client_settings import Settings
 
 _SASL_HANDSHAKE, _SASL_AUTHENTICATE = 17, 36
 _DIGESTS = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
@@ -29,9 +30,7 @@ class BrokerConnection(AbstractContextManager["BrokerConnection"]):
     """A connection to one broker, for one thread, by settings of librdkafka; each answer may take
     so many seconds. Raises OSError, and WireUnsupported."""
 
-    def __init__(
-        self, host: str, port: int, settings: Mapping[str, str | int | bool], seconds: float
-    ) -> None:
+    def __init__(self, host: str, port: int, settings: Settings, seconds: float) -> None:
         protocol = str(settings.get("security.protocol", "plaintext")).upper()
         self._client = str(settings.get("client.id", "mirrorlake"))
         self._sent = 0
@@ -71,7 +70,7 @@ class BrokerConnection(AbstractContextManager["BrokerConnection"]):
             parts += part
         return bytes(parts)
 
-    def _log_in(self, settings: Mapping[str, str | int | bool]) -> None:
+    def _log_in(self, settings: Settings) -> None:
         mechanism = str(settings.get("sasl.mechanism") or settings.get("sasl.mechanisms") or "")
         name, password = (str(settings.get(f"sasl.{key}", "")) for key in ("username", "password"))
         if mechanism != "PLAIN" and mechanism not in _DIGESTS:
@@ -145,7 +144,7 @@ def _facts(message: bytes) -> dict[str, str]:
     return dict(part.split("=", 1) for part in message.decode().split(",") if "=" in part)
 
 
-def _context(settings: Mapping[str, str | int | bool]) -> ssl.SSLContext:
+def _context(settings: Settings) -> ssl.SSLContext:
     if "ssl.certificate.pem" in settings or "ssl.certificate.location" in settings:
         raise WireUnsupported("a login by client certificate")
     ca, file = settings.get("ssl.ca.pem"), settings.get("ssl.ca.location")

@@ -14,7 +14,7 @@ from mirrorlake.lake.lake import Lake
 
 #: Runs a statement in which bare names are those of the schema; gives its rows. Raises InputError
 #: that says why for one that cannot be run, LakeError where the catalog cannot be reached.
-Run = Callable[[str], Sequence[Mapping[str, Any]]]
+RunStatement = Callable[[str], Sequence[Mapping[str, Any]]]
 #: What was done for a name.
 CREATED, ALTERED, KEPT = "created", "altered", "kept"
 #: A view, in what `SHOW TABLE EXTENDED` gives of a name. Some catalogs do not list views there.
@@ -30,7 +30,7 @@ class StatementRefused(InputError):
 class CatalogNames:
     """One schema. `schema` is its name as statements have it, quoted."""
 
-    def __init__(self, run: Run, schema: str) -> None:
+    def __init__(self, run: RunStatement, schema: str) -> None:
         self._run = run
         self.schema = schema
 

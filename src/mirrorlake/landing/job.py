@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.ranges import shared_out
 from mirrorlake.offsets.positions import (
@@ -68,7 +69,7 @@ class LandJob:
     """
 
     alias: str
-    client: Mapping[str, str | int | bool]
+    client: Settings
     starts: Mapping[TopicAndPartition, int]
     generations: Mapping[TopicAndPartition, int]
     schema: "pa.Schema"

@@ -18,6 +18,7 @@ from confluent_kafka import KafkaException
 from mirrorlake.attempts import attempts
 from mirrorlake.config.cluster import Landing
 from mirrorlake.errors import StagingError
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.lake import Lake
@@ -41,8 +42,6 @@ STOP_SECONDS = 60.0
 #: where this process commits, and where a session does. A session takes a job and a commit of
 #: Spark's for each, whatever it holds.
 TRIGGER_SECONDS, SESSION_TRIGGER_SECONDS = 0.35, 1.2
-
-Client = Mapping[str, str | int | bool]
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ def start_landing(
     lake: Lake,
     plan: LandingPlan,
     landing: Landing,
-    client: Client,
+    client: Settings,
     *,
     once: bool,
     is_heartbeats: Callable[[str], bool] = lambda _topic: False,
@@ -165,7 +164,7 @@ def land_again(
     lake: Lake,
     plan: LandingPlan,
     landing: Landing,
-    client: Client,
+    client: Settings,
     *,
     ends: Mapping[TopicAndPartition, int],
     occasion: str,
@@ -192,7 +191,7 @@ def land_again(
         sink.land(ranges_between(job.starts, ends), None, 1, check=check)
 
 
-def _job(lake: Lake, plan: LandingPlan, landing: Landing, client: Client) -> LandJob:
+def _job(lake: Lake, plan: LandingPlan, landing: Landing, client: Settings) -> LandJob:
     place = lake.directory
     return LandJob(
         alias=plan.alias,

@@ -16,7 +16,7 @@ from mirrorlake.offsets.positions import TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
-Flows = Sequence[tuple[str, TopicSelection]]
+FlowSelections = Sequence[tuple[str, TopicSelection]]
 """Names of the flows that read from a cluster, with what they select."""
 REFUSED = "source_refused"
 FAILED = "landing_failed"
@@ -34,7 +34,7 @@ class LandingIncidents:
         self._event_log = event_log
         self._shown: set[str] = set()  # topics that the cluster has shown to this process
 
-    def report_plan(self, planned: Planned, flows: Flows) -> MirrorlakeError | None:
+    def report_plan(self, planned: Planned, flows: FlowSelections) -> MirrorlakeError | None:
         """Report what a plan comes to, before its query runs. Returns what operators have to know,
         if anything."""
         self._shown |= planned.topics.keys()
@@ -77,7 +77,7 @@ class LandingIncidents:
             return waiting(self.alias, planned.open)
         return incidents[0].error if incidents else None
 
-    def gaps(self, gaps: Sequence[Gap], flows: Flows) -> None:
+    def gaps(self, gaps: Sequence[Gap], flows: FlowSelections) -> None:
         """Report what Spark left out of batches that it reported as done."""
         incidents = [
             Incident(flow, GAP, left_out(self.alias, gap))
@@ -110,7 +110,7 @@ class LandingIncidents:
             )
         )
 
-    def _tell_gone(self, flows: Flows, gone: Collection[str]) -> None:
+    def _tell_gone(self, flows: FlowSelections, gone: Collection[str]) -> None:
         """A topic that was deleted at the source stays on the target; it is reported once."""
         for flow, selection in flows if gone else ():
             known = self._told_gone(flow, gone)
@@ -133,7 +133,7 @@ class LandingIncidents:
         )
 
 
-def _concerned(flows: Flows, topic: str) -> list[str]:
+def _concerned(flows: FlowSelections, topic: str) -> list[str]:
     return [flow for flow, selection in flows if selection.selects(topic)]
 
 

@@ -12,15 +12,15 @@ from collections.abc import Callable, Collection, Mapping
 from mirrorlake.kafka.values import Row
 from mirrorlake.offsets.positions import TopicAndPartition
 
-Bounds = tuple[int, int]
+OffsetBounds = tuple[int, int]
 """Offsets: the first, and the one after the last."""
-Rows = Callable[[Mapping[TopicAndPartition, int]], "Mapping[TopicAndPartition, Row]"]
+AskRows = Callable[[Mapping[TopicAndPartition, int]], "Mapping[TopicAndPartition, Row]"]
 """Gives the first record of each partition at or behind an offset."""
 
 
 def first_offsets(
-    bounds: Mapping[TopicAndPartition, Bounds],
-    rows: Rows,
+    bounds: Mapping[TopicAndPartition, OffsetBounds],
+    rows: AskRows,
     holds: Callable[[Mapping[TopicAndPartition, Row]], Collection[TopicAndPartition]],
     beyond: Collection[TopicAndPartition] = (),
 ) -> dict[TopicAndPartition, int]:

@@ -10,7 +10,7 @@ have read (`receipts.py`), and a batch counts once that is all of it. Delta has 
 import json
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,8 +23,8 @@ from mirrorlake.landing.job import LandJob, read_document
 from mirrorlake.landing.receipts import Stretches, in_words, unread
 from mirrorlake.landing.stage_rows import PART_DONE, rows_of_parts, schema_for_spark
 from mirrorlake.offsets.positions import (
+    Ends,
     Ranges,
-    TopicAndPartition,
     offset_count,
     ranges_between,
 )
@@ -38,7 +38,6 @@ if TYPE_CHECKING:  # few records are landed without a session
 
 logger = logging.getLogger(__name__)
 
-Ends = Mapping[TopicAndPartition, int]
 #: What a query's progress has of each batch.
 _RECEIPTS = "receipts"
 

@@ -3,19 +3,20 @@
 import logging
 import math
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from confluent_kafka import KafkaException
 
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.arriving_ends import ArrivingEnds
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.landing.quiet_logs import QuietLogs
 from mirrorlake.native.library import NativeUnavailable
 from mirrorlake.native.selfcheck import problem
 from mirrorlake.native.watch import WAIT_SECONDS, LogWatch
 from mirrorlake.offsets.as_of import noted_ends
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import Ends, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
@@ -34,13 +35,11 @@ _WATCH_AGAIN_SECONDS = 60.0
 #: seconds: where only markers come, no watch tells.
 _DEAF_SECONDS = 600.0
 
-Ends = Mapping[TopicAndPartition, int]
-
 
 class SourceEnds:
     """Asks one cluster, as often as batches are planned: ends are last stable offsets."""
 
-    def __init__(self, alias: str, client: Mapping[str, str | int | bool]) -> None:
+    def __init__(self, alias: str, client: Settings) -> None:
         self._admin = ClusterAdmin(alias, client)
         self._arriving = ArrivingEnds(self._admin)
         self._client = client
@@ -124,7 +123,7 @@ class SourceEnds:
             watch.close()
 
 
-def open_watch(client: Mapping[str, str | int | bool]) -> LogWatch | None:
+def open_watch(client: Settings) -> LogWatch | None:
     """A watch of the logs of a cluster; None where the compiled part cannot be used, and all have
     to be asked for their ends."""
     return LogWatch(client) if problem() is None else None

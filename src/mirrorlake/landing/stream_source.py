@@ -11,7 +11,7 @@ and keeps where it ends.
 import logging
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
@@ -20,7 +20,7 @@ from mirrorlake.errors import ReplicationError
 from mirrorlake.landing.job import LandJob, Part, offsets_document, read_document
 from mirrorlake.landing.pace import UNKNOWN_RECORD_BYTES, Pace
 from mirrorlake.landing.ranges import next_ends
-from mirrorlake.offsets.positions import TopicAndPartition, offset_count, ranges_between
+from mirrorlake.offsets.positions import Ends, offset_count, ranges_between
 
 if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest, or none
     import pyarrow as pa
@@ -30,8 +30,6 @@ if TYPE_CHECKING:  # three processes import this, and each needs a part of the r
     from mirrorlake.landing.source_ends import SourceEnds
 
 logger = logging.getLogger(__name__)
-
-Ends = Mapping[TopicAndPartition, int]
 
 
 def source_of(job: LandJob, name: str, schema: "StructType | str") -> type[DataSource]:

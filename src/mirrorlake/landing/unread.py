@@ -16,6 +16,7 @@ from confluent_kafka import KafkaException
 from mirrorlake import failpoints
 from mirrorlake.config.cluster import Landing
 from mirrorlake.errors import text_of
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.log import read_ranges
 from mirrorlake.kafka.refusals import silence_in_words
 from mirrorlake.lake.forgotten import forgotten_from
@@ -24,14 +25,14 @@ from mirrorlake.lake.reader import OFFSET_RANGES, Frame
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.checkpoints import forget_query, left_queries
 from mirrorlake.landing.gaps import Doubtful, Gap, doubtful
-from mirrorlake.landing.land import Client, land_again
-from mirrorlake.landing.landing_incidents import Flows, LandingIncidents
+from mirrorlake.landing.land import land_again
+from mirrorlake.landing.landing_incidents import FlowSelections, LandingIncidents
 from mirrorlake.landing.plan import Planned
 from mirrorlake.landing.source_comparison import LandingPlan
 from mirrorlake.offsets.positions import PartitionGeneration, Ranges, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges, are_in
 
-Staged = Mapping[PartitionGeneration, OffsetRanges]
+StagedOffsets = Mapping[PartitionGeneration, OffsetRanges]
 """Offsets that are there, or are not to be."""
 Missing = Mapping[PartitionGeneration, np.ndarray]
 """Offsets that the source has and the stage has not, rising."""
@@ -49,7 +50,12 @@ class UnreadOffsets:
         self._incidents = incidents
 
     def make_up(
-        self, planned: Planned, flows: Flows, landing: Landing, client: Client, own: str = ""
+        self,
+        planned: Planned,
+        flows: FlowSelections,
+        landing: Landing,
+        client: Settings,
+        own: str = "",
     ) -> None:
         """Compare what queries were to read (`left_queries`) with what is staged, tell operators
         what is missing, land it again once, and forget the queries. To be called when none of them
@@ -79,7 +85,12 @@ class UnreadOffsets:
             forget_query(self._lake, self._alias, query.name)
 
     def _land(
-        self, missing: Missing, staged: Staged, landing: Landing, client: Client, occasion: str
+        self,
+        missing: Missing,
+        staged: StagedOffsets,
+        landing: Landing,
+        client: Settings,
+        occasion: str,
     ) -> None:
         """Land what is missing, besides what is there."""
         generations = {
@@ -91,7 +102,7 @@ class UnreadOffsets:
         besides = {place.topic_partition: staged[place] for place in missing}
         land_again(self._lake, plan, landing, client, ends=ends, occasion=occasion, besides=besides)
 
-    def _staged(self, ranges: Doubtful) -> Staged:
+    def _staged(self, ranges: Doubtful) -> StagedOffsets:
         """The offsets that are staged, and those that were deleted by predicate."""
         asked = [(*place, first, end - 1) for place, (first, end) in ranges.items()]
         places = {place.topic_partition: place for place in ranges}
@@ -106,7 +117,7 @@ class UnreadOffsets:
                 staged[place].add(forgotten)
         return staged
 
-    def _missing(self, ranges: Doubtful, staged: Staged, client: Client) -> Missing:
+    def _missing(self, ranges: Doubtful, staged: StagedOffsets, client: Settings) -> Missing:
         """The offsets that the source has and the stage has not. Raises KafkaException,
         ClusterUnusable."""
         places = {place.topic_partition: place for place in ranges}

@@ -36,7 +36,7 @@ from mirrorlake.native.selfcheck import problem as native_problem
 from mirrorlake.spark.home import session_is_given
 from mirrorlake.spark.java import find_java, java_version
 
-State = Literal["good", "note", "bad"]
+CheckState = Literal["good", "note", "bad"]
 #: Below this much room on the disk of a lake a run is about to stop; below the other one, soon.
 FULL_BYTES, TIGHT_BYTES = 1 << 30, 10 << 30
 #: The same of files: a lake in a folder has up to 800,000 of commits and small files of a week.
@@ -64,7 +64,7 @@ class Check:
 
     check: str
     subject: str
-    state: State
+    state: CheckState
     sentence: str
     fix: str = ""
 
@@ -187,7 +187,7 @@ def folder_checks(root: Place, place: str) -> Iterator[Check]:
         )
     yield from _room_for_files(folder, place)
     free = shutil.disk_usage(folder).free
-    state: State = "bad" if free < FULL_BYTES else "note" if free < TIGHT_BYTES else "good"
+    state: CheckState = "bad" if free < FULL_BYTES else "note" if free < TIGHT_BYTES else "good"
     fix = "" if state == "good" else "make room, or have `mirrorlake maintain` delete old records"
     yield Check("room", place, state, f"{free / (1 << 30):,.1f} GB are free", fix)
 
@@ -196,7 +196,7 @@ def _room_for_files(folder: Path, place: str) -> Iterator[Check]:
     """A lake is many small files: a disk may have bytes left and no place for one more."""
     disk = os.statvfs(folder)
     if disk.f_files and disk.f_favail < FEW_FILES:
-        state: State = "bad" if disk.f_favail < NO_FILES else "note"
+        state: CheckState = "bad" if disk.f_favail < NO_FILES else "note"
         fix = "use a file system with more inodes, or set a short maintain.vacuum_hours"
         yield Check("room", place, state, f"{disk.f_favail:,} more files have a place", fix)
 
@@ -264,7 +264,7 @@ def right_checks(
         mine = [problem for problem in problems if flow.name in problem.flows]
         refused = flow.name in refused_flows(mine)
         for problem in mine:
-            state: State = "bad" if problem.severity == "refuse" else "note"
+            state: CheckState = "bad" if problem.severity == "refuse" else "note"
             yield Check(problem.rule, flow.name, state, problem.sentence, problem.fix)
         if refused:
             continue  # whose rights were not asked for

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-Report = Callable[[Produced], None]
+ReportProduced = Callable[[Produced], None]
 
 
 def replicated(
@@ -37,7 +37,7 @@ def replicated(
     names: Sequence[str] | None,
     *,
     once: bool,
-    report: Report | None,
+    report: ReportProduced | None,
     stop: threading.Event | None,
     reader: str,
     register: bool = False,
@@ -75,7 +75,7 @@ def _replicated(
     standing: "Standing | None",
     *,
     once: bool,
-    report: Report | None,
+    report: ReportProduced | None,
     stop: threading.Event | None,
     reader: str,
     register: bool,
@@ -184,7 +184,7 @@ class _Counts:
     """What each flow has produced, counted for the answer and reported to those that listen."""
 
     def __init__(
-        self, flows: Sequence[str], reader: str, progress: Progress, report: Report | None
+        self, flows: Sequence[str], reader: str, progress: Progress, report: ReportProduced | None
     ) -> None:
         self.listeners: list[Progress | Tracked | Recorder] = [progress]
         self._totals = {name: Produced(name, 0, 0, 0, reader) for name in flows}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
     from mirrorlake.resend.restore_request import Moment
 
 #: Called after each batch with how many records this call has sent.
-Report = Callable[[int], None]
+ReportSent = Callable[[int], None]
 
 
 @store_in_words
@@ -42,7 +42,7 @@ class Resends(Opened):
         start_over: bool = False,
         private: bool = False,
         dry_run: bool = False,
-        report: Report | None = None,
+        report: ReportSent | None = None,
         stop: Event | None = None,
     ) -> Resent:
         """Send staged records of a topic that a predicate picks to a topic: in their order, each
@@ -115,7 +115,7 @@ class Resends(Opened):
         rate: int | None = None,
         start_over: bool = False,
         dry_run: bool = False,
-        report: Report | None = None,
+        report: ReportSent | None = None,
         stop: Event | None = None,
     ) -> Resent:
         """Send parked records to their flows' own topics, once their limits were raised: out of
@@ -170,7 +170,7 @@ class Resends(Opened):
         compacted: bool = False,
         start_over: bool = False,
         dry_run: bool = False,
-        report: Report | None = None,
+        report: ReportSent | None = None,
         stop: Event | None = None,
     ) -> Resent:
         """Send whole topics from the stage to a cluster that has nothing in them: as they were, in
@@ -304,7 +304,7 @@ def _target_of(known: Internals, source: str) -> str:
     return targets.pop()
 
 
-def _counting(report: Report | None) -> "Callable[[BatchReport], None]":
+def _counting(report: ReportSent | None) -> "Callable[[BatchReport], None]":
     sent = 0
 
     def count(batch: "BatchReport") -> None:

@@ -2,19 +2,19 @@
 `device.heartbeats`, or `heartbeats` itself."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 
 from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.records import first_rows
 from mirrorlake.lake.heartbeats import note_heartbeat_topics
 from mirrorlake.lake.lake import Lake
 from mirrorlake.mm2.formats import decode_heartbeat, encode_heartbeat
 from mirrorlake.naming.policy import HEARTBEATS
 
-Settings = Mapping[str, str | int | bool]
 #: Any separator in front of the word.
 _NAMED = re.compile(r"(?:^|[^A-Za-z0-9])heartbeats$")
 KeyAndValue = tuple[bytes | None, bytes | None]

@@ -3,7 +3,7 @@ written to."""
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from confluent_kafka import KafkaError, Message, Producer
@@ -13,6 +13,7 @@ from mirrorlake.kafka.access import topic_rights
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_configs import alter_topic_configs, describe_topic_configs
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.refusals import reason_of
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.kafka.values import TopicInfo
@@ -27,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 #: Ours, over what a cluster's `producer` block says: a retry must not change what was written last
 #: for a key.
-_SETTINGS: Mapping[str, str | int | bool] = {
+_SETTINGS: Settings = {
     "acks": "all",
     "enable.idempotence": True,
     "linger.ms": 5,

@@ -14,6 +14,7 @@ import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.native.library import CONSUMER, Message, library
+from mirrorlake.native.range_table import Partition
 
 logger = logging.getLogger(__name__)
 
@@ -44,8 +45,6 @@ _SETTINGS: Mapping[str, str | int | bool] = {
 #: ms.
 _MESSAGES, _LOOK_UP_MS = 1_000, 1_000
 _ON_ERROR = C.CFUNCTYPE(None, C.c_void_p, C.c_int, C.c_char_p, C.c_void_p)
-
-Partition = tuple[str, int]
 
 
 class LogWatch:

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 TopicAndPartition = tuple[str, int]
 """A partition by its topic and its number (`TopicPartition` of Kafka's clients, without more)."""
 
+Ends = Mapping[TopicAndPartition, int]
+"""The next offset of partitions: behind what a log holds, or what was read of it."""
 Ranges = Mapping[TopicAndPartition, tuple[int, int]]
 """Offsets to be read: by partition, the first one, inclusive, and the end, exclusive."""
 

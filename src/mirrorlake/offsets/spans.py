@@ -15,7 +15,7 @@ from mirrorlake.offsets.partition_ranges import FileRange
 from mirrorlake.offsets.ranges import OffsetRanges, are_in
 
 #: Ranges of offsets, first and last inclusive.
-Ranges = Sequence[tuple[int, int]]
+Extents = Sequence[tuple[int, int]]
 
 
 class Span(NamedTuple):
@@ -119,7 +119,7 @@ class Tally:
     at the span's end at the latest.
     """
 
-    def __init__(self, spans: Sequence[Span], left_out: Ranges = ()) -> None:
+    def __init__(self, spans: Sequence[Span], left_out: Extents = ()) -> None:
         self._spans = spans
         self._left_out = OffsetRanges(left_out)
         self._at = 0

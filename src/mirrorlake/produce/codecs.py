@@ -9,6 +9,7 @@ on, unless the topology file names one.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.produce.parking import SIZE_REFUSALS
 from mirrorlake.produce.target import PRODUCER_SETTINGS
 
@@ -17,8 +18,6 @@ DENSEST = "zstd"
 COMPRESSION = "compression.type"
 #: librdkafka's names of the setting, the later one wins there.
 _NAMES = (COMPRESSION, "compression.codec")
-
-Settings = Mapping[str, str | int | bool]
 
 
 class Codecs:

@@ -12,7 +12,7 @@ from mirrorlake.produce.delivery import Chunk
 #: Kafka's default for `offset.metadata.max.bytes`, less some room.
 METADATA_BYTES = 4_000
 #: Positions at the target by (topic, partition): the next source offset, and its metadata.
-Positions = Mapping[TopicAndPartition, tuple[int, str]]
+PositionsBehind = Mapping[TopicAndPartition, tuple[int, str]]
 
 
 class MetadataFull(Exception):
@@ -32,7 +32,7 @@ def positions_behind(
     done: Sequence[tuple[Chunk, list[Segment]]],
     written: Mapping[TopicAndPartition, Sequence[Written]],
     produce_tasks: int,
-) -> Positions:
+) -> PositionsBehind:
     """The positions behind chunks that were written; `written` is what each (source topic,
     partition) had in its metadata before. Raises MetadataFull."""
     ends: dict[TopicAndPartition, tuple[Chunk, list[Written]]] = {}

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mirrorlake.errors import TargetRefused
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.generations import TargetGeneration
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
@@ -40,8 +41,8 @@ class FlowSpec:
     source_cluster: str
     name_at_target: str
     remote_topic: Callable[[str], str | None]
-    client: Mapping[str, str | int | bool] = field(repr=False)
-    producer: Mapping[str, str | int | bool] = field(repr=False)
+    client: Settings = field(repr=False)
+    producer: Settings = field(repr=False)
     produce_tasks: int
     transactional: bool
     max_records: int = 2_000_000

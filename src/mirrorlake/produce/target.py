@@ -1,13 +1,13 @@
 """How the producers of a flow reach its target."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.produce.provenance import Provenance
 
 #: Ours where librdkafka's defaults are made for small producers; a cluster's `producer` block
 #: overrides them.
-PRODUCER_SETTINGS: Mapping[str, str | int | bool] = {
+PRODUCER_SETTINGS: Settings = {
     "acks": "all",
     "enable.idempotence": True,
     "compression.type": "lz4",
@@ -28,8 +28,8 @@ class Target:
     `mark` is a header that each of the flow's records has, `fencing_token` the newest one when the
     task was planned."""
 
-    client: Mapping[str, str | int | bool]
-    producer: Mapping[str, str | int | bool]
+    client: Settings
+    producer: Settings
     group_id: str
     transactional_id: str
     produce_tasks: int

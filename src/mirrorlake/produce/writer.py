@@ -36,7 +36,7 @@ from mirrorlake.produce.delivery import Chunk, Delivery, check_target_rises, rec
 from mirrorlake.produce.first_record import first_record
 from mirrorlake.produce.flow_positions import (
     MetadataFull,
-    Positions,
+    PositionsBehind,
     metadata_of,
     positions_behind,
 )
@@ -151,7 +151,7 @@ class ShardWriter:
         self._producer.commit_transaction(self._patience.call_seconds())
         self._ended.transactions += 1
 
-    def _send_offsets(self, offsets: Positions) -> None:
+    def _send_offsets(self, offsets: PositionsBehind) -> None:
         group = self.target.group_id
         try:
             within(

@@ -15,8 +15,8 @@ from mirrorlake.offsets.partition_ranges import PartitionRanges, StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 
 #: Ends of generations of partitions: the offset behind the last one that is restored.
-Ends = Mapping[PartitionGeneration, int]
-Staged = Mapping[str, Mapping[int, PartitionRanges]]
+GenerationEnds = Mapping[PartitionGeneration, int]
+StagedRanges = Mapping[str, Mapping[int, PartitionRanges]]
 
 
 @dataclass
@@ -28,8 +28,10 @@ class _Generations:
 
 
 def ends_of(
-    staged: Staged, begun: Iterable[Begun], below: Mapping[TopicAndPartition, int] | None = None
-) -> Ends:
+    staged: StagedRanges,
+    begun: Iterable[Begun],
+    below: Mapping[TopicAndPartition, int] | None = None,
+) -> GenerationEnds:
     """The ends of all that is staged, or `below` some offsets; a partition that is not named there
     is taken whole.
 
@@ -52,7 +54,9 @@ def ends_of(
     return {key: min(end, limits.get(key.topic_partition, end)) for key, end in ends.items()}
 
 
-def ends_as_of(staged: Staged, held: Mapping[TopicAndPartition, tuple[int, int]]) -> Ends:
+def ends_as_of(
+    staged: StagedRanges, held: Mapping[TopicAndPartition, tuple[int, int]]
+) -> GenerationEnds:
     """The ends as of a time at which each partition had come to a generation, and to an end in
     that; one that is not named had nothing yet. What lies in generations before that one is there
     as a whole."""
@@ -96,7 +100,7 @@ class RestoredGenerations:
 
 
 def ranges_below(
-    source: str, staged: Staged, begun: Iterable[Begun], ends: Ends
+    source: str, staged: StagedRanges, begun: Iterable[Begun], ends: GenerationEnds
 ) -> dict[str, list[StagedRange]]:
     """What of each staged topic is restored, with counts of what is in these ranges, which are
     estimates where one ends within what a file holds."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mirrorlake.lake.topic_states import TopicState
-from mirrorlake.resend.cut import Ends
+from mirrorlake.resend.cut import GenerationEnds
 
 
 @dataclass(frozen=True)
@@ -14,7 +14,7 @@ class Moment:
     of which it was not noted what it takes to say that no transaction of the source is restored in
     part."""
 
-    ends: Ends
+    ends: GenerationEnds
     states: Mapping[str, TopicState]
     unproven: frozenset[str] = frozenset()
 

@@ -4,7 +4,7 @@ attention. Pure."""
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-Row = Mapping[str, Any]
+AnswerRow = Mapping[str, Any]
 
 #: Alerts, the most urgent first; any other kind comes behind them.
 _URGENCY = (
@@ -13,7 +13,7 @@ _URGENCY = (
 )  # fmt: skip
 
 
-def standing(flow: Row, quiet_seconds: float = 60.0) -> str:
+def standing(flow: AnswerRow, quiet_seconds: float = 60.0) -> str:
     """How a flow stands, by its row of `flow_status` with `enabled` and `paused`: disabled, paused,
     never run, waiting for you, stopped since a time (in UTC), running, or caught up; where two are
     true, both. After `quiet_seconds` without a sample no process runs it."""
@@ -32,7 +32,7 @@ def standing(flow: Row, quiet_seconds: float = 60.0) -> str:
     return stopped or ("running" if flow["lag_records"] else "caught up")
 
 
-def attention(incidents: Sequence[Row], alerts: Sequence[Row]) -> list[str]:
+def attention(incidents: Sequence[AnswerRow], alerts: Sequence[AnswerRow]) -> list[str]:
     """A sentence for each thing that needs attention, what is decided first in front."""
     sentences = [*(_incident(row) for row in sorted(incidents, key=lambda row: row["at"]))]
     return sentences + [
@@ -40,13 +40,13 @@ def attention(incidents: Sequence[Row], alerts: Sequence[Row]) -> list[str]:
     ]
 
 
-def _incident(row: Row) -> str:
+def _incident(row: AnswerRow) -> str:
     place = _place(row)
     sentence = f"{row['flow']}: {row['kind']}{f' of {place}' if place else ''}: {row['detail']}"
     return f"{sentence}; decide by: {resolving(row)}"
 
 
-def resolving(incident: Row) -> str:
+def resolving(incident: AnswerRow) -> str:
     """The command that shows an incident with its choices, and those beside it at its place."""
     options = f" --flow '{incident['flow']}'"
     options += f" --topic {incident['topic']}" if incident.get("topic") else ""
@@ -55,7 +55,7 @@ def resolving(incident: Row) -> str:
     return f"mirrorlake resolve{options}"
 
 
-def _alert(row: Row) -> str:
+def _alert(row: AnswerRow) -> str:
     place = _place(row)
     of = f" of {place}" if place else ""
     return (
@@ -64,11 +64,11 @@ def _alert(row: Row) -> str:
     )
 
 
-def _urgency(row: Row) -> tuple[int, str, str]:
+def _urgency(row: AnswerRow) -> tuple[int, str, str]:
     at = _URGENCY.index(row["alert"]) if row["alert"] in _URGENCY else len(_URGENCY)
     return at, row["flow"] or "", row["topic"] or ""
 
 
-def _place(row: Row) -> str:
+def _place(row: AnswerRow) -> str:
     partition = "" if row.get("partition") is None else f"-{row['partition']}"
     return f"{row['topic']}{partition}" if row.get("topic") else ""

@@ -39,7 +39,7 @@ RETRY_SECONDS = 10.0
 
 
 @dataclass
-class Task:
+class ControlTask:
     """Something to do every `seconds`; `due` is when next, by the monotonic clock. Not `once`: only
     while it runs."""
 
@@ -89,19 +89,19 @@ class ControlLoop:
         self._incidents = ControlIncidents(flow.name, event_log)
         self._acls_left: Mapping[Acl, str | None] | None = None  # not checked yet
         self._tasks = self._made()
-        self._begun: list[Task] | None = None  # those of the thread
+        self._begun: list[ControlTask] | None = None  # those of the thread
         retry = Retry(report=lambda failure: self._incidents.failed(TURN, failure.error))
         self.thread = Worker(
             f"control of flow {flow.name}", self._turn, retry, in_words=as_mirrorlake_error
         )
 
-    def _made(self) -> list[Task]:
+    def _made(self) -> list[ControlTask]:
         settings, flow = self.flow.settings, self.flow
         targets = self._flow_worker.targets
-        tasks: list[Task] = []
+        tasks: list[ControlTask] = []
 
         def add(name: str, seconds: float, work: Callable[[], object], once: bool = True) -> None:
-            tasks.append(Task(name, seconds, work, once=once))
+            tasks.append(ControlTask(name, seconds, work, once=once))
 
         # New topics are made with theirs (`TargetTopics.refresh`): these are about what changes
         # later.
@@ -186,24 +186,26 @@ class ControlLoop:
             self._incidents.succeeded(TURN)
         return max(0.05, min(task.due for task in tasks) - time.monotonic())
 
-    def _sampling(self) -> Task:
-        return Task(SAMPLES, self.flow.settings.sample_positions_interval_seconds, self.sample)
+    def _sampling(self) -> ControlTask:
+        return ControlTask(
+            SAMPLES, self.flow.settings.sample_positions_interval_seconds, self.sample
+        )
 
-    def _begin(self) -> list[Task]:
+    def _begin(self) -> list[ControlTask]:
         sampling = self._sampling()
         sampling.due = time.monotonic() + min(CHECK_SECONDS, sampling.seconds)
         tasks = [*self._tasks, sampling]
         self._incidents.not_done(task.name for task in tasks)
         return tasks
 
-    def _do_all(self, tasks: Sequence[Task]) -> None:
+    def _do_all(self, tasks: Sequence[ControlTask]) -> None:
         """Do tasks at the end of a run, which has no next turn."""
         for task in tasks:
             self._do(task)
         problems = [self._do(task) for task in tasks if self._incidents.is_failing(task.name)]
         self.errors += [problem for problem in problems if problem is not None]
 
-    def _do(self, task: Task) -> ReplicationError | None:
+    def _do(self, task: ControlTask) -> ReplicationError | None:
         """Give a task its turn; returns what an operator has to know of it, if it failed before
         too."""
         try:

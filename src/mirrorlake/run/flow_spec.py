@@ -1,11 +1,12 @@
 """What a flow's producer is given when it begins: settings, names, what waits or was given up,
 provenance."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.errors import ClusterUnusable, TargetRefused
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Decided
@@ -15,8 +16,6 @@ from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.produce.codecs import COMPRESSION
 from mirrorlake.produce.provenance import Provenance
 from mirrorlake.produce.spec import FlowSpec, name_at_target
-
-Settings = Mapping[str, str | int | bool]
 
 
 def flow_spec(

@@ -22,6 +22,7 @@ from mirrorlake.errors import (
     MirrorlakeError,
     ReplicationError,
 )
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.heartbeats import known_heartbeats
 from mirrorlake.lake.incidents import Decided
@@ -33,7 +34,7 @@ from mirrorlake.offsets.positions import Reached, TopicAndPartition
 from mirrorlake.produce.flow import BatchReport, FlowProducer
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.workers import SparkWorkers
-from mirrorlake.run.flow_spec import Settings, flow_spec, provenance_of
+from mirrorlake.run.flow_spec import flow_spec, provenance_of
 from mirrorlake.run.limits import limits_of
 from mirrorlake.run.samples import reached
 from mirrorlake.run.snapshot import Snapshot, Snapshots, snapshot_of

@@ -21,7 +21,7 @@ from mirrorlake.worker import Worker
 
 logger = logging.getLogger(__name__)
 
-Report = Callable[[str, BatchReport], None]
+ReportBatch = Callable[[str, BatchReport], None]
 Sampled = Callable[[str, FlowLag], None]
 
 
@@ -64,7 +64,7 @@ class FlowsHere:
         *,
         once: bool,
         reader: str,
-        report: Report,
+        report: ReportBatch,
         sampled: Sampled | None,
     ) -> None:
         self._stage, self._leases, self._landings = stage, leases, landings

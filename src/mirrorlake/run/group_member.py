@@ -4,11 +4,12 @@ heard (docs/high_availability.md). For one thread, except for what `membership` 
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mirrorlake.errors import TopologyError
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.refusals import reason_of
 from mirrorlake.naming.worker_groups import PARTITION, TOPIC, Process, process_of
 from mirrorlake.run.membership import Membership
@@ -38,7 +39,6 @@ _PASSING = frozenset(
         *(KafkaError._TIMED_OUT, KafkaError._MAX_POLL_EXCEEDED, KafkaError._PARTITION_EOF),
     }
 )
-Settings = Mapping[str, str | int | bool]
 
 
 class GroupMember:

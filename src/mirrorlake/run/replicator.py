@@ -22,11 +22,11 @@ from mirrorlake.naming.worker_groups import work_of_landing
 from mirrorlake.run.control_loop import beat_once
 from mirrorlake.run.edits import Edits, in_force
 from mirrorlake.run.first_start import note_first_starts
-from mirrorlake.run.flows_here import FlowsHere, Report, Running, Sampled
+from mirrorlake.run.flows_here import FlowsHere, ReportBatch, Running, Sampled
 from mirrorlake.run.leases import Leases
 from mirrorlake.run.other_process import run_by_other_process
 from mirrorlake.run.preparing import preparing
-from mirrorlake.run.upkeep import Upkeep
+from mirrorlake.run.upkeep import UpkeepWorker
 from mirrorlake.run.watch import TopologyWatch
 from mirrorlake.spark.causes import as_mirrorlake_error
 from mirrorlake.worker import Worker
@@ -61,7 +61,7 @@ class Replicator:
         flows: Sequence[ResolvedFlow],
         options: RunOptions,
         *,
-        report: Report | None = None,
+        report: ReportBatch | None = None,
         stop: threading.Event | None = None,
         sampled: Sampled | None = None,
     ) -> None:
@@ -77,9 +77,9 @@ class Replicator:
         self._stop = stop or threading.Event()
         self._leases = Leases(deployment, once=options.once, standby=options.standby)
         #: Keeps the tables small while this process writes them.
-        self._upkeep: Upkeep | None = None
+        self._upkeep: UpkeepWorker | None = None
         if isinstance(lake, PathLake):  # a catalog's platform does it
-            self._upkeep = Upkeep(lake, self._stage, lambda: self._leases.any_held)
+            self._upkeep = UpkeepWorker(lake, self._stage, lambda: self._leases.any_held)
         self._landings: dict[str, LandingWorker] = {}
         self._here = FlowsHere(
             self._stage,

@@ -17,7 +17,7 @@ from mirrorlake.offsets.samples import SampleLog
 from mirrorlake.offsets.stalls import Stalls
 from mirrorlake.run.snapshot import Snapshot
 
-Row = dict[str, object]
+SampleRow = dict[str, object]
 #: What a sample says. `lag_seconds` is left out: while a partition lags it grows by itself.
 _VALUES = (
     "source_start", "source_end", "staged_end", "produced_end", "target_end", "target_topic",
@@ -40,7 +40,9 @@ class FlowLag:
     records: int
     seconds: float
     #: The rows that were sampled, heartbeats' too, as `positions` has them.
-    rows: Mapping[TopicAndPartition, Row] = field(default_factory=dict, compare=False, repr=False)
+    rows: Mapping[TopicAndPartition, SampleRow] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
 
 @dataclass(frozen=True)
@@ -186,7 +188,7 @@ class Sampler:
         for key, transaction in transactions.items():
             self._open.name(key, transaction.producer_id, transaction.written_ms / 1000)
 
-    def _held(self, key: TopicAndPartition, high_watermark: int) -> Row:
+    def _held(self, key: TopicAndPartition, high_watermark: int) -> SampleRow:
         held = self._open.standing(key)
         since = _time_of(None if held is None else held.since)
         producer = None if held is None else held.producer_id
@@ -199,7 +201,7 @@ class Sampler:
     def _write(
         self,
         log: SampleLog[tuple[object, ...]],
-        rows: Mapping[TopicAndPartition, Row],
+        rows: Mapping[TopicAndPartition, SampleRow],
         now: datetime,
     ) -> None:
         recorded = {key: _recorded_values(row) for key, row in rows.items()}
@@ -244,7 +246,7 @@ class Sampler:
         bounds: tuple[int, int],
         snapshot: Snapshot,
         now: datetime,
-    ) -> Row:
+    ) -> SampleRow:
         topic, _ = key
         start, end = bounds
         covered, produced = reached(snapshot, self._targets, key)
@@ -269,14 +271,14 @@ class Sampler:
             "generation": snapshot.generations.generation(key),
         }
 
-    def _named(self, key: TopicAndPartition, now: datetime) -> Row:
+    def _named(self, key: TopicAndPartition, now: datetime) -> SampleRow:
         """What every row of this flow has."""
         topic, partition = key
         seconds = max(self.flow.settings.sample_positions_interval_seconds, self._pause)
         place = {"flow": self.flow.name, "topic": topic, "partition": partition}
         return {**place, "sampled_at": now, "interval_seconds": round(seconds)}
 
-    def _add_seconds(self, rows: Mapping[TopicAndPartition, Row], now: datetime) -> None:
+    def _add_seconds(self, rows: Mapping[TopicAndPartition, SampleRow], now: datetime) -> None:
         for key, row in rows.items():
             produced, start = int(str(row["produced_end"])), int(str(row["source_start"]))
             end = int(str(row["source_end"]))
@@ -322,7 +324,7 @@ def _seconds_of(time: datetime | None, unknown: float) -> float:
     return unknown if time is None else time.replace(tzinfo=timezone.utc).timestamp()
 
 
-def _keep_known(row: Row, written: tuple[object, ...] | None) -> None:
+def _keep_known(row: SampleRow, written: tuple[object, ...] | None) -> None:
     """What was known of a partition stays known while nothing happens to it: a poll that did not
     find the flow at its end everywhere knows less of each."""
     before = dict(zip(_VALUES, written or (), strict=False))
@@ -334,7 +336,7 @@ def _keep_known(row: Row, written: tuple[object, ...] | None) -> None:
         row["lag_records"] = max(0, end - max(int(str(row["produced_end"])), start))
 
 
-def _names_at_target(values: tuple[object, ...]) -> Row:
+def _names_at_target(values: tuple[object, ...]) -> SampleRow:
     """What stays known of a partition that cannot be sampled: what it is called at the target."""
     recorded = dict(zip(_VALUES, values, strict=True))
     return {name: recorded[name] for name in ("target_topic", "target_generation", "generation")}

@@ -14,7 +14,7 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.trimmed import holes_before
 from mirrorlake.run.snapshot import Snapshot
-from mirrorlake.run.target_losses import Ends, MappedLoss, log_ends_below, loss_errors, take_out
+from mirrorlake.run.target_losses import AskEnds, MappedLoss, log_ends_below, loss_errors, take_out
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ class StoppedPartitions:
         keys = [IncidentKey(self._flow, kind, *place) for place in open_ones.intersection(places)]
         self._incidents.settle_all(keys, PARK)
 
-    def stop_where_lost(self, producer: FlowProducer, ends: Ends, decided: Decided) -> bool:
+    def stop_where_lost(self, producer: FlowProducer, ends: AskEnds, decided: Decided) -> bool:
         """Leave out partitions of which the target has lost records that it had acknowledged, until
         an operator has decided. Returns whether the map was changed for it, so that the flow has to
         begin anew."""

@@ -27,12 +27,12 @@ logger = logging.getLogger(__name__)
 SURE_SECONDS = 3.0
 #: The verdict of `verify` on records that are not at the target (docs/trust.md).
 _MISSING = "missing_at_target"
-Ends = Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, int]]
+AskEnds = Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, int]]
 """Gives the log ends of target partitions, uncommitted records included, as far as leaders
 answer."""
 
 
-def log_ends_below(producer: FlowProducer, ends: Ends) -> dict[TopicAndPartition, Lost]:
+def log_ends_below(producer: FlowProducer, ends: AskEnds) -> dict[TopicAndPartition, Lost]:
     """Source partitions whose map goes on behind the end of the log of the target, and what is lost
     of each."""
     below = _below(producer, producer.floors(), ends)
@@ -44,7 +44,7 @@ def log_ends_below(producer: FlowProducer, ends: Ends) -> dict[TopicAndPartition
 
 
 def _below(
-    producer: FlowProducer, floors: Mapping[TopicAndPartition, Floor], ends: Ends
+    producer: FlowProducer, floors: Mapping[TopicAndPartition, Floor], ends: AskEnds
 ) -> dict[TopicAndPartition, Lost]:
     mapped = {}
     for key, floor in floors.items():

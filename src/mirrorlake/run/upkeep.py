@@ -35,7 +35,7 @@ FAILED = "upkeep_failed"
 OTHER_WRITER = "other_writer"
 
 
-class Upkeep:
+class UpkeepWorker:
     """Compacts what this process writes; several processes may do so side by side."""
 
     def __init__(

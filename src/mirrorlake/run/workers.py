@@ -26,7 +26,7 @@ ANSWER_SECONDS = 6.0
 WORKS, STANDS_BY = "works", "stands by"
 
 
-class Work(NamedTuple):
+class SoleWork(NamedTuple):
     """What one process at a time does, and the group of those that may, on `cluster`. Landing is of
     no flow."""
 
@@ -36,29 +36,31 @@ class Work(NamedTuple):
     group: str
 
 
-def works_of(lake_id: str, flows: Iterable[ResolvedFlow]) -> list[Work]:
+def works_of(lake_id: str, flows: Iterable[ResolvedFlow]) -> list[SoleWork]:
     """What there is to do for some flows."""
     flows = list(flows)
     landings = dict.fromkeys(flow.source for flow in flows)
     return [
         *(
-            Work(work_of_flow(flow.name), flow.name, flow.target, group_of_flow(lake_id, flow.name))
+            SoleWork(
+                work_of_flow(flow.name), flow.name, flow.target, group_of_flow(lake_id, flow.name)
+            )
             for flow in flows
         ),
         *(
-            Work(work_of_landing(alias), None, alias, group_of_landing(lake_id, alias))
+            SoleWork(work_of_landing(alias), None, alias, group_of_landing(lake_id, alias))
             for alias in landings
         ),
     ]
 
 
 def read_workers(
-    connections: Connections, works: Iterable[Work]
+    connections: Connections, works: Iterable[SoleWork]
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Returns {"work", "flow", "cluster", "state", "host", "pid", "since"} of each process that
     works or stands by, `since` when it does in its own clock; and a sentence for each cluster that
     was not answered for."""
-    by_cluster: dict[str, list[Work]] = defaultdict(list)
+    by_cluster: dict[str, list[SoleWork]] = defaultdict(list)
     for work in works:
         by_cluster[work.cluster].append(work)
     silence = f"it did not answer within {ANSWER_SECONDS:.0f} s"
@@ -80,7 +82,7 @@ def read_workers(
 
 
 def _ask(
-    connections: Connections, alias: str, works: Sequence[Work]
+    connections: Connections, alias: str, works: Sequence[SoleWork]
 ) -> tuple[list[dict[str, Any]], str]:
     """The rows of one cluster, and why some groups were not answered, where that is so."""
     groups, admin = [work.group for work in works], connections.groups(alias)
@@ -89,7 +91,7 @@ def _ask(
 
 
 def rows_of(
-    works: Iterable[Work], members: GroupMembers, positions: GroupPositions
+    works: Iterable[SoleWork], members: GroupMembers, positions: GroupPositions
 ) -> list[dict[str, Any]]:
     """The rows of `read_workers`, who works first. A member that works says so with its commit, and
     one that stands by in its client's name.

@@ -36,7 +36,7 @@ KAFKA_VERSION = "4.1.1"
 #: The version that Kafka's own jars bring; the binding makes brokers write logs at all.
 LOG4J_VERSION = "2.24.3"
 
-Progress = Callable[[str], None]
+Say = Callable[[str], None]
 
 _RESOLVE_SECONDS = 900
 _PATTERN = "[artifact]-[revision](-[classifier]).[ext]"
@@ -58,7 +58,7 @@ class JarSet:
     overrides: tuple[str, ...] = ()
 
 
-def spark_jars(progress: Progress | None = None) -> list[Path]:
+def spark_jars(progress: Say | None = None) -> list[Path]:
     """Return the jars that Spark lacks for Delta tables, for `spark.jars`. Raises InputError where
     there are none for the installed pyspark."""
     minor = spark_minor()
@@ -71,7 +71,7 @@ def spark_jars(progress: Progress | None = None) -> list[Path]:
     return jars_of(JarSet("spark", "Delta", 20, coordinates, pyspark_jars()), progress)
 
 
-def connector_jars(progress: Progress | None = None) -> list[Path]:
+def connector_jars(progress: Say | None = None) -> list[Path]:
     """Return the jars of Spark's own Kafka source and sink, with which the plain pipelines of
     `mirrorlake bench` work."""
     coordinates = (f"org.apache.spark:spark-sql-kafka-0-10_2.13:{spark_minor()}.0",)
@@ -86,20 +86,20 @@ def connector_jars(progress: Progress | None = None) -> list[Path]:
     return jars_of(jar_set, progress)
 
 
-def kafka_jars(progress: Progress | None = None, version: str = KAFKA_VERSION) -> list[Path]:
+def kafka_jars(progress: Say | None = None, version: str = KAFKA_VERSION) -> list[Path]:
     """Return the jars of a whole broker, of a version from 2.8 on."""
     coordinates = (f"org.apache.kafka:kafka_2.13:{version}", _log4j())
     return jars_of(JarSet("kafka", "Kafka broker", 40, coordinates), progress)
 
 
-def mirror_jars(progress: Progress | None = None) -> list[Path]:
+def mirror_jars(progress: Say | None = None) -> list[Path]:
     """Return the jars of MirrorMaker 2 and of Kafka's own load tools, for `mirrorlake bench`."""
     names = ("connect-mirror", "connect-runtime", "kafka-tools")
     coordinates = (*(f"org.apache.kafka:{name}:{KAFKA_VERSION}" for name in names), _log4j())
     return jars_of(JarSet("mirror", "MirrorMaker 2", 60, coordinates), progress)
 
 
-def jars_of(jar_set: JarSet, progress: Progress | None = None) -> list[Path]:
+def jars_of(jar_set: JarSet, progress: Say | None = None) -> list[Path]:
     """Return the jars of a set, resolved first when this user's cache does not hold them yet."""
     folder = cache_folder() / _folder_name(jar_set)
     if not folder.is_dir():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-Row = Mapping[str, Any]
+FactRow = Mapping[str, Any]
 
 
 class TracedRecord(NamedTuple):
@@ -58,19 +58,19 @@ class Facts:
 
     place: TracedRecord
     now: datetime
-    record: Row | None = None
-    mapped: Row | None = None
-    batch: Row | None = None
-    produced: Row | None = None
-    parked: Row | None = None
-    at_landing: Row | None = None
-    newest: Row | None = None
+    record: FactRow | None = None
+    mapped: FactRow | None = None
+    batch: FactRow | None = None
+    produced: FactRow | None = None
+    parked: FactRow | None = None
+    at_landing: FactRow | None = None
+    newest: FactRow | None = None
     backlog: int | None = None
-    incidents: Sequence[Row] = ()
-    changes: Sequence[Row] = ()
-    pauses: Sequence[Row] = ()
-    readers: Sequence[Row] = ()
-    around: Row | None = None
+    incidents: Sequence[FactRow] = ()
+    changes: Sequence[FactRow] = ()
+    pauses: Sequence[FactRow] = ()
+    readers: Sequence[FactRow] = ()
+    around: FactRow | None = None
     flow_state: FlowRun = field(default_factory=FlowRun)
 
     @property

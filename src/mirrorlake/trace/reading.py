@@ -9,7 +9,7 @@ from typing import Any
 from mirrorlake.errors import InputError, UnknownOffset
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import never_seen
-from mirrorlake.trace.facts import Facts, FlowRun, Row, TracedRecord
+from mirrorlake.trace.facts import FactRow, Facts, FlowRun, TracedRecord
 
 #: With more than so many ms between two samples no process ran a flow, by the age of the samples in
 #: days: `maintain` leaves one a minute of those of yesterday, and one an hour of those of last week
@@ -153,7 +153,7 @@ def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
     }
 
 
-def _newest_sample(lake: Reader, place: TracedRecord, now: datetime) -> Row | None:
+def _newest_sample(lake: Reader, place: TracedRecord, now: datetime) -> FactRow | None:
     ahead = now + timedelta(minutes=5)  # of a clock that is ahead of ours
     for back in _NEWEST:
         if sample := _sample(lake, place, ahead, back):
@@ -167,7 +167,7 @@ def _sample(
     until: datetime | None,
     back: timedelta,
     generation: int = _ANY_GENERATION,
-) -> Row | None:
+) -> FactRow | None:
     if until is None:
         return None
     keys = {**place.of_partition, "generation": generation}
@@ -187,7 +187,7 @@ def _backlog(lake: Reader, facts: Facts) -> int | None:
     return int(row["record_count"])
 
 
-def _readers(lake: Reader, facts: Facts) -> list[Row]:
+def _readers(lake: Reader, facts: Facts) -> list[FactRow]:
     source, _, target = facts.place.flow.partition("->")
     mapped = facts.mapped if facts.mapped is not None and facts.mapped["lives"] else None
     where: dict[str, Any] = {"target_topic": None, "target_offset": _GREATEST}
@@ -199,11 +199,11 @@ def _readers(lake: Reader, facts: Facts) -> list[Row]:
     return [*lake.query_rows("trace_readers", back=f"{target}->{source}", **keys)]
 
 
-def _is_empty(around: Row | None) -> bool:
+def _is_empty(around: FactRow | None) -> bool:
     return around is None or not any(value is not None for value in around.values())
 
 
-def _first(rows: Sequence[Row]) -> Row | None:
+def _first(rows: Sequence[FactRow]) -> FactRow | None:
     return rows[0] if rows else None
 
 

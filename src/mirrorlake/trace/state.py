@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from mirrorlake.trace.facts import Facts, Row
+from mirrorlake.trace.facts import FactRow, Facts
 
 #: Incidents that hold records up. All others (of control, of comparisons) are about something else.
 LANDING_KINDS = frozenset(
@@ -49,20 +49,20 @@ def state_of(facts: Facts) -> State:
     return _not_staged(facts)
 
 
-def holds(incident: Row, offset: int, kinds: frozenset[str] = HOLDING_KINDS) -> bool:
+def holds(incident: FactRow, offset: int, kinds: frozenset[str] = HOLDING_KINDS) -> bool:
     """Whether an incident is one that holds a record up: a partition stops behind the record that
     is refused."""
     behind = incident["kind"] in _IN_ORDER and (incident["first_offset"] or 0) > offset
     return incident["kind"] in kinds and not behind
 
 
-def covers(incident: Row, offset: int) -> bool:
+def covers(incident: FactRow, offset: int) -> bool:
     """Whether an incident names the offset."""
     first, last = incident["first_offset"], incident["last_offset"]
     return first is not None and last is not None and first <= offset <= last
 
 
-def _mapped(facts: Facts, mapped: Row) -> State:
+def _mapped(facts: Facts, mapped: FactRow) -> State:
     where = f"{mapped['target_topic']}-{mapped['target_partition']}"
     if mapped["lives"]:
         return State(
@@ -96,7 +96,7 @@ def _staged(facts: Facts) -> State:
     return _waiting(facts, HOLDING_KINDS - LANDING_KINDS, "it is staged and not yet produced")
 
 
-def _parked(parked: Row) -> State:
+def _parked(parked: FactRow) -> State:
     refused = f"the target refused it ({parked['reason']}), and the flow went on behind it"
     sent = parked["replayed_at"]
     if sent is not None:
@@ -195,7 +195,7 @@ def _not_staged(facts: Facts) -> State:
     return State("no_record", False, _no_record(around))
 
 
-def _no_record(around: Row) -> str:
+def _no_record(around: FactRow) -> str:
     detail = (
         "there is no record at this offset: it is the marker of a transaction, was aborted, "
         "or was compacted away"
@@ -205,7 +205,7 @@ def _no_record(around: Row) -> str:
     return f"{detail}; the stage has {beside}" if beside else detail
 
 
-def _open(facts: Facts, kind: str) -> Sequence[Row]:
+def _open(facts: Facts, kind: str) -> Sequence[FactRow]:
     return [
         incident
         for incident in facts.incidents
@@ -213,12 +213,12 @@ def _open(facts: Facts, kind: str) -> Sequence[Row]:
     ]
 
 
-def _decide(facts: Facts, incident: Row) -> str:
+def _decide(facts: Facts, incident: FactRow) -> str:
     """What to type about an open incident."""
     topic = "" if incident["topic"] is None else f" --topic {incident['topic']}"
     partition = "" if incident["partition"] is None else f" --partition {incident['partition']}"
     return f"; `mirrorlake resolve --flow '{incident['flow']}'{topic}{partition}` shows the choices"
 
 
-def _minute(incident: Row) -> str:
+def _minute(incident: FactRow) -> str:
     return f"{incident['at']:%Y-%m-%d %H:%M:%S}"

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from mirrorlake.durations import duration
-from mirrorlake.trace.facts import Facts, Row
+from mirrorlake.trace.facts import FactRow, Facts
 from mirrorlake.trace.state import covers, holds, state_of
 
 #: A wait that is shorter than this asks for no reason, and says nothing with the clocks of two
@@ -72,7 +72,7 @@ def _stage(name: str, at: datetime | None, before: datetime | None, text: str) -
     return {"stage": name, "at": at, "after_ms": _ms(before, at), "said": text}
 
 
-def _written_text(record: Row) -> str:
+def _written_text(record: FactRow) -> str:
     by = "written (CreateTime)"
     if record["timestamp_type"] == 1:
         by = "appended to the source's log (LogAppendTime)"
@@ -86,11 +86,11 @@ def _written_text(record: Row) -> str:
     return ", ".join([by, *parts])
 
 
-def _landed_text(facts: Facts, record: Row) -> str:
+def _landed_text(facts: Facts, record: FactRow) -> str:
     return f"landed in the stage, in batch {record['batch_id']}{_size_text(facts.batch)}"
 
 
-def _size_text(batch: Row | None) -> str:
+def _size_text(batch: FactRow | None) -> str:
     """How large a batch was, where that is known."""
     if batch is None or batch.get("record_count") is None:
         return ""
@@ -98,7 +98,7 @@ def _size_text(batch: Row | None) -> str:
     return f" of {records}, {batch['of_partition']:,} of its partition"
 
 
-def _produced_text(facts: Facts, mapped: Row) -> str:
+def _produced_text(facts: Facts, mapped: FactRow) -> str:
     where = (
         f"{mapped['target_topic']}-{mapped['target_partition']} offset {mapped['target_offset']}"
     )
@@ -160,7 +160,7 @@ def _incidents(facts: Facts) -> Iterator[dict[str, Any]]:
             yield _item("incident", row["at"], row["resolved_at"], text)
 
 
-def _meets(facts: Facts, row: Row) -> bool:
+def _meets(facts: Facts, row: FactRow) -> bool:
     """Whether an incident held records up while this one was on its way, or names it."""
     begin, end = facts.written_at or facts.landed_at, facts.produced_at or facts.now
     if not holds(row, facts.place.offset):

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-Row = Mapping[str, Any]
+RecordValues = Mapping[str, Any]
 
 
-def describe(wanted: Row, got: Row) -> str:
+def describe(wanted: RecordValues, got: RecordValues) -> str:
     """Which fields of two records differ, and how: lengths and null are shown, bytes are not."""
     parts = []
     if wanted["timestamp"] != got["timestamp"]:
@@ -18,7 +18,7 @@ def describe(wanted: Row, got: Row) -> str:
     return "; ".join(parts)
 
 
-def _headers(wanted: list[Row], got: list[Row]) -> list[str]:
+def _headers(wanted: list[RecordValues], got: list[RecordValues]) -> list[str]:
     if len(wanted) != len(got):
         return [f"{len(wanted)} headers became {len(got)}"]
     parts = []

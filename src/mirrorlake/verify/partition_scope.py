@@ -9,7 +9,7 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.verify.ranges import Extent
 from mirrorlake.verify.verdict import Allowances
 
-Row = Mapping[str, Any]
+ExtentRow = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,10 @@ class PartitionScope:
         return self.topic, self.partition
 
 
-def newest_extents(extents: Iterable[Row]) -> list[Row]:
+def newest_extents(extents: Iterable[ExtentRow]) -> list[ExtentRow]:
     """Of each partition what is mapped of the newest generation of its topic, in the target topic
     that got it last."""
-    newest: dict[TopicAndPartition, Row] = {}
+    newest: dict[TopicAndPartition, ExtentRow] = {}
     for row in extents:
         known = newest.get((row["topic"], row["partition"]))
         rank = (row["generation"], row["source_end"])

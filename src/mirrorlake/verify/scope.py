@@ -34,8 +34,8 @@ from mirrorlake.verify import verdict as kinds
 from mirrorlake.verify.in_flight import target_positions
 from mirrorlake.verify.partition_scope import (
     Audited,
+    ExtentRow,
     PartitionScope,
-    Row,
     first_staged,
     newest_extents,
 )
@@ -58,7 +58,7 @@ class FlowScope:
     """
 
     def __init__(
-        self, flow: ResolvedFlow, deployment: Deployment, wanted: Callable[[Row], bool]
+        self, flow: ResolvedFlow, deployment: Deployment, wanted: Callable[[ExtentRow], bool]
     ) -> None:
         """Ask. Raises ClusterUnusable."""
         self.flow, self.deployment = flow, deployment
@@ -92,7 +92,7 @@ class FlowScope:
             row["target_topic"] for row in lake.ask("verify_shared_targets", flow=flow.name)
         )
 
-    def _ask_source(self, source: ClusterAdmin, wanted: Callable[[Row], bool]) -> None:
+    def _ask_source(self, source: ClusterAdmin, wanted: Callable[[ExtentRow], bool]) -> None:
         """Which partitions there are to mirror, and what they hold."""
         there = {
             name: info for name, info in source.topics().items() if self._selects(name, wanted)
@@ -107,12 +107,12 @@ class FlowScope:
         ends = source.end_offsets(self.source_partitions, skip_silent=True)
         self.source_bounds = {key: (starts[key], ends[key]) for key in starts.keys() & ends.keys()}
 
-    def _selects(self, topic: str, wanted: Callable[[Row], bool]) -> bool:
+    def _selects(self, topic: str, wanted: Callable[[ExtentRow], bool]) -> bool:
         return self.flow.selection.selects(topic) and wanted(
             {"topic": topic, "target_topic": self.flow.target_topic(topic)}
         )
 
-    def _ask_target(self, target: ClusterAdmin, wanted: Callable[[Row], bool]) -> None:
+    def _ask_target(self, target: ClusterAdmin, wanted: Callable[[ExtentRow], bool]) -> None:
         """What the target has, and how far it says that the flow is."""
         flow = self.flow
         names = {(row["target_topic"], row["partition"]) for row in self._extents(wanted)}
@@ -196,12 +196,12 @@ class FlowScope:
             return first
         return compared.first if first is None else min(first, compared.first)
 
-    def _extents(self, wanted: Callable[[Row], bool]) -> list[Row]:
+    def _extents(self, wanted: Callable[[ExtentRow], bool]) -> list[ExtentRow]:
         return [row for row in self._lake.ask("verify_extents", flow=self.flow.name) if wanted(row)]
 
     def _passed(
-        self, key: TopicAndPartition, row: Row | None, staged: PartitionRanges
-    ) -> Row | None:
+        self, key: TopicAndPartition, row: ExtentRow | None, staged: PartitionRanges
+    ) -> ExtentRow | None:
         """What a row of the map would say of a partition that the flow is done with up to a
         position, and has mapped nothing of in the generation of that: all that it has there are
         echoes, or parked records. Else None."""
@@ -233,7 +233,7 @@ class FlowScope:
             "target_end": target_end,
         }
 
-    def _standing(self, row: Row, staged: PartitionRanges | None) -> PartitionScope | None:
+    def _standing(self, row: ExtentRow, staged: PartitionRanges | None) -> PartitionScope | None:
         topic, partition, target_topic = row["topic"], row["partition"], row["target_topic"]
         first = first_staged(staged, row["generation"])
         if PartitionGeneration.from_row(row) not in self._left_out[kinds.STAGE_TRIMMED]:
@@ -271,7 +271,7 @@ class FlowScope:
             audited=tuple(self._audited.get(place, ())),
         )
 
-    def _allowed(self, row: Row, flying: Iterable[Extent]) -> Allowances:
+    def _allowed(self, row: ExtentRow, flying: Iterable[Extent]) -> Allowances:
         source = self._source_configs.get(row["topic"], {})
         target = self._target_configs.get(row["target_topic"], {})
         place = PartitionGeneration.from_row(row)

@@ -1,10 +1,11 @@
 """What a comparison is given, and what it says: kinds of differences, what may differ and why,
 verdicts. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mirrorlake.offsets.ranges import OffsetRanges
+from mirrorlake.offsets.spans import Extents
 
 #: Kinds of differences.
 MISSING, TWICE, CONTENT, ORDER = "missing_at_target", "twice_at_target", "content", "order"
@@ -20,8 +21,6 @@ PROVEN = "proven"
 #: Verdicts of ranges without differences.
 WHOLE = (PROVEN, TRIMMED, SUPERSEDED)
 
-Ranges = Sequence[tuple[int, int]]
-"""Offsets, first and last inclusive."""
 _NONE = OffsetRanges()
 
 
@@ -54,7 +53,7 @@ class Allowances:
     target_keeps_deletions_ms: int = 0
     last_of_key: frozenset[int] | None = None
     left_out: Mapping[str, OffsetRanges] = field(default_factory=dict)
-    others: Ranges = ()
+    others: Extents = ()
     shared: bool = False
     others_anywhere: bool = False
 

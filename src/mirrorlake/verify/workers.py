@@ -50,7 +50,7 @@ RESULT = pa.schema(
 
 
 #: A range with its number.
-Numbered = tuple[int, Range]
+NumberedRange = tuple[int, Range]
 
 
 class AuditWorkers(ABC):
@@ -70,7 +70,7 @@ class AuditWorkers(ABC):
         return [compared.get(number) or next(left) for number in range(len(ranges))]
 
     @abstractmethod
-    def _run(self, source: str, task: Task[Numbered], ranges: Sequence[Numbered]) -> Done:
+    def _run(self, source: str, task: Task[NumberedRange], ranges: Sequence[NumberedRange]) -> Done:
         """Run a task over ranges, whose source's alias is given."""
 
     def _without_rows(self, clusters: Clusters, ranges: Sequence[Range]) -> list[Compared]:
@@ -84,7 +84,7 @@ class ThisProcess(AuditWorkers):
     def __init__(self) -> None:
         super().__init__(min(4, os.cpu_count() or 1))
 
-    def _run(self, source: str, task: Task[Numbered], ranges: Sequence[Numbered]) -> Done:
+    def _run(self, source: str, task: Task[NumberedRange], ranges: Sequence[NumberedRange]) -> Done:
         return run_here(task, dealt(ranges, self.tasks), RESULT)
 
 
@@ -95,7 +95,7 @@ class Executors(AuditWorkers):
         super().__init__(tasks)
         self._spark = spark
 
-    def _run(self, source: str, task: Task[Numbered], ranges: Sequence[Numbered]) -> Done:
+    def _run(self, source: str, task: Task[NumberedRange], ranges: Sequence[NumberedRange]) -> Done:
         with _in_words():
             return run_by_spark(self._spark, task, ranges, RESULT, self.tasks)
 
@@ -108,7 +108,7 @@ class RowExecutors(AuditWorkers):
         super().__init__(tasks)
         self._lake = lake
 
-    def _run(self, source: str, task: Task[Numbered], ranges: Sequence[Numbered]) -> Done:
+    def _run(self, source: str, task: Task[NumberedRange], ranges: Sequence[NumberedRange]) -> Done:
         from mirrorlake.produce.stage_rows import sorted_rows  # only a session's owner needs it
 
         stretches = [(number, (one.place, one.first, one.last)) for number, one in ranges]
@@ -148,7 +148,7 @@ def share(clusters: Clusters, tasks: int) -> Clusters:
     return replace(clusters, bytes_per_s=clusters.bytes_per_s / max(1, tasks))
 
 
-def _compare(clusters: Clusters, work: Work[Numbered]) -> Iterator[pa.RecordBatch]:
+def _compare(clusters: Clusters, work: Work[NumberedRange]) -> Iterator[pa.RecordBatch]:
     """The task: rows of RESULT. What the stage holds it reads itself where it is given no rows; it
     reads a cluster on where a range begins that follows the one before."""
     with closing(RangeReader(clusters)) as reader:

@@ -49,16 +49,16 @@ def _plain(text: str) -> str:
 @pytest.mark.parametrize("part", [BenchPart.proof, BenchPart.control, BenchPart.soak])
 def test_what_makes_up_tables_is_measured_in_folders(part: BenchPart) -> None:
     with pytest.raises(InputError, match=f"--only {part.value} measures lakes in folders"):
-        _parts(part, bench.LakeKind.s3)
-    assert part not in _parts(None, bench.LakeKind.s3)
-    assert _parts(part, bench.LakeKind.folder) == {part}
+        _parts(part, bench.BenchLake.s3)
+    assert part not in _parts(None, bench.BenchLake.s3)
+    assert _parts(part, bench.BenchLake.folder) == {part}
 
 
 def test_a_part_is_measured_alone_and_some_only_so() -> None:
-    assert _parts(BenchPart.feel, bench.LakeKind.catalog) == {BenchPart.feel}
+    assert _parts(BenchPart.feel, bench.BenchLake.catalog) == {BenchPart.feel}
     alone = {BenchPart.soak, BenchPart.scale, BenchPart.capacity}
-    assert _parts(None, bench.LakeKind.folder) == {*BenchPart} - alone
+    assert _parts(None, bench.BenchLake.folder) == {*BenchPart} - alone
 
 
 def test_the_command_knows_all_kinds() -> None:
-    assert [kind.value for kind in bench.LakeKind] == [*KINDS]
+    assert [kind.value for kind in bench.BenchLake] == [*KINDS]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.groups.logs import STARTS_SECONDS, Starts
+from mirrorlake.groups.logs import STARTS_SECONDS, LogStarts
 from mirrorlake.groups.moves import MoveResult, mark_synced, standing_of
 from mirrorlake.groups.readable import Sides, bounded, readable_positions
 from mirrorlake.groups.sync_plan import READ_ON
@@ -193,7 +193,7 @@ def replace_partitions() -> object:
 
 def test_starts_are_asked_for_once_a_minute() -> None:
     admin, now = Admin(), [0.0]
-    starts = Starts(admin, lambda: now[0])  # type: ignore[arg-type]
+    starts = LogStarts(admin, lambda: now[0])  # type: ignore[arg-type]
     wanted = {MIRROR, ("elsewhere", 0)}
     assert starts.offsets_of(wanted) == {MIRROR: 0}
     admin.start = 9

@@ -8,7 +8,7 @@ import pytest
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import FolderPlace, place_of
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.run.upkeep import Upkeep
+from mirrorlake.run.upkeep import UpkeepWorker
 from tests.support.lake_rows import no_session
 
 
@@ -17,7 +17,7 @@ def test_what_could_not_be_deleted_is_deleted_later(
 ) -> None:
     lake = PathLake(no_session, place_of(tmp_path / "lake"), tmp_path / "checkpoints")
     lake.create("records", {})
-    upkeep, now = Upkeep(lake, StageFiles(lake)), [100.0]
+    upkeep, now = UpkeepWorker(lake, StageFiles(lake)), [100.0]
     clock: Any = type("Clock", (), {"monotonic": staticmethod(lambda: now[0])})
     monkeypatch.setattr("mirrorlake.run.upkeep.time", clock)
     files = [FolderPlace(tmp_path / name) for name in "abc"]

@@ -7,11 +7,11 @@ from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.groups import GroupMembers, GroupPositions
 from mirrorlake.naming.worker_groups import PARTITION, TOPIC, Process, client_id
 from mirrorlake.offsets.positions import Committed
-from mirrorlake.run.workers import Work, read_workers, rows_of, works_of
+from mirrorlake.run.workers import SoleWork, read_workers, rows_of, works_of
 
 ONE, OTHER = Process("h1", 1, "06:00"), Process("h2", 2, "06:10")
 SINCE = ONE._replace(since="06:05")
-FLOW = Work("flow east->west", "east->west", "west", "g")
+FLOW = SoleWork("flow east->west", "east->west", "west", "g")
 
 
 def positions(text: str) -> GroupPositions:

@@ -15,12 +15,13 @@ from collections.abc import Mapping
 from confluent_kafka.admin import AdminClient
 
 from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.native.producer import Producer
 from mirrorlake.native.reader import NativeReader
 
 _PROCESSES = 2
-_SETTINGS: Mapping[str, str | int | bool] = {
+_SETTINGS: Settings = {
     "compression.type": "lz4",
     "enable.idempotence": True,
     "linger.ms": 20,

@@ -18,6 +18,7 @@ from mirrorlake.devtools.bench.latency import Pace, measure_latency
 from mirrorlake.devtools.bench.report import MIRRORLAKE, latency_of
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.groups import GroupAdmin
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.kafka.values import TopicInfo
@@ -106,7 +107,7 @@ def make_groups(source: ClusterAdmin, bootstrap_servers: str, size: Size) -> Non
         )
         for number in range(size.groups)
     }
-    client: Mapping[str, str | int | bool] = {"bootstrap.servers": bootstrap_servers, **QUIET}
+    client: Settings = {"bootstrap.servers": bootstrap_servers, **QUIET}
     with closing(GroupAdmin(source, LiveSettings(lambda: client))) as groups:
         _move(groups, moves)
 

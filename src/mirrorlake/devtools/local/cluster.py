@@ -21,7 +21,7 @@ from mirrorlake.devtools.local.broker import Broker, settings_of
 from mirrorlake.devtools.local.ports import free_ports, is_open
 from mirrorlake.devtools.local.process import JvmProcess
 from mirrorlake.errors import ClusterUnreachable, InputError
-from mirrorlake.spark.jars import KAFKA_VERSION, Progress, kafka_jars
+from mirrorlake.spark.jars import KAFKA_VERSION, Say, kafka_jars
 
 READY_SECONDS = 60.0
 STOP_SECONDS = 15.0
@@ -108,7 +108,7 @@ class EmbeddedCluster:
         """Return the log of one broker."""
         return self._brokers[node].log_file
 
-    def start(self, progress: Progress | None = None) -> "EmbeddedCluster":
+    def start(self, progress: Say | None = None) -> "EmbeddedCluster":
         """Format what is not formatted, start the brokers that do not run, and wait until clients
         can see all."""
         self._refuse_a_foreign_cluster()
