@@ -26,7 +26,7 @@ POINTS = (
 #: Points where the session commits what is landed.
 SESSION_POINTS = (
     "reported",  # a batch is in `records`, whether its tasks have read all of it was not looked at
-    "gap-told",  # a hole that a batch left is an incident, nothing of it is landed again
+    "gap-noted",  # a hole that a batch left is an incident, nothing of it is landed again
 )
 #: Points on the way of records that the target refuses.
 PARK_POINTS = (

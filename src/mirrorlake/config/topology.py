@@ -229,8 +229,8 @@ class Topology(Model):
         as old as the pace of the lake makes them."""
         thresholds = self.objectives.for_flow(flow)
         own = self.objectives.flows.get(flow)
-        said = "heartbeat_seconds" in self.objectives.model_fields_set
-        if not said and (own is None or own.heartbeat_seconds is None):
+        is_set = "heartbeat_seconds" in self.objectives.model_fields_set
+        if not is_set and (own is None or own.heartbeat_seconds is None):
             thresholds["heartbeat_seconds"] = self.lake.pace.heartbeats_late
         return thresholds
 

@@ -45,7 +45,7 @@ class _Compared(NamedTuple):
     plan: AclPlan
     owned: Mapping[Acl, str | None]
     mirrors: Mirrors
-    untold: list[Change]
+    unreported: list[Change]
     lacking: Mapping[Acl, str | None] = {}
 
 
@@ -101,11 +101,11 @@ class AclSync:
         after RETRY_REFUSED_SECONDS. `left` is then what the flow made under another policy.
         """
         began = time.monotonic()
-        plan, owned, mirrors, untold, lacking = self._compare()
+        plan, owned, mirrors, unreported, lacking = self._compare()
         self.compared_at = began
         self.left = plan.left
         rows = self._not_reported(
-            [*untold, *(not_written_out(acl, self.flow) for acl in plan.withheld)], plan.changes
+            [*unreported, *(not_written_out(acl, self.flow) for acl in plan.withheld)], plan.changes
         )
         due = self._refusals.due(plan.changes)
         errors: dict[AclChange, str | None] = {
@@ -207,7 +207,7 @@ class AclSync:
         source, target = describe_topic_acls(self._source), describe_topic_acls(self._target)
         if not isinstance(source, NoAcls):
             self._on_read(source)
-        untold = [
+        unreported = [
             acls_unreported(admin, answer, self.flow)
             for admin, answer in ((self._source, source), (self._target, target))
             if isinstance(answer, NoAcls)
@@ -222,7 +222,7 @@ class AclSync:
                 lacking = dict.fromkeys(
                     implied_acls(source, Mirrors(self._names())).acls, target.reason
                 )
-            return _Compared(AclPlan([], (), {}), {}, Mirrors({}), untold, lacking)
+            return _Compared(AclPlan([], (), {}), {}, Mirrors({}), unreported, lacking)
         if self._has_opposite:
             source -= opposite | self._owned(opposite_name(self.flow)).keys()
         owned = self._owned(self.flow.name)

@@ -32,7 +32,7 @@ def left_over(
     ]
     left += [
         f"cluster {direction.origin} did not report all its groups: {why}"
-        for why in inventory.untold
+        for why in inventory.unreported
     ]
     left += [
         f"group {group} was not reported: {why}" for group, why in sorted(inventory.errors.items())

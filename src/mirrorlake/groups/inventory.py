@@ -35,14 +35,14 @@ logger = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class GroupInventory:
     """What there is. `states` of the groups at the origin, `errors` of groups that were not
-    reported, by group; `untold` says why the origin may have more groups than it reported. `gone`
-    says why the origin's positions are those of the last checkpoints; `closed` of source topics why
-    no position in their target topics means anything now: these have no standings."""
+    reported, by group; `unreported` says why the origin may have more groups than it reported.
+    `gone` says why the origin's positions are those of the last checkpoints; `closed` of source
+    topics why no position in their target topics means anything now: these have no standings."""
 
     standings: tuple[Standing, ...]
     states: Mapping[str, str] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
-    untold: tuple[str, ...] = ()
+    unreported: tuple[str, ...] = ()
     gone: str | None = None
     closed: Mapping[str, str] = field(default_factory=dict)
     #: Groups that are not moved, and what they are.

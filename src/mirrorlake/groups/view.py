@@ -48,7 +48,7 @@ def read_groups(route: Route, named: Sequence[str] | None) -> dict[str, Any]:
         "flow": flow.name,
         "source_unreachable": inventory.gone,
         "target_unreachable": silent,
-        "untold": [*inventory.untold, *known.listing.errors],
+        "untold": [*inventory.unreported, *known.listing.errors],
         "errors": {**inventory.errors, **known.reported.errors},
         "not_mirrored": dict(inventory.not_moved),
         "topics_waiting": inventory.closed,

@@ -124,7 +124,7 @@ def _heard(
 
 def _learn_leaders(connection: AdminConnection) -> None:
     """Let the next question go to those that lead now. librdkafka 2 keeps what it knows of a leader
-    that died, and goes on to find none, for as long as nobody asks for metadata: 90 seconds were
+    that died, and goes on to find none, for as long as no client asks for metadata: 90 seconds were
     seen."""
     try:
         connection.current.client.list_topics(timeout=_METADATA_SECONDS)

@@ -74,7 +74,7 @@ class CatalogReader(DuckLake):
         return self._asked(table, lambda delta: delta.version())
 
     def application_version(self, table: str, application: str) -> int | None:
-        """See `Lake.application_version`: by Delta's own note, whoever committed. Raises
+        """See `Lake.application_version`: by Delta's own note, of all who commit. Raises
         LakeError."""
         return self._asked(table, lambda delta: delta.transaction_version(application))
 

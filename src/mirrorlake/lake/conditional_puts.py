@@ -2,7 +2,7 @@
 the file is there already.
 
 In a store that makes such a put all the same, two processes would overwrite each other's commits,
-and nobody would hear of it. A file system without links, as of a mounted bucket, takes none.
+and no error would say so. A file system without links, as of a mounted bucket, takes none.
 """
 
 import errno

@@ -17,7 +17,7 @@ from mirrorlake.lake.store_lock import StoreLock
 
 
 class AnyLease(Protocol):
-    """The right to do something as the only process, whoever keeps it: the lake (`Lease`), or Kafka
+    """The right to do something as the only process. The lake keeps it (`Lease`), or Kafka
     (`run.group_lease.GroupLease`)."""
 
     @property

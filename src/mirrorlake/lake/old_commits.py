@@ -36,7 +36,7 @@ _NUMBERED = re.compile(r"\.?(\d{20})\.")
 
 def shorten(log: DeltaLog, now_ms: int, most: int = MOST_COMMITS) -> int:
     """Delete the commits that are neither of the last `KEPT` before a time nor of the newest
-    `most`, the files that they took away, and checkpoints that nobody needs. Returns how many
+    `most`, the files that they took away, and checkpoints that no reader needs. Returns how many
     commits went.
 
     It is a checkpoint that the log begins with, so up to `_VERSIONS` commits more stay. A process

@@ -84,12 +84,12 @@ class NewFile:
     @property
     def statistics(self) -> str:
         """What a commit says of its rows."""
-        least, most = (
+        lowest, highest = (
             {name: known[at] for name, known in self._keys.items() if known[at] is not None}
             for at in (0, 1)
         )
         nulls = {name: known[2] for name, known in self._keys.items()}
-        statistics = {"numRecords": self.rows, "minValues": least, "maxValues": most}
+        statistics = {"numRecords": self.rows, "minValues": lowest, "maxValues": highest}
         ranges = stated_ranges([[*place, *bounds] for place, bounds in self._ranges.items()])
         return json.dumps({**statistics, "nullCount": nulls, **ranges})
 

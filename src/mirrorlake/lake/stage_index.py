@@ -42,7 +42,7 @@ logger = logging.getLogger(__name__)
 #: Files after which the copy is rewritten while the index is built.
 _AT_ONCE = 20_000
 #: How often it is asked, of a table that only Spark opens, whether reading its files is reading the
-#: table still, seconds: anybody may give it a feature, and asking costs a statement.
+#: table still, seconds: any client may give it a feature, and asking costs a statement.
 FEATURES_SECONDS = 60.0
 
 
@@ -138,7 +138,7 @@ class _Source(ABC):
 
 class _LocalStage(_Source):
     """The stage at a place that this process can read. Where only `ours` commit it stays readable;
-    a catalog's own table anybody may alter. Raises _SparkAlone for one that was."""
+    a catalog's own table any client may alter. Raises _SparkAlone for one that was."""
 
     follows_removals = True
 

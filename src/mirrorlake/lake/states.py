@@ -104,12 +104,14 @@ class States:
 
     def _with_acls(self, cluster: str, states: Mapping[str, TopicState]) -> dict[str, TopicState]:
         """States whose ACLs are not reported, with those that were reported last."""
-        untold = {topic for topic, state in states.items() if state.acls is None}
+        unreported = {topic for topic, state in states.items() if state.acls is None}
         if cluster in self._acls:
-            acls: Mapping[str, tuple[Acl, ...] | None] = applying_acls(untold, self._acls[cluster])
+            acls: Mapping[str, tuple[Acl, ...] | None] = applying_acls(
+                unreported, self._acls[cluster]
+            )
         else:
             known = self._known[cluster]
-            acls = {topic: known[topic].acls for topic in untold & known.keys()}
+            acls = {topic: known[topic].acls for topic in unreported & known.keys()}
         return {
             topic: replace(state, acls=acls[topic]) if topic in acls else state
             for topic, state in states.items()

@@ -77,7 +77,7 @@ def keep_read(
 
 
 def left_queries(lake: Lake, alias: str, own: str = "") -> list[LeftQuery]:
-    """The queries that were ended by `end_queries`, or are a caller's `own`, and that nobody has
+    """The queries that were ended by `end_queries`, or are a caller's `own`, and that were not
     forgotten; of those whose batches a session commits: what the driver commits it has read."""
     marks, left = _marks(lake, alias), []
     for name in sorted(marks.names()):

@@ -35,7 +35,7 @@ class Gap:
 def doubtful(index: StageIndex, alias: str, left: Iterable[LeftQuery]) -> Doubtful:
     """Where queries have staged fewer records than there are offsets up to the last one. What lies
     behind that the next query reads."""
-    found: dict[PartitionGeneration, tuple[int, int]] = {}
+    ranges: dict[PartitionGeneration, tuple[int, int]] = {}
     for query in left:
         for key, first in query.ends.items():
             place = PartitionGeneration(*key, query.generations.get(key, 0))
@@ -47,5 +47,5 @@ def doubtful(index: StageIndex, alias: str, left: Iterable[LeftQuery]) -> Doubtf
             end = max((one.last + 1 for one in staged), default=first)
             # Of files that were put together since it is not known what lies behind the first one.
             if end - first > sum(one.record_count for one in staged if one.first >= first):
-                found[place] = min(first, found[place][0]) if place in found else first, end
-    return found
+                ranges[place] = min(first, ranges[place][0]) if place in ranges else first, end
+    return ranges

@@ -2,8 +2,8 @@
 behind which the stage holds more.
 
 Where a session commits, Delta has committed before it is known what Spark's tasks have read
-(`landing/session_sink.py`). Then a process may die, or Spark may have left out a part. Whatever
-lies behind the last staged record is read by the next query; what lies in front of it nobody reads
+(`landing/session_sink.py`). Then a process may die, or Spark may have left out a part. The
+next query reads what lies behind the last staged record; what lies in front of it no query reads
 again, and flows take a hole for offsets without records. So the end of such a query looks, or the
 next process does: as many records as offsets are no hole; of less the source says which there are.
 """
@@ -77,7 +77,7 @@ class UnreadOffsets:
             gaps = _gaps(ranges, unknown, missing)
             if gaps:
                 self._incidents.gaps(gaps, flows)
-                failpoints.reached("gap-told")
+                failpoints.reached("gap-noted")
             if missing:
                 occasion = f"what was left by {' '.join(query.name for query in left)}"
                 self._land(missing, staged, landing, client, occasion)

@@ -18,7 +18,7 @@ HEADROOM = 1.25
 #: How many batches a second a flow makes that has records all the time, at the default
 #: `trigger_ms`: fewer records than that make fewer batches.
 BATCHES_PER_SECOND: Mapping[LakeKind, float] = {"folder": 2.5, "store": 2.5, "catalog": 0.8}
-#: What a record is taken to hold as long as nobody knows, bytes.
+#: What a record is taken to hold as long as it is not known, bytes.
 RECORD_BYTES = 1024.0
 
 
@@ -67,17 +67,17 @@ def needs(load: Load, kind: LakeKind, utilisation: float = UTILISATION) -> Needs
     )
 
 
-def sentence(found: Needs) -> str:
+def sentence(needs: Needs) -> str:
     """The same for a person."""
-    provided = f"about {cores(found.cores)} and {found.memory_gib:g} GiB"
-    more = f"{cores(found.cores_per_1000_records)} more"
-    if found.records_per_second is None:
+    provided = f"about {cores(needs.cores)} and {needs.memory_gib:g} GiB"
+    more = f"{cores(needs.cores_per_1000_records)} more"
+    if needs.records_per_second is None:
         return (
-            f"this needs {provided} once records come all the time, {cores(found.cores_at_rest)} "
+            f"this needs {provided} once records come all the time, {cores(needs.cores_at_rest)} "
             f"at rest, and for each 1,000 records/s of 1 KB {more}: no rate is known yet"
         )
     return (
-        f"this needs {provided} for {found.records_per_second:,.0f} records/s, and for each 1,000 "
+        f"this needs {provided} for {needs.records_per_second:,.0f} records/s, and for each 1,000 "
         f"more of that size {more}"
     )
 

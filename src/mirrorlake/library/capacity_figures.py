@@ -1,7 +1,7 @@
 """What capacity is calculated from: each figure once, with where it comes from. Pure.
 
 `mirrorlake bench --only capacity` measures those of a folder anew, and shows them beside these; one
-that nobody measured on a kind of lake says so under `estimated`. docs/capacity.md shows them all.
+that was not measured on a kind of lake says so under `estimated`. docs/capacity.md shows them all.
 Measured on 27 November 2026, on two cores, beside tests.
 """
 
@@ -17,7 +17,7 @@ KINDS: tuple[LakeKind, ...] = ("folder", "store", "catalog")
 @dataclass(frozen=True)
 class Figure:
     """One figure, of each kind of lake: what it is of, its unit, and where it comes from;
-    `estimated` are the kinds on which nobody has measured it, with why it may be so."""
+    `estimated` are the kinds on which it was not measured, with why it may be so."""
 
     what: str
     unit: str

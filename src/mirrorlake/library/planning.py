@@ -32,8 +32,8 @@ def planned(known: Internals, flows: Sequence[str] | None) -> Plan:
     wanted = known.topology.active_flows(flows)
     lake = known.sessionless
     document = make_plan(known.connections, wanted, WrittenChanges(lake), lake, _staged(lake))
-    found = needs_of(document["flows"], wanted, _busiest(lake), kind_of(known.location))
-    return Plan.from_document({**document, "needs": None if found is None else vars(found)})
+    needs = needs_of(document["flows"], wanted, _busiest(lake), kind_of(known.location))
+    return Plan.from_document({**document, "needs": None if needs is None else vars(needs)})
 
 
 def needs_of(

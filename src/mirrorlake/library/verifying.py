@@ -98,5 +98,5 @@ def _answer(began: datetime, outcome: Outcome) -> Verified:
         differences=Rows(outcome.differences),
         not_compared=Rows(outcome.not_compared),
         audits=Rows(outcome.rows),
-        cut={"ranges": outcome.untold_ranges, "differences": outcome.untold_differences},
+        cut={"ranges": outcome.dropped_ranges, "differences": outcome.unlisted_differences},
     )

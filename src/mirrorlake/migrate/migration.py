@@ -46,7 +46,7 @@ class _WaveGroups:
     positions: Mapping[tuple[str, Pair], Committed]
     lost: Sequence[GroupPartition]
     errors: Mapping[str, str]
-    untold: tuple[str, ...]
+    unreported: tuple[str, ...]
 
 
 def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
@@ -161,8 +161,8 @@ def _planned(
         standings.append(Standing(_mark_moved(moved, done_before), at.place.exact, 0))
         methods.append(at.method)
     names = {standing.checkpoint.group_id for standing in standings}
-    goals, untold = target_groups(route.connections.groups(route.flow.target), names)
-    planned = plan_moves(standings, goals, {**groups.errors, **untold}, False)
+    goals, unreported = target_groups(route.connections.groups(route.flow.target), names)
+    planned = plan_moves(standings, goals, {**groups.errors, **unreported}, False)
     return [_withheld(result, wave) for result in planned], methods, goals
 
 
@@ -233,7 +233,10 @@ def _document(
 ) -> dict[str, Any]:
     left = [
         *lacking,
-        *(f"cluster {flow.target} did not report all its groups: {why}" for why in groups.untold),
+        *(
+            f"cluster {flow.target} did not report all its groups: {why}"
+            for why in groups.unreported
+        ),
     ]
     left += [
         f"group {group} was not reported: {why}" for group, why in sorted(groups.errors.items())

@@ -111,7 +111,7 @@ class InternalTopic:
         return TopicInfo(self.name, INTERNAL_PARTITIONS, factor, INTERNAL_CONFIGS)
 
     def compact(self) -> Compacted | None:
-        """Have it compacted where its cleanup.policy was set by nobody; None where nothing was to
+        """Have it compacted where its cleanup.policy was never set; None where nothing was to
         be done, or the cluster does not report it.
 
         A broker with auto.create.topics.enable makes a topic as soon as a client asks for it, by

@@ -2,7 +2,7 @@
 needs no question.
 
 librdkafka names all partitions in each fetch, since it has no sessions (KIP-227), so a broker is
-asked again only when what was told before was taken, or after WAIT_SECONDS.
+asked again only when what was reported before was taken, or after WAIT_SECONDS.
 """
 
 import ctypes as C
@@ -30,14 +30,14 @@ _SETTINGS: Mapping[str, str | int | bool] = {
     "auto.offset.reset": "error",
     "fetch.wait.max.ms": int(WAIT_SECONDS * 1_000),
     "fetch.min.bytes": 1,
-    # One record tells. A broker gives one whole batch at least, and leaves out others that are
+    # One record is enough. A broker gives one whole batch at least, and leaves out others that are
     # larger than a partition's share (KIP-74): so the first batches of most fit into it.
     "fetch.message.max.bytes": 32 << 10,
     "fetch.max.bytes": 4 << 20,
     # is for producers, but librdkafka lets no `fetch.max.bytes` be less
     "message.max.bytes": 1_000_000,
     "receive.message.max.bytes": 2_000_000_000,
-    # nothing more is fetched until what was told is taken
+    # nothing more is fetched until what was reported is taken
     "queued.min.messages": 1,
     "fetch.queue.backoff.ms": 100,
 }
@@ -49,7 +49,7 @@ _ON_ERROR = C.CFUNCTYPE(None, C.c_void_p, C.c_int, C.c_char_p, C.c_void_p)
 
 class LogWatch:
     """Watches partitions of one cluster, as a consumer of no group. For one thread; to be closed.
-    Where many begin together, with batches that do not fit into one answer, it tells of one at
+    Where many begin together, with batches that do not fit into one answer, it reports one at
     least with each. Raises NativeUnavailable."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
@@ -91,16 +91,16 @@ class LogWatch:
     def moved(self) -> frozenset[Partition]:
         """The partitions of which a record has come, or of which the brokers say that they cannot
         be read, as far as that is known now; they are watched no more."""
-        told: set[Partition] = set()
+        moved: set[Partition] = set()
         while taken := self._take():
             for address in self._messages[:taken].tolist():
                 message = Message.from_address(address)
                 if message.rkt:
                     name = self._library.topic_name(message.rkt)
-                    told.add((name.decode(), message.partition))
+                    moved.add((name.decode(), message.partition))
             self._library.give_back(self._library.api, self._messages.ctypes.data, taken, None)
-            self.leave(told & self._watched)
-        return frozenset(told)
+            self.leave(moved & self._watched)
+        return frozenset(moved)
 
     def close(self) -> None:
         """Let go of the client."""

@@ -18,7 +18,7 @@ from mirrorlake.errors import InputError
 
 _FIRST, _BETWEEN = "# Databricks notebook source\n", "\n# COMMAND ----------\n"
 _MAGIC = "# MAGIC"
-#: Cells that a workspace needs, and nobody else: how the wheel is installed there.
+#: Cells that only a workspace needs: how the wheel is installed there.
 _OF_A_WORKSPACE = ("%md\n## Installing", "%pip ", "%restart_python")
 _OPENED = re.compile(r"(open_notebook\(\s*globals\(\))([^)]*)\)")
 _WIDGET = re.compile(r"(\w+)=(\"[^\"]*\")")

@@ -38,7 +38,7 @@ class Edits:
         self._event_log = event_log
         self._chosen = chosen
         self._apply = apply
-        self._untold: tuple[Sequence[ResolvedFlow], ReplicationError] | None = None
+        self._unreported: tuple[Sequence[ResolvedFlow], ReplicationError] | None = None
 
     def take_over(self, connections: Connections, flows: Sequence[ResolvedFlow]) -> None:
         """Take over an edit, if there is one, where these run. An invalid one is reported, one that
@@ -47,8 +47,8 @@ class Edits:
 
         Raises what reading the file, or telling of it, raises: the next call does that again.
         """
-        if self._untold is not None:
-            self._tell(*self._untold)
+        if self._unreported is not None:
+            self._tell(*self._unreported)
         waiting: Topology | None = None
         try:
             topology = self._watch.edited()
@@ -92,9 +92,9 @@ class Edits:
         self._tell(flows, problem_found)
 
     def _tell(self, flows: Sequence[ResolvedFlow], problem: ReplicationError) -> None:
-        self._untold = flows, problem
+        self._unreported = flows, problem
         self._event_log.incidents.report(Incident(flow.name, EDIT, problem) for flow in flows)
-        self._untold = None
+        self._unreported = None
 
     def _note(
         self, flows: Sequence[ResolvedFlow], outcome: ChangeOutcome, error: str | None

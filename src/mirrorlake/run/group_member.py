@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 #: for a flow and its landing to begin (docs/high_availability.md, "Figures").
 SESSION_SECONDS = 10.0
 #: How often the client says that it is there. By the answer it hears that another one has left, so
-#: this is how long nobody works when a process ends in order.
+#: this is how long no process works when a process ends in order.
 HEARTBEAT_SECONDS = 1.0
 #: How long a thread of this process may get no turn before the client itself gives up.
 POLL_LIMIT_SECONDS = 60.0

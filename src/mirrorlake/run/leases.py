@@ -106,7 +106,7 @@ class Leases:
 
     def leave_behind(self, threads: Mapping[str, Worker]) -> None:
         """Leave each group as soon as the thread has ended that does its work, whatever else this
-        process has to end: until then nobody goes on. Returns when all have."""
+        process has to end: until then no process goes on. Returns when all have."""
 
         def leave(what: str) -> None:
             threads[what].join()

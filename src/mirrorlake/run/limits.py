@@ -20,7 +20,7 @@ from mirrorlake.run.flow_spec import producer_settings
 _NEAR = 50_000_000
 #: How often what was refused is tried again where the target does not report the topic's configs,
 #: seconds.
-UNTOLD_SECONDS = 600.0
+UNREPORTED_SECONDS = 600.0
 _OF_TOPIC, _OF_BROKER = "max.message.bytes", "message.max.bytes"
 
 
@@ -56,15 +56,15 @@ def limit_problems(
 def limits_of(admin: ClusterAdmin, topics: Collection[str]) -> dict[str, Hashable]:
     """What decides which records topics of a cluster take: their configs, whichever tool set them.
     For a topic whose configs the cluster does not report it is a number that is another one every
-    UNTOLD_SECONDS. Raises ClusterUnreachable."""
+    UNREPORTED_SECONDS. Raises ClusterUnreachable."""
     described = describe_topic_configs(admin, topics)
-    untold = int(time.monotonic() // UNTOLD_SECONDS)
+    unreported = int(time.monotonic() // UNREPORTED_SECONDS)
     return {
         **{
             topic: frozenset((key, each.value) for key, each in configs.items())
             for topic, configs in described.configs.items()
         },
-        **dict.fromkeys(described.refused, untold),
+        **dict.fromkeys(described.refused, unreported),
     }
 
 

@@ -279,7 +279,7 @@ def _row(flow: str, range_: Range, compared: Compared, now: datetime) -> dict[st
         "target_first_offset": range_.target_first,
         "target_last_offset": range_.target_end - 1,
         "byte_count": compared.bytes_read,
-        "untold_differences": compared.untold,
+        "untold_differences": compared.unlisted,
         "excused": list(compared.verdict.excused.items()),
         "differences": [
             {

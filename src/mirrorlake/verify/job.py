@@ -77,7 +77,7 @@ class Clusters:
 
 @dataclass(frozen=True)
 class Compared:
-    """What came of a range. `untold` are the differences that its verdict does not list, since
+    """What came of a range. `unlisted` are the differences that its verdict does not list, since
     there are more than MAX_LISTED; `stale` says that its files are gone, so that it has to be
     planned again."""
 
@@ -86,7 +86,7 @@ class Compared:
     verdict: Verdict
     bytes_read: int = 0
     stale: bool = False
-    untold: int = 0
+    unlisted: int = 0
 
 
 class RangeReader:
@@ -123,13 +123,13 @@ class RangeReader:
         verdict = compare(
             source, stage, target, mapped(range_), first=range_.first, allowed=allowed
         )
-        listed, untold = verdict.differences[:MAX_LISTED], verdict.differences[MAX_LISTED:]
+        listed, unlisted = verdict.differences[:MAX_LISTED], verdict.differences[MAX_LISTED:]
         detailed = tuple(self._with_detail(range_, one) for one in listed)
         verdict = replace(verdict, differences=detailed)
         sides = (source, stage, target)
         counts = tuple(None if side is None else len(side.digests) for side in sides)
         digests = tuple(None if side is None else range_digest(side.digests) for side in sides)
-        return Compared(counts, digests, verdict, counted.size, untold=len(untold))  # type: ignore[arg-type]
+        return Compared(counts, digests, verdict, counted.size, unlisted=len(unlisted))  # type: ignore[arg-type]
 
     def close(self) -> None:
         """Leave the clusters."""

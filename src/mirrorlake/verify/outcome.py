@@ -18,10 +18,10 @@ class Outcome:
     difference, and how many were left out, by reason.
 
     `rows` are those of `audits`; `proven_before` are records of ranges that needed no comparison
-    any more, `topics` the names, at either side, of what was looked at. `untold_ranges` are those
-    of which the rows are not kept, and `untold_differences` the ones that ranges with very many do
-    not list. `held_up` is what was not compared, by flow; `on_the_way` what of that may be on its
-    way, until that is looked up.
+    any more, `topics` the names, at either side, of what was looked at. `dropped_ranges` are those
+    of which the rows are not kept, and `unlisted_differences` the ones that ranges with very many
+    do not list. `held_up` is what was not compared, by flow; `on_the_way` what of that may be on
+    its way, until that is looked up.
     """
 
     ranges: int = 0
@@ -33,8 +33,8 @@ class Outcome:
     differences: list[dict[str, Any]] = field(default_factory=list)
     rows: list[dict[str, Any]] = field(default_factory=list)
     topics: set[str] = field(default_factory=set)
-    untold_ranges: int = 0
-    untold_differences: int = 0
+    dropped_ranges: int = 0
+    unlisted_differences: int = 0
     held_up: dict[str, list[NotCompared]] = field(default_factory=dict)
     on_the_way: dict[str, list[NotCompared]] = field(default_factory=dict)
 
@@ -68,8 +68,8 @@ class Outcome:
         place = {name: row[name] for name in ("flow", "topic", "partition")}
         self.differences += [{**place, **difference} for difference in row["differences"]]
         self.rows.append(row)
-        self.untold_differences += row["untold_differences"]
-        self.untold_ranges += len(self.rows[:-MOST_ROWS])
+        self.unlisted_differences += row["untold_differences"]
+        self.dropped_ranges += len(self.rows[:-MOST_ROWS])
         del self.rows[:-MOST_ROWS]  # who watches goes on for days
 
 

@@ -64,13 +64,13 @@ def compared_targets(
     closed = frozenset(lost) | comparison.stopped | left
     gone = _gone(flow.name, lake, lost)
     known = {row["topic"] for row in gone}
-    untold = [_not_compared(topic, STOPPED, _STOPPED) for topic in sorted(comparison.stopped)]
-    untold += [
+    not_compared = [_not_compared(topic, STOPPED, _STOPPED) for topic in sorted(comparison.stopped)]
+    not_compared += [
         _not_compared(topic, REFUSED, _LOST.format(name))
         for topic, name in sorted(lost.items())
         if topic not in known
     ]
-    return Targets(gone, closed, untold)
+    return Targets(gone, closed, not_compared)
 
 
 def _not_compared(topic: str, reason: str, detail: str) -> NotCompared:

@@ -39,7 +39,7 @@ _DIFFERENCE = pa.struct(
 #: What a task gives back of each range.
 RESULT = pa.schema(
     [
-        *((name, pa.int64()) for name in ("number", "bytes_read", "untold")),
+        *((name, pa.int64()) for name in ("number", "bytes_read", "unlisted")),
         ("stale", pa.bool_()),
         ("counts", pa.list_(pa.int64())),
         ("digests", pa.list_(pa.string())),
@@ -171,5 +171,5 @@ def _compared(row: dict[str, Any]) -> Compared:
         tuple(row["counts"]),
         tuple(row["digests"]),
         Verdict(differences, dict(row["excused"])),
-        **{name: row[name] for name in ("bytes_read", "stale", "untold")},
+        **{name: row[name] for name in ("bytes_read", "stale", "unlisted")},
     )

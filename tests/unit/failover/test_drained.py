@@ -32,6 +32,6 @@ def test_what_ends_a_drain_is_left(
     nothing: Any = None
     drained = _drained(nothing, flow)
     assert drained is not None and not drained.complete
-    inventory: Any = SimpleNamespace(untold=[], errors={}, closed={}, lost={})
+    inventory: Any = SimpleNamespace(unreported=[], errors={}, closed={}, lost={})
     left = left_over(SimpleNamespace(origin="east"), inventory, [], [drained])  # type: ignore[arg-type]
     assert left == [f"flow {FLOW} was not drained: {error}"]

@@ -34,7 +34,7 @@ def test_what_is_not_kept_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     for first in range(0, 50, 10):
         found.add(row(first, untold=3), {})
     assert [one["first_offset"] for one in found.rows] == [30, 40]
-    assert (found.untold_ranges, found.untold_differences) == (3, 15)
+    assert (found.dropped_ranges, found.unlisted_differences) == (3, 15)
 
 
 def test_what_was_not_compared_is_listed_in_order_whether_or_not_it_is_on_its_way() -> None:

@@ -95,7 +95,7 @@ def figures_of(measured: Capacity, pace: Pace, size: Size) -> dict[str, float]:
     positions = size.groups * size.topics_of_a_group * size.partitions
     record, gigabyte = split_cost(measured.small, measured.large)
     of_records = (record + pace.record_bytes / 1e3 * gigabyte) * pace.records_per_second / 1e6
-    found = {
+    figures = {
         "idle_cores": one.idle_cores,
         "flow_cores": two.idle_cores - one.idle_cores,
         "partitions_cores": (many.idle_cores - one.idle_cores) * 1_000 / partitions,
@@ -109,7 +109,7 @@ def figures_of(measured: Capacity, pace: Pace, size: Size) -> dict[str, float]:
         "partitions_mib": (groups.memory_mib - one.memory_mib) * 1_000 / partitions,
         "backlog_mib": max(measured.small.memory_mib, measured.large.memory_mib) - one.memory_mib,
     }
-    return {name: round(max(0.0, value), 3) for name, value in found.items()}
+    return {name: round(max(0.0, value), 3) for name, value in figures.items()}
 
 
 def split_cost(small: Backlog, large: Backlog) -> tuple[float, float]:
