@@ -104,7 +104,7 @@ class SessionTables(NamedQueries):
                     self._views_made.add(view)
                     self.sql(sql_text("views", view))
 
-    def mark_known(self, tables: Iterable[str] = (), views: Iterable[str] = ()) -> None:
+    def mark_known(self, tables: Iterable[str], views: Iterable[str]) -> None:
         """Say what the session's catalog has without our doing."""
         self._tables_known.update(tables)
         self._views_made.update(views)

@@ -142,7 +142,7 @@ class _LocalStage(_Source):
 
     follows_removals = True
 
-    def __init__(self, directory: Place, checkpoints: Path, ours: bool = True) -> None:
+    def __init__(self, directory: Place, checkpoints: Path, ours: bool) -> None:
         self._ours = ours
         self._log = DeltaLog(directory / "records", mends=ours)
         self._copy = IndexCopy(checkpoints / "stage_index.arrow")

@@ -90,7 +90,7 @@ def translate_all(
 
 
 def translate_living(
-    lake: Reader, flow: str, asked: Iterable[TopicPartitionOffset], reverse: bool = False
+    lake: Reader, flow: str, asked: Iterable[TopicPartitionOffset], reverse: bool
 ) -> dict[TopicPartitionOffset, Translated]:
     """The same for who moves a reader there: back at the source, a position in a generation that is
     gone becomes the start of what took its place, and `gone` is how many records of the old one

@@ -145,9 +145,10 @@ def compare_source(
     log: Mapping[TopicAndPartition, LogEnds],
     positions: Mapping[TopicAndPartition, int],
     decisions: Collection[Decision],
-    seen: Mapping[TopicAndPartition, int] | None = None,
-    rewound: Mapping[TopicAndPartition, int] | None = None,
-    begins: Mapping[TopicAndPartition, int] | None = None,
+    *,
+    seen: Mapping[TopicAndPartition, int],
+    rewound: Mapping[TopicAndPartition, int],
+    begins: Mapping[TopicAndPartition, int],
 ) -> SourceComparison:
     """Compare what the source has with what was landed, partition by partition.
 
@@ -171,12 +172,10 @@ def compare_source(
     for key, ends in log.items():
         if key in waiting:
             continue
-        begin = 0 if key in positions else min((begins or {}).get(key, 0), ends.end)
-        known = [place[key] for place in (positions, seen or {}) if key in place] + [begin] * (
-            begin > 0
-        )
+        begin = 0 if key in positions else min(begins.get(key, 0), ends.end)
+        known = [place[key] for place in (positions, seen) if key in place] + [begin] * (begin > 0)
         owed = max([*known, accepted.get(key, 0)]) if known or key in accepted else ends.start
-        if rewound and key in rewound:
+        if key in rewound:
             losses.append(Loss("source_rewound", *key, rewound[key], positions[key] - 1))
             waiting.add(key)
             continue

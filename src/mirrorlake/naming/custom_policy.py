@@ -74,7 +74,7 @@ def load_policy(
     separator: str,
     aliases: frozenset[str],
     source_alias: str,
-    directory: Path | None = None,
+    directory: Path | None,
 ) -> ReplicationPolicy:
     """Load `package.module:Class` from the installed packages, or `file.py:Class`, relative to
     `directory` (of the topology file).

@@ -31,7 +31,7 @@ class Parked:
 class ParkedOffsets:
     """The source offsets that a flow leaves out, by `Parked.place`."""
 
-    def __init__(self, rows: Iterable[Parked] = ()) -> None:
+    def __init__(self, rows: Iterable[Parked]) -> None:
         self._offsets: dict[MirroredPartition, OffsetRanges] = {}
         self.add(rows)
 

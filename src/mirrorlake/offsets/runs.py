@@ -173,7 +173,7 @@ class CommittedMetadata:
 
 
 def encode_written(
-    written: Sequence[Written], produce_tasks: int, generation: int = 0, target_generation: int = 0
+    written: Sequence[Written], produce_tasks: int, generation: int, target_generation: int
 ) -> str:
     """Write the metadata of a committed position.
 

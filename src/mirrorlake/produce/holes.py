@@ -72,7 +72,7 @@ def find_holes(
     index: StageIndex,
     source_cluster: str,
     accepted: Accepted,
-    forgotten: Collection[PartitionGeneration] = frozenset(),
+    forgotten: Collection[PartitionGeneration],
 ) -> Iterator[Hole]:
     """The first hole of each partition that no operator has accepted; of the `forgotten` ones
     records were staged, though none may be there."""

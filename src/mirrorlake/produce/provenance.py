@@ -65,7 +65,7 @@ def _has_been_on(headers: pa.Array, cluster_id: str) -> pa.Array:
 def may_be_of(
     headers: Collection[tuple[str | None, bytes | None]],
     provenance: Provenance | None,
-    mark: tuple[str, bytes] | None = None,
+    mark: tuple[str, bytes] | None,
 ) -> bool:
     """Whether a record at the target may have been written by a flow with this provenance, and this
     mark. One whose headers are not known, as `kafka.log.Log` has it, may."""

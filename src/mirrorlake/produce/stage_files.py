@@ -157,7 +157,7 @@ def batch_rows(file: pq.ParquetFile, groups: Sequence[int]) -> int:
     return int(min(_BATCH_ROWS, max(1, _BATCH_BYTES * rows // max(1, size))))
 
 
-def open_file(uri: str, storage: Mapping[str, str] | None = None) -> pq.ParquetFile:
+def open_file(uri: str, storage: Mapping[str, str] | None) -> pq.ParquetFile:
     """Open a file of the stage. Raises FilesUnreadable; FileNotFoundError when it is only this one
     that is gone."""
     try:

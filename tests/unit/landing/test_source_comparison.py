@@ -37,9 +37,9 @@ def compared(
         {key: LogEnds(start, 1_000) for key, start in starts.items()},
         positions,
         decisions=decisions,
-        seen=seen,
-        rewound=rewound,
-        begins=begins,
+        seen=seen or {},
+        rewound=rewound or {},
+        begins=begins or {},
     )
 
 

@@ -67,7 +67,7 @@ def measure_control(east: str, west: str) -> ControlTimes:
     return ControlTimes(len(names), PARTITIONS, made, refresh, median(configs.plan))
 
 
-def many_topics(prefix: str = PREFIX) -> list[TopicInfo]:
+def many_topics(prefix: str) -> list[TopicInfo]:
     """The topics: as even as 1,000 partitions go into 300 topics, each with a config of its own."""
     few, more = divmod(PARTITIONS, TOPICS)
     configs = [{"retention.bytes": str(10**9 + number)} for number in range(TOPICS)]
