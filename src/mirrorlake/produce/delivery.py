@@ -16,7 +16,6 @@ from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
 from mirrorlake.produce.provenance import Provenance
 from mirrorlake.produce.record_producer import RecordProducer, Shipment
-from mirrorlake.produce.stage_files import disordered
 
 #: How long a producer may take to hear of a partition that was just added, seconds.
 NEW_PARTITION_SECONDS = 10.0
@@ -183,14 +182,6 @@ class Delivery:
             last_offset=last,
             reason=error.name(),
         )
-
-
-def check_rising(chunk: Chunk, previous: int | None) -> None:
-    """Raise LayoutError unless a chunk's offsets rise and lie above `previous`."""
-    offsets = chunk.offsets
-    before = -1 if previous is None else previous
-    if bool(np.any(np.diff(offsets, prepend=before) <= 0)):
-        raise disordered(chunk.plan, int(offsets[0]))
 
 
 def check_target_rises(

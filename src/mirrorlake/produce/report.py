@@ -92,7 +92,6 @@ class Progress:
     parks: bool = False
     rebuilt: list[np.ndarray] = field(default_factory=list)
     segments: list[Segment] = field(default_factory=list)
-    last: int | None = None
     byte_count: int = 0
     landing: list[np.ndarray] = field(default_factory=list)
     replication: list[np.ndarray] = field(default_factory=list)

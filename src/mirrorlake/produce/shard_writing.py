@@ -15,7 +15,6 @@ from mirrorlake.offsets.runs import add_written
 from mirrorlake.produce.culprit import TopicDenied
 from mirrorlake.produce.delivery import (
     Chunk,
-    check_rising,
     halves_of,
     parts_of,
     record_count,
@@ -197,9 +196,6 @@ class ShardWriting:
 def _new_rows(state: Progress, batch: pa.RecordBatch) -> Iterator[Chunk]:
     """Put aside what the target has already; yield the rest."""
     offsets = batch.column("offset").to_numpy(zero_copy_only=False)
-    chunk = Chunk(state.plan, batch, offsets)
-    check_rising(chunk, state.last)
-    state.last = int(offsets[-1])
     known = int(np.searchsorted(offsets, state.position))
     if known:
         state.rebuilt.append(offsets[:known])

@@ -6,7 +6,7 @@ the driver asserts that before it chooses this reader (`produce/flow.py`).
 """
 
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -47,7 +47,7 @@ def read_shard(shard: ShardPlan, skipped: Skipped) -> PlannedRows:
     """
     whole = replace(shard, partitions=tuple(one.of_whole_spans() for one in shard.partitions))
     held = _held(shard)
-    rows = _rising(_chunks(whole, COORDINATES) if held is None else iter(held))
+    rows = _chunks(whole, COORDINATES) if held is None else iter(held)
     try:
         plans = _narrowed(shard.partitions, counted(rows, whole.partitions, skipped))
     except CountDiffers:
@@ -81,20 +81,7 @@ def _narrowed(plans: Sequence[PartitionPlan], rows: PlannedRows) -> list[Partiti
     return narrowed(plans, lambda stretches: [counts[stretch] for stretch in stretches])
 
 
-def _rising(rows: PlannedRows) -> PlannedRows:
-    """The same rows. Raises LayoutError where a partition's chunk does not begin behind the one
-    before it."""
-    reached: dict[TopicAndPartition, int] = {}
-    for plan, chunk in rows:
-        offsets = chunk.column("offset")
-        key = plan.key
-        if offsets[0].as_py() <= reached.get(key, -1):
-            raise disordered(plan, offsets[0].as_py())
-        reached[key] = offsets[-1].as_py()
-        yield plan, chunk
-
-
-def disordered(plan: PartitionPlan, offset: int) -> LayoutError:
+def _disordered(plan: PartitionPlan, offset: int) -> LayoutError:
     """The error for files that do not hold a partition's offsets in rising order."""
     return LayoutError(
         f"the stage does not hold {plan.topic}-{plan.partition} in rising order near offset "
@@ -106,8 +93,8 @@ def disordered(plan: PartitionPlan, offset: int) -> LayoutError:
 
 def _chunks(shard: ShardPlan, columns: Sequence[str]) -> PlannedRows:
     plans = {plan.key: plan for plan in shard.partitions}
-    for batch in batches_of(shard, plans, columns):
-        yield from split_by_partition(_of_cluster(batch, shard.source_cluster), plans)
+    batches = batches_of(shard, plans, columns)
+    return rows_by_partition((_of_cluster(batch, shard.source_cluster) for batch in batches), plans)
 
 
 def batches_of(
@@ -213,11 +200,24 @@ def may_hold(
     )
 
 
-def split_by_partition(
-    batch: pa.RecordBatch, plans: Mapping[TopicAndPartition, PartitionPlan]
+def rows_by_partition(
+    batches: Iterable[pa.RecordBatch], plans: Mapping[TopicAndPartition, PartitionPlan]
 ) -> PlannedRows:
-    """Cut rows where topic, partition or generation changes, and keep the chunks that are wanted,
-    as far as they lie in their range of offsets. Raises LayoutError where offsets do not rise."""
+    """Rows cut where topic, partition or generation changes: the chunks that are wanted, as far as
+    they lie in their range of offsets. Raises LayoutError where the offsets of a partition do not
+    rise, in a chunk or from one to the next."""
+    reached: dict[TopicAndPartition, int] = {}
+    for batch in batches:
+        for plan, chunk in _cut(batch, plans):
+            offsets = chunk.column("offset")
+            first = offsets[0].as_py()
+            if first <= reached.get(plan.key, -1):
+                raise _disordered(plan, first)
+            reached[plan.key] = offsets[-1].as_py()
+            yield plan, chunk
+
+
+def _cut(batch: pa.RecordBatch, plans: Mapping[TopicAndPartition, PartitionPlan]) -> PlannedRows:
     if batch.num_rows == 0:
         return
     topics = _coded(batch.column("topic"))
@@ -242,7 +242,7 @@ def _in_range(plan: PartitionPlan, chunk: pa.RecordBatch) -> pa.RecordBatch:
     search in them would lose some."""
     offsets = chunk.column("offset").to_numpy(zero_copy_only=False)
     if bool(np.any(np.diff(offsets) <= 0)):
-        raise disordered(plan, int(offsets[0]))
+        raise _disordered(plan, int(offsets[0]))
     if offsets[0] >= plan.first and offsets[-1] <= plan.last:
         return chunk
     first, behind = np.searchsorted(offsets, [plan.first, plan.last + 1]).tolist()

@@ -25,7 +25,7 @@ from mirrorlake.produce.provenance import without_echoes
 from mirrorlake.produce.report import Progress, Refused, result_of
 from mirrorlake.produce.shard_writing import ShardWriting
 from mirrorlake.produce.skipped import PlannedRows, Skipped, without_skipped
-from mirrorlake.produce.stage_files import read_shard, split_by_partition
+from mirrorlake.produce.stage_files import read_shard, rows_by_partition
 from mirrorlake.produce.target import Target
 from mirrorlake.produce.writer import ShardWriter
 from mirrorlake.spark.tasks import Work
@@ -68,8 +68,7 @@ def produce_shards(work: Work[ShardJob]) -> Iterator[pa.RecordBatch]:
 
 def _planned(job: ShardJob, batches: Iterable[pa.RecordBatch]) -> PlannedRows:
     plans = {plan.key: plan for plan in job.plan.partitions}
-    rows = (row for batch in batches for row in split_by_partition(batch, plans))
-    return counted(rows, job.plan.partitions, job.skipped)
+    return counted(rows_by_partition(batches, plans), job.plan.partitions, job.skipped)
 
 
 def produce_shard(job: ShardJob, rows: PlannedRows) -> pa.RecordBatch:

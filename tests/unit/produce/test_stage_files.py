@@ -9,7 +9,7 @@ import pytest
 
 from mirrorlake.errors import LayoutError
 from mirrorlake.produce.batch import NOTHING_MAPPED, PartitionPlan, ShardPlan
-from mirrorlake.produce.stage_files import batch_rows, read_shard
+from mirrorlake.produce.stage_files import batch_rows, read_shard, rows_by_partition
 
 
 def written(path: Path, rows: list[tuple[str, int, int]], cluster: str = "east") -> str:
@@ -92,6 +92,22 @@ def test_nothing_is_handed_on_of_what_is_not_in_order(
     named = [written(tmp_path / str(number), rows) for number, rows in enumerate(files)]
     with pytest.raises(LayoutError, match="rising order"):
         next(read_shard(shard(named), {}))
+
+
+@pytest.mark.parametrize("batches", [[[2, 1]], [[1, 2], [2, 3]], [[5], [4]]])
+def test_nothing_behind_it_is_handed_on_where_spark_hands_over_rows(
+    tmp_path: Path, batches: list[list[int]]
+) -> None:
+    plan = shard([]).partitions[0]
+    rows = (
+        pq.read_table(written(tmp_path / str(number), [("t", 0, at) for at in offsets]))
+        for number, offsets in enumerate(batches)
+    )
+    handed = rows_by_partition(
+        (batch for table in rows for batch in table.to_batches()), {plan.key: plan}
+    )
+    with pytest.raises(LayoutError, match="rising order"):
+        list(handed)
 
 
 @pytest.mark.parametrize(
