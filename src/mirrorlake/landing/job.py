@@ -90,10 +90,10 @@ class LandJob:
         costs more than its records do, and makes a file of its own."""
         return 1 if offset_count(ranges) <= self.small_batch_records else self.tasks
 
-    def parts(self, ranges: Ranges, noted: str | None, tasks: int) -> list[Part]:
+    def parts(self, ranges: Ranges, noted: str | None, tasks: int, pace: Pace) -> list[Part]:
         """Share a batch that begins now out over tasks; `noted` is what it notes of the ends of
-        logs."""
-        pace, now = self.pace(), time.time_ns() // 1_000_000
+        logs, `pace` what batches before it say."""
+        now = time.time_ns() // 1_000_000
         return [
             Part(
                 self.alias,

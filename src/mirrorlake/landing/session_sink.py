@@ -140,7 +140,7 @@ class SessionSink:
         where a part is missing."""
         job = self._job
         ranges = ranges_between(job.starts, job.final or {})
-        parts = job.parts(ranges, job.final_noted, job.tasks_for(ranges))
+        parts = job.parts(ranges, job.final_noted, job.tasks_for(ranges), job.pace())
         numbers = self._lake.spark.range(0, len(parts), 1, max(1, len(parts)))
         rows = numbers.mapInArrow(partial(rows_of_parts, job, parts), _handed(job)).persist()
         try:

@@ -130,9 +130,9 @@ class PathSink:
         if spark is None:
             count = 1 + offset_count(ranges) // job.max_records  # each file has a bound
             write = partial(write_parts, job, "driver", partial(self._log.read, self._pace))
-            return run_here(write, dealt(job.parts(ranges, noted, count), 1), ADDED)
+            return run_here(write, dealt(job.parts(ranges, noted, count, self._pace), 1), ADDED)
         self._log.drop_prefetched()
-        parts = job.parts(ranges, noted, job.tasks)
+        parts = job.parts(ranges, noted, job.tasks, self._pace)
         write = partial(write_parts, job, "task", partial(read_part, job))
         return run_by_spark(spark, write, parts, ADDED, len(parts))
 

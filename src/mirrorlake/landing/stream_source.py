@@ -147,7 +147,8 @@ class _Batches(DataSourceStreamReader):
         (before, _), (behind, noted) = read_document(start), read_document(end)
         ranges, self._unasked = ranges_between(before, behind), None
         self._handed = offset_count(ranges), time.monotonic()
-        parts = self._job.parts(ranges, noted, self._job.tasks_for(ranges))
+        job, pace = self._job, self._learned or self._job.pace()
+        parts = job.parts(ranges, noted, job.tasks_for(ranges), pace)
         return [InputPartition(part) for part in parts]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":

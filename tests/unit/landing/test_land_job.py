@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.landing.job import offsets_document, read_document
-from mirrorlake.landing.pace import Pace
+from mirrorlake.landing.pace import NOTHING_KNOWN, Pace
 from mirrorlake.offsets.positions import TopicAndPartition
 from tests.support.landing import job_in
 
@@ -39,7 +39,7 @@ def test_parts_are_a_batch_whatever_their_number(tmp_path: Path, tasks: int) -> 
     the rest of one."""
     job = job_in(tmp_path, generations={("a", 0): 3, ("gone", 0): 1})
     ranges = {("a", 0): (10, 90_010), ("a", 1): (0, 5), ("b", 0): (7, 40_007)}
-    parts = job.parts(ranges, "[]", tasks)
+    parts = job.parts(ranges, "[]", tasks, NOTHING_KNOWN)
     assert 1 <= len(parts) <= tasks and len({part.landed_at for part in parts}) == 1
     for key, (first, end) in ranges.items():
         shares = sorted(part.ranges[key] for part in parts if key in part.ranges)
@@ -56,7 +56,7 @@ def test_parts_are_a_batch_whatever_their_number(tmp_path: Path, tasks: int) -> 
                     "batch_end": end,
                     "open_ends": "[]",
                 }
-    assert job.parts({}, None, tasks) == []
+    assert job.parts({}, None, tasks, NOTHING_KNOWN) == []
 
 
 def test_what_batches_say_of_the_next_ones_is_kept_and_may_be_lost(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from mirrorlake.errors import StagingError
 from mirrorlake.lake.definitions import definition
 from mirrorlake.landing import stage_rows
 from mirrorlake.landing.job import LandJob, Part
+from mirrorlake.landing.pace import NOTHING_KNOWN
 from mirrorlake.landing.receipts import receipt
 from mirrorlake.landing.stage_rows import (
     ADDED_BY_SPARK,
@@ -70,7 +71,7 @@ def test_a_task_reads_the_parts_whose_numbers_it_gets(
 
     monkeypatch.setattr(stage_rows, "read_part", read)
     job = job_in(tmp_path, schema=SCHEMA, starts={("a", 0): 5, ("a", 1): 0})
-    parts = job.parts({("a", 0): (5, 9), ("a", 1): (0, 4)}, "[]", 2)
+    parts = job.parts({("a", 0): (5, 9), ("a", 1): (0, 4)}, "[]", 2, NOTHING_KNOWN)
     assert len(parts) == 2
     found = [
         [

@@ -99,15 +99,13 @@ def test_nothing_behind_it_is_handed_on_where_spark_hands_over_rows(
     tmp_path: Path, batches: list[list[int]]
 ) -> None:
     plan = shard([]).partitions[0]
-    rows = (
-        pq.read_table(written(tmp_path / str(number), [("t", 0, at) for at in offsets]))
+    files = [
+        written(tmp_path / str(number), [("t", 0, at) for at in offsets])
         for number, offsets in enumerate(batches)
-    )
-    handed = rows_by_partition(
-        (batch for table in rows for batch in table.to_batches()), {plan.key: plan}
-    )
+    ]
+    handed = (batch for file in files for batch in pq.read_table(file).to_batches())
     with pytest.raises(LayoutError, match="rising order"):
-        list(handed)
+        list(rows_by_partition(handed, {plan.key: plan}))
 
 
 @pytest.mark.parametrize(
