@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.bundle import GIVEN, ROOT, build_environment, resources
+from tests.support.bundle import GIVEN, ROOT, build_environment, clone_in, resources
 from tests.support.fake_workspace import FakeWorkspace, fake_workspace
 
 CLI = os.environ.get("DATABRICKS_CLI") or shutil.which("databricks")
@@ -54,15 +54,7 @@ class Deployment:
 
 @pytest.fixture(params=["dev", "prod"])
 def deployment(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Deployment]:
-    """A copy of what a clone holds, so that nothing is written beside the sources."""
-    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(
-        listed, cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout.split("\0")
-    for name in filter(None, names):
-        if (ROOT / name).is_file():
-            (tmp_path / "clone" / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, tmp_path / "clone" / name)
+    directory = clone_in(tmp_path)
     (tmp_path / "home").mkdir()
     with fake_workspace() as workspace:
         environment = {
@@ -77,7 +69,7 @@ def deployment(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Deplo
             "DATABRICKS_BUNDLE_ENGINE": "direct",
             "HOME": str(tmp_path / "home"),
         }
-        yield Deployment(request.param, tmp_path / "clone", workspace, environment)
+        yield Deployment(request.param, directory, workspace, environment)
 
 
 def test_deploy_run_and_destroy(deployment: Deployment) -> None:

@@ -16,7 +16,7 @@ import pytest
 from hatch_build import COMPILED, NATIVE, SOURCE, is_current
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.native.library import file_name
-from tests.support.bundle import ROOT, build_environment, build_wheel, uv
+from tests.support.bundle import ROOT, build_environment, build_wheel, clone_in, uv
 
 #: How a library for a platform begins, and where it says for which processor: ELF in two bytes,
 #: Mach-O in four.
@@ -52,16 +52,7 @@ def loops_of(wheel: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """What a clone holds, so that nothing is written beside the sources."""
-    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    names = subprocess.run(
-        listed, cwd=ROOT, check=True, capture_output=True, text=True
-    ).stdout.split("\0")
-    for name in filter(None, names):
-        if (ROOT / name).is_file():
-            (tmp_path / "clone" / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, tmp_path / "clone" / name)
-    return tmp_path / "clone"
+    return clone_in(tmp_path)
 
 
 def built_without_compiler(clone: Path) -> tuple[Path, str]:

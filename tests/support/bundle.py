@@ -149,3 +149,16 @@ def build_wheel(directory: Path) -> Path:
         command = [str(uv()), "build", "--wheel", "--out-dir", str(directory)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=300)
     return next(directory.glob("*.whl"))
+
+
+def clone_in(folder: Path) -> Path:
+    """A copy of what a clone holds, in a folder, so that nothing is written beside the sources."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(
+        listed, cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.split("\0")
+    for name in filter(None, names):
+        if (ROOT / name).is_file():
+            (folder / "clone" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / "clone" / name)
+    return folder / "clone"

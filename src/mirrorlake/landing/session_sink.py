@@ -28,6 +28,7 @@ from mirrorlake.offsets.positions import (
     offset_count,
     ranges_between,
 )
+from mirrorlake.spark.tasks import numbers
 
 if TYPE_CHECKING:  # few records are landed without a session
     from pyspark.sql import DataFrame, SparkSession
@@ -141,8 +142,8 @@ class SessionSink:
         job = self._job
         ranges = ranges_between(job.starts, job.final or {})
         parts = job.parts(ranges, job.final_noted, job.tasks_for(ranges), job.pace())
-        numbers = self._lake.spark.range(0, len(parts), 1, max(1, len(parts)))
-        rows = numbers.mapInArrow(partial(rows_of_parts, job, parts), _handed(job)).persist()
+        read = partial(rows_of_parts, job, parts)
+        rows = numbers(self._lake.spark, len(parts)).mapInArrow(read, _handed(job)).persist()
         try:
             done = rows.where(rows["partition"] == PART_DONE).select("topic").collect()
             left = unread(ranges, [row["topic"] for row in done])

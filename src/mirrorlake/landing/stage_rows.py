@@ -13,6 +13,7 @@ from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.landing.receipts import receipt
 from mirrorlake.native.exact import split_times
 from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.spark.tasks import by_number
 
 #: Arrow's bytes that are handed to Spark together, about: each batch costs a fixed time.
 HANDED_BYTES = 2 << 20
@@ -63,9 +64,8 @@ def rows_of_parts(
 ) -> Iterator[pa.RecordBatch]:
     """The rows of those parts whose numbers Spark hands over (mapInArrow). Raises what `read_part`
     and `row_batches` do."""
-    for batch in numbers:
-        for number in batch.column(0).to_pylist():
-            yield from row_batches(job, parts[number], read_part(job, parts[number]))
+    for part, _ in by_number(numbers, parts):
+        yield from row_batches(job, part, read_part(job, part))
 
 
 def row_batches(job: LandJob, part: Part, read: Read) -> Iterator[pa.RecordBatch]:

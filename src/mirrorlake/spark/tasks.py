@@ -85,8 +85,7 @@ def run_by_spark(
     parts = deal(jobs, tasks)
     if not parts:
         return Done(schema.empty_table())
-    numbers = spark.range(0, len(parts), 1, len(parts)).toDF(NUMBER)
-    return _collected(numbers, SparkTask(task, parts, schema), len(parts))
+    return _collected(numbers(spark, len(parts)), SparkTask(task, parts, schema), len(parts))
 
 
 def run_rows_by_spark(
@@ -95,6 +94,11 @@ def run_rows_by_spark(
     """Run jobs over the rows of a frame, of which the column NUMBER names the job: all rows of one
     lie behind each other in one partition. A job without rows is not run. Raises SPARK_FAILURES."""
     return _collected(frame, SparkTask(task, jobs, schema, over_rows=True))
+
+
+def numbers(spark: "SparkSession", parts: int) -> "DataFrame":
+    """The NUMBER of each part of some work, each in a task of its own."""
+    return spark.range(0, parts, 1, max(1, parts)).toDF(NUMBER)
 
 
 def dealt(jobs: Sequence[Job], count: int) -> list[Work[Job]]:

@@ -25,6 +25,7 @@ from mirrorlake.landing.stage_rows import (
 from mirrorlake.native.columns import HEADERS
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
+from mirrorlake.spark.tasks import NUMBER
 from tests.support.landing import job_in, rows
 
 SCHEMA = schema_for_spark(definition("records").rows)
@@ -76,7 +77,7 @@ def test_a_task_reads_the_parts_whose_numbers_it_gets(
     found = [
         [
             (row["partition"], row["offset"], row["open_ends"])
-            for batch in rows_of_parts(job, parts, [pa.record_batch({"id": [number]})])
+            for batch in rows_of_parts(job, parts, [pa.record_batch({NUMBER: [number]})])
             for row in batch.to_pylist()
             if row["partition"] != PART_DONE
         ]
