@@ -4,6 +4,7 @@ has them no more, as the lake knows them. One topic that the target refuses stop
 from collections.abc import Mapping, Sequence
 
 from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.control.acl_sync import AclSync
 from mirrorlake.control.config_plan import ALWAYS
 from mirrorlake.control.config_sync import ConfigSync
 from mirrorlake.control.protected_topics import ProtectedTopics
@@ -23,25 +24,36 @@ class TopicMaking:
         flow: ResolvedFlow,
         target: ClusterAdmin,
         configs: ConfigSync,
-        protected: ProtectedTopics,
+        acls: AclSync,
         states: States,
     ) -> None:
         self._flow, self._target, self._configs = flow, target, configs
-        self._protected, self._states = protected, states
+        self._protected, self._states = ProtectedTopics(flow, acls), states
         self._stated = StatedTopics(flow, target, configs)
 
     def carry_out(self, plans: Sequence[TopicPlan]) -> dict[str, TargetRefused]:
-        """Make and grow topics; returns what the target refused, by source topic."""
-        refused = self._create([plan for plan in plans if plan.action == "create"])
-        for plan in plans:
-            if plan.action == "add_partitions":
-                try:
-                    self._target.add_partitions(plan.target_topic, plan.partitions)
-                except TargetRefused as error:
-                    refused[plan.target_topic] = error
-        return {
+        """Make topics, their ACLs first, and grow them; returns what the target refused, by source
+        topic."""
+        new = [plan for plan in plans if plan.action == "create"]
+        bare = self._protected.make({plan.topic: plan.target_topic for plan in new})
+        refused = self._create([plan for plan in new if plan.topic not in bare])
+        small = [plan for plan in plans if plan.action == "add_partitions"]
+        refused |= self.grow({plan.target_topic: plan.partitions for plan in small})
+        by_source = {
             plan.topic: refused[plan.target_topic] for plan in plans if plan.target_topic in refused
         }
+        return by_source | bare
+
+    def grow(self, partitions: Mapping[str, int]) -> dict[str, TargetRefused]:
+        """Give target topics so many partitions, more than they have; returns what the target
+        refused, by target topic."""
+        refused: dict[str, TargetRefused] = {}
+        for topic, count in partitions.items():
+            try:
+                self._target.add_partitions(topic, count)
+            except TargetRefused as error:
+                refused[topic] = error
+        return refused
 
     def make_by_states(
         self, lacking: Mapping[str, str], partitions: dict[str, int], silent: bool

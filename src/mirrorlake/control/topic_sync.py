@@ -12,7 +12,6 @@ from mirrorlake.control.acl_sync import AclSync
 from mirrorlake.control.config_sync import ConfigSync
 from mirrorlake.control.denied_topics import DeniedTopics
 from mirrorlake.control.kept_alike import KeptAlike
-from mirrorlake.control.protected_topics import ProtectedTopics
 from mirrorlake.control.target_comparison import TargetComparison
 from mirrorlake.control.target_generations import TargetGenerations
 from mirrorlake.control.topic_comparison import compare_topics
@@ -71,7 +70,6 @@ class TargetTopics:
             mirrored=self.mirrored,
             on_read=partial(event_log.states.note_acls, flow.source),
         )
-        self._protected = ProtectedTopics(flow, self.acls)
         self._lake, self._connections = deployment.lake, connections
         self._target: ClusterAdmin = connections.admin(flow.target)
         self._event_log = event_log
@@ -83,9 +81,7 @@ class TargetTopics:
         self.generations = TargetGenerations(
             deployment.lake, flow.name, self._target, event_log.incidents
         )
-        self._making = TopicMaking(
-            flow, self._target, self.configs, self._protected, event_log.states
-        )
+        self._making = TopicMaking(flow, self._target, self.configs, self.acls, event_log.states)
         self._there: Mapping[str, TopicInfo] = {}
         self._ready: dict[str, int] = {}  # target topic -> partitions known to be there
         self._answered = float("-inf")
@@ -177,10 +173,7 @@ class TargetTopics:
             later = comparison.waiting | comparison.stopped
             later |= frozenset() if begins else comparison.decided
             plans = [plan for plan in plans if plan.topic not in later]
-            bare = self._protected.make(_names(plan for plan in plans if plan.action == "create"))
-            refused = bare | self._making.carry_out(
-                [plan for plan in plans if plan.topic not in bare]
-            )
+            refused = self._making.carry_out(plans)
             wanted = (
                 plan for plan in plans if plan.action != "refuse" and plan.topic not in refused
             )
@@ -326,16 +319,19 @@ class TargetTopics:
         first = comparison.begin.keys() - comparison.decided
         fresh = {topic: target for topic, target in lacking.items() if topic in first}
         there, unmade = self._make_by_states(comparison, fresh, needed)
-        for topic, target in lacking.items():
-            if target not in self.generations.living or topic in unmade:
-                continue
-            count = there[target].partitions if target in there else needed[target]
-            try:
-                if count < needed[target]:
-                    self._target.add_partitions(target, needed[target])
-                self._ready[target] = max(count, needed[target])
-            except TargetRefused as error:
-                unmade[topic] = error
+        living = {
+            topic: target
+            for topic, target in lacking.items()
+            if target in self.generations.living and topic not in unmade
+        }
+        counts = {name: info.partitions for name, info in there.items() if name in needed}
+        short = {name for name in living.values() if counts.get(name, needed[name]) < needed[name]}
+        refused = self._making.grow({name: needed[name] for name in sorted(short)})
+        for topic, target in living.items():
+            if target in refused:
+                unmade[topic] = refused[target]
+            else:
+                self._ready[target] = max(counts.get(target, 0), needed[target])
         self._unmade.add(unmade)
 
 
