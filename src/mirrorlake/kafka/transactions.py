@@ -47,7 +47,7 @@ def open_transactions(
                 answer = broker.ask(_DESCRIBE_PRODUCERS, 0, request(keys), flexible=True)
             transactions.update(oldest(answer))
         except (OSError, WireUnsupported, struct.error, IndexError, UnicodeDecodeError) as error:
-            what = "cluster %s: broker %s:%d does not tell its open transactions: %s"
+            what = "cluster %s: broker %s:%d does not report its open transactions: %s"
             logger.info(what, admin.alias, host, port, error)
     return transactions
 

@@ -189,7 +189,7 @@ def left_out(alias: str, gap: Gap) -> ReplicationError:
     if gap.count is None:
         text = (
             f"{named}, landed from cluster {alias}, may lack records: a process ended before it "
-            f"was known what Spark had read of them, and the source does not tell ({gap.reason})"
+            f"was known what Spark had read of them, and the source does not say ({gap.reason})"
         )
     else:
         text = (
@@ -198,7 +198,7 @@ def left_out(alias: str, gap: Gap) -> ReplicationError:
         )
     return ReplicationError(
         f"{text}: a flow that had gone on behind them lacks them at its target, which `mirrorlake "
-        "verify` tells",
+        "verify` shows",
         topic=topic,
         partition=partition,
         first_offset=gap.first,

@@ -49,10 +49,10 @@ _LOGINS = "see docs/security.md for secrets and logins"
 _READ_ON = "see docs/troubleshooting.md"
 _UNSEEN = "make one, change `topics`, or grant DESCRIBE on those that there are (docs/security.md)"
 _UNWRITTEN = (
-    "not looked at: the right to write there, which `run` needs at once, since that leaves a file"
+    "not checked: the right to write there, which `run` needs at once, since that leaves a file"
 )
 _UNTRIED = (
-    "not looked at: the rights on its group and its transactional ids at the target, which `run` "
+    "not checked: the rights on its group and its transactional ids at the target, which `run` "
     "tries before the first record, since that leaves an id there"
 )
 
@@ -156,7 +156,7 @@ def lake_checks(known: Internals) -> Iterator[Check]:
     """Whether the lake can be reached, read and written, and how much room there is."""
     place = without_secrets(known.place)
     if known.location.path is None:
-        yield Check("lake", place, "note", "in a catalog, which `status` asks; not looked at here")
+        yield Check("lake", place, "note", "in a catalog, which `status` asks; not checked here")
         return
     try:
         root = known.root
@@ -259,7 +259,7 @@ def right_checks(
     were not `asked` nothing is known."""
     for flow in flows:
         if flow not in asked:
-            yield Check("flow", flow.name, "bad", "not looked at, since a cluster of it failed")
+            yield Check("flow", flow.name, "bad", "not checked, since a cluster of it failed")
             continue
         mine = [problem for problem in problems if flow.name in problem.flows]
         refused = flow.name in refused_flows(mine)

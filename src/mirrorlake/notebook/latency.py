@@ -67,7 +67,7 @@ def _of_record(nb: Notebook, partition: int, offset: int) -> Spike:
     if not rows:
         raise InputError(
             f"the map has no batch of {nb.topic}-{partition} offset {offset}: it is not at the "
-            "target, or its row was merged; `mirrorlake trace` and notebook 07 tell what is known "
+            "target, or its row was merged; `mirrorlake trace` and notebook 07 show what is known "
             "of it"
         )
     minute, batch = rows[0]["minute"], rows[0]["batch_id"]

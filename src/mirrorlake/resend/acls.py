@@ -33,7 +33,7 @@ def plan_acls(
     topics at the source, and `names` what they are called at the target, by `naming`.
     """
     left = [
-        f"ACLs of topic {topic} are not restored: cluster {naming.source} did not tell them"
+        f"ACLs of topic {topic} are not restored: cluster {naming.source} did not report them"
         for topic in sorted(names)
         if topic not in states or states[topic].acls is None
     ]

@@ -62,7 +62,7 @@ def read_status(
             named = location is not None and location.catalog is not None
             warnings += newest_by_others(lake.directory, registered=named)
     except OSError as error:
-        unchecked = [*unchecked, f"the log was not looked at for other programs' commits: {error}"]
+        unchecked = [*unchecked, f"the log was not checked for other programs' commits: {error}"]
     return {
         "healthy": not alerts,
         "flows": flows,

@@ -73,7 +73,7 @@ def test_a_flow_that_sees_no_topic_is_not_called_good() -> None:
     """A principal that may describe none sees as many as there would be in an empty cluster."""
     flows = topology().active_flows()
     checks = doctor.right_checks(flows, flows, [], {"east->west": 0, "west->east": 2})
-    found = {(one.subject, one.check): one for one in checks if "not looked at" not in one.sentence}
+    found = {(one.subject, one.check): one for one in checks if "not checked" not in one.sentence}
     assert found.keys() == {("east->west", "topics"), ("west->east", "access")}
     assert found["east->west", "topics"].state == "note"
     assert "DESCRIBE" in found["east->west", "topics"].fix
