@@ -6,7 +6,7 @@ from pathlib import Path
 SRC = Path(__file__).parents[2] / "src"
 ROOT = SRC / "mirrorlake"
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("attempts", "native"),
+    ("attempts", "native", "threads"),
     ("durations", "errors", "failpoints", "heaps", "no_pandas", "processes", "terminal"),
     ("extras", "naming", "offsets", "worker"),
     ("config",),

@@ -21,6 +21,7 @@ from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.replicator import Replicator, RunOptions, stopped_early
 from mirrorlake.run.samples import FlowLag
 from mirrorlake.spark.causes import cause_of
+from mirrorlake.threads import in_thread
 
 if TYPE_CHECKING:
     from mirrorlake.metrics.recorder import Recorder
@@ -177,7 +178,7 @@ def _prepare_behind(tables: Lake) -> None:
             # Mostly the session ended meanwhile; else its next user meets and reports the same.
             logger.debug("the session could not be prepared: %s", cause_of(error))
 
-    threading.Thread(target=prepare, name="preparing the session", daemon=True).start()
+    in_thread("preparing the session", prepare)
 
 
 class _Counts:

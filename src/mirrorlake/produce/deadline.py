@@ -6,10 +6,12 @@ would hold a core, and its partitions, for good.
 """
 
 from collections.abc import Callable
-from queue import Empty, SimpleQueue
-from threading import Thread
+from concurrent.futures import TimeoutError as TimeIsUp
+from functools import partial
 
 from confluent_kafka import KafkaError, KafkaException
+
+from mirrorlake.threads import in_thread
 
 #: What a call gets beyond its own timeout before it is given up, seconds.
 GRACE_SECONDS = 2.0
@@ -21,20 +23,9 @@ def within(seconds: float, call: Callable[[float], object], what: str) -> None:
     Raises KafkaException (`_TIMED_OUT`) when it does not return. It may still happen then, or hang
     on in its thread: the client that made it has to be left alone, and fenced.
     """
-    answers: SimpleQueue[BaseException | None] = SimpleQueue()
-
-    def run() -> None:
-        try:
-            call(seconds)
-        except BaseException as error:  # noqa: BLE001 - raised by the thread that waits
-            answers.put(error)
-        else:
-            answers.put(None)
-
-    Thread(target=run, name=what, daemon=True).start()
     try:
-        error = answers.get(timeout=seconds + GRACE_SECONDS)
-    except Empty:
+        error = in_thread(what, partial(call, seconds)).exception(seconds + GRACE_SECONDS)
+    except TimeIsUp:
         text = f"{what} did not return within {seconds:.0f} s"
         raise KafkaException(KafkaError(KafkaError._TIMED_OUT, text)) from None
     if error is not None:
