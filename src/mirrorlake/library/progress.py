@@ -8,10 +8,12 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from mirrorlake.library.answers import Produced
 
 if TYPE_CHECKING:
     from mirrorlake.produce.flow import BatchReport
@@ -44,9 +46,7 @@ class FlowProgress:
 class _FlowCounts:
     """What was reported of one flow; `recent` are times and record counts of its last batches."""
 
-    records: int = 0
-    batches: int = 0
-    short_batches: int = 0
+    produced: Produced
     recent: deque[tuple[float, int]] = field(default_factory=deque)
     lag: "FlowLag | None" = None
     latency_ms: tuple[int, int] | None = None
@@ -63,6 +63,7 @@ class Progress:
         self._use = threading.Lock()
         self._phase: tuple[str, float] | None = None
         self._flows: dict[str, _FlowCounts] = {}
+        self._reader = "auto"
 
     @contextmanager
     def phase(self, name: str, since: float | None = None) -> Iterator[None]:
@@ -84,20 +85,27 @@ class Progress:
         phase = self._phase
         return None if phase is None else (phase[0], self._clock() - phase[1])
 
-    def expect(self, flow: str) -> None:
-        """A flow is going to run."""
+    def expect(self, flows: Iterable[str], reader: str = "auto") -> None:
+        """Flows are going to run, whose tasks are to read the stage as `reader` says."""
         with self._use:
-            self._flows.setdefault(flow, _FlowCounts())
+            self._reader = reader
+            for flow in flows:
+                self._of(flow)
 
     def batch(self, flow: str, report: "BatchReport") -> None:
         """A batch was produced."""
         now = self._clock()
         with self._use:
-            counts = self._flows.setdefault(flow, _FlowCounts())
-            first = counts.records == 0 and report.record_count > 0
-            counts.records += report.record_count
-            counts.batches += 1
-            counts.short_batches += report.way == "short"
+            counts = self._of(flow)
+            before = counts.produced
+            first = before.records == 0 and report.record_count > 0
+            counts.produced = replace(
+                before,
+                records=before.records + report.record_count,
+                batches=before.batches + 1,
+                short_batches=before.short_batches + (report.way == "short"),
+                reader=report.reader,
+            )
             counts.recent.append((now, report.record_count))
             _forget(counts, now)
             if report.replication_ms is not None:
@@ -115,7 +123,12 @@ class Progress:
     def sampled(self, flow: str, lag: "FlowLag") -> None:
         """A sample of positions was written."""
         with self._use:
-            self._flows.setdefault(flow, _FlowCounts()).lag = lag
+            self._of(flow).lag = lag
+
+    def produced(self) -> dict[str, Produced]:
+        """What each flow has produced so far."""
+        with self._use:
+            return {name: counts.produced for name, counts in self._flows.items()}
 
     def now(self) -> list[FlowProgress]:
         """Every flow as of now."""
@@ -126,6 +139,10 @@ class Progress:
                 for name, counts in self._flows.items()
             ]
 
+    def _of(self, flow: str) -> _FlowCounts:
+        fresh = _FlowCounts(Produced(flow, 0, 0, 0, self._reader))
+        return self._flows.setdefault(flow, fresh)
+
     def _flow_progress(
         self, name: str, counts: _FlowCounts, now: float, incidents: int
     ) -> FlowProgress:
@@ -135,9 +152,9 @@ class Progress:
         lag = counts.lag
         return FlowProgress(
             name,
-            records=counts.records,
-            batches=counts.batches,
-            short_batches=counts.short_batches,
+            records=counts.produced.records,
+            batches=counts.produced.batches,
+            short_batches=counts.produced.short_batches,
             records_per_second=rate,
             lag_records=None if lag is None else lag.records,
             lag_seconds=None if lag is None else lag.seconds,

@@ -114,7 +114,8 @@ def _replicated(
         None if names is None else tuple(names),
         standby=standby,
     )
-    counts = _Counts([flow.name for flow in flows], reader, progress, report)
+    progress.expect([flow.name for flow in flows], reader)
+    counts = _Counts(progress, report)
     with stopping(stop) as ending:
         if start is not None:
             with progress.phase("starting Spark", start.began):
@@ -182,28 +183,18 @@ def _prepare_behind(tables: Lake) -> None:
 
 
 class _Counts:
-    """What each flow has produced, counted for the answer and reported to those that listen."""
+    """Hands on what flows report to those that listen; `progress` counts it for the answer."""
 
-    def __init__(
-        self, flows: Sequence[str], reader: str, progress: Progress, report: ReportProduced | None
-    ) -> None:
+    def __init__(self, progress: Progress, report: ReportProduced | None) -> None:
         self.listeners: list[Progress | Tracked | Recorder] = [progress]
-        self._totals = {name: Produced(name, 0, 0, 0, reader) for name in flows}
-        self._reader = reader
-        self._report = report
-        for name in flows:
-            progress.expect(name)
+        self._progress, self._report = progress, report
 
     def batch(self, name: str, batch: BatchReport) -> None:
         """A batch was produced."""
         for listener in self.listeners:
             listener.batch(name, batch)
-        total = self._totals.get(name, Produced(name, 0, 0, 0, self._reader))
-        records = total.records + batch.record_count
-        short = total.short_batches + (batch.way == "short")
-        self._totals[name] = Produced(name, records, total.batches + 1, short, batch.reader)
         if self._report is not None:
-            self._report(self._totals[name])
+            self._report(self._progress.produced()[name])
 
     def sampled(self, name: str, lag: FlowLag) -> None:
         """A sample of positions was written."""
@@ -215,7 +206,7 @@ class _Counts:
         names = "records", "batches", "short_batches"
         return {
             flow: {name: getattr(counts, name) for name in names}
-            for flow, counts in self._totals.items()
+            for flow, counts in self._progress.produced().items()
         }
 
     def rows(self) -> Rows:

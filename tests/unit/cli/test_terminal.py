@@ -296,6 +296,6 @@ def test_progress(shown: io.StringIO) -> None:
     console.file = shown
     with progress.phase(ODD):
         console.print(drawn(progress))
-    progress.expect(ODD)
+    progress.expect([ODD])
     console.print(drawn(progress))
     assert shown.getvalue().count(ODD) == 2

@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from mirrorlake.library.answers import Produced
 from mirrorlake.library.progress import Progress
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.samples import FlowLag
@@ -46,7 +47,7 @@ def test_figures_of_a_flow(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     clock = Clock()
     progress = Progress(clock)
-    progress.expect("a->b")
+    progress.expect(["a->b"])
     (idle,) = progress.now()
     assert (idle.records, idle.lag_records, idle.latency_ms, idle.open_incidents) == (
         0,
@@ -63,6 +64,7 @@ def test_figures_of_a_flow(caplog: pytest.LogCaptureFixture) -> None:
     progress.incidents = lambda: {"a->b": 1}
     (found,) = progress.now()
     assert (found.records, found.batches, found.records_per_second) == (800, 3, 80.0)
+    assert progress.produced() == {"a->b": Produced("a->b", 800, 3, 0, "files")}
     assert (found.lag_records, found.lag_seconds, found.latency_ms, found.open_incidents) == (
         7,
         1.5,
