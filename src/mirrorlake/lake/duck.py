@@ -27,7 +27,7 @@ from mirrorlake.lake.duck_changes import give
 from mirrorlake.lake.folder import has_table, own_folder
 from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.properties import check_version
-from mirrorlake.lake.reader import Frame, Frames, NamedQueries, QueryRows
+from mirrorlake.lake.reader import Frame, Frames, QueryRows, Reader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _ZONED, _HUGE = "TIMESTAMP WITH TIME ZONE", re.compile(r"\bHUGEINT\b")
 
 
-class DuckLake(NamedQueries):
+class DuckLake(Reader):
     """The tables of one lake; for one thread at a time, others wait."""
 
     engine: ClassVar[str] = "DuckDB"
@@ -50,7 +50,7 @@ class DuckLake(NamedQueries):
         """`memory`, such as 2GB, is more than which DuckDB puts on disk; None for its own rule."""
         self._root = place_of(place)
         self.directory: Place | None = self._root
-        self.checkpoints = checkpoints or own_folder(self._root)
+        self._checkpoints = checkpoints or own_folder(self._root)
         self._memory = {} if memory is None else {"memory_limit": memory}
         self._snapshots: dict[str, DeltaTable] = {}
         self._marks: dict[str, Hashable | None] = {}
@@ -76,6 +76,11 @@ class DuckLake(NamedQueries):
             table = (self._root / "records").delta(self.mends, without_files=True)
             check_version(table.metadata().configuration, str(self._root))
         return connection
+
+    @property
+    def checkpoints(self) -> Path:
+        """See `Reader.checkpoints`."""
+        return self._checkpoints
 
     def refresh(self) -> None:
         """See `Reader.refresh`. A table that nothing was committed to stays as it was opened."""

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from mirrorlake.lake.definitions import sql_text
 
@@ -61,20 +61,20 @@ def one_of(column: str, names: Iterable[str]) -> tuple[str, dict[str, object]]:
     return f"{column} IN ({', '.join(f':{name}' for name in parameters)})", parameters
 
 
-class Reader(Protocol):
-    """A lake that is read. `engine` is what the engine is called in a sentence."""
+class Reader(ABC):
+    """A lake that is read. `engine` is what the engine is called in a sentence, `directory` where
+    its files are, None in a catalog."""
 
     engine: ClassVar[str]
+    directory: "Place | None"
 
     @property
-    def directory(self) -> "Place | None":
-        """Where its files are; None in a catalog."""
-
-    @property
+    @abstractmethod
     def checkpoints(self) -> Path:
         """Where streaming checkpoints live, and the copy of the index of the stage. Raises
         LakeError where that is not known."""
 
+    @abstractmethod
     def rows(
         self,
         text: str,
@@ -85,48 +85,27 @@ class Reader(Protocol):
         """Run a query in which bare names mean this lake's tables and views; `args` fills `:named`
         parameters. Raises InputError for one that cannot be run, saying why."""
 
-    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
-        """Run `sql/queries/<name>.sql` of the package."""
-
-    def table_rows(self, table: str) -> QueryRows:
-        """All rows of a small table or view."""
-
-    def with_all_columns(self, table: str) -> str:
-        """The text of a query that gives a table with all columns of its newest layout."""
-
+    @abstractmethod
     def arrow(
         self, text: str, args: Mapping[str, object] | None = None, frames: Frames | None = None
     ) -> "pa.RecordBatchReader":
         """The same as `rows`, for results of any size: times have their zone, and rows come in
         batches."""
 
+    @abstractmethod
     def refresh(self) -> None:
         """What is read from now on is as of now; until then, all is as of the first reading of each
         table."""
 
-
-class NamedQueries(ABC):
-    """What each `Reader` makes of its `rows`."""
-
-    @abstractmethod
-    def rows(
-        self,
-        text: str,
-        args: Mapping[str, object] | None = None,
-        frames: Frames | None = None,
-        limit: int | None = None,
-    ) -> QueryRows:
-        """See `Reader.rows`."""
-
     def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
-        """See `Reader.query_rows`."""
+        """Run `sql/queries/<name>.sql` of the package."""
         return self.rows(sql_text("queries", name), args, frames)
 
     def table_rows(self, table: str) -> QueryRows:
-        """See `Reader.table_rows`."""
+        """All rows of a small table or view."""
         return self.rows(f"SELECT * FROM {table}")
 
     def with_all_columns(self, table: str) -> str:
-        """See `Reader.with_all_columns`: a table has its newest layout once it is opened, unless a
-        reader knows better."""
+        """The text of a query that gives a table with all columns of its newest layout, which it
+        has once it is opened, unless a reader knows better."""
         return f"SELECT * FROM {table}"

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from mirrorlake.errors import InputError, ReplicationError, first_line
 from mirrorlake.lake.definitions import TABLES, VIEWS, definition, sql_text
-from mirrorlake.lake.reader import Frames, NamedQueries, QueryRows
+from mirrorlake.lake.reader import Frames, QueryRows, Reader
 from mirrorlake.lake.spark_rows import frames_in, rows_from_arrow, with_values
 
 if TYPE_CHECKING:  # answers without Spark come by this module too
@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # answers without Spark come by this module too
 _session_use = threading.RLock()
 
 
-class SessionTables(NamedQueries):
+class SessionTables(Reader):
     """A `Reader` by Spark, in a session that is opened when it is first needed.
 
     Attributes:

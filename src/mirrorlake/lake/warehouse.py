@@ -21,7 +21,7 @@ from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import InputError, LakeError, first_line
 from mirrorlake.extras import needs
 from mirrorlake.lake.place import Place
-from mirrorlake.lake.reader import Frame, Frames, NamedQueries, QueryRows
+from mirrorlake.lake.reader import Frame, Frames, QueryRows, Reader
 from mirrorlake.lake.spark_rows import rows_from_arrow
 
 #: Rows that are fetched at once.
@@ -49,7 +49,7 @@ class Connection(Protocol):
         """A cursor for one statement."""
 
 
-class WarehouseLake(NamedQueries):
+class WarehouseLake(Reader):
     """The tables of one catalog's schema. `connect` is called when the first statement comes, and
     `errors` are what the connector raises."""
 

@@ -8,7 +8,7 @@ import mirrorlake
 from mirrorlake.lake.catalog_lake import CatalogLake
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
-from mirrorlake.lake.reader import NamedQueries
+from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.session_tables import SessionTables
 
 SOURCE = Path(mirrorlake.__file__).parent
@@ -38,7 +38,7 @@ def test_what_asks_for_the_kind_of_a_lake_is_known() -> None:
 
 
 def test_both_kinds_do_all_that_a_lake_does_and_no_more() -> None:
-    both = [*vars(SessionTables), *vars(NamedQueries), *vars(Lake), *Lake.__annotations__]
+    both = [*vars(SessionTables), *vars(Reader), *vars(Lake), *Lake.__annotations__]
     face = {name for name in both if not name.startswith("_")}
     for kind in (PathLake, CatalogLake):
         assert not kind.__abstractmethods__
