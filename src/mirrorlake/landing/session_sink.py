@@ -22,12 +22,7 @@ from mirrorlake.landing.checkpoints import is_fenced_by_delta, keep_read, newest
 from mirrorlake.landing.job import LandJob, read_document
 from mirrorlake.landing.receipts import Stretches, in_words, unread
 from mirrorlake.landing.stage_rows import PART_DONE, rows_of_parts, schema_for_spark
-from mirrorlake.offsets.positions import (
-    Ends,
-    Ranges,
-    offset_count,
-    ranges_between,
-)
+from mirrorlake.offsets.positions import Ends, Ranges, offset_count, ranges_between
 from mirrorlake.spark.tasks import numbers
 
 if TYPE_CHECKING:  # few records are landed without a session
@@ -50,7 +45,9 @@ class SessionSink:
     def __init__(self, lake: Lake, job: LandJob) -> None:
         self._lake = lake
         self._job = job
-        self._query: tuple[StreamingQuery, Path] | None = None
+        self._query: StreamingQuery | None = None
+        #: Its id, and its checkpoint: what is known without a session that may have ended.
+        self._named: tuple[str, Path] | None = None
         self._reached: Ends = job.starts
         self._passed_over = False
         self._looking = threading.Lock()
@@ -64,13 +61,13 @@ class SessionSink:
         self._lake.spark.createDataFrame([], "nothing int")
         rows = writer.format("delta").outputMode("append")
         query = rows.toTable(self._lake.name("records"))
-        self._query = query, checkpoint
+        self._query, self._named = query, (str(query.id), checkpoint)
         return query
 
     def covered(self) -> Ends:
         """See `LandingQuery.covered`. To be asked at least every forty batches, which is as many as
         a local session remembers: what those before have read is not known then."""
-        query = None if self._query is None else self._query[0]
+        query = self._query
         last = None if query is None else query.lastProgress
         if query is None or last is None:
             return {}
@@ -86,17 +83,14 @@ class SessionSink:
     def compared(self) -> bool:
         """Whether tasks have read all that the query has planned. Else its end has to look
         whether that left a hole (`checkpoints.left_queries`)."""
-        if self._query is None:
+        if self._named is None:
             return True
-        come_to_it = newest_end(self._query[1]) == self._reached
+        come_to_it = newest_end(self._named[1]) == self._reached
         return come_to_it and not self._passed_over and self.failure is None
 
     def fenced(self) -> bool:
         """See `LandingQuery.fenced`."""
-        if self._query is None:
-            return False
-        query, checkpoint = self._query
-        return is_fenced_by_delta(self._lake, str(query.id), checkpoint)
+        return self._named is not None and is_fenced_by_delta(self._lake, *self._named)
 
     def _take(self, reported: "Sequence[StreamingQueryProgress]") -> None:
         """Count batches that were read as they were planned, one behind the other."""
@@ -114,8 +108,8 @@ class SessionSink:
                 self.failure = _not_read(self._job.alias, batch.planned, left)
                 return
             self._reached = batch.end
-        if self._query is not None and not self._passed_over:
-            self._keep_read(self._query[1])
+        if self._named is not None and not self._passed_over:
+            self._keep_read(self._named[1])
 
     def _keep_read(self, checkpoint: Path) -> None:
         job = self._job

@@ -29,12 +29,7 @@ from mirrorlake.landing.job import LandJob, read_document
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.stage_file import ADDED, landed_of, write_parts
 from mirrorlake.landing.stage_rows import read_part
-from mirrorlake.offsets.positions import (
-    Ends,
-    Ranges,
-    offset_count,
-    ranges_between,
-)
+from mirrorlake.offsets.positions import Ends, Ranges, offset_count, ranges_between
 from mirrorlake.spark.tasks import Done, dealt, run_by_spark, run_here
 
 if TYPE_CHECKING:  # few records are landed without a session

@@ -208,7 +208,7 @@ def started_sink(lake: PathLake, folder: Path, query: object = None) -> Any:
     sink, checkpoint = sink_of(folder, lake), folder / "checkpoints/land/east/q"
     checkpoint.mkdir(parents=True)
     sink._keep_read(checkpoint)
-    sink._query = query, checkpoint
+    sink._query, sink._named = query, ("id", checkpoint)
     return sink
 
 
