@@ -312,7 +312,7 @@ def _waiting(reader: NativeReader) -> int:
     """How many messages wait in librdkafka for whoever takes them."""
     length = C.CDLL(cimpl.__file__).rd_kafka_queue_length
     length.restype, length.argtypes = C.c_size_t, [C.c_void_p]
-    return int(length(reader._queue))
+    return int(length(reader._consumer.queue))
 
 
 @KINDS

@@ -21,23 +21,21 @@ from confluent_kafka import KafkaError, KafkaException
 from mirrorlake.native import PATIENCE_SECONDS, columns
 from mirrorlake.native.columns import ColumnBuffers
 from mirrorlake.native.consumer_settings import consumer_settings
-from mirrorlake.native.library import CONSUMER, COUNTED, Surveyed, library
+from mirrorlake.native.library import COUNTED, Surveyed, library
+from mirrorlake.native.queued_consumer import QueuedConsumer
 from mirrorlake.native.range_table import FORGOTTEN, NOWHERE, UNKNOWN, Partition, RangeTable
 from mirrorlake.native.silence import ClusterSilent, Complaints, no_record
 
 logger = logging.getLogger(__name__)
 
-#: librdkafka's error callback: client, code, text, opaque.
-_ON_ERROR = C.CFUNCTYPE(None, C.c_void_p, C.c_int, C.c_char_p, C.c_void_p)
 #: Messages that are taken at a time, at most, and how long they are waited for, ms.
 _MESSAGES, _WAIT_MS = 50_000, 25
 #: Bytes of records that are copied at a time, about. Measured with records of 1 KB, 50,000 at a
 #: time: the kernel's clearing of fresh pages took a sixth of a landing's CPU; memory of this size
 #: is used again.
 _BYTES = 4 << 20
-#: How long an answer to who leads partitions is waited for, ms; and to whether any broker answers,
-#: of a silent cluster.
-_LOOK_UP_MS, _ANY_BROKER_MS = 1_000, 5_000
+#: How long an answer to whether any broker of a silent cluster answers is waited for, ms.
+_ANY_BROKER_MS = 5_000
 #: Records behind the ends of ranges that a reader keeps for the next ranges; and up to how many it
 #: rather fetches once more, so that it may pause.
 KEPT, FETCHED_AGAIN = 20_000, 2_000
@@ -60,14 +58,8 @@ class NativeReader:
         self._patience = patience_seconds
         self._small_answers = small_answers
         self._complaints = Complaints()  # of the cluster, since something came of it
-        self._on_error = _ON_ERROR(self._note)
         effective = consumer_settings(settings, keep, small_answers)
-        self._handle: int | None = self._library.client(CONSUMER, effective, self._prepare)
-        self._queue = self._library.queue_new(self._handle)
-        main = self._library.queue_get_main(self._handle)
-        self._library.queue_forward(main, self._queue)
-        self._library.queue_destroy(main)
-        self._topics: dict[str, int] = {}
+        self._consumer = QueuedConsumer(effective, self._complaints.note)
         self._table = RangeTable()
         #: Partitions that are assigned, and of which nothing is fetched between two reads.
         self._paused: set[Partition] = set()
@@ -108,23 +100,10 @@ class NativeReader:
 
     def close(self) -> None:
         """Let go of the client, and of what it fetched."""
-        if self._handle is not None:
+        if self._consumer.handle is not None:
             self._release()
             self._stop(self._table.numbers)
-            for topic in self._topics.values():
-                self._library.topic_destroy(topic)
-            self._library.queue_destroy(self._queue)
-            self._library.destroy(self._handle)
-            self._handle = None
-
-    def _prepare(self, conf: int) -> None:
-        self._library.conf_set_error_cb(conf, C.cast(self._on_error, C.c_void_p))
-
-    def _note(self, _client: int, code: int, text: bytes, _opaque: int) -> None:
-        """Note what the client complains of; called by librdkafka while messages are taken."""
-        error = KafkaError(code, text.decode(errors="replace"))
-        logger.info("a source cluster says: %s", error.str())
-        self._complaints.note(error)
+            self._consumer.close()
 
     def _begin(self, ranges: Mapping[Partition, tuple[int, int]]) -> None:
         """Assign what is not read already from where it is wanted, and want nothing else."""
@@ -138,7 +117,7 @@ class NativeReader:
         self._open = self._table.numbers_of(ranges)
         self._table.rows["end"][self._open] = [end for _, end in ranges.values()]
         if moved:
-            self._start({key: start for key, (start, _) in moved.items()})
+            self._consumer.start({key: start for key, (start, _) in moved.items()})
 
     def _leave_off(self, wanted: Container[Partition]) -> None:
         """Where the last ranges were not read to their ends, the next ones do not go on with
@@ -149,45 +128,31 @@ class NativeReader:
             keys = self._keys(left)
             self._forget([key for key in keys if key not in wanted])
 
-    def _start(self, offsets: Mapping[Partition, int]) -> None:
-        """Have partitions fetched from these offsets on, as a consumer of no group does."""
-        lib, known = self._library, len(self._topics)
-        for (topic, partition), offset in offsets.items():
-            if topic not in self._topics:
-                self._topics[topic] = lib.topic_new(self._handle, topic.encode(), None)
-            if lib.consume_start_queue(self._topics[topic], partition, offset, self._queue) != 0:
-                raise KafkaException(KafkaError(lib.last_error()))
-        if len(self._topics) > known:
-            # Ask who leads the partitions of new topics: librdkafka looks for such topics once a
-            # second. Where no broker answers it goes on asking by itself.
-            lib.look_up(self._handle, None, _LOOK_UP_MS)
-
     def _stop(self, keys: Collection[Partition]) -> None:
         self._resume(self._paused.intersection(keys))  # else one that starts again stays paused
-        for topic, partition in keys:
-            self._library.consume_stop(self._topics[topic], partition)
+        self._consumer.stop(keys)
 
     def _pause(self) -> None:
         """Fetch nothing until the next ranges are read: at the ends of logs that move a broker
         would answer at each record, and each time about all partitions. Not where much was fetched
         ahead, or over a slow link: it would be fetched again."""
-        ahead = self._kept + self._library.queue_length(self._queue)
+        ahead = self._kept + self._library.queue_length(self._consumer.queue)
         running = self._table.numbers.keys() - self._paused
         if running and ahead <= FETCHED_AGAIN and not self._small_answers:
             self._release()
             # what was taken in front of these ends is let go of, and comes again
             self._table.rows["log_end"][self._table.numbers_of(running)] = UNKNOWN
             with self._places(running) as places:
-                self._library.pause_partitions(self._handle, places)
+                self._library.pause_partitions(self._consumer.handle, places)
             self._paused |= running
 
     def _resume(self, keys: Collection[Partition]) -> None:
         """Fetch some of the paused partitions from where they were read up to."""
         if keys:
             with self._places(keys) as places:
-                self._library.resume_partitions(self._handle, places)
+                self._library.resume_partitions(self._consumer.handle, places)
                 # librdkafka looks at what was resumed once a second, and at once at what is sought
-                self._library.check(self._library.seek_partitions(self._handle, places, 0))
+                self._library.check(self._library.seek_partitions(self._consumer.handle, places, 0))
             self._paused.difference_update(keys)
 
     @contextmanager
@@ -238,9 +203,7 @@ class NativeReader:
         """Take messages from the client, behind those that are kept. Returns how many there are in
         all."""
         at = self._messages.ctypes.data + 8 * self._kept
-        taken = self._library.consume_batch_queue(self._queue, wait_ms, at, max_records)
-        if taken < 0:
-            raise KafkaException(KafkaError(KafkaError._FAIL, "no messages could be taken"))
+        taken = self._consumer.take(at, max_records, wait_ms)
         return self._kept + taken if taken else 0
 
     def _columns(self, count: int) -> Iterator[tuple[Partition, pa.RecordBatch]]:
@@ -308,7 +271,7 @@ class NativeReader:
                 text = f"{key[0]}-{key[1]} cannot be read from offset {offset}: {error.str()}"
                 raise KafkaException(KafkaError(code, text))
         if general:
-            self._note(0, general, KafkaError(general).str().encode(), 0)
+            self._consumer.note(KafkaError(general))
 
     def _finish(self) -> None:
         """Fetch no more of ranges that are over, unless the next ones may follow; keep few records
@@ -338,6 +301,6 @@ class NativeReader:
         open_ = [f"{topic}-{partition}" for topic, partition in self._keys(self._open)]
         # The answer says whether it is about these partitions: the leader of some may be away while
         # others answer.
-        if code := self._library.look_up(self._handle, None, _ANY_BROKER_MS):
+        if code := self._consumer.look_up(_ANY_BROKER_MS):
             return ClusterSilent(self._complaints.last or KafkaError(code))
         return no_record(open_, self._patience, self._complaints.last)

@@ -5,15 +5,14 @@ librdkafka names all partitions in each fetch, since it has no sessions (KIP-227
 asked again only when what was reported before was taken, or after WAIT_SECONDS.
 """
 
-import ctypes as C
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from confluent_kafka import KafkaError, KafkaException
 
-from mirrorlake.native.library import CONSUMER, Message, library
+from mirrorlake.native.library import Message, library
+from mirrorlake.native.queued_consumer import QueuedConsumer
 from mirrorlake.native.range_table import Partition
 
 logger = logging.getLogger(__name__)
@@ -41,10 +40,8 @@ _SETTINGS: Mapping[str, str | int | bool] = {
     "queued.min.messages": 1,
     "fetch.queue.backoff.ms": 100,
 }
-#: Messages that are taken at a time, and how long an answer to who leads partitions is waited for,
-#: ms.
-_MESSAGES, _LOOK_UP_MS = 1_000, 1_000
-_ON_ERROR = C.CFUNCTYPE(None, C.c_void_p, C.c_int, C.c_char_p, C.c_void_p)
+#: Messages that are taken at a time.
+_MESSAGES = 1_000
 
 
 class LogWatch:
@@ -54,78 +51,32 @@ class LogWatch:
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._library = library()
-        self._on_error = _ON_ERROR(self._note)
-        self._handle: int | None = self._library.client(
-            CONSUMER, {**settings, **_SETTINGS}, self._prepare
-        )
-        self._queue = self._library.queue_new(self._handle)
-        main = self._library.queue_get_main(self._handle)
-        self._library.queue_forward(main, self._queue)
-        self._library.queue_destroy(main)
-        self._topics: dict[str, int] = {}
-        self._watched: set[Partition] = set()
+        self._consumer = QueuedConsumer({**settings, **_SETTINGS})
         self._messages = np.zeros(_MESSAGES, np.uint64)
 
     def watch(self, ends: Mapping[Partition, int]) -> None:
         """Watch partitions for committed records at an offset or behind it; one that is watched
         already from there on. Raises KafkaException."""
-        lib, known = self._library, len(self._topics)
-        self.leave(self._watched.intersection(ends))
-        for (topic, partition), end in ends.items():
-            if topic not in self._topics:
-                self._topics[topic] = lib.topic_new(self._handle, topic.encode(), None)
-            if lib.consume_start_queue(self._topics[topic], partition, end, self._queue) != 0:
-                raise KafkaException(KafkaError(lib.last_error()))
-            self._watched.add((topic, partition))
-        if len(self._topics) > known:
-            # Ask who leads the partitions of new topics: librdkafka looks for such topics once a
-            # second.
-            lib.look_up(self._handle, None, _LOOK_UP_MS)
-
-    def leave(self, keys: Collection[Partition]) -> None:
-        """Watch some partitions no more."""
-        for topic, partition in keys:
-            self._library.consume_stop(self._topics[topic], partition)
-        self._watched.difference_update(keys)
+        self._consumer.stop(ends)
+        self._consumer.start(ends)
 
     def moved(self) -> frozenset[Partition]:
         """The partitions of which a record has come, or of which the brokers say that they cannot
         be read, as far as that is known now; they are watched no more."""
         moved: set[Partition] = set()
-        while taken := self._take():
+        while taken := self._consumer.take(self._messages.ctypes.data, _MESSAGES, 0):
             for address in self._messages[:taken].tolist():
                 message = Message.from_address(address)
                 if message.rkt:
                     name = self._library.topic_name(message.rkt)
                     moved.add((name.decode(), message.partition))
             self._library.give_back(self._library.api, self._messages.ctypes.data, taken, None)
-            self.leave(moved & self._watched)
+            self._consumer.stop(moved)
         return frozenset(moved)
 
     def close(self) -> None:
         """Let go of the client."""
-        if self._handle is not None:
-            self.leave(list(self._watched))
+        if self._consumer.handle is not None:
+            self._consumer.stop(self._consumer.started)
             self.moved()
-            for topic in self._topics.values():
-                self._library.topic_destroy(topic)
-            self._library.queue_destroy(self._queue)
-            self._library.destroy(self._handle)
-            self._handle = None
-
-    def _take(self) -> int:
-        """Take messages without waiting; returns how many."""
-        at = self._messages.ctypes.data
-        taken = int(self._library.consume_batch_queue(self._queue, 0, at, _MESSAGES))
-        if taken < 0:
-            raise KafkaException(KafkaError(KafkaError._FAIL, "no messages could be taken"))
-        return taken
-
-    def _prepare(self, conf: int) -> None:
-        self._library.conf_set_error_cb(conf, C.cast(self._on_error, C.c_void_p))
-
-    def _note(self, _client: int, code: int, text: bytes, _opaque: int) -> None:
-        """Note what the client complains of; called by librdkafka while messages are taken."""
-        logger.info(
-            "a source cluster says: %s", KafkaError(code, text.decode(errors="replace")).str()
-        )
+            self._consumer.close()

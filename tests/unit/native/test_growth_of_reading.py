@@ -52,7 +52,7 @@ def reader(partitions: int) -> Iterator[NativeReader]:
     made = NativeReader({"bootstrap.servers": "127.0.0.1:1", "log_level": 0}, keep=True)
     used: Any = made
     messages = used._library = Messages()
-    used._start = used._stop = lambda _: None
+    used._consumer.start = used._stop = lambda _: None
 
     def take(_most: int, _wait_ms: int = 0) -> int:
         rows = used._table.rows[used._open]
@@ -65,7 +65,7 @@ def reader(partitions: int) -> Iterator[NativeReader]:
     used._take = take
     assert len(list(made.read({("t", n): (0, 1) for n in range(partitions)}))) == partitions
     yield made
-    used._library, used._topics, used._kept = library(), {}, 0
+    used._library, used._kept = library(), 0
     made.close()
 
 
