@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any
 
 from mirrorlake.offsets.partition_ranges import PartitionRanges
-from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import InGeneration, PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import NO_END, merged
 from mirrorlake.offsets.starts import Starts
 
@@ -89,7 +89,7 @@ def overtaken(
 
 
 @dataclass(frozen=True)
-class MapGap:
+class MapGap(InGeneration):
     """A range of the stage (offsets inclusive) of which `missing` records have no target offset,
     but for those that are staged within the `given_up` ranges of offsets, which rise and do not
     touch."""
@@ -102,11 +102,6 @@ class MapGap:
     last_offset: int
     missing: int
     given_up: Sequence[tuple[int, int]] = ()
-
-    @property
-    def place(self) -> PartitionGeneration:
-        """Which generation of which source partition."""
-        return PartitionGeneration(self.topic, self.partition, self.generation)
 
     def staged_of_it(self, ranges: PartitionRanges) -> tuple[int, list[tuple[int, int]]]:
         """How many records of what was given up are staged, by the index of the stage, and offsets

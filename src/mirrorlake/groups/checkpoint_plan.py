@@ -14,7 +14,7 @@ from mirrorlake.config.flow import Flow
 from mirrorlake.naming.selection import matches_any
 from mirrorlake.offsets.positions import (
     Committed,
-    PartitionGeneration,
+    InGeneration,
     TopicAndPartition,
     Translated,
 )
@@ -54,7 +54,7 @@ _OF_ITSELF = (HELD_BACK, PAST_END, TRIMMED, NO_MIRROR)
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class Checkpoint(InGeneration):
     """One row of `checkpoints`, without the flow and the time. A position that has no counterpart
     at the target has the target topic "", and -1 there."""
 
@@ -80,11 +80,6 @@ class Checkpoint:
     def target(self) -> TopicAndPartition:
         """The partition on the target."""
         return self.target_topic, self.partition
-
-    @property
-    def place(self) -> PartitionGeneration:
-        """What the source position is of."""
-        return PartitionGeneration(self.topic, self.partition, self.generation)
 
     @property
     def has_counterpart(self) -> bool:

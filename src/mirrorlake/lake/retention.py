@@ -9,22 +9,17 @@ what they lack then is reported when they come back, by `holes`.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import InGeneration, PartitionGeneration, TopicAndPartition
 
 
 @dataclass(frozen=True)
-class _OfPartition:
+class _OfPartition(InGeneration):
     """Something about one generation of a partition of a source cluster."""
 
     source_cluster: str
     topic: str
     partition: int
     generation: int
-
-    @property
-    def place(self) -> PartitionGeneration:
-        """What the offsets are of."""
-        return PartitionGeneration(self.topic, self.partition, self.generation)
 
 
 @dataclass(frozen=True)

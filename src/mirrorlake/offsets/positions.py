@@ -64,6 +64,19 @@ class PartitionGeneration(NamedTuple):
         return self.topic, self.partition
 
 
+class InGeneration:
+    """What is of one generation of a partition."""
+
+    topic: str
+    partition: int
+    generation: int
+
+    @property
+    def place(self) -> PartitionGeneration:
+        """Which generation of which source partition it is of."""
+        return PartitionGeneration(self.topic, self.partition, self.generation)
+
+
 class MirroredPartition(NamedTuple):
     """A partition in one generation of its topic, and the generation of the target topic that its
     records go to: what a decision, or a proof, holds for."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from mirrorlake.offsets.positions import PartitionGeneration
+from mirrorlake.offsets.positions import InGeneration
 from mirrorlake.offsets.progress import Floor
 from mirrorlake.offsets.runs import Segment
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
@@ -32,7 +32,7 @@ MAX_LISTED = 100
 
 
 @dataclass(frozen=True)
-class Range:
+class Range(InGeneration):
     """A range of source offsets, inclusive, and all that is known of it without reading a record.
 
     `target_first` to `target_end` (exclusive) is the stretch of the target's log that belongs to
@@ -53,11 +53,6 @@ class Range:
     segments: tuple[Segment, ...]
     allowed: Allowances
     asks_source: bool = True
-
-    @property
-    def place(self) -> PartitionGeneration:
-        """What its offsets are of."""
-        return PartitionGeneration(self.topic, self.partition, self.generation)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mirrorlake.offsets.partition_ranges import PartitionRanges
-from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import InGeneration, TopicAndPartition
 from mirrorlake.verify.ranges import Extent
 from mirrorlake.verify.verdict import Allowances
 
@@ -24,7 +24,7 @@ class Audited:
 
 
 @dataclass(frozen=True)
-class PartitionScope:
+class PartitionScope(InGeneration):
     """One partition of a flow that has something to compare.
 
     Offsets `first` to `end` (exclusive) are those that the flow is done with: they are mapped, or
@@ -45,11 +45,6 @@ class PartitionScope:
     allowed: Allowances
     asks_source: bool = True
     audited: tuple[Audited, ...] = field(default=(), repr=False)
-
-    @property
-    def place(self) -> PartitionGeneration:
-        """What its source offsets are of."""
-        return PartitionGeneration(self.topic, self.partition, self.generation)
 
     @property
     def key(self) -> TopicAndPartition:
