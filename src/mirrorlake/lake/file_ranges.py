@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake.lake.arrow_values import FALSE, fill_null, int64, int64s
-from mirrorlake.lake.parquet import ranges_of_files
+from mirrorlake.lake.parquet import PLACE, ranges_of_files
 from mirrorlake.lake.place import Place
 from mirrorlake.offsets.partition_ranges import StagedRange
 
@@ -19,7 +19,6 @@ logger = logging.getLogger(__name__)
 #: Statistics of text are cut to 32 characters in Delta's log: two topics may look the same from
 #: there on.
 _EXACT_TEXT = 31
-_PLACE = ("source_cluster", "topic", "partition", "generation")
 #: Files that one thread reads in one go.
 _AT_A_TIME = 250
 
@@ -98,7 +97,7 @@ def ranges_from_commit(stats: str) -> list[StagedRange] | None:
         statistics.get(name, {}) for name in ("minValues", "maxValues", "nullCount")
     )
     if any(
-        low.get(name) is None or low[name] != high.get(name) or nulls.get(name) for name in _PLACE
+        low.get(name) is None or low[name] != high.get(name) or nulls.get(name) for name in PLACE
     ):
         return None
     longest = max(len(low["topic"]), len(low["source_cluster"]))
@@ -112,12 +111,12 @@ def ranges_from_statistics(files: pa.Table) -> dict[int, list[StagedRange]]:
     """The same for a snapshot: by the number of the row."""
     needed = [
         "num_records",
-        *(f"{side}.{name}" for side in ("min", "max") for name in (*_PLACE, "offset")),
+        *(f"{side}.{name}" for side in ("min", "max") for name in (*PLACE, "offset")),
     ]
     if not set(needed) <= set(files.column_names):
         return {}
     single = None
-    for name in _PLACE:
+    for name in PLACE:
         same = fill_null(pc.equal(files[f"min.{name}"], files[f"max.{name}"]), FALSE)
         if f"null_count.{name}" in files.column_names:
             same = pc.and_(
@@ -132,7 +131,7 @@ def ranges_from_statistics(files: pa.Table) -> dict[int, list[StagedRange]]:
     picked = files.select(needed).take(int64s(at))
     columns = [
         picked[name].to_pylist()
-        for name in (*(f"min.{name}" for name in (*_PLACE, "offset")), "max.offset", "num_records")
+        for name in (*(f"min.{name}" for name in (*PLACE, "offset")), "max.offset", "num_records")
     ]
     return {
         row: [StagedRange(*values)]

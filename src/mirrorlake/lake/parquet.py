@@ -13,12 +13,13 @@ from mirrorlake.lake.arrow_values import fill_null, int64
 from mirrorlake.lake.place import Place, place_of
 from mirrorlake.offsets.partition_ranges import StagedRange
 
-_PLACE = ("source_cluster", "topic", "partition", "generation")
+#: What offsets are of.
+PLACE = ("source_cluster", "topic", "partition", "generation")
 #: Ranges that are written into a file's statistics; more would make a commit large, and are read
 #: from the file.
 _TOLD_RANGES = 200
 _TYPES = (pa.string(), pa.string(), pa.int32(), pa.int32(), pa.int64())
-_COORDINATES = pa.schema(list(zip((*_PLACE, "offset"), _TYPES, strict=True)))
+_COORDINATES = pa.schema(list(zip((*PLACE, "offset"), _TYPES, strict=True)))
 
 #: How files of `records` are written: columns of few different values, which alone get a
 #: dictionary, and those that a commit has statistics of.
@@ -89,7 +90,7 @@ def ranges_of_files(
     by_file: list[list[StagedRange]] = [[] for _ in files]
     ranges = map(
         StagedRange,
-        *(columns[name] for name in (*_PLACE, "offset_min", "offset_max", "offset_count")),
+        *(columns[name] for name in (*PLACE, "offset_min", "offset_max", "offset_count")),
     )
     for file, staged_range in zip(columns["file"], ranges, strict=True):
         by_file[file].append(staged_range)
@@ -98,11 +99,11 @@ def ranges_of_files(
 
 def ranges_of_rows(rows: pa.Table) -> Iterator[StagedRange]:
     """What rows of the stage are: a range for each partition and generation."""
-    grouped = _with_generations(rows.select(_COORDINATES.names)).group_by(list(_PLACE))
+    grouped = _with_generations(rows.select(_COORDINATES.names)).group_by(list(PLACE))
     columns = grouped.aggregate([("offset", how) for how in ("min", "max", "count")]).to_pydict()
     return map(
         StagedRange,
-        *(columns[name] for name in (*_PLACE, "offset_min", "offset_max", "offset_count")),
+        *(columns[name] for name in (*PLACE, "offset_min", "offset_max", "offset_count")),
     )
 
 

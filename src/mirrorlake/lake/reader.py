@@ -49,6 +49,8 @@ class Frame:
 
 #: The layout of frames of ranges of offsets (inclusive) of generations of partitions.
 OFFSET_RANGES = "topic STRING, partition INT, generation INT, first BIGINT, last BIGINT"
+#: The same of single records: their offsets, each in a generation or a newer one.
+SINGLE_OFFSETS = "topic STRING, partition INT, offset BIGINT, since INT"
 #: Frames by name: rows, or the text of a query, which may use the parameters of the statement.
 Frames = Mapping[str, "Frame | str"]
 

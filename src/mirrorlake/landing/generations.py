@@ -11,7 +11,7 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.forgotten import forgotten_ends, forgotten_from
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.place import FolderPlace
-from mirrorlake.lake.reader import Frame, Reader
+from mirrorlake.lake.reader import SINGLE_OFFSETS, Frame, Reader
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.source_comparison import (
     Branch,
@@ -26,9 +26,6 @@ from mirrorlake.offsets.positions import (
     from_topics,
 )
 from mirrorlake.offsets.ranges import NO_END
-
-#: Single records that are asked for: their offsets, each in a generation or a newer one.
-_OFFSETS = "topic STRING, partition INT, offset BIGINT, since INT"
 
 
 def generations_of(lake: Lake, alias: str) -> CurrentGenerations:
@@ -166,7 +163,7 @@ class LakeLandingStore:
         """See `StagedRows.staged_rows`."""
         asked = [(*key, offset, since[key]) for key, offset in offsets.items()]
         rows = self._lake.ask(
-            "staged_rows", {"offsets": Frame(_OFFSETS, asked)}, source_cluster=self._alias
+            "staged_rows", {"offsets": Frame(SINGLE_OFFSETS, asked)}, source_cluster=self._alias
         )
         by_key = {
             (row["topic"], row["partition"]): Row(

@@ -12,7 +12,7 @@ from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.as_of import staged_as_of
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lease import Lease
-from mirrorlake.lake.reader import OFFSET_RANGES, Frame
+from mirrorlake.lake.reader import OFFSET_RANGES, SINGLE_OFFSETS, Frame
 from mirrorlake.lake.source_generations import begun_from
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.states import ALWAYS, states_as_of
@@ -32,7 +32,6 @@ from mirrorlake.resend.restore_request import Moment, RestoreRequest
 from mirrorlake.resend.sender import Sending, SendOutcome
 from mirrorlake.resend.steps import PlannedResend, Steps
 
-_OFFSETS = "topic STRING, partition INT, offset BIGINT, since INT"
 #: What of a topic's own configs it needs for its records to be taken.
 NEEDED = ("max.message.bytes",)
 
@@ -117,7 +116,7 @@ class Restore:
             if (first := next(ranges.above(0, 0), None)) is not None
         ]
         records_by_topic: dict[str, list[KeyAndValue]] = {name: [] for name in named}
-        frames, alias = {"offsets": Frame(_OFFSETS, firsts)}, self._asked.source
+        frames, alias = {"offsets": Frame(SINGLE_OFFSETS, firsts)}, self._asked.source
         for row in self._lake.ask("staged_rows", frames, source_cluster=alias) if firsts else ():
             records_by_topic[row["topic"]].append((row["key"], row["value"]))
         return frozenset(
