@@ -227,7 +227,11 @@ class Maintained:
             ("orders", partition, position) for partition in (0, 5, 99) for position in POSITIONS
         ]
         owned = owned_acls(EventLog(lake).history(FLOW, "acl"))
-        return translate_all(now_of(lake), FLOW, places), table_upkeep.floors_of(lake, FLOW), owned
+        return (
+            translate_all(now_of(lake), FLOW, places),
+            table_upkeep.flow_floors(lake, FLOW),
+            owned,
+        )
 
 
 #: Positions of a partition whose batches are 7 records and a marker, in and between old ones, and

@@ -14,7 +14,7 @@ from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.committed import committed_by
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.map_store import LakeMap
-from mirrorlake.lake.table_upkeep import floors_of
+from mirrorlake.lake.table_upkeep import flow_floors
 from mirrorlake.lake.targets import noted_targets
 from mirrorlake.offsets.positions import GenerationOffset, TopicAndPartition
 from mirrorlake.offsets.runs import decode_written
@@ -92,7 +92,7 @@ class SourceFlows:
         mirrors += [topic for topic in noted_targets(self._lake, name)[1] if topic in self._topics]
         if name in self._resends:
             mirrors = list(self._topics)
-        return FlowPositions(name, floors_of(self._lake, name, target), committed, mirrors)
+        return FlowPositions(name, flow_floors(self._lake, name, target), committed, mirrors)
 
     def _alone(self, name: str, stack: ExitStack) -> dict[TopicAndPartition, GenerationOffset]:
         """Where the target says that a flow is, once no process writes for it any more. Raises

@@ -134,7 +134,7 @@ def stage_of(
     """
     readers = []
     for flow in map(topology.flow, topology.flows):
-        floors = table_upkeep.floors_of(lake, flow.name, flow.target_topic)
+        floors = table_upkeep.flow_floors(lake, flow.name, flow.target_topic)
         parked = table_upkeep.oldest_parked(lake, flow.name)
         held = {key: min(at, parked.get(key, at)) for key, at in floors.items()}
         readers.append(

@@ -18,7 +18,7 @@ from mirrorlake.lake.targets import noted_targets
 from mirrorlake.lake.upkeep import Rewritten, TableSize
 from mirrorlake.offsets.generations import TargetGeneration, counts_from
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.offsets.progress import floors_of as floors_of_map
+from mirrorlake.offsets.progress import floors_of
 from mirrorlake.offsets.runs import MAX_SEGMENTS
 from mirrorlake.offsets.starts import floors_from
 
@@ -61,7 +61,7 @@ def staged_generations(lake: Lake, cutoff_ms: int, released_ms: int) -> list[Sta
     return [StagedGeneration(**row) for row in rows]
 
 
-def floors_of(
+def flow_floors(
     lake: Lake, flow: str, remote_topic: Callable[[str], str | None] = lambda topic: None
 ) -> dict[TopicAndPartition, tuple[int, int]]:
     """Where a flow goes on: (generation, next source offset) of each (topic, partition).
@@ -73,7 +73,7 @@ def floors_of(
         for target, generations in noted.items()
     }
     ends, _ = LakeMap(lake, flow).ends()
-    mapped = floors_of_map(ends, remote_topic, targets)
+    mapped = floors_of(ends, remote_topic, targets)
     floors = floors_from(mapped, starts_of(lake.now, flow), remote_topic, targets)
     return {key: (floor.generation, floor.next) for key, floor in floors.items()}
 

@@ -29,7 +29,7 @@ def unread(planned: Ranges, receipts: Iterable[str]) -> Stretches:
     return {key: stretches for key, stretches in left.items() if stretches}
 
 
-def in_words(stretches: Stretches) -> str:
+def stretches_in_words(stretches: Stretches) -> str:
     """Which offsets they are, for a sentence: the first ones by name."""
     named = [
         f"{topic}-{partition} {first:,} to {last:,}"

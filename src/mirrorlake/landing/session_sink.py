@@ -20,7 +20,7 @@ from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.checkpoints import is_fenced_by_delta, keep_read, newest_end
 from mirrorlake.landing.job import LandJob, read_document
-from mirrorlake.landing.receipts import Stretches, in_words, unread
+from mirrorlake.landing.receipts import Stretches, stretches_in_words, unread
 from mirrorlake.landing.stage_rows import PART_DONE, rows_of_parts, schema_for_spark
 from mirrorlake.offsets.positions import Ends, Ranges, offset_count, ranges_between
 from mirrorlake.spark.tasks import numbers
@@ -191,8 +191,8 @@ def _not_read(alias: str, planned: Ranges, left: Stretches) -> ReplicationError:
     read = total - sum(last + 1 - first for several in left.values() for first, last in several)
     return ReplicationError(
         f"of a batch of cluster {alias} that Spark reports as done its tasks have read {read:,} of "
-        f"{total:,} offsets, and not {in_words(left)}; they are read again, and where a hole was "
-        "staged meanwhile, `mirrorlake status` names it: compare Spark's version with "
+        f"{total:,} offsets, and not {stretches_in_words(left)}; they are read again, and where a "
+        "hole was staged meanwhile, `mirrorlake status` names it: compare Spark's version with "
         "docs/compatibility.md"
     )
 

@@ -35,7 +35,7 @@ def heading(text: str, good: bool = True) -> str:
     return f"<p><b{style}>{escape(text)}</b></p>"
 
 
-def text_of(value: object) -> str:
+def cell_text(value: object) -> str:
     """A value as tables show it."""
     if value is None:
         return "-"
@@ -44,12 +44,12 @@ def text_of(value: object) -> str:
     if isinstance(value, datetime):
         return value.isoformat(sep=" ", timespec="milliseconds")
     if isinstance(value, Mapping):
-        return "\n".join(f"{key}: {text_of(part)}" for key, part in value.items())
+        return "\n".join(f"{key}: {cell_text(part)}" for key, part in value.items())
     return str(value)
 
 
 def _row(values: Sequence[object]) -> str:
     cells = "".join(
-        f"<td>{escape(text_of(value)).replace(chr(10), '<br>')}</td>" for value in values
+        f"<td>{escape(cell_text(value)).replace(chr(10), '<br>')}</td>" for value in values
     )
     return f"<tr>{cells}</tr>"

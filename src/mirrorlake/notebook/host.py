@@ -16,7 +16,7 @@ from rich.table import Table
 
 import mirrorlake
 from mirrorlake.errors import InputError, MirrorlakeError
-from mirrorlake.library.html import text_of
+from mirrorlake.library.html import cell_text
 from mirrorlake.library.internals import in_kernel
 from mirrorlake.notebook.inline import SHOWN_ROWS, Shown, bundle_of, picture, plain_rows, rows_of
 from mirrorlake.terminal import plain_console, plain_table
@@ -297,7 +297,7 @@ def _table(what: "pa.Table | DataFrame") -> Table:
     table = plain_table(*columns)
     table.caption = None if rows else "no rows"
     for row in rows[:SHOWN_ROWS]:
-        table.add_row(*(text_of(row[name]) for name in columns))
+        table.add_row(*(cell_text(row[name]) for name in columns))
     if len(rows) > SHOWN_ROWS:
         table.caption = f"the first {SHOWN_ROWS} rows"
     return table

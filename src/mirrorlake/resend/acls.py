@@ -23,7 +23,7 @@ class AclsPlanned:
     left: tuple[str, ...] = ()
 
 
-def plan_acls(
+def plan_restored_acls(
     states: Mapping[str, TopicState], names: Mapping[str, str], naming: Naming, admin: ClusterAdmin
 ) -> AclsPlanned:
     """What is to be made; asks the target, and changes nothing. Raises ClusterUnreachable.

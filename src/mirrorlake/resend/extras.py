@@ -25,10 +25,10 @@ from mirrorlake.lake.translate import translate_all
 from mirrorlake.naming.naming import Naming
 from mirrorlake.offsets.generations import Begun
 from mirrorlake.offsets.positions import Committed
-from mirrorlake.resend.acls import AclsPlanned, make_acls, plan_acls
+from mirrorlake.resend.acls import AclsPlanned, make_acls, plan_restored_acls
 from mirrorlake.resend.configs import ConfigsPlanned, Restored, plan_restored
 from mirrorlake.resend.cut import RestoredGenerations
-from mirrorlake.resend.groups import move_groups, moved_before, plan_groups, standings
+from mirrorlake.resend.groups import moved_before, plan_groups, restore_groups, standings
 from mirrorlake.resend.note import Resend
 from mirrorlake.resend.topics import KEPT
 
@@ -169,7 +169,7 @@ class Extras:
         return [change.row(refused.get(change, errors.get(change))) for change in planned.changes]
 
     def _acls(self, resend: Resend) -> AclsPlanned:
-        return plan_acls(self._states(resend), resend.names, self._naming, self._admin)
+        return plan_restored_acls(self._states(resend), resend.names, self._naming, self._admin)
 
     def _positions(
         self, resend: Resend, begun: Collection[Begun]
@@ -209,7 +209,7 @@ class Extras:
             positions, resend.names, translated, self._admin.end_offsets(places), moved
         )
         done = []
-        for step in move_groups(self._groups, plan_groups(self._groups, standing)):
+        for step in restore_groups(self._groups, plan_groups(self._groups, standing)):
             self._noted(resend, [result.change() for result in step if result.done != "there"])
             done += [_group(result) for result in step]
         return sorted(done, key=lambda row: (row["group"], row["topic"], row["partition"]))

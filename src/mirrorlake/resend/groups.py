@@ -88,7 +88,7 @@ def plan_groups(admin: GroupAdmin, standings: Sequence[Standing]) -> GroupsPlann
     return GroupsPlanned(tuple(plan_moves(standings, goals, errors, force=False)), goals)
 
 
-def move_groups(admin: GroupAdmin, planned: GroupsPlanned) -> Iterator[list[MoveResult]]:
+def restore_groups(admin: GroupAdmin, planned: GroupsPlanned) -> Iterator[list[MoveResult]]:
     """Set what is to be set, some groups at a time, and read it back; yields what became of it,
     step by step."""
     moving = {

@@ -135,7 +135,7 @@ class Steps:
         present = {
             name: there[name].partitions for name in resend.names.values() if name not in made
         }
-        resend = with_began(resend, {**made, **topics.log_ends(self.admin, present)})
+        resend = with_began(resend, {**made, **topics.ends_of_topics(self.admin, present)})
         self.event_log.record(resend.name, resend.began())
         failpoints.reached("resend-begun")
         return resend

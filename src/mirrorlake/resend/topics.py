@@ -88,7 +88,7 @@ def _row(topic: TopicInfo, error: Exception | None) -> Change:
     return Change("topic", topic.name, None, made, "refused" if reason else "done", error=reason)
 
 
-def log_ends(admin: ClusterAdmin, topics: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+def ends_of_topics(admin: ClusterAdmin, topics: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
     """The log ends of some topics, by their numbers of partitions."""
     places = [(topic, partition) for topic, count in topics.items() for partition in range(count)]
     ends = admin.end_offsets(places, committed=False)

@@ -2,7 +2,7 @@
 
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.retention import ConsumingFlow
-from mirrorlake.lake.table_upkeep import floors_of
+from mirrorlake.lake.table_upkeep import flow_floors
 from mirrorlake.resend.note import Kind, Resend, read_notes
 
 _KINDS: tuple[Kind, ...] = ("replay", "restore")
@@ -18,5 +18,5 @@ def waiting_resends(lake: Lake) -> list[ConsumingFlow]:
 def _reader(lake: Lake, resend: Resend) -> ConsumingFlow:
     names = resend.names
     within = {one.place: (one.first, one.last) for one in resend.ranges}
-    floors = floors_of(lake, resend.name, names.get)
+    floors = flow_floors(lake, resend.name, names.get)
     return ConsumingFlow(resend.name, resend.source, names.__contains__, floors, within=within)

@@ -16,7 +16,7 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.forgotten import forgotten_from
 from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.starts import starts_of
-from mirrorlake.lake.table_upkeep import floors_of, removals_from
+from mirrorlake.lake.table_upkeep import flow_floors, removals_from
 from mirrorlake.lake.targets import noted_targets
 from mirrorlake.landing.generations import generations_of
 from mirrorlake.naming.policy import HEARTBEATS
@@ -70,7 +70,7 @@ class FlowScope:
         self._ask_source(source, wanted)
         self._ask_target(target, wanted)
         self._rows = newest_extents(self._extents(wanted))
-        self.floors = floors_of(lake, flow.name, flow.target_topic)
+        self.floors = flow_floors(lake, flow.name, flow.target_topic)
         topics = {row["topic"] for row in self._rows} | self.selected
         mirrors = {row["target_topic"] for row in self._rows} | {
             flow.target_topic(topic) for topic in self.selected

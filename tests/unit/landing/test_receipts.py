@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mirrorlake.landing.ranges import shared_out
-from mirrorlake.landing.receipts import in_words, receipt, unread
+from mirrorlake.landing.receipts import receipt, stretches_in_words, unread
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 
@@ -44,7 +44,7 @@ def _joined(stretches: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def test_a_sentence_names_some() -> None:
     stretches = {("t", number): [(0, 9), (1_000, 1_000)] for number in range(3)}
-    assert in_words(stretches) == (
+    assert stretches_in_words(stretches) == (
         "t-0 0 to 9, t-0 1,000 to 1,000, t-1 0 to 9, t-1 1,000 to 1,000, t-2 0 to 9 and 1 "
         "stretches more"
     )

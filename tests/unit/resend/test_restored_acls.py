@@ -8,7 +8,7 @@ from mirrorlake.kafka.values import Acl
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.naming.naming import Naming
 from mirrorlake.resend import acls
-from mirrorlake.resend.acls import AclsPlanned, plan_acls
+from mirrorlake.resend.acls import AclsPlanned, plan_restored_acls
 from mirrorlake.testing import MemoryCluster
 from tests.support.acls import acl
 
@@ -32,7 +32,7 @@ def planned(
         admin.make(strange, 0)
     monkeypatch.setattr(acls, "describe_topic_acls", lambda _admin: there)
     stated = {topic: TopicState(1, 1, acls=found) for topic, found in states.items()}
-    return plan_acls(stated, NAMES, NAMING, admin)  # type: ignore[arg-type]
+    return plan_restored_acls(stated, NAMES, NAMING, admin)  # type: ignore[arg-type]
 
 
 def test_they_are_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:

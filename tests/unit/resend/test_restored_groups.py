@@ -6,7 +6,7 @@ from mirrorlake.groups.sync_plan import TargetGroup
 from mirrorlake.kafka.groups import GroupAdmin, GroupPositions, Listing
 from mirrorlake.lake.changes import Change
 from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
-from mirrorlake.resend.groups import move_groups, moved_before, plan_groups, standings
+from mirrorlake.resend.groups import moved_before, plan_groups, restore_groups, standings
 
 NAMES = {"orders": "restored.orders"}
 ENDS = {("restored.orders", 0): 12, ("restored.orders", 1): 3}
@@ -49,7 +49,7 @@ def admin(groups: Groups) -> GroupAdmin:
 
 def done(groups: Groups, moved: dict[str, str] | None = None) -> dict[str, str]:
     planned = plan_groups(admin(groups), standings(POSITIONS, NAMES, TRANSLATED, ENDS, moved or {}))
-    found = [item for step in move_groups(admin(groups), planned) for item in step]
+    found = [item for step in restore_groups(admin(groups), planned) for item in step]
     return {item.change().resource: item.done for item in found}
 
 
