@@ -8,7 +8,6 @@ compaction left.
 """
 
 import ctypes as C
-import logging
 import time
 from collections.abc import Collection, Container, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,8 +24,6 @@ from mirrorlake.native.library import COUNTED, Surveyed, library
 from mirrorlake.native.queued_consumer import QueuedConsumer
 from mirrorlake.native.range_table import FORGOTTEN, NOWHERE, UNKNOWN, Partition, RangeTable
 from mirrorlake.native.silence import ClusterSilent, Complaints, no_record
-
-logger = logging.getLogger(__name__)
 
 #: Messages that are taken at a time, at most, and how long they are waited for, ms.
 _MESSAGES, _WAIT_MS = 50_000, 25

@@ -5,7 +5,6 @@ librdkafka names all partitions in each fetch, since it has no sessions (KIP-227
 asked again only when what was reported before was taken, or after WAIT_SECONDS.
 """
 
-import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,8 +13,6 @@ import numpy as np
 from mirrorlake.native.library import Message, library
 from mirrorlake.native.queued_consumer import QueuedConsumer
 from mirrorlake.native.range_table import Partition
-
-logger = logging.getLogger(__name__)
 
 #: How long a broker waits for a record until it answers that there is none, seconds. A partition
 #: that is watched from now on is in the next fetch.

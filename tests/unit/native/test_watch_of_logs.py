@@ -72,7 +72,7 @@ def test_one_that_is_watched_again_is_told_from_there_on(address: str, watch: Lo
     watch.watch({(TOPIC, 3): 0})
     assert told(watch, [3]) == {3}
     watch.watch({(TOPIC, 3): 1, (TOPIC, 4): 0})
-    watch.leave([(TOPIC, 4)])
+    watch._consumer.stop([(TOPIC, 4)])
     write_to_mock(address, TOPIC, [4])
     assert tells_nothing(watch)
 
