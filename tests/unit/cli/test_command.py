@@ -153,7 +153,7 @@ def test_a_place_that_cannot_be_written_is_one_sentence(
 def test_sizes_that_no_record_has_are_refused_before_a_cluster_is_started(
     sizes: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(Ended) as ended:
+    with pytest.raises(CommandEnded) as ended:
         main(["bench", "--record-bytes", sizes])
     assert ended.value.code == 2
     said = capsys.readouterr()
