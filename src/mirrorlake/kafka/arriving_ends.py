@@ -25,7 +25,7 @@ _GIVEN_UP_SECONDS = 2 * ANSWER_SECONDS
 #: How often it is asked who leads partitions, while some are not answered, seconds.
 _LEARN_SECONDS = 2.0
 
-Ends = dict[TopicAndPartition, int]
+_Ends = dict[TopicAndPartition, int]
 #: Who leads partitions that answer late: the address of a broker; None where that is not known.
 _Leader = tuple[str, int] | None
 
@@ -45,7 +45,7 @@ class ArrivingEnds:
         self._learning: Question[None] | None = None
         self._learn_from = 0.0
 
-    def of(self, keys: Collection[TopicAndPartition]) -> Ends:
+    def of(self, keys: Collection[TopicAndPartition]) -> _Ends:
         """Those of some partitions: asked for now, or, where a leader answers late, when they were
         asked for last. Missing are those that have not been answered."""
         arrived = self._arrived()
@@ -65,7 +65,7 @@ class ArrivingEnds:
         self._open += [self._asked(group, leader) for leader, group in groups.items()]
         return ends | self._held(in_time) if in_time else ends
 
-    def _held(self, keys: Collection[TopicAndPartition]) -> Ends:
+    def _held(self, keys: Collection[TopicAndPartition]) -> _Ends:
         """Ask for partitions that should answer at once."""
         whole = self._asked(keys)
         whole.wait(time.monotonic() + HOLD_SECONDS)
@@ -107,9 +107,9 @@ class ArrivingEnds:
     def _asked(self, keys: Collection[TopicAndPartition], leader: _Leader = None) -> "_Question":
         return _Question(self._admin.request_ends(keys), leader)
 
-    def _arrived(self) -> Ends:
+    def _arrived(self) -> _Ends:
         """What was answered since to the questions that are open."""
-        questions, self._open, ends = self._open, [], Ends()
+        questions, self._open, ends = self._open, [], _Ends()
         for question in questions:
             for key in question.leave(self._leaders):  # another leader may answer sooner
                 self._late.pop(key, None)
@@ -122,7 +122,7 @@ class ArrivingEnds:
                     self._late.pop(key, None)
         return ends
 
-    def _taken(self, question: "_Question") -> Ends:
+    def _taken(self, question: "_Question") -> _Ends:
         """What of a question has been answered since it was looked at last."""
         done = question.take()
         ends = self._admin.arrived(done)
