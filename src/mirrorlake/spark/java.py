@@ -4,6 +4,7 @@ import os
 import pwd
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -107,3 +108,15 @@ def _advice(unusable: dict[str, str]) -> str:
         "install openjdk-17-jre-headless` on Debian, `brew install openjdk@17` on macOS, or "
         "anywhere with `pip install install-jdk` and `python -c \"import jdk; jdk.install('17')\"`"
     )
+
+
+def address_where_the_host_has_none() -> dict[str, str]:
+    """What Spark is told of this host where its own name does not resolve, as in a container
+    without /etc/hosts: it would end at its start. Nothing where it does, or is told already."""
+    if "SPARK_LOCAL_IP" in os.environ or "SPARK_LOCAL_HOSTNAME" in os.environ:
+        return {}
+    try:
+        socket.getaddrinfo(socket.gethostname(), None)
+    except OSError:
+        return {"SPARK_LOCAL_IP": "127.0.0.1"}
+    return {}

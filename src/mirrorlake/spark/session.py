@@ -25,7 +25,12 @@ from mirrorlake.heaps import share_heaps_in_children
 from mirrorlake.spark.class_archive import SESSIONS, archive_flags
 from mirrorlake.spark.home import NO_DELTA_SETTING, at_spark_home, session_is_given, spark_home
 from mirrorlake.spark.jars import spark_jars
-from mirrorlake.spark.java import find_java, made_up_name, nameless_flags
+from mirrorlake.spark.java import (
+    address_where_the_host_has_none,
+    find_java,
+    made_up_name,
+    nameless_flags,
+)
 from mirrorlake.spark.jvm_output import logged_stderr
 
 if TYPE_CHECKING:
@@ -140,6 +145,8 @@ def local_session(
     # So many ms Arrow's allocator in the workers keeps memory for the next rows
     # (docs/not_obvious.md).
     os.environ.setdefault("MIMALLOC_PURGE_DELAY", "1000")
+    if "://" not in cores:
+        os.environ.update(address_where_the_host_has_none())
     share_heaps_in_children()
     # A task is tried once: the caller of the job knows better when to try again
     # (run/flow_worker.py), and a task that waits for a cluster that is gone holds a core that other

@@ -113,3 +113,16 @@ def test_a_home_that_cannot_be_used_is_the_folder_for_temporary_files(
     monkeypatch.setattr("mirrorlake.spark.java.os.getuid", lambda: 4_000_020_001)
     monkeypatch.setenv("HOME", home)
     assert java.nameless_flags()[1] == f"-Duser.home={tempfile.gettempdir()}"
+
+
+def test_a_host_whose_name_does_not_resolve_has_an_address_in_spark(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(java.socket, "gethostname", lambda: "127.0.0.1")
+    assert java.address_where_the_host_has_none() == {}
+    monkeypatch.setattr(java.socket, "gethostname", lambda: "no-such-host.invalid")
+    assert java.address_where_the_host_has_none() == {"SPARK_LOCAL_IP": "127.0.0.1"}
+    monkeypatch.setenv("SPARK_LOCAL_IP", "10.0.0.1")
+    assert java.address_where_the_host_has_none() == {}
