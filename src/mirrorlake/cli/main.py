@@ -137,8 +137,8 @@ def main(words: Sequence[str] | None = None) -> None:
         words: the command and its options; those of the process for None.
 
     Raises:
-        Ended: the exit code is 1 or 2. Of a good end nothing is raised: a wheel task of Databricks
-            takes any SystemExit for a failure.
+        CommandEnded: the exit code is 1 or 2. Of a good end nothing is raised: a wheel task of
+            Databricks takes any SystemExit for a failure.
     """
     end_silently()
     if words is None:
