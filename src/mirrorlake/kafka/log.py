@@ -52,8 +52,9 @@ def open_log(
 
     Args:
         settings: of a client, as librdkafka names them.
-        keep: the caller reads on, range after range, and finds the next records fetched ahead. Else
-            nothing is fetched once a range is over.
+        keep: the caller reads on, range after range: partitions stay assigned. Natively nothing is
+            fetched in between at the ends of logs (`native/reader.py`). Else partitions are let go
+            of once a range is over.
         patience_seconds: how long the cluster, or a partition that is read, may be silent.
         small_answers: records come piece by piece, and little is fetched for in vain: over a slow
             link.

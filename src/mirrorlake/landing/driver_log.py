@@ -1,5 +1,5 @@
-"""The client by which this process reads small batches itself: it is kept from one to the next, at
-the ends of the logs, where it has the next records already as a rule."""
+"""The client by which this process reads small batches itself: it is kept from one to the next, and
+replaced where it knows many more partitions than these have."""
 
 from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.log import Log, open_log
