@@ -7,7 +7,7 @@ from mirrorlake.kafka.values import Row as SingleRow
 from mirrorlake.landing.plan import LandingPlanner, Planned
 from mirrorlake.landing.ports import SourceTopic
 from mirrorlake.landing.source_comparison import CurrentGenerations, Decision, Loss, TopicGeneration
-from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import LogEnd, LogEnds, PartitionGeneration, TopicAndPartition
 from tests.simulation.kafka import timed_out
 from tests.simulation.streaming import Checkpoint, Query, QueryFailed, QueryPlan
 from tests.simulation.world import SOURCE, Incident, World
@@ -48,6 +48,11 @@ class MemorySource:
             for key, log in logs.items()
             if log is not None
         }
+
+    def high_watermarks(
+        self, keys: Collection[TopicAndPartition]
+    ) -> Mapping[TopicAndPartition, LogEnd]:
+        return {key: LogEnd(log.end, log.epoch) for key, log in self.ends(keys).items()}
 
     def rows(
         self, offsets: Mapping[TopicAndPartition, int]

@@ -8,7 +8,7 @@ from mirrorlake.kafka.values import Row
 from mirrorlake.landing.plan import LandingPlanner
 from mirrorlake.landing.ports import SourceTopic
 from mirrorlake.landing.source_comparison import CurrentGenerations, Decision, TopicGeneration
-from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import LogEnd, LogEnds, PartitionGeneration, TopicAndPartition
 
 T0, T1 = ("t", 0), ("t", 1)
 
@@ -71,6 +71,11 @@ class Model:
     def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
         logs = {key: self.logs[key] for key in keys if key not in self.silent}
         return {key: LogEnds(log.start, log.end, log.epoch) for key, log in logs.items()}
+
+    def high_watermarks(
+        self, keys: Collection[TopicAndPartition]
+    ) -> Mapping[TopicAndPartition, LogEnd]:
+        return {key: LogEnd(log.end, log.epoch) for key, log in self.ends(keys).items()}
 
     def rows(self, offsets: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, Row]:
         self.reads += len(offsets)

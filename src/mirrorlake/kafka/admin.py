@@ -13,7 +13,7 @@ from mirrorlake.kafka.answered_offsets import answered_offset
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.kafka.values import TopicIdentity, TopicInfo
-from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
+from mirrorlake.offsets.positions import LogEnd, LogEnds, TopicAndPartition
 
 
 class ClusterAdmin:
@@ -147,6 +147,12 @@ class ClusterAdmin:
         """What is there of some partitions, up to the high watermark; those that do not answer are
         missing."""
         return admin_offsets.log_ends(self._connection, partitions)
+
+    def high_watermarks(
+        self, partitions: Collection[TopicAndPartition]
+    ) -> dict[TopicAndPartition, LogEnd]:
+        """Where the logs of some partitions end; those that do not answer are missing."""
+        return admin_offsets.high_watermarks(self._connection, partitions)
 
     def newest_times(
         self, partitions: Collection[TopicAndPartition]

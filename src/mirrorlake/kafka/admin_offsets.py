@@ -15,7 +15,7 @@ from confluent_kafka.admin import ListOffsetsResultInfo, OffsetSpec
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, AdminConnection
 from mirrorlake.kafka.answered_offsets import answered_offset
 from mirrorlake.kafka.refusals import reason_of
-from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
+from mirrorlake.offsets.positions import LogEnd, LogEnds, TopicAndPartition
 
 logger = logging.getLogger(__name__)
 
@@ -153,6 +153,14 @@ def log_ends(
         for key in partitions
         if key in starts and key in ends
     }
+
+
+def high_watermarks(
+    connection: AdminConnection, partitions: Collection[TopicAndPartition]
+) -> dict[TopicAndPartition, LogEnd]:
+    """Where the logs of some partitions end; those that do not answer are missing."""
+    ends = answers(connection, ask(connection, partitions, OffsetSpec.latest(), False))
+    return {key: LogEnd(answer.offset, _epoch(answer)) for key, answer in ends.items()}
 
 
 def _epoch(info: ListOffsetsResultInfo) -> int | None:

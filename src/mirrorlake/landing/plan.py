@@ -167,14 +167,14 @@ class LandingPlanner:
         topics = self.source.topics()
         if topics != planned.topics or self._refusals.over(self._planned_at, self._clock()):
             return True
-        log = self.source.ends(planned.plan.starts.keys() | planned.unanswered)
+        log = self.source.high_watermarks(planned.plan.starts.keys() | planned.unanswered)
         if self._is_silent(planned.plan.starts.keys() - log.keys()):
             return True
-        for key, ends in log.items():
+        for key, (end, epoch) in log.items():
             if (
                 key in planned.unanswered
-                or ends.epoch != planned.log[key].epoch
-                or ends.end < covered.get(key, 0)
+                or epoch != planned.log[key].epoch
+                or end < covered.get(key, 0)
             ):
                 return True
         # Where nothing waits no operator decides: a query every few seconds is worth skipping.

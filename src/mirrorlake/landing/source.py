@@ -9,7 +9,7 @@ from mirrorlake.kafka.records import first_rows
 from mirrorlake.kafka.values import Row
 from mirrorlake.landing.ports import SourceTopic
 from mirrorlake.naming.selection import TopicSelection
-from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
+from mirrorlake.offsets.positions import LogEnd, LogEnds, TopicAndPartition
 
 
 class ClusterSource:
@@ -55,6 +55,12 @@ class ClusterSource:
     def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
         """What is there of some partitions; those that do not answer are missing."""
         return self._admin().log_ends(keys)
+
+    def high_watermarks(
+        self, keys: Collection[TopicAndPartition]
+    ) -> Mapping[TopicAndPartition, LogEnd]:
+        """Where the logs of some partitions end; those that do not answer are missing."""
+        return self._admin().high_watermarks(keys)
 
     def rows(self, offsets: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, Row]:
         """The first committed record of each partition at or behind an offset; missing where there

@@ -6,6 +6,7 @@ staged as it is, and every reader has `timestamp` and `headers` as ever, the few
 not fit stand in `timestamp_ms` and `header_names`, which are null for all other records.
 """
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -34,18 +35,17 @@ def split_times(times: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.ChunkedArra
 
 def times_of(rows: pa.RecordBatch) -> pa.Array:
     """The time of each staged row in ms, as it is in Kafka."""
-    held = rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).cast(pa.int64())
+    held = rows.column("timestamp").cast(pa.timestamp("ms"), safe=False).view(pa.int64())
     if not held.null_count:
         return held
     exact = _beside(rows, "timestamp_ms")
     return pc.fill_null(held if exact is None else pc.coalesce(held, exact), NO_TIMESTAMP)
 
 
-def times_to_send(rows: pa.RecordBatch) -> pa.Array:
+def times_to_send(rows: pa.RecordBatch) -> np.ndarray:
     """The time of each staged row in ms, as librdkafka can send it."""
-    times = times_of(rows)
-    zero = pc.equal(times, 0)
-    return pc.if_else(zero, SENT_FOR_ZERO, times) if zero.true_count else times
+    times = times_of(rows).to_numpy(zero_copy_only=False)
+    return np.where(times == 0, SENT_FOR_ZERO, times)
 
 
 def readable(names: pa.Array) -> pa.Array:

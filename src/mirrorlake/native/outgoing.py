@@ -27,13 +27,13 @@ class Outgoing:
     ) -> None:
         #: Of each row PENDING, the offset that it got, or REFUSED and the code of an error.
         self.slots = np.full(rows.num_rows, PENDING, np.int64)
-        self._held: list[pa.Array] = []
+        self._held: list[Any] = []
         self.rows = OutgoingRows(count=rows.num_rows)
         if rows.num_rows == 0:
             return
         times = times_to_send(rows)
         self._held.append(times)
-        self.rows.timestamp = _buffer(times, 1, 8 * times.offset)
+        self.rows.timestamp = times.ctypes.data
         self.rows.key = self._binary(rows.column("key"))
         self.rows.value = self._binary(rows.column("value"))
         self._take_headers(headers_of(rows))

@@ -103,6 +103,13 @@ class LogEnds:
     epoch: int | None = None
 
 
+class LogEnd(NamedTuple):
+    """The end alone of what a cluster has of a partition, as `LogEnds` has it."""
+
+    end: int
+    epoch: int | None = None
+
+
 class GenerationOffset(NamedTuple):
     """A next offset of a partition, and the generation of its topic that it is of."""
 

@@ -2,8 +2,7 @@
 records only that were read. A reader that ends early, or leaves something out, would else look like
 gaps that nothing is missing from."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mirrorlake.errors import CountDiffers
@@ -26,13 +25,17 @@ def counted(rows: PlannedRows, plans: Sequence[PartitionPlan], skipped: Skipped)
     for plan, chunk in rows:
         tally = tallies.get(plan.key)
         if tally is not None:
-            with _as_count_differs(plan):
+            try:
                 tally.take(chunk.column("offset").to_numpy(zero_copy_only=False))
+            except CountError as error:
+                raise _count_differs(plan, error) from error
         yield plan, chunk
     for plan in plans:
         if plan.spans is not None:
-            with _as_count_differs(plan):
+            try:
                 tallies[plan.key].end()
+            except CountError as error:
+                raise _count_differs(plan, error) from error
 
 
 def check_unread(plans: Sequence[PartitionPlan], skipped: Skipped) -> None:
@@ -68,17 +71,13 @@ def narrowed(
     ]
 
 
-@contextmanager
-def _as_count_differs(plan: PartitionPlan) -> Iterator[None]:
-    try:
-        yield
-    except CountError as error:
-        raise CountDiffers(
-            f"{plan.topic}-{plan.partition} was not read as it was planned, from offset "
-            f"{plan.first} to {plan.last}: {error}; nothing behind them is taken for produced, and "
-            "it is read again",
-            topic=plan.topic,
-            partition=plan.partition,
-            first_offset=error.first,
-            last_offset=error.last,
-        ) from error
+def _count_differs(plan: PartitionPlan, error: CountError) -> CountDiffers:
+    return CountDiffers(
+        f"{plan.topic}-{plan.partition} was not read as it was planned, from offset "
+        f"{plan.first} to {plan.last}: {error}; nothing behind them is taken for produced, and "
+        "it is read again",
+        topic=plan.topic,
+        partition=plan.partition,
+        first_offset=error.first,
+        last_offset=error.last,
+    )

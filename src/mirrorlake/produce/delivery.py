@@ -4,6 +4,7 @@ that it got."""
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
 from mirrorlake.produce.provenance import Provenance
 from mirrorlake.produce.record_producer import RecordProducer, Shipment
+from mirrorlake.produce.row_sizes import arrow_bytes
 
 #: How long a producer may take to hear of a partition that was just added, seconds.
 NEW_PARTITION_SECONDS = 10.0
@@ -33,6 +35,11 @@ class Chunk:
     rows: pa.RecordBatch
     offsets: np.ndarray
 
+    @cached_property
+    def size(self) -> int:
+        """The size of the rows, about Arrow's bytes."""
+        return arrow_bytes(self.rows)
+
 
 @dataclass(frozen=True)
 class Refusal:
@@ -45,8 +52,8 @@ class Refusal:
 
 
 def size_of(chunks: Iterable[Chunk]) -> int:
-    """The size of the rows of chunks, Arrow's bytes."""
-    return sum(int(chunk.rows.nbytes) for chunk in chunks)
+    """The size of the rows of chunks, about Arrow's bytes."""
+    return sum(chunk.size for chunk in chunks)
 
 
 def record_count(chunks: Iterable[Chunk]) -> int:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from mirrorlake.kafka.error_classes import NAMES, ErrorClass
 from mirrorlake.native.exact import times_of
+from mirrorlake.produce.row_sizes import bytes_of_each
 
 #: Refusals that are about one record, by Kafka's names; those that are about its size.
 RECORD_REFUSALS = frozenset(NAMES[ErrorClass.RECORD])
@@ -82,17 +82,11 @@ class Search:
 
     def _sizes(self, rows: pa.RecordBatch) -> np.ndarray:
         """Ranks of rows, of which only those that can reach the bound are compressed."""
-        ranks = size_of_rows(rows)
+        ranks = bytes_of_each(rows)
         large = np.flatnonzero(ranks >= self.bound)
         if len(large):
             ranks[large] = _compressed(rows.take(pa.array(large)))
         return ranks
-
-
-def size_of_rows(rows: pa.RecordBatch) -> np.ndarray:
-    """The bytes of key and value of each row."""
-    sizes = (pc.fill_null(pc.binary_length(rows.column(name)), 0) for name in ("key", "value"))
-    return np.asarray(sum(size.cast(pa.int64()).to_numpy(zero_copy_only=False) for size in sizes))
 
 
 def _compressed(rows: pa.RecordBatch) -> np.ndarray:

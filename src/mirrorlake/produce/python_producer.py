@@ -129,7 +129,7 @@ class PythonShipment:
             self._callbacks(self._count),
             # on_delivery by position: the argument before, its deprecated name, is what counts
             repeat(None),
-            times_to_send(rows).to_pylist(),
+            times_to_send(rows).tolist(),
             _headers(headers_of(rows), added, removed),
         ]
         self._values = rows.column("value").to_pylist()

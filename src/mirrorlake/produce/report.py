@@ -12,6 +12,7 @@ from mirrorlake.errors import MapError, TargetRefused
 from mirrorlake.offsets.runs import Segment, Written, rebuild, runs_of
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.parking import RefusedRecord, Search
+from mirrorlake.produce.row_sizes import content_bytes
 
 
 def _fields(kind: pa.DataType, names: str) -> list[tuple[str, pa.DataType]]:
@@ -115,7 +116,7 @@ def measure(state: Progress, rows: pa.RecordBatch, acknowledged_ms: int) -> None
         sent_at = sent.to_numpy(zero_copy_only=False)
         state.landing.append(landed.to_numpy(zero_copy_only=False) - sent_at)
         state.replication.append(acknowledged_ms * 1_000 - sent_at)
-    state.byte_count += sum(_byte_count(rows.column(name)) for name in ("key", "value"))
+    state.byte_count += content_bytes(rows)
 
 
 def _microseconds(times: pa.Array) -> pa.Array:
@@ -123,14 +124,6 @@ def _microseconds(times: pa.Array) -> pa.Array:
     if times.type.unit != "us":
         times = times.cast(pa.timestamp("us"))
     return times.view(pa.int64())
-
-
-def _byte_count(column: pa.Array) -> int:
-    """How many bytes the values of a column have together."""
-    if column.type != pa.binary() or column.null_count:
-        return pc.sum(pc.binary_length(column)).as_py() or 0
-    ends = np.frombuffer(column.buffers()[1], np.int32)
-    return int(ends[column.offset + len(column)]) - int(ends[column.offset])
 
 
 def result_of(

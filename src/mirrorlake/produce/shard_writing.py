@@ -21,8 +21,9 @@ from mirrorlake.produce.delivery import (
     size_of,
 )
 from mirrorlake.produce.flow_positions import MetadataFull
-from mirrorlake.produce.parking import RECORD_REFUSALS, RefusedRecord, Search, size_of_rows
+from mirrorlake.produce.parking import RECORD_REFUSALS, RefusedRecord, Search
 from mirrorlake.produce.report import Progress, Refused, measure
+from mirrorlake.produce.row_sizes import bytes_of_each
 from mirrorlake.produce.skipped import PlannedRows
 from mirrorlake.produce.writer import ShardWriter, TooSlow
 
@@ -53,7 +54,7 @@ class ShardWriting:
             for chunk in _new_rows(self._progress[plan.key], batch):
                 pending.append(chunk)
                 records += len(chunk.offsets)
-                size += chunk.rows.nbytes
+                size += chunk.size
             if records >= TRANSACTION_RECORDS or size >= self._writer.pace.limit:
                 if not self._commit(pending) or time.monotonic() > end:
                     return False
@@ -206,4 +207,4 @@ def _new_rows(state: Progress, batch: pa.RecordBatch) -> Iterator[Chunk]:
 
 def _record(chunk: Chunk, reason: str) -> RefusedRecord:
     """The one record of a chunk, as refused."""
-    return RefusedRecord(int(chunk.offsets[0]), reason, int(size_of_rows(chunk.rows)[0]))
+    return RefusedRecord(int(chunk.offsets[0]), reason, int(bytes_of_each(chunk.rows)[0]))

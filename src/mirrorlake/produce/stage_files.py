@@ -60,13 +60,14 @@ def _held(shard: ShardPlan) -> list[tuple[PartitionPlan, pa.RecordBatch]] | None
     """All rows of a shard, whole, where they are few, and all records of its spans; else None."""
     if shard.record_count > _HELD_ROWS or any(plan.outside for plan in shard.partitions):
         return None
-    rows, size = [], 0
-    for plan, chunk in _chunks(shard, COLUMNS):
-        rows.append((plan, chunk))
-        size += chunk.nbytes
+    plans = {plan.key: plan for plan in shard.partitions}
+    read, size = [], 0
+    for batch in batches_of(shard, plans, COLUMNS):
+        read.append(batch)
+        size += batch.nbytes
         if size > _HELD_BYTES:
             return None
-    return rows
+    return list(_rows_of(shard, plans, read))
 
 
 def _narrowed(plans: Sequence[PartitionPlan], rows: PlannedRows) -> list[PartitionPlan]:
@@ -93,7 +94,14 @@ def _disordered(plan: PartitionPlan, offset: int) -> LayoutError:
 
 def _chunks(shard: ShardPlan, columns: Sequence[str]) -> PlannedRows:
     plans = {plan.key: plan for plan in shard.partitions}
-    batches = batches_of(shard, plans, columns)
+    return _rows_of(shard, plans, batches_of(shard, plans, columns))
+
+
+def _rows_of(
+    shard: ShardPlan,
+    plans: Mapping[TopicAndPartition, PartitionPlan],
+    batches: Iterable[pa.RecordBatch],
+) -> PlannedRows:
     return rows_by_partition((_of_cluster(batch, shard.source_cluster) for batch in batches), plans)
 
 

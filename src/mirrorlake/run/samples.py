@@ -1,6 +1,7 @@
 """Samples of where every partition of a flow is: rows of `positions`, those that say something
 new."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -11,6 +12,7 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.samples import newest_samples
 from mirrorlake.offsets.lag import LagHistory
+from mirrorlake.offsets.log_starts import LogStarts
 from mirrorlake.offsets.open_transactions import Held, OpenTransactions
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.samples import SampleLog
@@ -105,6 +107,9 @@ class Sampler:
         self._history = LagHistory()
         self._open = OpenTransactions()
         self._stalls = Stalls()
+        self._starts = LogStarts()
+        #: The partitions of which something waited at the last sample.
+        self._lagging: set[TopicAndPartition] = set()
         self._log: SampleLog[tuple[object, ...]] | None = None
         self._pause = deployment.connections.topology.lake.pace.samples
 
@@ -123,7 +128,13 @@ class Sampler:
         if snapshot is None:
             return None
         source = self._connections.admin(self.flow.source)
-        starts = source.start_offsets(target_ends.keys, skip_silent=True)
+        places = {key: snapshot.generations.place(key) for key in target_ends.keys}
+        starts = self._starts.of(
+            time.monotonic(),
+            places,
+            self._lagging,
+            lambda keys: source.start_offsets(keys, skip_silent=True),
+        )
         marks = source.end_offsets(target_ends.keys, committed=False, skip_silent=True)
         ends = source.end_offsets(target_ends.keys, skip_silent=True)
         now = datetime.now(timezone.utc)
@@ -140,8 +151,9 @@ class Sampler:
         for key, row in rows.items():
             _keep_known(row, log.newest(key))
         self._add_seconds(rows, now)
+        self._lagging = {key for key, row in rows.items() if row["lag_records"]}
         # Of those that were not answered too: their lag goes on.
-        known = {snapshot.generations.place(key) for key in target_ends.keys}
+        known = set(places.values())
         self._history.keep(known)
         self._stalls.keep(known)
         self._write(log, rows, now)
@@ -208,7 +220,7 @@ class Sampler:
         due = log.due(
             now.timestamp(),
             recorded,
-            {key for key, row in rows.items() if row["lag_records"]},
+            self._lagging,
             lambda key: self._is_heartbeats(key[0]),
         )
         lost = log.lost(rows)

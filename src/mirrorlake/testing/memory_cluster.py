@@ -10,7 +10,7 @@ from mirrorlake.errors import ClusterUnusable, TargetRefused
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_topics import NotKept
 from mirrorlake.kafka.values import TopicIdentity, TopicInfo
-from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
+from mirrorlake.offsets.positions import LogEnd, LogEnds, TopicAndPartition
 
 
 class MemoryCluster(ClusterAdmin):
@@ -153,6 +153,13 @@ class MemoryCluster(ClusterAdmin):
         self._ask("log_ends")
         ends = {key: self.ends[key[0]][key[1]] for key in partitions if self._tells(key)}
         return {key: LogEnds(self.starts.get(key, 0), end) for key, end in ends.items()}
+
+    def high_watermarks(
+        self, partitions: Collection[TopicAndPartition]
+    ) -> dict[TopicAndPartition, LogEnd]:
+        """The ends alone of the partitions whose leader answers."""
+        self._ask("high_watermarks")
+        return {key: LogEnd(self.ends[key[0]][key[1]]) for key in partitions if self._tells(key)}
 
     def newest_times(
         self, partitions: Collection[TopicAndPartition]

@@ -26,7 +26,7 @@ from mirrorlake.landing.source_comparison import (
 from mirrorlake.landing.stage_file import StageFile
 from mirrorlake.naming.naming import Naming
 from mirrorlake.naming.selection import TopicSelection
-from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import LogEnd, LogEnds, PartitionGeneration, TopicAndPartition
 from tests.support.growth import LINEAR, SORTED, Made, Name, growth, steps
 from tests.support.landing import rows
 
@@ -59,6 +59,11 @@ class Side:
 
     def ends(self, wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
         return dict.fromkeys(wanted, self.log)
+
+    def high_watermarks(
+        self, wanted: Collection[TopicAndPartition]
+    ) -> Mapping[TopicAndPartition, LogEnd]:
+        return {key: LogEnd(log.end, log.epoch) for key, log in self.ends(wanted).items()}
 
     def rows(self, offsets: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, Row]:
         there = {key: at for key, at in offsets.items() if at < self.log.end}

@@ -12,7 +12,6 @@ from mirrorlake.produce.report import (
     LATENCY,
     Ended,
     Progress,
-    _byte_count,
     _percentiles,
     measure,
     result_of,
@@ -62,17 +61,3 @@ def test_percentiles_are_those_of_numpy(values: list[int], cut: int) -> None:
     wanted = (min(values) / 1_000, np.mean(values) / 1_000, p50, p95, p99, max(values) / 1_000)
     for name, value in zip(LATENCY, wanted, strict=True):
         assert found[f"landing_{name}_ms"] == pytest.approx(value, abs=0.51 if name != "avg" else 1)
-
-
-@given(
-    st.lists(st.none() | st.binary(max_size=9), min_size=1, max_size=9),
-    st.sampled_from([pa.binary(), pa.large_binary()]),
-    st.data(),
-)
-def test_bytes_are_those_of_the_values(
-    values: list[bytes | None], kind: pa.DataType, data: st.DataObject
-) -> None:
-    """Of a part of a column too, as a batch is cut out of a file's rows."""
-    first = data.draw(st.integers(0, len(values) - 1))
-    column = pa.array(values, kind).slice(first)
-    assert _byte_count(column) == sum(len(value or b"") for value in values[first:])
