@@ -8,8 +8,11 @@ Names, details and values come from outside, so no console of ours reads markup;
 import atexit
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
+
+#: Up to how many rows Rich writes a table itself.
+_FEW_ROWS = 50
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,6 +46,57 @@ def plain_table(
         cells = ("-" if cell is None else cell for cell in row)
         table.add_row(*(cell if isinstance(cell, Text) else str(cell) for cell in cells))
     return table
+
+
+def print_table(
+    console: "Console",
+    *headers: str,
+    rows: Iterable[Iterable[object]],
+    title: str | None = None,
+    keep_first: bool = False,
+) -> None:
+    """Print such a table. Rich measures and folds each cell for itself, which takes a second for
+    2,000 rows: where these are many, and each fits on a line, the lines are written as they are."""
+    held = [list(row) for row in rows]
+    lines = None
+    if len(held) > _FEW_ROWS and title is None:
+        cells = [["-" if cell is None else str(cell) for cell in row] for row in held]
+        lines = _lines_of(console, headers, cells)
+    if lines is None:
+        console.print(plain_table(*headers, rows=held, title=title, keep_first=keep_first))
+    else:
+        console.print("\n".join(lines), soft_wrap=True)
+
+
+def _lines_of(
+    console: "Console", headers: Sequence[str], rows: Sequence[Sequence[str]]
+) -> list[str] | None:
+    """A table by its lines, in Rich's usual box; None where one is wider than the console, or a
+    cell has more than a line."""
+    from rich.box import HEAVY_HEAD
+    from rich.cells import cell_len
+
+    if not all(cell.isprintable() for row in rows for cell in row):
+        return None
+    widths = [2 + max(map(cell_len, column)) for column in zip(headers, *rows, strict=True)]
+    if sum(widths) + len(widths) + 1 > console.width:
+        return None
+    box = HEAVY_HEAD.substitute(console.options, safe=console.safe_box)
+
+    def line(cells: Sequence[str], left: str, between: str, right: str) -> str:
+        padded = (
+            f" {cell}{' ' * (width - 1 - cell_len(cell))}"
+            for cell, width in zip(cells, widths, strict=True)
+        )
+        return left + between.join(padded) + right
+
+    return [
+        box.get_top(widths),
+        line(headers, box.head_left, box.head_vertical, box.head_right),
+        box.get_row(widths, "head"),
+        *(line(row, box.mid_left, box.mid_vertical, box.mid_right) for row in rows),
+        box.get_bottom(widths),
+    ]
 
 
 def end_silently() -> None:

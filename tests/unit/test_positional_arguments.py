@@ -10,7 +10,16 @@ MODULES = sorted(ROOT.rglob("*.py"))
 #: So many arguments without a name are too many.
 TOO_MANY = 6
 #: What takes any number of things of one kind, as the columns of a table or of a frame.
-ANY_NUMBER = {"select", "groupBy", "plain_table", "add_row", "_cells", "warning", "CFUNCTYPE"}
+ANY_NUMBER = {
+    "select",
+    "groupBy",
+    "plain_table",
+    "print_table",
+    "add_row",
+    "_cells",
+    "warning",
+    "CFUNCTYPE",
+}
 #: Functions that still take so many by position: Typer gives a command's by name. May only sink.
 KNOWN = 10
 

@@ -8,7 +8,7 @@ import typer
 from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, Context
 from mirrorlake.errors import InputError
-from mirrorlake.terminal import plain_table
+from mirrorlake.terminal import print_table
 
 if TYPE_CHECKING:
     from mirrorlake.library.lake_answers import Forgotten
@@ -61,7 +61,7 @@ def _show(shared: Context, forgotten: "Forgotten") -> None:
     if len(forgotten.topics) > 1:
         counts = ("records", "files", "waiting")
         rows = ((row["topic"], *(f"{row[name]:,}" for name in counts)) for row in forgotten.topics)
-        shared.out.print(plain_table("topic", *counts, rows=rows))
+        print_table(shared.out, "topic", *counts, rows=rows)
     if forgotten.waiting:
         shared.out.print(
             f"{forgotten.waiting:,} more are not in the map of each flow yet, and stay; call it "

@@ -10,7 +10,7 @@ import mirrorlake
 from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, ENGINE, Context
 from mirrorlake.errors import InputError
-from mirrorlake.terminal import plain_table
+from mirrorlake.terminal import print_table
 
 FLOW = typer.Option(
     ..., "--flow", help="The flow, as source->target.", autocompletion=completion.FLOWS
@@ -131,7 +131,7 @@ def _show_groups(shared: Context, answer: dict[str, Any]) -> None:
     )
     columns = ("group", "topic", *side, "target", *side, "failover now")
     shared.out.print(f"flow {answer['flow']}")
-    shared.out.print(plain_table(*columns, rows=rows, keep_first=True))
+    print_table(shared.out, *columns, rows=rows, keep_first=True)
     for alias in ("source", "target"):
         if answer[f"{alias}_unreachable"]:
             shared.say(answer[f"{alias}_unreachable"])
@@ -167,7 +167,7 @@ def _show_moves(shared: Context, moves: dict[str, Any]) -> None:
     for drained in moves["drained"]:
         state = "is drained" if drained["complete"] else "is not drained"
         shared.say(f"flow {drained['flow']} {state} ({drained['records']:,} records on the way)")
-    shared.out.print(plain_table("group", *columns, rows=rows, keep_first=True))
+    print_table(shared.out, "group", *columns, rows=rows, keep_first=True)
     if moves["origin_unreachable"]:
         shared.say(f"{moves['origin_unreachable']}; the last checkpoints were used")
         _show_divergence(shared, moves)
@@ -184,7 +184,7 @@ def _show_divergence(shared: Context, lost: dict[str, Any]) -> None:
         (f"{row['topic']}-{row['partition']}", row["first_offset"], row["last_offset"], *rest)
         for row, *rest in parts
     )
-    shared.out.print(plain_table("topic", "first", "last", "records", "where", rows=rows))
+    print_table(shared.out, "topic", "first", "last", "records", "where", rows=rows)
 
 
 def _meaning(row: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from mirrorlake.cli.context import AS_JSON, ENGINE, Context
 from mirrorlake.cli.plan_view import show_plan
 from mirrorlake.cli.status_view import show_status
 from mirrorlake.errors import TopologyError
-from mirrorlake.terminal import plain_table
+from mirrorlake.terminal import print_table
 
 #: `sql` shows at most this many rows, unless the user says otherwise.
 MAX_ROWS = 1_000
@@ -86,7 +86,7 @@ def sql(
         shared.answer({"rows": rows, "truncated": True, "limit": limit} if rows.truncated else rows)
         return
     cells = (["NULL" if value is None else value for value in row.values()] for row in rows)
-    shared.out.print(plain_table(*rows.columns, rows=cells))
+    print_table(shared.out, *rows.columns, rows=cells)
     if rows.truncated:
         shared.say(
             f"the first {limit:,} rows; there are more: --limit N shows N of them, --limit 0 all"

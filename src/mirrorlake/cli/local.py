@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from mirrorlake.cli.context import AS_JSON, Context
-from mirrorlake.terminal import plain_table
+from mirrorlake.terminal import print_table
 
 if TYPE_CHECKING:
     from mirrorlake.devtools.local.develop import ClusterStatus
@@ -86,4 +86,4 @@ def _show(shared: Context, statuses: "list[ClusterStatus]", as_json: bool) -> No
         )
         for cluster in statuses
     )
-    shared.out.print(plain_table(*columns, rows=rows))
+    print_table(shared.out, *columns, rows=rows)

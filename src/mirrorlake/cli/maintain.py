@@ -5,7 +5,7 @@ from collections import Counter
 import typer
 
 from mirrorlake.cli.context import AS_JSON, Context
-from mirrorlake.terminal import plain_table
+from mirrorlake.terminal import print_table
 
 
 def maintain(
@@ -60,4 +60,4 @@ def maintain(
         (name, *(f"{size[f'{kind}_before']:,} → {size[kind]:,}" for kind in what))
         for name, size in document["tables"].items()
     )
-    shared.out.print(plain_table("table", *what, rows=rows))
+    print_table(shared.out, "table", *what, rows=rows)

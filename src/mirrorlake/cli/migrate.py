@@ -7,7 +7,7 @@ import typer
 
 from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, ENGINE, Context
-from mirrorlake.terminal import plain_table
+from mirrorlake.terminal import print_table
 
 
 def migrate(
@@ -59,7 +59,7 @@ def _show(shared: Context, migrated: dict[str, Any]) -> None:
         for row in migrated["groups"]
     )
     if migrated["groups"]:
-        shared.out.print(plain_table("group", *columns, rows=rows, keep_first=True))
+        print_table(shared.out, "group", *columns, rows=rows, keep_first=True)
     else:
         shared.say("no group has a position in the topics that it would leave")
     for line in migrated["left"]:

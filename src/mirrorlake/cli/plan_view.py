@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from mirrorlake.library.capacity import Needs, sentence
-from mirrorlake.terminal import plain_table
+from mirrorlake.terminal import print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -60,7 +60,7 @@ def _flow(out: "Console", flow: dict[str, Any]) -> None:
         )
         for topic in flow["topics"]
     )
-    out.print(plain_table(*columns, rows=rows, title=title))
+    print_table(out, *columns, rows=rows, title=title)
     for change in flow["configs"]:
         after = "its default" if change["after"] is None else change["after"]
         refusal = (f" refused: {change['refusal']}", "red") if change["refusal"] else ""

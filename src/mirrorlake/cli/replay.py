@@ -8,7 +8,7 @@ import typer
 from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, Context
 from mirrorlake.errors import InputError
-from mirrorlake.terminal import plain_table
+from mirrorlake.terminal import print_table
 
 if TYPE_CHECKING:
     from mirrorlake.library.resent import Resent
@@ -101,14 +101,14 @@ def tell(shared: Context, resent: "Resent", as_json: bool) -> None:
 def _show(shared: Context, resent: "Resent") -> None:
     count = "would be sent" if resent.dry_run else "records at the target"
     sent = [(row["topic"], row["target_topic"], f"{row['records']:,}") for row in resent.topics]
-    shared.out.print(plain_table("topic", "to", count, rows=sent))
+    print_table(shared.out, "topic", "to", count, rows=sent)
     if resent.examples:
         rows = (
             (row["partition"], row["offset"], _date(row["timestamp"]), row["key"], row["value"])
             for row in resent.examples
         )
         columns = ("partition", "offset", "timestamp", "key", "value")
-        shared.out.print(plain_table(*columns, rows=rows))
+        print_table(shared.out, *columns, rows=rows)
     _show_rest(shared, resent)
     for line in resent.warnings:
         shared.say(line)
@@ -128,13 +128,13 @@ def _show_rest(shared: Context, resent: "Resent") -> None:
             (row["topic"], row["partition"], row["end"], _date(row["newest_at"]))
             for row in resent.reached
         ]
-        shared.out.print(plain_table(*columns, rows=rows))
+        print_table(shared.out, *columns, rows=rows)
     if resent.configs or resent.acls:
         rows = [(row["topic"], row["after"], row["error"] or "") for row in resent.configs]
         for row in resent.acls:
             what = f"{row['permission']} {row['operation']} {row['principal']}"
             rows.append((row["name"], what, row["error"] or ""))
-        shared.out.print(plain_table("topic", "what", "error", rows=rows))
+        print_table(shared.out, "topic", "what", "error", rows=rows)
     if resent.groups:
         rows = []
         for row in resent.groups:
@@ -142,4 +142,4 @@ def _show_rest(shared: Context, resent: "Resent") -> None:
             place, target = (f"{row[topic]}-{row['partition']}" for topic in ("topic", "to_topic"))
             rows.append((row["group"], place, row["position"], target, there, row["done"]))
         names = ("group", "partition", "position", "restored", "position", "done")
-        shared.out.print(plain_table(*names, rows=rows))
+        print_table(shared.out, *names, rows=rows)

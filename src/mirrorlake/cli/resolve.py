@@ -8,7 +8,7 @@ import typer
 
 from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, ENGINE, Context, typed
-from mirrorlake.terminal import plain_table
+from mirrorlake.terminal import print_table
 
 _DECIDED = (
     "a `mirrorlake run` that is running goes by this within 10 seconds, else the next one does; "
@@ -52,7 +52,7 @@ def resolve(
         place = (f"{row['topic'] or ''}{suffix}", offsets)
         rows.append((row["flow"], row["kind"], *place, row["detail"], choice or choices))
     columns = ("flow", "kind", "topic", "offsets", "what", "decided" if choice else "choice")
-    shared.out.print(plain_table(*columns, rows=rows))
+    print_table(shared.out, *columns, rows=rows)
     shared.say(_DECIDED if choice else _how_to_decide(shared.config, incidents[0]))
 
 

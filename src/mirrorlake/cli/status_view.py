@@ -4,7 +4,7 @@ proven."""
 from typing import TYPE_CHECKING, Any
 
 from mirrorlake.durations import duration
-from mirrorlake.terminal import plain_table
+from mirrorlake.terminal import print_table
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +24,7 @@ def show_status(out: "Console", document: dict[str, Any]) -> None:
     if document["healthy"]:
         _mark(out, "green", "healthy", "nothing needs you")
     columns = ("flow", "state", "lag", *_LATENCIES, "records", "topics", "last batch")
-    out.print(plain_table(*columns, "batches of a day", rows=map(_cells, document["flows"])))
+    print_table(out, *columns, "batches of a day", rows=map(_cells, document["flows"]))
     _show_workers(out, document["workers"])
     _show_proofs(out, document["proofs"])
 
@@ -34,7 +34,7 @@ def _show_workers(out: "Console", workers: list[dict[str, Any]]) -> None:
     if workers:
         columns = ("work", "state", "host", "pid", "since")
         rows = ([worker[name] for name in columns] for worker in workers)
-        out.print(plain_table(*columns, rows=rows))
+        print_table(out, *columns, rows=rows)
 
 
 def _cells(flow: dict[str, Any]) -> tuple[object, ...]:
@@ -79,7 +79,7 @@ def _show_proofs(out: "Console", proofs: list[dict[str, Any]]) -> None:
         )
         for proof in compared
     )
-    out.print(plain_table(*columns, rows=rows))
+    print_table(out, *columns, rows=rows)
 
 
 def _percentage(share: float) -> str:

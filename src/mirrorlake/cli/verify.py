@@ -10,7 +10,7 @@ from mirrorlake.cli import completion
 from mirrorlake.cli.context import AS_JSON, Context, check_folder
 from mirrorlake.cli.times import past_time_of
 from mirrorlake.errors import InputError
-from mirrorlake.terminal import plain_table
+from mirrorlake.terminal import print_table
 
 if TYPE_CHECKING:
     from mirrorlake.library.verify_answer import Verified
@@ -84,10 +84,10 @@ def _progress(shared: Context, so_far: "Verified", watch: bool) -> None:
 def _show(shared: Context, verified: "Verified") -> None:
     if verified.differences:
         rows = ((*_stretch(row), row["kind"], row["detail"] or "") for row in verified.differences)
-        shared.out.print(plain_table(*_STRETCH, "kind", "what", rows=rows))
+        print_table(shared.out, *_STRETCH, "kind", "what", rows=rows)
     if verified.not_compared:
         rows = ((*_stretch(row), row["reason"], row["detail"]) for row in verified.not_compared)
-        shared.out.print(plain_table(*_STRETCH, "not compared", "why", rows=rows))
+        print_table(shared.out, *_STRETCH, "not compared", "why", rows=rows)
     for reason, count in verified.excused.items():
         shared.out.print(f"{count:,} records no difference: {reason}")
     for sentence in verified.cut_sentences:

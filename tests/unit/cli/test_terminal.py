@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 import typer
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import mirrorlake
 from mirrorlake.cli import demo, groups, inspect, local, maintain, resolve
@@ -28,7 +30,7 @@ from mirrorlake.library.progress import Progress
 from mirrorlake.mm2.importer.read import Imported
 from mirrorlake.notebook.host import Laptop
 from mirrorlake.run.totals import Totals
-from mirrorlake.terminal import plain_console, plain_table
+from mirrorlake.terminal import plain_console, plain_table, print_table
 
 SRC = Path(__file__).parents[3] / "src"
 #: Swallowed as a style, refused as an end of none, and drawn as a picture, by Rich's markup.
@@ -268,6 +270,33 @@ def test_a_narrow_table_keeps_every_letter(shown: io.StringIO) -> None:
     table.add_row("abcdefghij" * 5)
     console.print(table)
     assert "…" not in shown.getvalue() and shown.getvalue().count("j") == 5
+
+
+@given(
+    st.lists(
+        st.lists(st.none() | st.integers() | st.text(max_size=12), min_size=2, max_size=2),
+        min_size=3,
+        max_size=5,
+    ),
+    st.sampled_from([20, 80, 200]),
+)
+@settings(max_examples=25)
+def test_a_long_table_is_the_one_that_rich_writes(rows: list[list[object]], width: int) -> None:
+    console, headers = plain_console(width=width), ("first", "\u6771\u4eac")
+    many = rows * 18  # more than Rich writes itself
+    console.file = long = io.StringIO()
+    print_table(console, *headers, rows=many)
+    console.file = few = io.StringIO()
+    console.print(plain_table(*headers, rows=many))
+    assert long.getvalue() == few.getvalue()
+
+
+def test_thousands_of_rows_are_written_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    console = plain_console(width=80)
+    console.file = shown = io.StringIO()
+    monkeypatch.setattr("mirrorlake.terminal.plain_table", None)  # cell by cell it takes seconds
+    print_table(console, "topic", "position", rows=[("orders", at) for at in range(5_000)])
+    assert shown.getvalue().count("orders") == 5_000
 
 
 def test_nobody_makes_a_console_or_reads_markup_but_one_module() -> None:

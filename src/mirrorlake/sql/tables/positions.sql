@@ -2,6 +2,7 @@
 -- written when it differs from the one before it, and holds until the next one, or until the newest of its flow; while
 -- nothing changes it is written again once an hour, and once a minute if the partition lags. One without a source_end
 -- says that from then on the partition could not be sampled: it is gone, is not selected any more, or has no leader.
+-- Where nothing waits to be produced, source_start is up to a minute older than the sample.
 CREATE TABLE IF NOT EXISTS positions (
   flow STRING NOT NULL COMMENT 'source->target',
   topic STRING NOT NULL COMMENT 'of the source',
