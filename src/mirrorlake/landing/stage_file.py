@@ -18,6 +18,7 @@ from mirrorlake import failpoints
 from mirrorlake.lake.meter import Landed
 from mirrorlake.lake.parquet import KEYS, RARE, REPEATED, stated_ranges
 from mirrorlake.lake.place import FileWriter, Place
+from mirrorlake.lake.row_sizes import arrow_bytes
 from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.landing.stage_rows import Gathered, Read, columns_of_records, gathered
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -59,8 +60,8 @@ class StageFile:
         of its own, the others together. Raises StagingError."""
         group, size = dict[TopicAndPartition, list[pa.RecordBatch]](), 0
         for key, read in sorted(waiting.items()):
-            self._count(key, read)
-            own = sum(rows.nbytes for rows in read)
+            own = sum(map(arrow_bytes, read))
+            self._count(key, read, own)
             if group and max(size, own) >= OWN_GROUP_BYTES:
                 self._write_group(group)
                 group, size = {}, 0
@@ -83,13 +84,13 @@ class StageFile:
         }
         return pa.RecordBatch.from_pylist([row], schema=ADDED)
 
-    def _count(self, key: TopicAndPartition, read: Sequence[pa.RecordBatch]) -> None:
+    def _count(self, key: TopicAndPartition, read: Sequence[pa.RecordBatch], size: int) -> None:
         offsets = read[0].column("offset")[0].as_py(), read[-1].column("offset")[-1].as_py()
         count = sum(rows.num_rows for rows in read)
         known = self._ranges.setdefault(key, [*offsets, 0])
         known[1], known[2] = offsets[1], known[2] + count
         counted = self._topic_bytes.setdefault(key[0], [0, 0])
-        counted[0], counted[1] = counted[0] + sum(rows.nbytes for rows in read), counted[1] + count
+        counted[0], counted[1] = counted[0] + size, counted[1] + count
 
     def _write_group(self, read: Gathered) -> None:
         rows = columns_of_records(self._schema, self._part, read)

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from mirrorlake.errors import StagingError
 from mirrorlake.kafka.log import read_ranges
 from mirrorlake.kafka.refusals import silence_in_words
+from mirrorlake.lake.row_sizes import arrow_bytes
 from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.landing.receipts import receipt
 from mirrorlake.native.exact import split_times
@@ -51,7 +52,7 @@ def gathered(job: LandJob, read: Read, size: int) -> Iterator[Gathered]:
             rows = without_forgotten(rows, job.forgotten[key])
         if rows.num_rows:
             waiting.setdefault(key, []).append(rows)
-            waits += rows.nbytes
+            waits += arrow_bytes(rows)
         if waits >= size:
             yield waiting
             waiting, waits = {}, 0

@@ -12,12 +12,12 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import TargetLost, TargetRefused
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
+from mirrorlake.lake.row_sizes import arrow_bytes
 from mirrorlake.offsets.runs import Segment, Written, segments_of
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.patience import CALL_SECONDS, Patience
 from mirrorlake.produce.provenance import Provenance
 from mirrorlake.produce.record_producer import RecordProducer, Shipment
-from mirrorlake.produce.row_sizes import arrow_bytes
 
 #: How long a producer may take to hear of a partition that was just added, seconds.
 NEW_PARTITION_SECONDS = 10.0

@@ -15,8 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from mirrorlake.kafka.error_classes import NAMES, ErrorClass
+from mirrorlake.lake.row_sizes import bytes_of_each
 from mirrorlake.native.exact import times_of
-from mirrorlake.produce.row_sizes import bytes_of_each
 
 #: Refusals that are about one record, by Kafka's names; those that are about its size.
 RECORD_REFUSALS = frozenset(NAMES[ErrorClass.RECORD])

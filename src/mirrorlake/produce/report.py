@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake.errors import MapError, TargetRefused
+from mirrorlake.lake.row_sizes import content_bytes
 from mirrorlake.offsets.runs import Segment, Written, rebuild, runs_of
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.parking import RefusedRecord, Search
-from mirrorlake.produce.row_sizes import content_bytes
 
 
 def _fields(kind: pa.DataType, names: str) -> list[tuple[str, pa.DataType]]:

@@ -10,6 +10,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import TargetLost, TargetRefused, TopicRefused
 from mirrorlake.kafka.refusals import principal_of
+from mirrorlake.lake.row_sizes import bytes_of_each
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import add_written
 from mirrorlake.produce.culprit import TopicDenied
@@ -23,7 +24,6 @@ from mirrorlake.produce.delivery import (
 from mirrorlake.produce.flow_positions import MetadataFull
 from mirrorlake.produce.parking import RECORD_REFUSALS, RefusedRecord, Search
 from mirrorlake.produce.report import Progress, Refused, measure
-from mirrorlake.produce.row_sizes import bytes_of_each
 from mirrorlake.produce.skipped import PlannedRows
 from mirrorlake.produce.writer import ShardWriter, TooSlow
 

@@ -4,7 +4,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.produce.row_sizes import arrow_bytes, bytes_of_each, content_bytes
+from mirrorlake.lake.row_sizes import arrow_bytes, bytes_of_each, content_bytes
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 BYTES = st.none() | st.binary(max_size=9)
