@@ -12,9 +12,9 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.samples import newest_samples
 from mirrorlake.offsets.lag import LagHistory
-from mirrorlake.offsets.log_starts import LogStarts
 from mirrorlake.offsets.open_transactions import Held, OpenTransactions
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.sampled_starts import SampledStarts
 from mirrorlake.offsets.samples import SampleLog
 from mirrorlake.offsets.stalls import Stalls
 from mirrorlake.run.snapshot import Snapshot
@@ -107,7 +107,7 @@ class Sampler:
         self._history = LagHistory()
         self._open = OpenTransactions()
         self._stalls = Stalls()
-        self._starts = LogStarts()
+        self._starts = SampledStarts()
         #: The partitions of which something waited at the last sample.
         self._lagging: set[TopicAndPartition] = set()
         self._log: SampleLog[tuple[object, ...]] | None = None

@@ -13,7 +13,7 @@ from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 ALL_SECONDS = 60.0
 
 
-class LogStarts:
+class SampledStarts:
     """What one sampler knows of starts."""
 
     def __init__(self) -> None:
