@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from mirrorlake.errors import Fenced, LakeError
 from mirrorlake.lake.definitions import definition, sql_text
+from mirrorlake.lake.folder import LEASES
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
 from mirrorlake.lake.place import Place, place_of
@@ -72,7 +73,7 @@ class CatalogLake(Lake):
     @property
     def leases(self) -> Place:
         """See `Lake.leases`: beside the checkpoints."""
-        return place_of(self.checkpoints / "leases")
+        return place_of(self.checkpoints / LEASES)
 
     @property
     def reader(self) -> Reader:

@@ -72,6 +72,25 @@ class FileLock:
             raise
         return handle, None if before is None or before.is_of_this_host else before
 
+    def holder(self) -> Holder | None:
+        """Which process has it, as far as a lock here shows it; nothing is taken."""
+        try:
+            handle = os.open(self.file, os.O_RDONLY)
+        except OSError:  # no process ever had it, or `take` says what is wrong
+            return None
+        try:
+            holder = _noted(handle)
+            if holder is None or (holder.is_of_this_host and not holder.lives):
+                return None
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return holder
+        except OSError:
+            return None
+        finally:
+            os.close(handle)
+        return None
+
     def release(self, holder: Holder | None = None) -> None:
         """Give it back, or leave it to who is noted as its `holder`; does nothing if it was not
         taken."""

@@ -14,6 +14,8 @@ from mirrorlake.lake.place import FolderPlace, Place, place_of
 
 #: The file of a Delta log that names its newest checkpoint.
 HINT = "_last_checkpoint"
+#: The folder of leases, beside checkpoints.
+LEASES = "leases"
 #: Stores that commit as Delta asks for: a put fails where the object is there already.
 STORES = ("s3", "s3a", "abfs", "abfss", "az", "azure", "gs")
 
@@ -51,6 +53,11 @@ def has_table(root: Place, table: str) -> bool:
     empty table. Only a log without a checkpoint, which is short, is listed."""
     log = root / table / "_delta_log"
     return (log / HINT).mark() is not None or any(name.endswith(".json") for name in log.names())
+
+
+def leases_at(root: Place) -> Place:
+    """Where the leases of a lake at a place are: in the lake itself, also of one at a URL."""
+    return root / "_checkpoints" / LEASES
 
 
 def own_folder(root: Place) -> Path:

@@ -8,11 +8,13 @@ store.
 import fcntl
 import re
 import uuid
+from collections.abc import Sequence
 from typing import Protocol
 
 from mirrorlake.lake.file_lock import FileLock
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.place import FolderPlace
+from mirrorlake.lake.lease_holder import taken
+from mirrorlake.lake.place import FolderPlace, Place
 from mirrorlake.lake.store_lock import StoreLock
 
 
@@ -44,13 +46,7 @@ class Lease:
     Raises LakeError for one opened to be read."""
 
     def __init__(self, lake: Lake, what: str) -> None:
-        name = re.sub(r"[^A-Za-z0-9._-]+", "-", what)
-        place = lake.leases
-        self.lock: FileLock | StoreLock
-        if isinstance(place, FolderPlace):
-            self.lock = FileLock(what, place / f"{name}.lock")
-        else:
-            self.lock = StoreLock(what, place / name)
+        self.lock = _lock(lake.leases, what)
 
     #: Two processes of one flow are a mistake, unless the topology file says otherwise.
     stands_by = False
@@ -75,6 +71,21 @@ class Lease:
     def release(self) -> None:
         """Give it back; does nothing if it was not taken."""
         self.lock.release()
+
+
+def check_free(leases: Place, work: Sequence[str]) -> None:
+    """Raise LeaseTaken where other processes have all of some work, by the place of a lake's
+    leases: there would be nothing to do. Raises LakeError where a store does not answer."""
+    holders = [_lock(leases, what).holder() for what in work]
+    if holders and holders[0] is not None and None not in holders:
+        raise taken(work[0], holders[0])
+
+
+def _lock(leases: Place, what: str) -> FileLock | StoreLock:
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", what)
+    if isinstance(leases, FolderPlace):
+        return FileLock(what, leases / f"{name}.lock")
+    return StoreLock(what, leases / name)
 
 
 def locks_work(lake: Lake) -> bool:

@@ -17,10 +17,18 @@ from mirrorlake.lake.catalog_names import CatalogNames, catalog_answers, names_b
 from mirrorlake.lake.catalog_views import keep_views
 from mirrorlake.lake.conditional_puts import check_conditional_puts
 from mirrorlake.lake.definitions import TABLES, VIEWS
-from mirrorlake.lake.folder import check_characters, has_table, lake_place, no_lake, own_folder
+from mirrorlake.lake.folder import (
+    LEASES,
+    check_characters,
+    has_table,
+    lake_place,
+    leases_at,
+    no_lake,
+    own_folder,
+)
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.path_lake import PathLake
-from mirrorlake.lake.place import Place
+from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.properties import PROPERTY, check_version, properties_at_birth
 from mirrorlake.lake.registration import check_own
 
@@ -147,6 +155,14 @@ def lake_exists(location: Location, directory: Path) -> bool:
     """Whether a lake is there already, as far as can be known without a session: in a catalog one
     may be."""
     return location.path is None or has_table(lake_place(location, directory), "clusters")
+
+
+def leases_of(location: Location, directory: Path) -> Place | None:
+    """The place of a lake's leases (`Lake.leases`), whether or not anything is there; None where
+    `check_location` has something to say. Raises LakeError."""
+    if location.path is not None:
+        return leases_at(lake_place(location, directory))
+    return None if location.checkpoints is None else place_of(Path(location.checkpoints) / LEASES)
 
 
 def check_location(location: Location, directory: Path) -> tuple[Place | None, Path]:

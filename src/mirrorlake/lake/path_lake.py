@@ -14,7 +14,7 @@ from deltalake.exceptions import DeltaError
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.definitions import definition, sql_text
 from mirrorlake.lake.delta_log import files_of, why_not_by_hand
-from mirrorlake.lake.folder import has_table, quoted, schema_of
+from mirrorlake.lake.folder import has_table, leases_at, quoted, schema_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.layout import log_properties
 from mirrorlake.lake.other_writers import is_one_writer
@@ -63,7 +63,7 @@ class PathLake(Lake):
     def leases(self) -> Place:
         """See `Lake.leases`: in the lake itself, whatever a topology file says of checkpoints."""
         self.check_for_writing()
-        return self.root / "_checkpoints" / "leases"
+        return leases_at(self.root)
 
     @cached_property
     def reader(self) -> Reader:

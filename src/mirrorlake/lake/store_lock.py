@@ -10,6 +10,7 @@ import json
 import logging
 import threading
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from mirrorlake.errors import LakeError
@@ -52,20 +53,36 @@ class StoreLock:
     def take(self, sure: bool) -> None:
         """See `Lease.take`: here it is always known who has it."""
         try:
-            held = self._take()
+            holder = self._take()
         except OSError as error:
             raise LakeError(f"{self.what} cannot be taken in the lake's store: {error}") from error
-        if held is not None:
-            raise taken(self.what, held.holder)
+        if holder is not None:
+            raise taken(self.what, holder)
 
-    def _take(self) -> HeldLease | None:
+    def holder(self) -> Holder | None:
+        """Which process has it; nothing is taken. Raises LakeError where the store does not
+        answer."""
+        try:
+            return self._holder(self._numbers())
+        except OSError as error:
+            raise LakeError(
+                f"who has {self.what} cannot be read in the lake's store: {error}"
+            ) from error
+
+    def _numbers(self) -> list[int]:
+        return sorted(int(name) for name in self._folder.names() if name.isdecimal())
+
+    def _holder(self, numbers: Sequence[int]) -> Holder | None:
+        held = self._read(numbers[-1]) if numbers else None
+        return None if held is None or self._is_free(held, numbers[-1]) else held.holder
+
+    def _take(self) -> Holder | None:
         """Returns who has it, if another does."""
         while True:
-            numbers = sorted(int(name) for name in self._folder.names() if name.isdecimal())
+            numbers = self._numbers()
+            if (holder := self._holder(numbers)) is not None:
+                return holder
             newest = numbers[-1] if numbers else -1
-            held = self._read(newest) if numbers else None
-            if held is not None and not self._is_free(held, newest):
-                return held
             mine = this_process()
             _had.add(str(self._object(newest + 1)))
             try:

@@ -8,14 +8,16 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from mirrorlake.checks.preflight import judge
-from mirrorlake.config.topology import Topology
+from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.errors import InputError
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.opening import check_location, lake_exists
+from mirrorlake.lake.lease import check_free
+from mirrorlake.lake.opening import check_location, lake_exists, leases_of
 from mirrorlake.library.answers import Produced, Rows
 from mirrorlake.library.internals import Internals
 from mirrorlake.library.progress import Progress
 from mirrorlake.library.registering import prepare_to_register, registered
+from mirrorlake.naming.worker_groups import work_of_flow
 from mirrorlake.native.selfcheck import problem as native_problem
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.replicator import Replicator, RunOptions, stopped_early
@@ -94,6 +96,7 @@ def _replicated(
     # many.
     later = once and known.short and known.starts_session
     flows = topology.active_flows(names)
+    _check_unheld(topology, flows)
     if register:
         prepare_to_register(known)
     # Meanwhile the rest is asked, and wrong input is reported without waiting for it.
@@ -164,6 +167,14 @@ def _check_standby(topology: Topology, once: bool, standby: bool) -> None:
         )
     if standby and once:
         raise InputError("--standby has no end, and --once has one; leave one of them out")
+
+
+def _check_unheld(topology: Topology, flows: Sequence[ResolvedFlow]) -> None:
+    """Raise LeaseTaken where other processes run all of some flows: before Spark is started, and a
+    cluster is asked."""
+    leases = leases_of(topology.lake, topology.directory)
+    if leases is not None and topology.availability != "kafka":
+        check_free(leases, [work_of_flow(flow.name) for flow in flows if not flow.paused])
 
 
 def _prepare_behind(tables: Lake) -> None:

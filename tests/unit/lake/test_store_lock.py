@@ -58,7 +58,10 @@ def test_one_has_it_and_renews_it(place: Place, monkeypatch: pytest.MonkeyPatch)
         until(lambda name=name, first=first: (folder(place) / name).read() != first, "renewed")
         with pytest.raises(LeaseTaken, match=f"{WHAT} is held by process {os.getpid()} on "):
             lease_at(place).take(sure=True)
+        holder = lease_at(place).lock.holder()
+        assert holder is not None and holder.is_this_process
         lease.release()
+        assert lease_at(place).lock.holder() is None
         with pytest.raises(FileNotFoundError):
             (folder(place) / name).read()
         lease.release()
@@ -91,6 +94,8 @@ def test_one_whose_answer_was_lost_is_had(link: StoreLink, place: Place) -> None
     try:
         with pytest.raises(LakeError, match=f"{WHAT} cannot be taken in the lake's store: "):
             lease.take()
+        with pytest.raises(LakeError, match=f"who has {WHAT} cannot be read in the lake's store: "):
+            lease.lock.holder()
     finally:
         link.fault = lambda _asked: None
 
