@@ -1,6 +1,5 @@
 """From files to a checked topology document and the report about it."""
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,24 +14,15 @@ from mirrorlake.errors import InputError
 from mirrorlake.mm2.importer import connect, dedicated, mirrormaker1, strimzi
 from mirrorlake.mm2.importer.beside import set_beside
 from mirrorlake.mm2.importer.draft import Draft
-from mirrorlake.mm2.importer.entries import Entry, SourceFile, read_json, read_properties
+from mirrorlake.mm2.importer.entries import Entry, SourceFile
 from mirrorlake.mm2.importer.flow_keys import INTERVALS, RENAMED
+from mirrorlake.mm2.importer.kinds import FOREIGN, KINDS, parts_of
 from mirrorlake.mm2.importer.mirrormaker1 import Options
 from mirrorlake.mm2.importer.report import Report
 from mirrorlake.mm2.importer.secrets import Secrets
 from mirrorlake.naming.policy import readable_aliases
 
 Settings = Mapping[str, Entry]
-#: A connector that is none of MirrorMaker 2's, as an answer of Connect lists them too.
-_FOREIGN = "foreign"
-_KINDS = {
-    "dedicated": "MirrorMaker 2's dedicated mode",
-    "connector": "Kafka Connect",
-    _FOREIGN: "other connectors",
-    "mirrormaker1": "MirrorMaker 1",
-}
-#: How JSON begins: an object, or a list of objects.
-_JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[\]{])")
 _START = (
     "a flow starts at the oldest record that its source has, and what MirrorMaker wrote to the "
     "target stays there: stop MirrorMaker first, and mirror into topics that are empty, or the "
@@ -70,26 +60,26 @@ def import_files(
     """Import the files of one replication; with `beside` as a topology that runs beside it. Raises
     InputError, one sentence that names the file and the key."""
     resources = [strimzi.read_strimzi(file) for file in files if strimzi.is_resource(file)]
-    every = [part for file in files if not strimzi.is_resource(file) for part in _parts(file)]
+    every = [part for file in files if not strimzi.is_resource(file) for part in parts_of(file)]
     every += [("connector", entries) for read in resources for entries in read.connectors]
-    parts = [part for part in every if part[0] != _FOREIGN] or every
+    parts = [part for part in every if part[0] != FOREIGN] or every
     kinds = {kind for kind, _ in parts}
     given = options.entries()
     if len(kinds) > 1:
         raise InputError(
-            f"the files belong to {' and to '.join(sorted(_KINDS[kind] for kind in kinds))}; "
+            f"the files belong to {' and to '.join(sorted(KINDS[kind] for kind in kinds))}; "
             "import each alone"
         )
     kind = kinds.pop()
     if given and kind != "mirrormaker1":
         raise InputError(
-            f"{', '.join(given)} belongs to MirrorMaker 1, and the files belong to {_KINDS[kind]}"
+            f"{', '.join(given)} belongs to MirrorMaker 1, and the files belong to {KINDS[kind]}"
         )
     if beside and kind == "mirrormaker1":
         raise InputError(
             "--beside is for MirrorMaker 2; MirrorMaker 1 leaves no offset syncs to move groups by"
         )
-    if kind == _FOREIGN:
+    if kind == FOREIGN:
         connect.kind_of({entry.key: entry for entry in parts[0][1]})
     aside = [entry for read in resources for entry in read.entries()]
     report = Report([*aside, *(entry for _, part in every for entry in part), *given.values()])
@@ -114,39 +104,12 @@ def import_files(
     if beside:
         set_beside(document, report)
     else:
-        _keep_groups(document, report, _KINDS[kind])
+        _keep_groups(document, report, KINDS[kind])
     _check(document, draft.incomplete, files)
     _note_arrivals(document, report, draft.committed_only(), beside)
     _note_defaults(document, report, kind)
     return Imported(
         document, report.as_document(), secrets.variables, tuple(report.arrives), secrets.mounts
-    )
-
-
-def _parts(file: SourceFile) -> list[tuple[str, list[Entry]]]:
-    """Each connector or file of settings with its kind. Raises InputError for what is none of
-    them."""
-    if b"\0" in file.data:
-        raise InputError(f"{file.name} is not a text file")
-    # A line [section], as Python's configparser writes it, is a key to java.util.Properties.
-    is_json = file.name.lower().endswith(".json") or bool(_JSON.match(file.data))
-    groups = read_json(file) if is_json else [read_properties(file)]
-    return [
-        (_kind(file.name, {entry.key: entry for entry in entries}, is_json), entries)
-        for entries in groups
-    ]
-
-
-def _kind(name: str, settings: Settings, is_json: bool) -> str:
-    if "connector.class" in settings:
-        return "connector" if connect.is_mirror(settings) else _FOREIGN
-    if not is_json and "clusters" in settings:
-        return "dedicated"
-    if not is_json and mirrormaker1.looks_like(settings):
-        return "mirrormaker1"
-    missing = "connector.class" if is_json else "clusters, connector.class or bootstrap.servers"
-    raise InputError(
-        f"{name} is no file of MirrorMaker that can be imported: it has no key {missing}"
     )
 
 
