@@ -4,6 +4,7 @@ goes by, and goes on."""
 import json
 import os
 import re
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -16,6 +17,8 @@ from pyspark.sql.streaming import StreamingQuery
 from mirrorlake.config.lake import Lake as Location
 from mirrorlake.lake import path_tables
 from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.delta_log import DeltaLog
+from mirrorlake.lake.old_commits import shorten
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.stage_index import StageFiles
@@ -24,6 +27,8 @@ from mirrorlake.run.upkeep import UpkeepWorker
 PAGE = Path(__file__).parents[2] / "docs" / "downstream.md"
 AT = datetime(2026, 11, 23, tzinfo=timezone.utc)
 DAY_MS = timedelta(days=1) // timedelta(milliseconds=1)
+#: The class of the error that the page names.
+RESTED_TOO_LONG = "DELTA_MISSING_FILES_UNEXPECTED_VERSION"
 Start = Callable[[SparkSession, str, str], StreamingQuery]
 
 
@@ -111,7 +116,31 @@ def test_a_stream_that_rested_goes_on(
     land(lake, range(130, 160), upkeep)
     older(lake, days=8)
     land(lake, range(160, 190), upkeep)
-    with pytest.raises(StreamingQueryException):
+    with pytest.raises(StreamingQueryException, match=RESTED_TOO_LONG):
         in_silver(spark, start_silver, lake, silver)
     fresh = in_silver(spark, start_silver, lake, tmp_path / "anew")
     assert fresh == list(range(190)), "the table itself has them all"
+
+
+def test_of_a_busy_table_the_newest_commits_alone_are_kept(
+    spark: SparkSession,
+    start_silver: Start,
+    lake: PathLake,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A stream that stands within them goes on, and one that stands before them hears what to
+    do."""
+    monkeypatch.setattr(path_tables, "COMPACT_AFTER", 20)
+    upkeep, silver = UpkeepWorker(lake, StageFiles(lake)), tmp_path / "silver"
+    land(lake, range(40), upkeep)
+    assert in_silver(spark, start_silver, lake, silver) == list(range(40))
+    log, now = DeltaLog(lake.tables.place / "records"), time.time_ns() // 1_000_000
+    land(lake, range(40, 80), upkeep)
+    assert shorten(log, now, most=60) > 0
+    assert in_silver(spark, start_silver, lake, silver) == list(range(80))
+    land(lake, range(80, 200), upkeep)
+    assert shorten(log, now, most=60) > 0
+    with pytest.raises(StreamingQueryException, match=RESTED_TOO_LONG):
+        in_silver(spark, start_silver, lake, silver)
+    assert RESTED_TOO_LONG in PAGE.read_text()
