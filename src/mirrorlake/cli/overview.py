@@ -14,6 +14,8 @@ class Overview(TyperGroup):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Take `mirrorlake plan -c FILE` for `mirrorlake -c FILE plan`."""
+        if args and args[-1] in _WITH_VALUE and "--" not in args:
+            ctx.fail(f"Option '{args[-1]}' requires an argument, the topology file.")
         return super().parse_args(ctx, shared_first(args))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -6,6 +6,8 @@ from mirrorlake.config.client_settings import ROLES, setting_refusal
 from mirrorlake.config.fields import Model, Override, names_of
 from mirrorlake.config.security import Security
 
+_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
 
 class Landing(Model):
     """How a source cluster is read into `records`: batch size in records, files per batch, trigger
@@ -49,8 +51,12 @@ class Cluster(Model):
     @field_validator("bootstrap_servers")
     @classmethod
     def _has_ports_that_there_are(cls, value: str) -> str:
-        """librdkafka takes a port that is too large modulo 65,536, and finds no one there."""
+        """librdkafka takes a port that is too large modulo 65,536, and finds no one there; a scheme
+        that is none of Kafka's it takes for a part of the host's name."""
         for server in value.split(","):
+            scheme, slashes, _ = server.strip().rpartition("://")
+            if slashes and scheme.upper() not in _PROTOCOLS:
+                raise ValueError(f"names a URL, {scheme}://…; an address of Kafka is HOST:PORT")
             _, colon, port = server.strip().rpartition(":")
             if colon and port.isdecimal() and not 0 < int(port) < 65_536:
                 raise ValueError(f"names port {port} in {server.strip()}; ports go up to 65535")

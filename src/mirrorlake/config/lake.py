@@ -1,5 +1,7 @@
 """Where the tables live, by the topology file."""
 
+import re
+
 from pydantic import Field, SecretStr, field_validator, model_validator
 
 from mirrorlake.config.fields import Model, relative_to_file
@@ -33,6 +35,18 @@ class Lake(Model):
     schema_name: str | None = Field(default=None, alias="schema")
     checkpoints: str | None = None
     warehouse: Warehouse | None = None
+
+    @field_validator("path", "checkpoints")
+    @classmethod
+    def _has_no_variable(cls, value: str | None) -> str | None:
+        """A folder of that very name would be made."""
+        variable = re.search(r"\$(\w+|\{[^}]*\})", value or "")
+        if variable and not is_url(value or ""):
+            raise ValueError(
+                f"names {variable[0]}, and nothing is put in its place: write the folder itself; ~ "
+                "is your home"
+            )
+        return value
 
     _resolve_paths = field_validator("path", "checkpoints")(relative_to_file)
 

@@ -142,6 +142,9 @@ class Topology(Model):
             raise ValueError(
                 f"flows.{name} is not a flow name; write source->target with two cluster aliases"
             )
+        if not {source, target} <= {source.strip(), target.strip()}:
+            tight = f"{source.strip()}->{target.strip()}"
+            raise ValueError(f"flows.{name} has blanks beside its arrow; write {tight}")
         for alias in (source, target):
             if alias not in self.clusters:
                 raise ValueError(

@@ -25,6 +25,14 @@ _TYPES = {
     "model": "a mapping",
     "tuple": "a list of texts",
 }
+#: What blocks look like, where one word was written instead.
+_SHAPES = {"lake": "{path: ./lake}", "clusters": '{bootstrap_servers: "HOST:9092"}'}
+#: How YAML says what people mostly mean by it, and what to do.
+_HINTS = {
+    "expected ',' or '}'": "a text with { or , in it stands between quotes",
+    "expected alphabetic or numeric": "a text that begins with * or & stands between quotes",
+    "character '\\t'": "indent by blanks, and not by tabs",
+}
 
 
 class _Loader(yaml.SafeLoader):
@@ -82,8 +90,10 @@ def explain(
     first = next((detail for detail in details if detail["type"] == "extra_forbidden"), details[0])
     location = [str(part) for part in first["loc"]]
     if first["type"] == "extra_forbidden":
-        return _unknown_key(path, location, models)
+        return _unknown_key(path, location, models, alone=first["input"] is None)
     location, problem = _several_kinds(location) or (location, _problem(first))
+    if problem == "must be a mapping, not a text" and len(location) < 3:
+        problem += f"; write {_SHAPES.get(location[0], 'KEY: VALUE, each on a line below')}"
     location = [part for part in location if part != "[key]"]
     key = ".".join(location)
     sentence = f"{key} {problem}" if key else problem  # a whole-file check names the key first
@@ -91,8 +101,12 @@ def explain(
 
 
 def _unknown_key(
-    path: Path, location: list[str], models: Mapping[tuple[str, ...], type[BaseModel]]
+    path: Path,
+    location: list[str],
+    models: Mapping[tuple[str, ...], type[BaseModel]],
+    alone: bool,
 ) -> TopologyError:
+    """`alone`: it has no value."""
     *parents, name = location
     # below these stand names of the user's own
     named = (("clusters",), ("flows",), ("objectives", "flows"))
@@ -104,6 +118,8 @@ def _unknown_key(
     message = (
         f"{key} is a setting of MirrorMaker 2 that mirrorlake does not need: {why}" if why else None
     )
+    if message is None and alone:  # most likely the second text of a list without brackets
+        message = f"unknown key {key}, which has no value; a list of texts is written [a, b]"
     return TopologyError(f"{path}: {message or f'unknown key {key}{nearest(name, known)}'}")
 
 
@@ -148,6 +164,8 @@ def _kind_of(value: object) -> str:
 
 def _where(error: Exception) -> str:
     if isinstance(error, yaml.MarkedYAMLError):
-        mark = error.problem_mark or error.context_mark
-        return f" in line {mark.line + 1}: {error.problem}" if mark else f": {error.problem}"
+        mark, problem = error.problem_mark or error.context_mark, str(error.problem)
+        hints = (f"; {hint}" for said, hint in _HINTS.items() if said in problem)
+        problem += next(hints, "")
+        return f" in line {mark.line + 1}: {problem}" if mark else f": {problem}"
     return f": {first_line(error)}"

@@ -66,7 +66,8 @@ def check_pattern(pattern: str) -> str | None:
     try:
         re.compile(pattern, re.ASCII)
     except (re.error, OverflowError, RecursionError) as error:
-        return str(error)
+        hint = "; write .* for all names" if pattern == "*" else ""
+        return f"{error}{hint}"
     return None
 
 

@@ -38,6 +38,12 @@ def test_a_command_reads_the_file_that_is_named_behind_it(tmp_path: Path) -> Non
     )
 
 
+def test_one_that_lacks_its_file_is_told_so() -> None:
+    ended = CliRunner().invoke(app, ["status", "-c"])
+    assert ended.exit_code == 2
+    assert "Option '-c' requires an argument, the topology file." in ended.output
+
+
 @pytest.mark.parametrize("command", ["plan", "run", "status"])
 def test_no_command_has_an_option_of_these_names(command: str) -> None:
     shown = CliRunner().invoke(app, [command, "--help"]).output

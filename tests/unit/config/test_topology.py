@@ -111,7 +111,9 @@ def test_policy_and_selection_of_a_flow(tmp_path: Path) -> None:
     assert not east.selection.selects("orders-tmp")
 
 
-@pytest.mark.parametrize("path", ["s3://bucket/lake", "dbfs:/lake", "${env:LAKE}/x", "/data/lake"])
+@pytest.mark.parametrize(
+    "path", ["s3://bucket/lake", "abfss://$web@account/lake", "dbfs:/lake", "/data/lake"]
+)
 def test_only_relative_paths_are_resolved(tmp_path: Path, path: str) -> None:
     assert load(tmp_path, FULL.replace("./lake", f'"{path}"')).lake.path == path
 
@@ -397,6 +399,37 @@ def test_policies_that_can_be_written(tmp_path: Path, policy: str) -> None:
             "ca_file: w.pem",
             "key_file: k",
             "clusters.west.security needs certificate_file and key_file together",
+        ),
+        (
+            "127.0.0.1:19092",
+            "https://b:1",
+            "east.bootstrap_servers names a URL, https://…; an addr",
+        ),
+        (LAKE, "./lake", "lake must be a mapping, not a text; write {path: ./lake}"),
+        (
+            '{bootstrap_servers: "127.0.0.1:19092"}',
+            "'b:1'",
+            'clusters.east must be a mapping, not a text; write {bootstrap_servers: "HOST:9092"}',
+        ),
+        (LAKE, "{path: $HOME/lake}", "lake.path names $HOME, and nothing is put in its place: wr"),
+        (LAKE, '{path: "${env:LAKE}/x"}', "lake.path names ${env:LAKE}, and nothing is put in its"),
+        (
+            FLOW,
+            "topics: ['*']",
+            "regular expression '*': nothing to repeat at position 0; write .*",
+        ),
+        (FLOW, "topics: a, b", "unknown key flows.west->east.b, which has no value; a list of"),
+        (FLOW, "topics: *", "; a text that begins with * or & stands between quotes"),
+        ('"${secret:kafka/west}"', "${env:P}", "; a text with { or , in it stands between quotes"),
+        (
+            "  east:",
+            "\teast:",
+            "in line 2: found character '\\t' that cannot start any token; indent",
+        ),
+        (
+            "east->west",
+            "east -> west",
+            "flows.east -> west has blanks beside its arrow; write east",
         ),
         (LAKE, "{}", "lake needs path, or catalog and schema, or all three"),
         (LAKE, "{path: x, catalog: y}", "lake needs path, or catalog and schema, or all three"),
