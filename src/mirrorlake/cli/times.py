@@ -14,7 +14,8 @@ def time_of(option: str, text: str) -> datetime:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
         raise InputError(
-            f"{option} {text}: write a time as 2026-11-21 or 2026-11-21T03:12:00"
+            f"{option} {text}: write a time as 2026-11-21 or 2026-11-21T03:12:00, both in UTC, "
+            "or with its zone, as 2026-11-21T03:12:00+01:00"
         ) from None
     return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
 

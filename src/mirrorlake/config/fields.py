@@ -36,7 +36,11 @@ def relative_to_file(value: str | None, info: ValidationInfo) -> str | None:
         or re.match(r"[A-Za-z][\w+.-]*:", value)
     ):
         return value
-    return str(directory / Path(value).expanduser())
+    try:
+        return str(directory / Path(value).expanduser())
+    except RuntimeError:
+        user = Path(value).parts[0]
+        raise ValueError(f"names {user}, a home that this machine does not know") from None
 
 
 Names = Annotated[tuple[str, ...], BeforeValidator(names_of)]

@@ -5,6 +5,7 @@ No value of the file is ever quoted here, because it may be a secret; only keys,
 allowed.
 """
 
+import os
 from collections.abc import Hashable, Iterable, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -67,8 +68,7 @@ def read_mapping(path: Path) -> dict[str, Any]:
     try:
         data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
     except FileNotFoundError:
-        hint = "create one with `mirrorlake init` or name another with -c"
-        raise TopologyError(f"there is no topology file {path}; {hint}") from None
+        raise _no_file(path) from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise TopologyError(f"{path} cannot be read: {reason}") from None
@@ -79,6 +79,17 @@ def read_mapping(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise TopologyError(f"{path} must hold a mapping with the keys clusters, lake and flows")
     return data
+
+
+def _no_file(path: Path) -> TopologyError:
+    """The error of a file that is not there. A relative name is one in the folder where the command
+    was typed, and of the two endings people take either."""
+    where = f"{path}" if path.is_absolute() else f"{path} in {os.getcwd()}"
+    other = path.with_suffix(".yml" if path.suffix == ".yaml" else ".yaml")
+    hint = "create one with `mirrorlake init` or name another with -c"
+    if other.exists():
+        hint = f"{other.name} is there: name it with -c {other}"
+    return TopologyError(f"there is no topology file {where}; {hint}")
 
 
 def explain(

@@ -411,6 +411,7 @@ def test_policies_that_can_be_written(tmp_path: Path, policy: str) -> None:
             "'b:1'",
             'clusters.east must be a mapping, not a text; write {bootstrap_servers: "HOST:9092"}',
         ),
+        (LAKE, "{path: ~nobody.here/lake}", "lake.path names ~nobody.here, a home that this mach"),
         (LAKE, "{path: $HOME/lake}", "lake.path names $HOME, and nothing is put in its place: wr"),
         (LAKE, '{path: "${env:LAKE}/x"}', "lake.path names ${env:LAKE}, and nothing is put in its"),
         (
@@ -535,11 +536,17 @@ def test_files_without_content(tmp_path: Path, text: str, sentence: str) -> None
     assert sentence in refuse(tmp_path, text).message
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(
         TopologyError, match=r"there is no topology file .*none\.yml; .*mirrorlake init.* -c"
     ):
         load_topology(tmp_path / "none.yml")
+    (tmp_path / "none.yaml").write_text(FULL)
+    with pytest.raises(TopologyError, match=r"none\.yaml is there: name it with -c .*/none\.yaml"):
+        load_topology(tmp_path / "none.yml")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TopologyError, match=f"no topology file mine.yml in {tmp_path}; create"):
+        load_topology(Path("mine.yml"))
     with pytest.raises(TopologyError, match="cannot be read: Is a directory"):
         load_topology(tmp_path)
     (tmp_path / "mirrorlake.yml").write_bytes(b"\xff\xfe\xfa")
