@@ -2,6 +2,8 @@
 wrong input, or a cluster or lake that the command cannot do without does not answer."""
 
 import logging
+import os
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -141,6 +143,7 @@ def main(words: Sequence[str] | None = None) -> None:
             Databricks takes any SystemExit for a failure.
     """
     end_silently()
+    _have_a_home()
     if words is None:
         collect_rarely()
     try:
@@ -162,6 +165,15 @@ def main(words: Sequence[str] | None = None) -> None:
             raise
         logging.getLogger("mirrorlake").info("where it came from", exc_info=error)  # by -v alone
         raise _ended(refusal) from None
+
+
+def _have_a_home() -> None:
+    """A user whom the system does not know, as Kubernetes may make them, has no home unless `HOME`
+    names one, and libraries look for it."""
+    try:
+        Path.home()
+    except RuntimeError:
+        os.environ["HOME"] = tempfile.gettempdir()
 
 
 def _ended(error: MirrorlakeError) -> CommandEnded:

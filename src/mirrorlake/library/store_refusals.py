@@ -4,8 +4,10 @@ sentence for a person.
 Who works on tries again, as with a disk (`worker.py`); who only asked hears it.
 """
 
+import os
 import re
 from collections.abc import Callable
+from errno import EDQUOT, EIO, EMFILE, ENFILE, ENOSPC, EROFS
 from functools import wraps
 from types import FunctionType
 from typing import Any, TypeVar
@@ -19,6 +21,8 @@ _OF_STORE = re.compile(r"Generic (S3|MicrosoftAzure|GCS) error|The operation lac
 #: Colours and arrows of delta-rs' chains of causes, and the rest of a page of XML.
 _ADORNED, _PAGE = re.compile(r"(\x1b\[\d*m|↳|\s)+"), re.compile(r":? ?<\?xml.*")
 _LONGEST = 400
+#: What a disk says, or the system of all files together, without naming a file.
+_OF_DISKS = (ENOSPC, EDQUOT, EROFS, EIO, EMFILE, ENFILE)
 
 
 def store_refusal(error: BaseException) -> LakeError | None:
@@ -42,6 +46,13 @@ def disk_refusal(error: BaseException) -> LakeError | None:
     """The same of a disk, and of a table's log that cannot be read; a command ends by it."""
     from deltalake.exceptions import DeltaError
 
+    if isinstance(error, FileNotFoundError) and error.filename is None and not _is_somewhere():
+        return LakeError("the folder in which this was typed is not there any more: go to another")
+    if isinstance(error, OSError) and error.filename is None and error.errno in _OF_DISKS:
+        return LakeError(
+            f"a file cannot be read or written ({error.strerror}); look at the room on the disks "
+            "of the lake and of temporary files (TMPDIR), and at `ulimit -n`"
+        )
     if isinstance(error, OSError) and error.filename is not None:
         return LakeError(
             f"{error.filename} cannot be read or written ({error.strerror or error}); look at the "
@@ -53,6 +64,15 @@ def disk_refusal(error: BaseException) -> LakeError | None:
             "so, files of it are damaged or gone: put them back from a copy"
         )
     return None
+
+
+def _is_somewhere() -> bool:
+    """Whether the current folder is there."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def broker_refusal(error: BaseException) -> ClusterUnusable | None:

@@ -127,6 +127,16 @@ def test_a_process_ends_with_the_code_and_says_the_sentence_once() -> None:
     assert done.stderr.count("there is no topology file") == 1 and "Traceback" not in done.stderr
 
 
+def test_a_user_without_a_home_gets_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one whom the system does not know, without HOME."""
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("os.getuid", lambda: 2**30)
+    with pytest.raises(RuntimeError):
+        Path.home()
+    called("version", "")
+    assert Path.home().is_dir()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -1,6 +1,7 @@
 """What a store said, in a sentence."""
 
 import errno
+from pathlib import Path
 
 import pytest
 from deltalake.exceptions import DeltaError
@@ -50,6 +51,10 @@ def test_what_a_disk_says_is_none_of_it(error: Exception) -> None:
             "/lake/records cannot be read or written (Permission denied); look at",
         ),
         (
+            OSError(errno.ENOSPC, "No space left on device"),
+            "a file cannot be read or written (No space left on device); look at the room on",
+        ),
+        (
             DeltaError("Kernel error: unexpected 'g'\nstack backtrace:\n  1: core"),
             "a table of the lake cannot be read or written (Kernel error: unexpected 'g'); where",
         ),
@@ -65,3 +70,15 @@ def test_what_a_disk_says_ends_a_command_with_a_sentence(error: Exception, said:
 def test_what_has_no_place_stays_what_it_is(error: Exception) -> None:
     """A page of where it came from is all that there is to go by."""
     assert disk_refusal(error) is None
+
+
+def test_a_folder_that_is_gone_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert disk_refusal(FileNotFoundError(errno.ENOENT, "No such file or directory")) is None
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    with pytest.raises(FileNotFoundError) as caught:
+        Path.cwd()
+    problem = disk_refusal(caught.value)
+    assert problem is not None and "is not there any more: go to another" in problem.message
