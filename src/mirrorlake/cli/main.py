@@ -53,20 +53,29 @@ app = typer.Typer(
 )
 
 
+def version() -> None:
+    """Print the version."""
+    typer.echo(__version__)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
 @app.callback()
 def options(
     context: typer.Context,
     config: Path = typer.Option(TOPOLOGY_FILE, "-c", "--config", help="The topology file."),
     verbose: bool = typer.Option(False, "-v", "--verbose", help="Say more on stderr."),
+    _version: bool = typer.Option(
+        False, "--version", is_eager=True, callback=_print_version, help="Print the version."
+    ),
 ) -> None:
     """Read the options that every command shares."""
     shared = context.obj = Context(config, verbose)
     logs.install(lambda: shared.err, verbose)
-
-
-def version() -> None:
-    """Print the version."""
-    typer.echo(__version__)
 
 
 #: The commands by what a person is about to do, each with its line of `--help`: at most 56

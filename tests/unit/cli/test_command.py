@@ -58,6 +58,12 @@ def test_a_command_answers(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.strip() == "0.1.0"
 
 
+def test_the_version_is_told_in_both_ways(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--version"])
+    main(["version"])
+    assert capsys.readouterr().out.split() == ["0.1.0", "0.1.0"]
+
+
 def test_options_reach_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[object, ...]] = []
     answers = SimpleNamespace(incidents=lambda *wanted: seen.append(wanted) or [])
