@@ -6,6 +6,7 @@ Names, details and values come from outside, so no console of ours reads markup;
 """
 
 import atexit
+import io
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -97,6 +98,13 @@ def _lines_of(
         *(line(row, box.mid_left, box.mid_vertical, box.mid_right) for row in rows),
         box.get_bottom(widths),
     ]
+
+
+def write_any_text() -> None:
+    """Have what the terminal's encoding lacks, as Latin-1 lacks a table's lines, written as its
+    number (\\u2500), instead of ending the command with a traceback."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def end_silently() -> None:

@@ -38,7 +38,7 @@ from mirrorlake.errors import MirrorlakeError
 from mirrorlake.extras import missing_by
 from mirrorlake.heaps import collect_rarely
 from mirrorlake.library.store_refusals import broker_refusal, disk_refusal, store_refusal
-from mirrorlake.terminal import end_silently
+from mirrorlake.terminal import end_silently, write_any_text
 
 logger = logging.getLogger(__name__)
 
@@ -152,6 +152,7 @@ def main(words: Sequence[str] | None = None) -> None:
             Databricks takes any SystemExit for a failure.
     """
     end_silently()
+    write_any_text()
     _have_a_home()
     if words is None:
         collect_rarely()

@@ -3,6 +3,7 @@ colons no emoji."""
 
 import ast
 import io
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +31,7 @@ from mirrorlake.library.progress import Progress
 from mirrorlake.mm2.importer.read import Imported
 from mirrorlake.notebook.host import Laptop
 from mirrorlake.run.totals import Totals
-from mirrorlake.terminal import plain_console, plain_table, print_table
+from mirrorlake.terminal import plain_console, plain_table, print_table, write_any_text
 
 SRC = Path(__file__).parents[3] / "src"
 #: Swallowed as a style, refused as an end of none, and drawn as a picture, by Rich's markup.
@@ -328,3 +329,15 @@ def test_progress(shown: io.StringIO) -> None:
     progress.expect([ODD])
     console.print(drawn(progress))
     assert shown.getvalue().count(ODD) == 2
+
+
+def test_what_an_encoding_lacks_is_written_as_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(written, encoding="latin-1"))
+    row = plain_table("name", rows=[["grün €"]])
+    with pytest.raises(UnicodeEncodeError):
+        plain_console().print(row)
+    write_any_text()
+    plain_console().print(row)
+    sys.stdout.flush()
+    assert r"grün \u20ac" in written.getvalue().decode("latin-1")
