@@ -71,7 +71,12 @@ def replay(
         )
         tell(shared, resent, as_json)
         return
-    if topic is None or where is None or to is None or flow is not None:
+    if flow is not None:
+        raise InputError(
+            "--flow is for --parked; of records that --where picks, --from names the cluster that "
+            "they were read from"
+        )
+    if topic is None or where is None or to is None:
         raise InputError(
             "say which records by --topic and --where, and where they go by --to; or --parked"
         )

@@ -3,13 +3,14 @@
 import json
 from datetime import datetime, timezone
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import typer
 
 from mirrorlake.cli.context import Context
-from mirrorlake.cli.replay import tell
+from mirrorlake.cli.replay import replay, tell
 from mirrorlake.cli.restore import _below
 from mirrorlake.errors import InputError
 from mirrorlake.library.answers import Rows
@@ -28,6 +29,20 @@ def test_offsets() -> None:
 def test_bytes_are_shown_as_text() -> None:
     assert shown(None) is None and shown(b"") == ""
     assert shown("schön\t\x1b[31m".encode()) == "schön··[31m" and shown(b"\xff\x00") == "�·"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"where": "true", "to": "x", "flow": "a->b"}, "--flow is for --parked; .* --from names"),
+        ({"where": "true"}, "where they go by --to"),
+    ],
+)
+def test_options_that_do_not_go_together(options: dict[str, Any], said: str) -> None:
+    unset = dict.fromkeys(("where", "to", "flow", "source", "cluster", "max_records", "rate"))
+    context: Any = SimpleNamespace(obj=Context(Path("mirrorlake.yml")))
+    with pytest.raises(InputError, match=said):
+        replay(context, "orders", **{**unset, "parked": False, **options}, as_json=False)
 
 
 def code_of(found: Resent, as_json: bool = False) -> int:
