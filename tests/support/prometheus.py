@@ -16,6 +16,7 @@ import yaml
 from mirrorlake.devtools.local.ports import free_ports
 from mirrorlake.devtools.local.server import server
 from tests.support.promql import OPS
+from tests.support.waiting import until
 
 
 class Prometheus:
@@ -53,6 +54,8 @@ def prometheus(folder: Path, target: str) -> Iterator[Prometheus]:
     command = [program, f"--config.file={file}", f"--storage.tsdb.path={folder / 'tsdb'}"]
     command += [f"--web.listen-address=127.0.0.1:{port}", "--log.level=warn"]
     with server(command, port, folder / "prometheus.log"):
+        # it listens before it answers questions
+        until(lambda: answer(port, "/-/ready")[0] == 200, "Prometheus is ready")
         yield Prometheus(port)
 
 

@@ -5,11 +5,8 @@ import time
 from collections.abc import Callable, Collection, Mapping
 
 from mirrorlake.kafka.admin import ClusterAdmin
+from mirrorlake.offsets.known_starts import KnownStarts
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
-
-#: How old an answer about the start of a log may be, seconds: brokers delete what is too old every
-#: five minutes.
-STARTS_SECONDS = 60.0
 
 
 def logs(
@@ -46,13 +43,10 @@ class LogStarts:
     def __init__(self, admin: ClusterAdmin, clock: Callable[[], float] = time.monotonic) -> None:
         self._admin = admin
         self._clock = clock
-        self._known: dict[TopicAndPartition, int] = {}
-        self._asked_at = float("-inf")
+        self._known = KnownStarts()
 
     def offsets_of(self, wanted: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
         """The starts of partitions; those that are not there, or do not answer, are missing.
         Raises ClusterUnreachable."""
-        if self._clock() - self._asked_at >= STARTS_SECONDS:
-            self._known, self._asked_at = {}, self._clock()
-        self._known |= starts(self._admin, {key for key in wanted if key not in self._known})
-        return {key: self._known[key] for key in wanted if key in self._known}
+        places = {key: key for key in wanted}
+        return self._known.of(self._clock(), places, lambda keys: starts(self._admin, keys))

@@ -17,8 +17,8 @@ def content_bytes(rows: pa.RecordBatch) -> int:
 
 def arrow_bytes(rows: pa.RecordBatch) -> int:
     """About the size of rows with all that belongs to a record, as Arrow has them."""
-    headers: int = rows.column("headers").nbytes
-    return _ROW_BYTES * rows.num_rows + content_bytes(rows) + headers
+    size: int = _ROW_BYTES * rows.num_rows + rows.column("headers").nbytes
+    return size + content_bytes(rows)
 
 
 def bytes_of_each(rows: pa.RecordBatch) -> np.ndarray:

@@ -11,10 +11,10 @@ from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.samples import newest_samples
+from mirrorlake.offsets.known_starts import KnownStarts
 from mirrorlake.offsets.lag import LagHistory
 from mirrorlake.offsets.open_transactions import Held, OpenTransactions
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
-from mirrorlake.offsets.sampled_starts import SampledStarts
 from mirrorlake.offsets.samples import SampleLog
 from mirrorlake.offsets.stalls import Stalls
 from mirrorlake.run.snapshot import Snapshot
@@ -107,7 +107,7 @@ class Sampler:
         self._history = LagHistory()
         self._open = OpenTransactions()
         self._stalls = Stalls()
-        self._starts = SampledStarts()
+        self._starts = KnownStarts()
         #: The partitions of which something waited at the last sample.
         self._lagging: set[TopicAndPartition] = set()
         self._log: SampleLog[tuple[object, ...]] | None = None
@@ -132,8 +132,8 @@ class Sampler:
         starts = self._starts.of(
             time.monotonic(),
             places,
-            self._lagging,
             lambda keys: source.start_offsets(keys, skip_silent=True),
+            self._lagging,
         )
         marks = source.end_offsets(target_ends.keys, committed=False, skip_silent=True)
         ends = source.end_offsets(target_ends.keys, skip_silent=True)
