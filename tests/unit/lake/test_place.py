@@ -68,7 +68,7 @@ def test_a_file_is_made_once_and_as_a_whole(tmp_path: Path) -> None:
 
 #: Modules that make a path of this host, each for something that is not the lake's.
 PATHS = {
-    **{"duck": 1, "folder": 1, "opening": 1, "warmup": 1},  # what spills; a user's own folder
+    **{"duck": 1, "folder": 1, "opening": 2, "warmup": 1},  # what spills; a user's own folder
     **{"place": 0, "landing/job": 1},  # the pace file, on the driver's disk
     "conditional_puts": 2,  # where a folder lies, and what its file system is
     "log_repair": 1,  # where a checkpoint is made again, before it goes to the lake
