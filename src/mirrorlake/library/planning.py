@@ -43,17 +43,18 @@ def needs_of(
     kind: LakeKind,
 ) -> Needs | None:
     """What the process that runs flows has to have, by their plans and by rows of
-    `busiest_minutes`; None where a cluster does not answer, so that not all is known. Consumer
-    groups are not counted, since a plan does not ask for them all."""
+    `busiest_minutes`; None where a cluster does not answer, so that not all is known."""
     if any(flow_plan["unasked"] is not None for flow_plan in planned):
         return None
     running = {flow.name: flow for flow in flows if not flow.paused}
-    totals = [flow_plan["totals"] for flow_plan in planned if flow_plan["flow"] in running]
+    plans = [flow_plan for flow_plan in planned if flow_plan["flow"] in running]
+    totals = [flow_plan["totals"] for flow_plan in plans]
     rows = [row for row in busiest if row["flow"] in running]
     load = Load(
         flows=len(running),
         sources=len({flow.source for flow in running.values()}),
         partitions=sum(each["partitions"] - each["partitions_refused"] for each in totals),
+        positions=sum(flow_plan["groups"]["positions"] for flow_plan in plans),
         records_per_second=sum(row["records_per_second"] for row in rows) if rows else None,
         bytes_per_second=sum(row["bytes_per_second"] or 0.0 for row in rows) if rows else None,
     )

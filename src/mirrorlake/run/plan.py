@@ -27,6 +27,7 @@ from mirrorlake.produce.codecs import Codecs
 from mirrorlake.run.flow_spec import producer_settings
 from mirrorlake.run.group_lease import worker_topic
 from mirrorlake.run.limits import limit_problems
+from mirrorlake.run.plan_groups import planned_groups
 from mirrorlake.run.plan_totals import NothingStaged, Staged, flow_totals
 from mirrorlake.run.totals import UNKNOWN, Totals, added
 from mirrorlake.run.unseen import away_ms, unseen_problems
@@ -52,6 +53,7 @@ def make_plan(
     acls_left: [{..., policy} of those that stay, since they were made under another policy],
     heartbeats: [{cluster, topic, partitions, factor} of the topics that would be made],
     worker_topics: [the same of those by which processes stand by for each other],
+    groups: {attributes of run.plan_groups.PlannedGroups},
     totals: {attributes of run.totals.Totals}}], "totals": {the same of all flows, and conflicts:
     how many refusals are among the problems}}. `holder` of a topic that is there says whose the
     `held_records` (offsets) in it are: nobody, ours, MirrorMaker 2 or foreign. A flow that must not
@@ -70,6 +72,8 @@ def make_plan(
     ]
     for flow, document in zip(flows, planned, strict=True):
         at_source = _configs_at_source(preflight.connections, flow, document)
+        groups = planned_groups(preflight.connections, flow, _mirrored_topics(document))
+        document["groups"] = vars(groups)
         problems += limit_problems(preflight.connections, flow, document, at_source)
         problems += unseen_problems(
             preflight.connections,
@@ -193,8 +197,12 @@ def _configs_at_source(
     connections: Connections, flow: ResolvedFlow, document: Mapping[str, Any]
 ) -> Mapping[str, TopicConfigs]:
     """Of the topics that a flow mirrors."""
-    topics = [each["topic"] for each in document["topics"] if each["action"] != "refuse"]
+    topics = _mirrored_topics(document)
     return describe_topic_configs(connections.admin(flow.source), topics).configs if topics else {}
+
+
+def _mirrored_topics(document: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(each["topic"] for each in document["topics"] if each["action"] != "refuse")
 
 
 def _collisions(

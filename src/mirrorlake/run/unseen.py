@@ -8,8 +8,6 @@ from typing import Any
 from mirrorlake.checks.problem import Problem
 from mirrorlake.checks.unseen import left_out_groups, missed_deletions
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.groups.checkpoint_plan import leaves_out
-from mirrorlake.groups.left_out import places_within
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.retention import compacts, keeps_deletions_ms
@@ -20,8 +18,6 @@ from mirrorlake.run.plan_totals import Staged
 
 #: A flow that was sampled not longer ago runs, or has just ended.
 RUNS_MS = 300_000
-#: How many groups are asked for their positions: a request each.
-MOST_GROUPS = 200
 
 
 def away_ms(lake: Reader | None, flow: str) -> float | None:
@@ -42,9 +38,9 @@ def unseen_problems(
     away: float | None,
     staged: Staged,
 ) -> Iterator[Problem]:
-    """What is worth knowing of a flow. `plan` is its document in that of `run.plan.make_plan`;
-    `at_source` are the configs of its topics there; `away` says for how long the flow has not run
-    (`away_ms`). Raises ClusterUnreachable, AuthenticationFailed."""
+    """What is worth knowing of a flow. `plan` is its document in that of `run.plan.make_plan`, with
+    its groups; `at_source` are the configs of its topics there; `away` says for how long the flow
+    has not run (`away_ms`). Raises ClusterUnreachable, AuthenticationFailed."""
     topics = {
         topic["topic"]: topic["partitions"]
         for topic in plan["topics"]
@@ -64,8 +60,7 @@ def unseen_problems(
             staged.ends(flow.source),
         )
         yield from missed_deletions(flow.name, away, {topic: kept[topic] for topic in new})
-    if flow.settings.emit_checkpoints_enabled:
-        yield from left_out_groups(flow.name, _left_out(connections, flow, topics))
+    yield from left_out_groups(flow.name, plan["groups"]["left_out"])
 
 
 def _not_staged(
@@ -79,13 +74,3 @@ def _not_staged(
         return {topic for topic, _ in places}
     ends = source.end_offsets(places, skip_silent=True)
     return {key[0] for key in places if key not in ends or ends[key] > staged.get(key, 0)}
-
-
-def _left_out(connections: Connections, flow: ResolvedFlow, topics: Collection[str]) -> list[str]:
-    """Groups of the source that the flow's settings leave out, with positions in its topics; of the
-    first so many, where they are more."""
-    admin = connections.groups(flow.source)
-    asked = sorted(group for group in admin.listing().states if leaves_out(flow.settings, group))[
-        :MOST_GROUPS
-    ]
-    return list(places_within(admin.positions(asked), topics.__contains__)) if asked else []

@@ -1,5 +1,6 @@
 """Cores and memory for a load, what a plan says of them, and the page that shows the figures."""
 
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -125,7 +126,10 @@ def test_it_is_said_in_a_sentence() -> None:
 
 def plans(*flows: str, unasked: str | None = None) -> list[dict[str, Any]]:
     totals = {"partitions": 30, "partitions_refused": 10}
-    return [{"flow": flow, "unasked": unasked, "totals": totals} for flow in flows]
+    groups = {"positions": 700}
+    return [
+        {"flow": flow, "unasked": unasked, "totals": totals, "groups": groups} for flow in flows
+    ]
 
 
 def flows_of(directory: Path) -> list[ResolvedFlow]:
@@ -142,9 +146,15 @@ def test_a_plan_counts_what_runs(tmp_path: Path) -> None:
     ]
     planned = plans(*(flow.name for flow in flows))
     expected = Load(
-        flows=2, sources=1, partitions=40, records_per_second=800.0, bytes_per_second=80_000.0
+        flows=2,
+        sources=1,
+        partitions=40,
+        positions=1_400,
+        records_per_second=800.0,
+        bytes_per_second=80_000.0,
     )
-    assert needs_of(planned, flows, busiest, "folder") == needs(expected, "folder")
+    found = needs_of(planned, flows, busiest, "folder")
+    assert found == needs(expected, "folder") != needs(replace(expected, positions=0), "folder")
     unknown = needs_of(planned, flows, busiest[1:], "folder")
     assert unknown is not None and unknown.records_per_second is None
 

@@ -1,0 +1,50 @@
+"""The consumer groups that a flow would have checkpoints of, and those that it leaves out: what its
+plan says of groups."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.groups.checkpoint_plan import leaves_out, selects_group
+from mirrorlake.groups.left_out import places_within
+from mirrorlake.kafka.connections import Connections
+
+#: How many groups of each kind are asked for their positions: a request each.
+MOST_GROUPS = 200
+
+
+@dataclass(frozen=True)
+class PlannedGroups:
+    """Groups of a source that have positions in the topics of a flow.
+
+    Attributes:
+        positions: of groups that the flow selects, in partitions of these topics; about as many
+            where there are more groups than were asked.
+        left_out: those that the flow's settings leave out; some, where there are more.
+    """
+
+    positions: int = 0
+    left_out: tuple[str, ...] = ()
+
+
+def planned_groups(
+    connections: Connections, flow: ResolvedFlow, topics: Collection[str]
+) -> PlannedGroups:
+    """What there is for the topics that a flow mirrors; nothing where it makes no checkpoints.
+    Raises ClusterUnreachable, AuthenticationFailed."""
+    settings = flow.settings
+    if not topics or not settings.emit_checkpoints_enabled:
+        return PlannedGroups()
+    admin = connections.groups(flow.source)
+    listed = sorted(admin.listing().states)
+    selected = [group for group in listed if selects_group(settings, group)]
+    others = [group for group in listed if leaves_out(settings, group)][:MOST_GROUPS]
+    asked = selected[:MOST_GROUPS]
+    committed = admin.positions([*asked, *others])
+    answers = [committed.positions[group] for group in asked if group in committed.positions]
+    found = sum(topic in topics for positions in answers for topic, _ in positions)
+    places = places_within(committed, topics.__contains__)
+    return PlannedGroups(
+        round(found * len(selected) / max(1, len(answers))),
+        tuple(group for group in others if group in places),
+    )

@@ -1,0 +1,65 @@
+"""What a plan says of consumer groups: how many positions a flow would have checkpoints of, and
+which groups it leaves out."""
+
+from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mirrorlake.config.flow import Flow
+from mirrorlake.kafka.groups import GroupPositions, Listing
+from mirrorlake.offsets.positions import Committed
+from mirrorlake.run import plan_groups
+from mirrorlake.run.plan_groups import PlannedGroups, planned_groups
+
+POSITIONS = {
+    "billing": [("orders", 0), ("orders", 1), ("elsewhere", 0)],
+    "connect-sink": [("orders", 0)],
+    "other": [("elsewhere", 0)],
+    "reports": [("orders", 0)],
+    "silent": [("orders", 0)],
+}
+
+
+def found(
+    topics: Iterable[str] = ("orders",),
+    groups: Mapping[str, list[tuple[str, int]]] = POSITIONS,
+    **settings: Any,
+) -> PlannedGroups:
+    """What is planned of the groups of a source, one of which is not answered."""
+
+    def positions(asked: list[str]) -> GroupPositions:
+        told = [group for group in asked if group != "silent"]
+        answers = {group: dict.fromkeys(groups[group], Committed(7)) for group in told}
+        return GroupPositions(answers, {"silent": "its coordinator is away"})
+
+    admin = SimpleNamespace(
+        listing=lambda: Listing(dict.fromkeys(groups, "EMPTY")), positions=positions
+    )
+    connections: Any = SimpleNamespace(groups=lambda _alias: admin)
+    flow: Any = SimpleNamespace(source="east", settings=Flow(**settings))
+    return planned_groups(connections, flow, frozenset(topics))
+
+
+def test_positions_in_topics_of_the_flow_count() -> None:
+    """Of the groups that it selects; one that is not answered is taken for like the others."""
+    assert found() == PlannedGroups(4, ("connect-sink",)), "three of three, of four"
+    assert found(groups_exclude=["billing", "silent"]) == PlannedGroups(2, ("billing",))
+
+
+def test_groups_in_other_topics_are_none() -> None:
+    assert found(topics=["new"]) == PlannedGroups()
+
+
+@pytest.mark.parametrize(("topics", "emit"), [([], True), (["orders"], False)])
+def test_nothing_is_asked_where_nothing_would_be_checkpointed(topics: Any, emit: bool) -> None:
+    nobody: Any = SimpleNamespace()
+    flow: Any = SimpleNamespace(source="east", settings=Flow(emit_checkpoints_enabled=emit))
+    assert planned_groups(nobody, flow, topics) == PlannedGroups()
+
+
+def test_of_many_groups_some_are_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plan_groups, "MOST_GROUPS", 3)
+    many = {f"group-{number}": [("orders", 0), ("orders", 1)] for number in range(30)}
+    assert found(groups=many).positions == 60
