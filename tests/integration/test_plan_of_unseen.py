@@ -3,6 +3,7 @@ target would refuse for their names."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -20,11 +21,16 @@ from tests.support.replication import replicate_once, write_topology
 from tests.support.waiting import until
 
 
-def notes(topology: Path) -> dict[str, str]:
-    """The sentences of a plan that are about what is not seen, by rule."""
+def planned(topology: Path) -> dict[str, Any]:
+    """The document of a plan."""
     ended = CliRunner().invoke(app, ["-c", str(topology), "plan", "--json"])
     assert ended.exit_code == 0, ended.output
-    problems = json.loads(ended.stdout)["problems"]
+    return dict(json.loads(ended.stdout))
+
+
+def notes(topology: Path) -> dict[str, str]:
+    """The sentences of a plan that are about what is not seen, by rule."""
+    problems = planned(topology)["problems"]
     rules = ("missed-deletions", "left-out-groups", "colliding-names")
     return {each["rule"]: each["sentence"] for each in problems if each["rule"] in rules}
 
@@ -66,6 +72,8 @@ def test_groups_that_its_settings_leave_out(
     topology = write_topology(tmp_path, clusters.east, clusters.west, flow)
     sentence = notes(topology)["left-out-groups"]
     assert f"leaves out group connect-{topic_name}, with positions in topics" in sentence
+    (of_flow,) = planned(topology)["flows"]
+    assert of_flow["groups"] == {"positions": 1, "left_out": [f"connect-{topic_name}"]}
 
 
 def test_configs_of_a_topic_that_waits_for_a_decision_stay(
@@ -102,9 +110,7 @@ def test_configs_of_a_topic_that_was_made_again_while_nothing_ran_stay(
 
 
 def config_changes(topology: Path) -> list[dict[str, str]]:
-    ended = CliRunner().invoke(app, ["-c", str(topology), "plan", "--json"])
-    assert ended.exit_code == 0, ended.output
-    (flow,) = json.loads(ended.stdout)["flows"]
+    (flow,) = planned(topology)["flows"]
     return list(flow["configs"])
 
 
