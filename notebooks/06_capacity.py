@@ -9,6 +9,7 @@
 # MAGIC |---|---|
 # MAGIC | `records_per_second` | the load that is asked about |
 # MAGIC | `record_bytes`, `partitions` | key and value of a record; partitions of all topics |
+# MAGIC | `group_positions` | positions of consumer groups in these |
 # MAGIC | `utilisation` | the share of the cores that is to be busy; the rest takes peaks and catching up |
 # MAGIC | `tracking_uri`, `experiment` | where the runs are; empty is the lake's own store, or the workspace's |
 
@@ -42,6 +43,7 @@ nb = open_notebook(
     records_per_second="10000",
     record_bytes="1024",
     partitions="100",
+    group_positions="0",
     utilisation="0.7",
     tracking_uri="",
     experiment="",

@@ -143,6 +143,7 @@ def by_figures(nb: Notebook) -> pa.Table:
     rate, size = nb.number("records_per_second", 10_000), nb.number("record_bytes", RECORD_BYTES)
     load = Load(
         partitions=round(nb.number("partitions", 100)),
+        positions=round(nb.number("group_positions", 0)),
         records_per_second=rate,
         bytes_per_second=rate * size,
     )

@@ -1,9 +1,14 @@
 """Cores for a load, from what was measured."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mirrorlake.library.capacity_figures import FIGURES, KINDS
+from mirrorlake.notebook.capacity import by_figures
 from mirrorlake.notebook.cores import Cost, fitted
 
 
@@ -22,6 +27,20 @@ def test_nothing_is_said_from_nothing() -> None:
 
 def test_one_sample_puts_all_on_the_records() -> None:
     assert fitted([(1_000, 0.5)]) == Cost(0.0, 500.0)
+
+
+def test_the_widgets_are_the_load() -> None:
+    """Positions of groups cost what the figures say, in each kind of lake."""
+    given = {"records_per_second": 0.0, "partitions": 0.0, "utilisation": 1.0}
+
+    def at_rest(positions: float) -> list[float]:
+        widgets = {**given, "group_positions": positions}
+        nb: Any = SimpleNamespace(number=lambda name, default: widgets.get(name, default))
+        return list(by_figures(nb)["cores_at_rest"].to_pylist())
+
+    more = [a - b for a, b in zip(at_rest(100_000), at_rest(0), strict=True)]
+    each = FIGURES["positions_cores"].values
+    assert more == pytest.approx([100 * each[kind] for kind in KINDS], abs=0.02)
 
 
 @example([(2.2e-313, 1.0)])
