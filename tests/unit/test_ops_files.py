@@ -3,6 +3,8 @@
 import configparser
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 from typing import cast
 
@@ -15,7 +17,7 @@ from typer.core import TyperGroup
 from mirrorlake.cli.main import app
 from mirrorlake.config.topology import load_topology
 from mirrorlake.extras import EXTRAS
-from tests.support.manifests import FOLDER, check, container, manifest, pod
+from tests.support.manifests import FOLDER, built, check, container, manifest, pod
 
 OPS = FOLDER.parent
 DOCKERFILE = (OPS / "Dockerfile").read_text(encoding="utf-8")
@@ -131,6 +133,32 @@ def test_the_kustomization_has_all_files() -> None:
             manifest(name).keys()
         )
     assert kustomization["images"][0]["name"] == container()["image"]
+
+
+def test_kubectl_builds_what_kubernetes_takes() -> None:
+    """The pod mounts the ConfigMap by the name that its content gives it."""
+    documents = {document["kind"]: document for document in built(FOLDER)}
+    assert documents.keys() == {"ConfigMap", "Deployment", "Secret"}
+    for document in documents.values():
+        check(document)
+    spec = documents["Deployment"]["spec"]["template"]["spec"]
+    (named,) = [one["configMap"]["name"] for one in spec["volumes"] if "configMap" in one]
+    assert named == documents["ConfigMap"]["metadata"]["name"] != "mirrorlake"
+    text = (FOLDER / "mirrorlake.yml").read_text(encoding="utf-8")
+    assert documents["ConfigMap"]["data"] == {"mirrorlake.yml": text}
+    assert spec["containers"][0]["image"].startswith("registry.example.org/mirrorlake:")
+
+
+def test_systemd_takes_the_unit() -> None:
+    """It only misses the command, which is installed with the package."""
+    program = shutil.which("systemd-analyze")
+    if program is None:
+        pytest.skip("systemd-analyze is not installed")
+    unit = OPS / "systemd" / "mirrorlake.service"
+    done = subprocess.run([program, "verify", str(unit)], capture_output=True, check=False)
+    said = done.stderr.decode().splitlines()
+    missing = "Command /opt/mirrorlake/bin/mirrorlake is not executable: No such file or directory"
+    assert [line.partition(": ")[2] for line in said if unit.name in line] == [missing]
 
 
 def test_the_unit_runs_a_command_that_there_is_and_ends_it_alone() -> None:

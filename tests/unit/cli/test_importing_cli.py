@@ -14,7 +14,7 @@ from mirrorlake.cli import importing
 from mirrorlake.cli.context import Context
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import InputError
-from tests.support.manifests import check
+from tests.support.manifests import built, check
 
 SAMPLES = Path(__file__).parents[1] / "mm2" / "importer" / "samples"
 OPS = Path(__file__).parents[3] / "ops" / "kubernetes"
@@ -106,6 +106,19 @@ def test_a_pod_mounts_what_its_topology_reads(tmp_path: Path) -> None:
     topology = load_topology(folder / "mirrorlake.yml")
     assert str(topology.lake.path) == "s3://change-me/lake" and not topology.tracking.enabled
     assert list(topology.flows) == ["east->west"]
+
+
+@pytest.mark.parametrize("name", ["strimzi/pair.v1.yaml", "secure.mm2.properties"])
+def test_kubectl_builds_what_is_written(tmp_path: Path, name: str) -> None:
+    """Files that the note says to make are not there yet."""
+    run(SAMPLES / name, "--kubernetes", tmp_path)
+    documents = {document["kind"]: document for document in built(tmp_path)}
+    assert documents.keys() == {"ConfigMap", "Deployment"}
+    for document in documents.values():
+        check(document)
+    volumes = documents["Deployment"]["spec"]["template"]["spec"]["volumes"]
+    (named,) = [one["configMap"]["name"] for one in volumes if "configMap" in one]
+    assert named == documents["ConfigMap"]["metadata"]["name"]
 
 
 def test_variables_of_a_pod_come_out_of_a_secret(tmp_path: Path) -> None:
