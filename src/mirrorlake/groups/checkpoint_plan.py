@@ -252,6 +252,8 @@ def with_outcome(checkpoint: Checkpoint, synced: bool, outcome: str | None) -> C
     """The checkpoint with what became of it at the target; the reason for the position itself
     stays."""
     reason = "; ".join(part for part in (checkpoint.own_reason, outcome) if part) or None
+    if (checkpoint.synced, checkpoint.reason) == (synced, reason):
+        return checkpoint  # as nearly all are at nearly all turns
     return replace(checkpoint, synced=synced, reason=reason)
 
 
