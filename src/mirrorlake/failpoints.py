@@ -23,39 +23,16 @@ POINTS = (
     "produced",  # all transactions of a batch are committed, no map row is
     "mapped",  # the map rows are committed, the latency rows are not
 )
-#: Points where the session commits what is landed.
-SESSION_POINTS = (
-    "reported",  # a batch is in `records`, whether its tasks have read all of it was not looked at
-    "gap-noted",  # a hole that a batch left is an incident, nothing of it is landed again
-)
 #: Points on the way of records that the target refuses.
 PARK_POINTS = (
     "refused",  # a batch has found which, nothing is in `parked`
     "parked",  # they are in `parked`, the flow has not gone on behind them
-)
-#: Points on the way of positions of consumer groups.
-GROUP_POINTS = (
-    "checkpointed",  # positions are in `checkpoints`, the target's groups are not moved
-    # `failover` has moved one group, or `restore` some; the next ones and the rows about these are
-    # left
-    "group-moved",
-)
-
-#: Points where tasks of another plan are fenced.
-FENCING_POINTS = (
-    "token-noted",  # the target has the new token, no transactional id is fenced
 )
 #: Points of `forget`.
 FORGET_POINTS = (
     "forget-noted",  # what goes is in `forgotten`, nothing is deleted
     "forget-deleted",  # it is deleted, `forgotten` does not say so yet
 )
-#: Points of `verify`.
-AUDIT_POINTS = (
-    "compared",  # ranges were compared, nothing is in `audits`
-    "audited",  # they are in `audits`, the incidents about them are not
-)
-
 #: Points of `replay` and `restore`, beside those of records.
 RESEND_POINTS = (
     "resend-begun",  # what is sent is noted in `changes`, nothing was sent

@@ -29,7 +29,7 @@ from tests.support.kafka import (
     create_topic,
     numbered,
     partition_count,
-    read_topic,
+    record_count,
     send,
     write,
 )
@@ -239,7 +239,7 @@ def test_map_rows_that_were_lost_for_many_batches_are_rebuilt(
         assert len(lost.reports) >= 1
     (mapped,) = now_of(lost.lake).rows("SELECT sum(record_count) AS n FROM offset_map")
     assert mapped["n"] == scene.written - WAITING
-    assert sum(map(len, read_topic(scene.west, scene.names[scene.topic]))) == scene.written
+    assert record_count(scene.west, scene.names[scene.topic]) == scene.written
     scene.recovers(spark)
 
 

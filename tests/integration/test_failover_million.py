@@ -26,7 +26,14 @@ from typer.testing import CliRunner
 
 from mirrorlake.cli.main import app
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import NewRecord, create_topic, read_topic, transactional_producer, write
+from tests.support.kafka import (
+    NewRecord,
+    create_topic,
+    read_topic,
+    record_count,
+    transactional_producer,
+    write,
+)
 from tests.support.readers import CLIENTS, Numbers, Reading, count, joined, number_ranges
 from tests.support.replication import FLOW, write_topology
 
@@ -75,7 +82,7 @@ def fill_compacted(bootstrap: str, topic: str) -> None:
     ]
     write(bootstrap, topic, [NewRecord(b"%d" % number, key) for number, key in enumerate(keys)])
     deadline, number = time.monotonic() + 90, COMPACTED
-    while sum(map(len, read_topic(bootstrap, topic))) > COMPACTED * 5 // 7:
+    while record_count(bootstrap, topic) > COMPACTED * 5 // 7:
         assert time.monotonic() < deadline, "the broker does not compact"
         time.sleep(0.5)  # the cleaner's own pace
         write(bootstrap, topic, [NewRecord(b"%d" % number, b"last")])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mirrorlake.extras import EXTRAS
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import create_topic, read_topic
+from tests.support.kafka import create_topic, read_topic, record_count
 from tests.support.libraries import BASE, OF_A_TASK
 from tests.support.replication import write_topology
 from tests.support.topologies import fill
@@ -52,7 +52,7 @@ def test_workers_of_spark_need_three_libraries(
     assert done.returncode == 0, done.stderr[-4000:]
     flow = json.loads(done.stdout)["flows"]["east->west"]
     assert (flow["records"], flow["short_batches"]) == (200, 0)
-    assert sum(map(len, read_topic(clusters.west, f"east.{topic_name}"))) == 200
+    assert record_count(clusters.west, f"east.{topic_name}") == 200
 
 
 def test_a_run_that_comes_to_need_spark_names_what_to_install(

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import create_topic, numbered, read_topic, write
+from tests.support.kafka import create_topic, numbered, read_topic, record_count, write
 from tests.support.replication import finish, start_run, write_topology
 from tests.support.waiting import until
 
@@ -85,4 +85,4 @@ def test_a_disk_that_is_full_for_a_while_stops_nothing_for_good(
 
 def arrived(clusters: ClusterPair, topic: str) -> int:
     """How many records the target has."""
-    return sum(map(len, read_topic(clusters.west, f"east.{topic}")))
+    return record_count(clusters.west, f"east.{topic}")

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 import mirrorlake
 from tests.support.clusters import ClusterPair, own_topics
-from tests.support.kafka import create_topic, delete_topic, read_topic, topics_of
+from tests.support.kafka import create_topic, delete_topic, read_topic, record_count, topics_of
 from tests.support.mirror_maker import Load, MirrorMaker, Reader
 from tests.support.replication import FLOW, replicating
 
@@ -42,7 +42,7 @@ def wait_for(what: Callable[[], bool], seconds: float = 90) -> None:
 def copied(clusters: ClusterPair, topic: str) -> int:
     if theirs(topic) not in topics_of(clusters.west):
         return 0
-    return sum(map(len, read_topic(clusters.west, theirs(topic))))
+    return record_count(clusters.west, theirs(topic))
 
 
 def command(topology: Path, *words: str, code: int = 0) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from mirrorlake.naming.policy import HEARTBEATS
 from mirrorlake.naming.selection import TopicSelection
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.control import own_configs
-from tests.support.kafka import create_topic, partition_count, read_topic, topics_of
+from tests.support.kafka import create_topic, partition_count, read_topic, record_count, topics_of
 from tests.support.mirror_client import ask_mirror_client
 from tests.support.replication import FLOW, write_topology
 
@@ -158,7 +158,7 @@ def test_many_checkpoints_at_once(own: ClusterPair, tmp_path: Path) -> None:
         MirrorCheckpoint(f"g{n % 500}", f"east.t{n % 200}", n // 500, n, n) for n in range(100_000)
     ]
     assert topic.publish(many) == len(set(many))
-    assert sum(map(len, read_topic(own.west, topic.name))) == len(many)
+    assert record_count(own.west, topic.name) == len(many)
 
 
 def test_switched_off_writes_nothing(own: ClusterPair, tmp_path: Path) -> None:
@@ -198,4 +198,4 @@ def test_an_end_that_is_away_does_not_hinder_the_other(own: ClusterPair, tmp_pat
     topology = load_topology(file)
     with pytest.raises(ClusterUnreachable, match="east"):
         Heartbeats(topology.flow(FLOW), Connections(topology), MemoryLog()).beat()
-    assert sum(map(len, read_topic(own.west, "heartbeats"))) == 1
+    assert record_count(own.west, "heartbeats") == 1

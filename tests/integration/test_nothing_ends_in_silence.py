@@ -23,7 +23,7 @@ from mirrorlake.run.upkeep import UpkeepWorker
 from mirrorlake.run.watch import TopologyWatch
 from mirrorlake.worker import Worker
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import create_topic, read_topic
+from tests.support.kafka import create_topic, read_topic, record_count
 from tests.support.replication import finish, replicate_once, start_run, write_topology
 from tests.support.topologies import fill, incidents, live, texts, values
 from tests.support.waiting import until
@@ -103,7 +103,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broken]:
 
 def arrived(bootstrap: str, topic: str, count: int) -> bool:
     """Whether a topic has so many records; it may not be there yet."""
-    return sum(map(len, read_topic(bootstrap, topic))) >= count
+    return record_count(bootstrap, topic) >= count
 
 
 def test_what_breaks_is_tried_again_until_it_goes(

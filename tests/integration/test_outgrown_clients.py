@@ -12,7 +12,7 @@ from mirrorlake.kafka import outgrown
 from mirrorlake.landing.driver_log import DriverLog
 from mirrorlake.produce.writer import ShardWriter
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import create_topic, numbered, read_topic, topics_of, write
+from tests.support.kafka import create_topic, numbered, record_count, topics_of, write
 from tests.support.replication import assert_same, replicating, write_topology
 from tests.support.waiting import until
 
@@ -46,7 +46,7 @@ def test_records_go_on_by_the_next_ones(
 
 def arrived(bootstrap: str, mirror: str, count: int) -> bool:
     """Whether a mirror has so many records."""
-    return mirror in topics_of(bootstrap) and sum(map(len, read_topic(bootstrap, mirror))) == count
+    return mirror in topics_of(bootstrap) and record_count(bootstrap, mirror) == count
 
 
 def count(monkeypatch: pytest.MonkeyPatch, made: dict[type, int], kind: type, method: str) -> None:

@@ -19,7 +19,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import NewRecord, create_topic, read_topic, write
+from tests.support.kafka import NewRecord, create_topic, read_topic, record_count, write
 from tests.support.lanes import BOTH_LANES
 from tests.support.replication import (
     FLOW,
@@ -156,7 +156,7 @@ def test_a_producer_that_the_target_forgot_is_replaced(
                 write(
                     clusters.east, topic, [NewRecord(b"%d" % at) for at in range(count - 10, count)]
                 )
-                until(lambda count=count: sum(map(len, read_topic(west, f"east.{topic}"))) == count)
+                until(lambda count=count: record_count(west, f"east.{topic}") == count)
                 until(lambda: forgotten(west))
         sides = both_sides(run.lake, clusters.east, west, {topic: f"east.{topic}"})
         assert [value for _, _, value, *_ in sides.target[f"east.{topic}"][0]] == [

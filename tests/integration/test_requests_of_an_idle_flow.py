@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.clusters import ClusterPair, own_topics
 from tests.support.commands import forked
-from tests.support.kafka import create_topic, read_topic
+from tests.support.kafka import create_topic, record_count
 from tests.support.object_store import KEY, SECRET, Store
 from tests.support.replication import finish, start_run, write_topology
 from tests.support.store_link import Request, link_to
@@ -49,7 +49,7 @@ def test_an_idle_flow_asks_for_little(
         run = start_run(topology)
         try:
             mirror = f"east.{topic_name}"
-            until(lambda: sum(map(len, read_topic(clusters.west, mirror))) == 20, "it replicates")
+            until(lambda: record_count(clusters.west, mirror) == 20, "it replicates")
             pause = threading.Event()
             pause.wait(SETTLED_SECONDS)
             began = len(link.requests)
@@ -57,9 +57,7 @@ def test_an_idle_flow_asks_for_little(
             requests = link.requests[began:]
             status = forked(["-c", str(topology), "status", "--json"], tmp_path)
             fill(clusters.east, topic_name, "a", 20, start=20)
-            late = until(
-                lambda: sum(map(len, read_topic(clusters.west, mirror))) == 40, "it goes on"
-            )
+            late = until(lambda: record_count(clusters.west, mirror) == 40, "it goes on")
             run.terminate()
         finally:
             code = finish(run)

@@ -9,7 +9,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from tests.support.clusters import ClusterPair
-from tests.support.kafka import create_topic, numbered, read_topic, write
+from tests.support.kafka import create_topic, numbered, record_count, write
 from tests.support.lake_rows import now_of
 from tests.support.replication import assert_same, finish, replicate_once, start_run, write_topology
 from tests.support.waiting import until
@@ -45,4 +45,4 @@ def test_it_ends_with_an_incident_and_takes_nothing_back(
 
 
 def _count(cluster: str, topic: str) -> int:
-    return sum(map(len, read_topic(cluster, topic)))
+    return record_count(cluster, topic)

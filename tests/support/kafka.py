@@ -148,6 +148,11 @@ def read_topic(bootstrap: str, topic: str, isolation: str = "read_committed") ->
     return read_topics(bootstrap, [topic], isolation)[topic]
 
 
+def record_count(bootstrap: str, topic: str, isolation: str = "read_committed") -> int:
+    """How many records a topic has."""
+    return sum(map(len, read_topic(bootstrap, topic, isolation)))
+
+
 def assign(consumer: Consumer, places: Iterable[TopicPartition]) -> None:
     """Have a consumer read from some places: one that does not know leaders asks for them half a
     second on."""
