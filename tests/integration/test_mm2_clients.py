@@ -10,7 +10,7 @@ from mirrorlake.config.topology import Topology, load_topology
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.changes import MemoryLog
-from mirrorlake.mm2.formats import MirrorCheckpoint, decode_checkpoint, decode_heartbeat
+from mirrorlake.mm2.formats import MirrorCheckpoint, decode_heartbeat, encode_checkpoint
 from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats
 from mirrorlake.naming.naming import Naming
 from mirrorlake.naming.policy import HEARTBEATS
@@ -142,10 +142,8 @@ def test_the_last_checkpoint_wins_and_nothing_is_written_twice(
         topic.publish(some) for some in ([first, other], [first, other], [second, other], [second])
     ] == [2, 0, 1, 0]
     (records,) = read_topic(own.west, topic.name)
-    assert [decode_checkpoint(record.key, record.value) for record in records] == [
-        first,
-        other,
-        second,
+    assert [(record.key, record.value) for record in records] == [
+        encode_checkpoint(sent) for sent in (first, other, second)
     ]
     answer = ask_mirror_client(own.west, "east", "g")
     assert answer["translateOffsets"]["g"] == {"east.t/0": [8, "rewound"], "east.t/1": [1, ""]}

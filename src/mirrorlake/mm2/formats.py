@@ -63,17 +63,6 @@ def encode_checkpoint(checkpoint: MirrorCheckpoint) -> tuple[bytes, bytes]:
     return key, _TEXT.pack(_VERSION) + offsets + _text(checkpoint.metadata)
 
 
-def decode_checkpoint(key: bytes | None, value: bytes | None) -> MirrorCheckpoint:
-    """The checkpoint of a record. Raises InputError if it is none."""
-    names, facts = _FieldDecoder("checkpoint", key), _FieldDecoder("checkpoint", value)
-    facts.numbers(_TEXT)
-    group_id, topic, (partition,) = names.text(), names.text(), names.numbers(_INT)
-    upstream, downstream = facts.numbers(_LONGS)
-    return MirrorCheckpoint(
-        group_id, topic, partition, upstream=upstream, downstream=downstream, metadata=facts.text()
-    )
-
-
 def encode_heartbeat(heartbeat: Heartbeat) -> tuple[bytes, bytes]:
     """Key and value. Raises InputError for what the format cannot hold."""
     value = _TEXT.pack(_VERSION) + _number(_LONG, heartbeat.timestamp)

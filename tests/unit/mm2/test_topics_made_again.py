@@ -16,7 +16,7 @@ from mirrorlake.mm2.formats import (
     Heartbeat,
     MirrorCheckpoint,
     OffsetSync,
-    decode_checkpoint,
+    encode_checkpoint,
     encode_heartbeat,
 )
 from mirrorlake.mm2.heartbeat_topics import HeartbeatTopics, KeyAndValue
@@ -26,6 +26,7 @@ from mirrorlake.testing import MemoryCluster, MemoryLake
 from tests.support.lake_rows import FLOW, write_file
 
 ONE, OTHER = (MirrorCheckpoint(group, "east.t", 0, 5, 5) for group in ("a", "b"))
+BOTH = [encode_checkpoint(checkpoint) for checkpoint in (ONE, OTHER)]
 
 
 class Topic:
@@ -46,7 +47,7 @@ class Topic:
         if self.fails:
             self.fails = False
             raise TargetRefused("not now", topic=self.name)
-        self.written += [decode_checkpoint(*record) for record in records]
+        self.written += records
 
     def compact(self) -> None:
         """Nothing is to be done."""
@@ -70,11 +71,11 @@ def test_checkpoints_are_there_again(tmp_path: Path) -> None:
     assert checkpoints.publish([ONE]) == 1 and checkpoints.publish([ONE]) == 0
     topic.gone = True
     assert checkpoints.publish([OTHER]) == 2
-    assert topic.written == [ONE, OTHER]
+    assert topic.written == BOTH
     topic.gone = topic.fails = True
     with pytest.raises(TargetRefused):
         checkpoints.publish([])
-    assert checkpoints.publish([]) == 2 and topic.written == [ONE, OTHER]
+    assert checkpoints.publish([]) == 2 and topic.written == BOTH
 
 
 def test_offset_syncs_are_there_again() -> None:
