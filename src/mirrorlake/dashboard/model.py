@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from mirrorlake.dashboard.encodings import Part
 from mirrorlake.dashboard.expressions import FieldPlan, parse_expression
 from mirrorlake.dashboard.parts import Dataset, Page, Query, UiSettings, Widget
-from mirrorlake.dashboard.specs import RangeFilterSpec, ValuesFilterSpec
+from mirrorlake.dashboard.specs import FilterSpec, RangeFilterSpec
 from mirrorlake.errors import InputError
 
 #: Columns of the grid that GRID_V1 means.
@@ -63,7 +63,7 @@ def plan_fields(widget: Widget, query: Query) -> dict[str, FieldPlan]:
 def filter_targets(widget: Widget) -> list[tuple[str, str]]:
     """The (dataset, column) pairs that a filter acts on."""
     spec = widget.spec
-    if not isinstance(spec, ValuesFilterSpec | RangeFilterSpec):
+    if not isinstance(spec, FilterSpec):
         return []
     queries = {named.name: named.query for named in widget.queries}
     targets = []
@@ -126,7 +126,7 @@ def _check(dashboard: Dashboard) -> None:
 def _hold_law(widget: Widget, queries: dict[str, Query]) -> None:
     """Each fieldName is the name of a field of the query that it is about."""
     spec = widget.spec
-    if isinstance(spec, ValuesFilterSpec | RangeFilterSpec):
+    if isinstance(spec, FilterSpec):
         for filter_field in spec.encodings.fields:
             query = queries.get(filter_field.queryName)
             if query is None:

@@ -15,7 +15,7 @@ from mirrorlake.dashboard.parts import Page, Placed, Widget
 from mirrorlake.dashboard.specs import (
     ChartSpec,
     CounterSpec,
-    RangeFilterSpec,
+    FilterSpec,
     TableSpec,
     ValuesFilterSpec,
 )
@@ -85,7 +85,7 @@ def _widget(placed: Placed) -> dict[str, Any]:
     made: dict[str, Any] = {"name": widget.name, "position": placed.position.model_dump()}
     if widget.multilineTextboxSpec is not None:
         return {**made, "kind": "text", "text": "".join(widget.multilineTextboxSpec.lines)}
-    if spec is None or isinstance(spec, ValuesFilterSpec | RangeFilterSpec):
+    if spec is None or isinstance(spec, FilterSpec):
         raise AssertionError(f"widget {widget.name} was not checked")
     query = widget.queries[0].query
     names = [field.name for field in query.fields]
@@ -117,7 +117,7 @@ def _widget(placed: Placed) -> dict[str, Any]:
 
 def _filter(widget: Widget) -> dict[str, Any]:
     spec = widget.spec
-    assert isinstance(spec, ValuesFilterSpec | RangeFilterSpec)
+    assert isinstance(spec, FilterSpec)
     targets = dict(filter_targets(widget))
     made = {"name": widget.name, "title": spec.frame.title, "targets": targets}
     if isinstance(spec, ValuesFilterSpec):
@@ -127,7 +127,7 @@ def _filter(widget: Widget) -> dict[str, Any]:
 
 
 def _is_filter(widget: Widget) -> bool:
-    return isinstance(widget.spec, ValuesFilterSpec | RangeFilterSpec)
+    return isinstance(widget.spec, FilterSpec)
 
 
 def _own_script(state: dict[str, Any]) -> str:

@@ -138,13 +138,6 @@ FilterSpec = ValuesFilterSpec | RangeFilterSpec
 
 
 Spec = Annotated[
-    CounterSpec
-    | XYSpec
-    | HeatmapSpec
-    | PieSpec
-    | ComboSpec
-    | TableSpec
-    | ValuesFilterSpec
-    | RangeFilterSpec,
+    CounterSpec | XYSpec | HeatmapSpec | PieSpec | ComboSpec | TableSpec | FilterSpec,
     Field(discriminator="widgetType"),
 ]

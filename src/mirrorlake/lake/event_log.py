@@ -3,7 +3,6 @@ must know, and through `states` how the topics of the sources were."""
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from datetime import datetime, timezone
 
 from mirrorlake.lake.changes import Change
@@ -12,9 +11,6 @@ from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame, Reader
 from mirrorlake.lake.states import States
-
-#: Columns of `changes` that a plan reads.
-_OF_CHANGE = frozenset({"at", *(field.name for field in fields(Change))})
 
 
 class EventLog:
