@@ -44,8 +44,6 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "flush": (C.c_int, _P, C.c_int),
     "purge": (C.c_int, _P, C.c_int),
     "outq_len": (C.c_int, _P),
-    "err2name": (_S, C.c_int),
-    "err2str": (_S, C.c_int),
     "last_error": (C.c_int,),
     "error_code": (C.c_int, _P),
     "error_string": (_S, _P),
