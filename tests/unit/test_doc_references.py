@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 CODE = ROOT / "src" / "mirrorlake"
 FOLDERS = ("src", "tests", "docs", "notebooks", "bundles", "ops")
@@ -156,9 +154,13 @@ def dangling(path: Path, text: str) -> Iterator[str]:
     yield from _PAPERS.findall(text)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_what_is_referred_to_is_there(path: Path) -> None:
-    assert [f"line {at}: {what}" for at, text in told(path) for what in dangling(path, text)] == []
+def test_what_is_referred_to_is_there() -> None:
+    assert [
+        f"{path.relative_to(ROOT)}, line {at}: {what}"
+        for path in FILES
+        for at, text in told(path)
+        for what in dangling(path, text)
+    ] == []
 
 
 def test_what_is_not_there_is_seen() -> None:
