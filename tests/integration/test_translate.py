@@ -21,7 +21,7 @@ from mirrorlake.lake.incidents import IncidentKey, Incidents
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.path_lake import PathLake
-from mirrorlake.lake.reader import Frames
+from mirrorlake.lake.reader import NONE, Args, Frames
 from mirrorlake.lake.targets import note_targets
 from mirrorlake.lake.translate import Translator, translate, translate_all
 from mirrorlake.offsets.generations import NotedTarget
@@ -212,12 +212,7 @@ def test_only_files_that_can_matter_are_read(
     read: list[list[str]] = []
     sql = Lake.sql
 
-    def watched(
-        self: Lake,
-        text: str,
-        args: Mapping[str, object] | None = None,
-        frames: Frames | None = None,
-    ) -> DataFrame:
+    def watched(self: Lake, text: str, args: Args = NONE, frames: Frames = NONE) -> DataFrame:
         frame = sql(self, text, args, frames)
         if frames:
             read.append([Path(file).parent.name for file in frame.inputFiles()])

@@ -14,7 +14,7 @@ from mirrorlake.lake.folder import LEASES
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.owners import OWNER_NUMBERS, fenced
 from mirrorlake.lake.place import Place, place_of
-from mirrorlake.lake.reader import Frame, Reader
+from mirrorlake.lake.reader import NONE, Frame, Reader
 from mirrorlake.lake.upkeep import TableUpkeep
 
 if TYPE_CHECKING:
@@ -134,10 +134,10 @@ class CatalogLake(Lake):
         (newest,) = self.spark.sql(f"DESCRIBE HISTORY {self.name(table)} LIMIT 1").collect()
         return int(newest["version"])
 
-    def change(self, name: str, frames: Mapping[str, Frame] | None = None, **args: object) -> None:
+    def change(self, name: str, frames: Mapping[str, Frame] = NONE, **args: object) -> None:
         """See `Lake.change`. What would change nothing is left out where that can be seen: Spark
         takes seconds, and commits."""
-        if self.files is not None and not self._changes(self.files, name, frames or {}, args):
+        if self.files is not None and not self._changes(self.files, name, frames, args):
             return
         self.retrying(lambda: self.rows(sql_text("queries", name), args, frames))
 

@@ -27,7 +27,7 @@ from mirrorlake.lake.duck_changes import give
 from mirrorlake.lake.folder import has_table, own_folder
 from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.properties import check_version
-from mirrorlake.lake.reader import Frame, Frames, QueryRows, Reader
+from mirrorlake.lake.reader import NONE, Args, Frame, Frames, QueryRows, Reader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -107,16 +107,12 @@ class DuckLake(Reader):
         self._connection.close()
 
     def rows(
-        self,
-        text: str,
-        args: Mapping[str, object] | None = None,
-        frames: Frames | None = None,
-        limit: int | None = None,
+        self, text: str, args: Args = NONE, frames: Frames = NONE, limit: int | None = None
     ) -> QueryRows:
         """See `Reader.rows`."""
         with self._use:
             try:
-                relation = self._relation(text, args or {}, frames or {})
+                relation = self._relation(text, args, frames)
                 relation = relation if limit is None else relation.limit(limit)
                 relation = _plain(relation)
                 columns = relation.columns
@@ -126,15 +122,11 @@ class DuckLake(Reader):
             except duckdb.Error as error:
                 raise self._problem(error) from error
 
-    def arrow(
-        self, text: str, args: Mapping[str, object] | None = None, frames: Frames | None = None
-    ) -> "pa.RecordBatchReader":
+    def arrow(self, text: str, args: Args = NONE, frames: Frames = NONE) -> "pa.RecordBatchReader":
         """See `Reader.arrow`."""
         with self._use:
             try:
-                return _without_huge(
-                    self._relation(text, args or {}, frames or {})
-                ).fetch_record_batch()
+                return _without_huge(self._relation(text, args, frames)).fetch_record_batch()
             except duckdb.Error as error:
                 raise self._problem(error) from error
 

@@ -25,7 +25,7 @@ from mirrorlake.lake.layout import in_layout
 from mirrorlake.lake.own_commits import NewFile, keys_of, replace_files
 from mirrorlake.lake.parquet import plain_bytes
 from mirrorlake.lake.path_lake import PathLake
-from mirrorlake.lake.reader import Frames, Reader
+from mirrorlake.lake.reader import NONE, Frames, Reader
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.upkeep import Rewritten, TableSize
 from mirrorlake.lake.young_files import ALL, YoungFiles
@@ -61,14 +61,14 @@ class FolderUpkeep:
         """See `TableUpkeep.set_properties`."""
         self._lake.tables.set_properties(self._table, properties)
 
-    def rewrite(self, query: str, frames: Frames | None = None, **args: object) -> Rewritten:
+    def rewrite(self, query: str, frames: Frames = NONE, **args: object) -> Rewritten:
         """See `TableUpkeep.rewrite`."""
         if not self.size().files:  # as most tables of a small lake: nothing has to be asked
             return Rewritten(0, 0)
         removed = 0
         for _ in range(_ATTEMPTS):
             with closing(DuckLake(self._lake.root, memory=_MEMORY)) as duck:
-                removal = DuckRemoval(duck, sql_text("queries", query), frames or {}, args)
+                removal = DuckRemoval(duck, sql_text("queries", query), frames, args)
                 attempt = _Attempt(self._log, duck.snapshot(self._table), removal)
             removed += attempt.removed
             if attempt.complete:

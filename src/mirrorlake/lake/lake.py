@@ -18,7 +18,7 @@ from mirrorlake.errors import LakeError, first_line
 from mirrorlake.lake.group_commit import GroupCommit
 from mirrorlake.lake.meter import LakeMeter, Unmeasured
 from mirrorlake.lake.place import Place
-from mirrorlake.lake.reader import Frame, Frames, QueryRows, Reader
+from mirrorlake.lake.reader import NONE, Frame, Frames, QueryRows, Reader
 from mirrorlake.lake.session_tables import SessionTables
 from mirrorlake.lake.upkeep import TableUpkeep
 
@@ -118,7 +118,7 @@ class Lake(SessionTables):
         self.reader.refresh()
         return self.reader
 
-    def ask(self, query: str, frames: Frames | None = None, **args: object) -> QueryRows:
+    def ask(self, query: str, frames: Frames = NONE, **args: object) -> QueryRows:
         """The rows of `sql/queries/<query>.sql`, as of now, by `reader`."""
         return self.now.query_rows(query, frames, **args)
 
@@ -154,7 +154,7 @@ class Lake(SessionTables):
         return None
 
     @abstractmethod
-    def change(self, name: str, frames: Mapping[str, Frame] | None = None, **args: object) -> None:
+    def change(self, name: str, frames: Mapping[str, Frame] = NONE, **args: object) -> None:
         """Run a statement of the package that changes rows of a small table; once more where
         another process changed them just then."""
 

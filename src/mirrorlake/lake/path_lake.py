@@ -21,7 +21,7 @@ from mirrorlake.lake.other_writers import is_one_writer
 from mirrorlake.lake.own_commit_tables import OwnCommitTables
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.place import Place
-from mirrorlake.lake.reader import Frame, Reader
+from mirrorlake.lake.reader import NONE, Frame, Reader
 from mirrorlake.lake.upkeep import TableUpkeep
 from mirrorlake.spark.home import NO_DELTA_SETTING
 
@@ -99,11 +99,11 @@ class PathLake(Lake):
         """See `Lake.known_version`."""
         return self.tables.known_version(table) if self.in_store else None
 
-    def change(self, name: str, frames: Mapping[str, Frame] | None = None, **args: object) -> None:
+    def change(self, name: str, frames: Mapping[str, Frame] = NONE, **args: object) -> None:
         """See `Lake.change`."""
         from mirrorlake.lake.duck_changes import RowChange
 
-        change = RowChange(sql_text("queries", name), args, frames or {})
+        change = RowChange(sql_text("queries", name), args, frames)
         self.tables.rewrite(change.table, change.applied_to)
 
     def upkeep(self, table: str) -> TableUpkeep:

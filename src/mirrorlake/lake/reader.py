@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mirrorlake.lake.definitions import sql_text
@@ -53,6 +54,10 @@ OFFSET_RANGES = "topic STRING, partition INT, generation INT, first BIGINT, last
 SINGLE_OFFSETS = "topic STRING, partition INT, offset BIGINT, since INT"
 #: Frames by name: rows, or the text of a query, which may use the parameters of the statement.
 Frames = Mapping[str, "Frame | str"]
+#: Values of a statement's `:named` parameters.
+Args = Mapping[str, object]
+NONE: Mapping[str, Any] = MappingProxyType({})
+"""Neither frames nor parameters."""
 
 
 def one_of(column: str, names: Iterable[str]) -> tuple[str, dict[str, object]]:
@@ -78,19 +83,13 @@ class Reader(ABC):
 
     @abstractmethod
     def rows(
-        self,
-        text: str,
-        args: Mapping[str, object] | None = None,
-        frames: Frames | None = None,
-        limit: int | None = None,
+        self, text: str, args: Args = NONE, frames: Frames = NONE, limit: int | None = None
     ) -> QueryRows:
         """Run a query in which bare names mean this lake's tables and views; `args` fills `:named`
         parameters. Raises InputError for one that cannot be run, saying why."""
 
     @abstractmethod
-    def arrow(
-        self, text: str, args: Mapping[str, object] | None = None, frames: Frames | None = None
-    ) -> "pa.RecordBatchReader":
+    def arrow(self, text: str, args: Args = NONE, frames: Frames = NONE) -> "pa.RecordBatchReader":
         """The same as `rows`, for results of any size: times have their zone, and rows come in
         batches."""
 
@@ -99,7 +98,7 @@ class Reader(ABC):
         """What is read from now on is as of now; until then, all is as of the first reading of each
         table."""
 
-    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
+    def query_rows(self, name: str, frames: Frames = NONE, **args: object) -> QueryRows:
         """Run `sql/queries/<name>.sql` of the package."""
         return self.rows(sql_text("queries", name), args, frames)
 

@@ -3,14 +3,14 @@
 import re
 import threading
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
 from mirrorlake.errors import InputError, ReplicationError, first_line
 from mirrorlake.lake.definitions import TABLES, VIEWS, definition, sql_text
-from mirrorlake.lake.reader import Frames, QueryRows, Reader
+from mirrorlake.lake.reader import NONE, Args, Frames, QueryRows, Reader
 from mirrorlake.lake.spark_rows import frames_in, rows_from_arrow, with_values
 
 if TYPE_CHECKING:  # answers without Spark come by this module too
@@ -74,16 +74,14 @@ class SessionTables(Reader):
         """A table or view, read as of now."""
         return self.spark.table(self.name(table))
 
-    def sql(
-        self, text: str, args: Mapping[str, object] | None = None, frames: Frames | None = None
-    ) -> "DataFrame":
+    def sql(self, text: str, args: Args = NONE, frames: Frames = NONE) -> "DataFrame":
         """Run a statement in which bare table names mean this lake's; `args` fills `:named`
         parameters, `frames` are named as `{frame}`."""
         with _session_use:
-            text, made = frames_in(self.spark, text, frames or {})
+            text, made = frames_in(self.spark, text, frames)
             self.make_known(text)
             self.spark.sql(f"USE {self.schema}")
-            text, left = with_values(text, args or {})
+            text, left = with_values(text, args)
             return self.spark.sql(text, args=left or None, **made)
 
     def make_known(self, text: str) -> None:
@@ -130,11 +128,7 @@ class SessionTables(Reader):
         return self.sql(sql_text("queries", name), args)
 
     def rows(
-        self,
-        text: str,
-        args: Mapping[str, object] | None = None,
-        frames: Frames | None = None,
-        limit: int | None = None,
+        self, text: str, args: Args = NONE, frames: Frames = NONE, limit: int | None = None
     ) -> QueryRows:
         """See `Reader.rows`."""
         # only who reads by Spark needs it
@@ -152,9 +146,7 @@ class SessionTables(Reader):
         """See `Reader.table_rows`."""
         return rows_from_arrow(self.table(table).toArrow())
 
-    def arrow(
-        self, text: str, args: Mapping[str, object] | None = None, frames: Frames | None = None
-    ) -> pa.RecordBatchReader:
+    def arrow(self, text: str, args: Args = NONE, frames: Frames = NONE) -> pa.RecordBatchReader:
         """See `Reader.arrow`."""
         from mirrorlake.spark.causes import cause_of
         from mirrorlake.spark.failures import SPARK_FAILURES

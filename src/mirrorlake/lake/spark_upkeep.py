@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 from mirrorlake.lake.definitions import sql_text
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.reader import Frames, Reader
+from mirrorlake.lake.reader import NONE, Frames, Reader
 from mirrorlake.lake.upkeep import Rewritten, TableSize
 from mirrorlake.spark.session import settings_for_now
 
@@ -36,7 +36,7 @@ class SparkUpkeep:
         text = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
         self._run(f"ALTER TABLE {self._table} SET TBLPROPERTIES ({text})")
 
-    def rewrite(self, query: str, frames: Frames | None = None, **args: object) -> Rewritten:
+    def rewrite(self, query: str, frames: Frames = NONE, **args: object) -> Rewritten:
         """See `TableUpkeep.rewrite`."""
         text = sql_text("queries", query)
         (row,) = self._lake.retrying(lambda: self._lake.rows(text, args, frames))

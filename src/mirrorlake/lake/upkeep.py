@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from mirrorlake.lake.reader import Frames, Reader
+from mirrorlake.lake.reader import NONE, Frames, Reader
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class TableUpkeep(Protocol):
     def set_properties(self, properties: Mapping[str, str]) -> None:
         """Give the table properties."""
 
-    def rewrite(self, query: str, frames: Frames | None = None, **args: object) -> Rewritten:
+    def rewrite(self, query: str, frames: Frames = NONE, **args: object) -> Rewritten:
         """Run `sql/queries/<query>.sql`: a DELETE, or a MERGE that deletes what it matches and may
         insert what it does not. What others append meanwhile stays."""
 

@@ -21,7 +21,7 @@ from mirrorlake.config.lake import Lake as Location
 from mirrorlake.errors import InputError, LakeError, first_line
 from mirrorlake.extras import needs
 from mirrorlake.lake.place import Place
-from mirrorlake.lake.reader import Frame, Frames, QueryRows, Reader
+from mirrorlake.lake.reader import NONE, Args, Frame, Frames, QueryRows, Reader
 from mirrorlake.lake.spark_rows import rows_from_arrow
 
 #: Rows that are fetched at once.
@@ -81,22 +81,16 @@ class WarehouseLake(Reader):
         """See `Reader.refresh`: each statement sees the newest versions."""
 
     def rows(
-        self,
-        text: str,
-        args: Mapping[str, object] | None = None,
-        frames: Frames | None = None,
-        limit: int | None = None,
+        self, text: str, args: Args = NONE, frames: Frames = NONE, limit: int | None = None
     ) -> QueryRows:
         """See `Reader.rows`."""
-        text = with_frames(text, frames or {})
+        text = with_frames(text, frames)
         text = text if limit is None else f"SELECT * FROM ({text}\n) LIMIT {limit}"
-        return rows_from_arrow(pa.concat_tables(self._parts(text, args or {})))
+        return rows_from_arrow(pa.concat_tables(self._parts(text, args)))
 
-    def arrow(
-        self, text: str, args: Mapping[str, object] | None = None, frames: Frames | None = None
-    ) -> pa.RecordBatchReader:
+    def arrow(self, text: str, args: Args = NONE, frames: Frames = NONE) -> pa.RecordBatchReader:
         """See `Reader.arrow`."""
-        parts = self._parts(with_frames(text, frames or {}), args or {})
+        parts = self._parts(with_frames(text, frames), args)
         first = next(parts)
         batches = (batch for part in chain([first], parts) for batch in part.to_batches())
         return pa.RecordBatchReader.from_batches(first.schema, batches)

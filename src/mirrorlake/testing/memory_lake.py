@@ -10,7 +10,7 @@ from mirrorlake.errors import LakeError
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.owners import is_done, next_owner
 from mirrorlake.lake.place import Place, place_of
-from mirrorlake.lake.reader import Frame, Frames, QueryRows, Reader
+from mirrorlake.lake.reader import NONE, Frame, Frames, QueryRows, Reader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -51,7 +51,7 @@ class MemoryLake(Lake):
         """See `Lake.reader`."""
         return self
 
-    def query_rows(self, name: str, frames: Frames | None = None, **args: object) -> QueryRows:
+    def query_rows(self, name: str, frames: Frames = NONE, **args: object) -> QueryRows:
         """The rows that were given for a query, whatever its arguments. Raises LakeError where none
         were."""
         self.asked[name] += 1
@@ -77,7 +77,7 @@ class MemoryLake(Lake):
         """See `Lake.version_of`: as many rows as were appended."""
         return len(self.appended.get(table, ()))
 
-    def change(self, name: str, frames: Mapping[str, Frame] | None = None, **args: object) -> None:
+    def change(self, name: str, frames: Mapping[str, Frame] = NONE, **args: object) -> None:
         """Raises LakeError: no SQL is run."""
         raise LakeError(
             f"the lake in memory cannot run {name}, which changes rows; use a lake in a folder"
