@@ -10,8 +10,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,12 +95,17 @@ class PathSink:
         a session, where there is one. `noted` is what the batch notes of the ends of logs; `check`
         is called once all was read, and nothing is committed when it raises. Raises
         KafkaException and StagingError, and ClusterUnusable from tasks."""
-        with self._paced(), self._in_hand:
-            began, here = time.monotonic(), spark is None or self.is_small(ranges)
-            files = self._written(ranges, noted, None if here else spark).checked().to_pylist()
-            by_tasks = max((file["seconds"] for file in files), default=0.0)
-            check()
-            self._commit(files, batch, time.monotonic() - began if here else by_tasks)
+        asked = time.monotonic()
+        try:
+            with self._in_hand:
+                began, here = time.monotonic(), spark is None or self.is_small(ranges)
+                files = self._written(ranges, noted, None if here else spark).checked().to_pylist()
+                by_tasks = max((file["seconds"] for file in files), default=0.0)
+                check()
+                self._commit(files, batch, time.monotonic() - began if here else by_tasks)
+        except BaseException:  # also what does not come to its end says how much the next may hold
+            self._keep(self._pace.after_failure(time.monotonic() - asked))
+            raise
 
     def fenced(self) -> bool:
         """See `LandingQuery.fenced`."""
@@ -149,16 +153,6 @@ class PathSink:
             sizes.update(json.loads(file["topic_bytes"]))
         self._small.learn(sum(file["records"] for file in files), size)
         self._keep(self._pace.after(size, seconds, sizes))
-
-    @contextmanager
-    def _paced(self) -> Iterator[None]:
-        """Let a batch that does not come to its end say how much the next ones may hold, too."""
-        began = time.monotonic()
-        try:
-            yield
-        except BaseException:
-            self._keep(self._pace.after_failure(time.monotonic() - began))
-            raise
 
     def _keep(self, pace: Pace) -> None:
         if pace.in_small_answers != self._pace.in_small_answers:
