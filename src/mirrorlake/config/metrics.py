@@ -12,6 +12,13 @@ from mirrorlake.config.fields import Model
 _PATH = "/v1/metrics"
 
 
+def _alone(name: str) -> Any:
+    """A model may be written as the text of one of its fields."""
+    return model_validator(mode="before")(
+        lambda cls, value: {name: value} if isinstance(value, str) else value
+    )
+
+
 class Otlp(Model):
     """Sent to an OpenTelemetry collector at `endpoint` every `interval_seconds`. `otlp: URL` is the
     endpoint alone; one without a path gets OTLP's own."""
@@ -19,10 +26,7 @@ class Otlp(Model):
     endpoint: str
     interval_seconds: float = Field(default=15.0, ge=1, le=3600)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _endpoint_alone(cls, value: Any) -> Any:
-        return {"endpoint": value} if isinstance(value, str) else value
+    _endpoint_alone = _alone("endpoint")
 
     @field_validator("endpoint")
     @classmethod
@@ -45,10 +49,7 @@ class Metrics(Model):
     otlp: Otlp | None = None
     max_series: int = Field(default=1000, ge=1)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _address_alone(cls, value: Any) -> Any:
-        return {"address": value} if isinstance(value, str) else value
+    _address_alone = _alone("address")
 
     @field_validator("address")
     @classmethod
