@@ -15,14 +15,16 @@ _URGENCY = (
 
 def standing(flow: AnswerRow, quiet_seconds: float = 60.0) -> str:
     """How a flow stands, by its row of `flow_status` with `enabled` and `paused`: disabled, paused,
-    never run, waiting for you, stopped since a time (in UTC), running, or caught up; where two are
-    true, both. After `quiet_seconds` without a sample no process runs it."""
+    never run, not sampled yet (in the first seconds of its first run), waiting for you, stopped
+    since a time (in UTC), running, or caught up; where two are true, both. After `quiet_seconds`
+    without a sample no process runs it."""
     if flow.get("enabled") is False:
         return "disabled"
     if flow.get("paused"):
         return "paused"
     if flow.get("sampled_at") is None:
-        return "waiting for you" if flow.get("open_incidents") else "never run"
+        began = "never run" if flow.get("last_produced_at") is None else "not sampled yet"
+        return "waiting for you" if flow.get("open_incidents") else began
     quiet = flow["state"] == "not running"
     if flow["state"] == "incident":
         quiet = (flow.get("sample_age_seconds") or 0) > quiet_seconds

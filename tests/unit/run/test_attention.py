@@ -33,6 +33,7 @@ FLOW = {
         ({"enabled": False, "state": "incident"}, "disabled"),
         ({"paused": True}, "paused"),
         ({"sampled_at": None}, "never run"),
+        ({"sampled_at": None, "last_produced_at": AT}, "not sampled yet"),
         ({"sampled_at": None, "open_incidents": 1}, "waiting for you"),
     ],
 )
