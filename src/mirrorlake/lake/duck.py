@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, ClassVar
 import duckdb
 from deltalake import DeltaTable
 
-from mirrorlake.errors import InputError, LakeError, first_line
+from mirrorlake.config.topology_file import nearest
+from mirrorlake.errors import InputError, LakeError, text_of
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.delta_log import BARRED_FEATURES, DeltaLog, features_of, files_of
 from mirrorlake.lake.dialect import PREPARED, WITH_FILES, DuckQuery, columns_of, to_duckdb
@@ -133,7 +134,7 @@ class DuckLake(Reader):
     def _problem(self, error: duckdb.Error) -> Exception:
         """What a query failed with: it cannot be run, or the store gave a file of its not."""
         failure = None if self._stored is None else self._stored.failure
-        return failure or InputError(first_line(error))
+        return failure or InputError(_in_words(error))
 
     def _relation(
         self, text: str, args: Mapping[str, object], frames: Frames
@@ -279,3 +280,12 @@ def _cast(
             quoted if wanted(kind) == kind else f"CAST({quoted} AS {wanted(kind)}) AS {quoted}"
         )
     return relation.project(", ".join(columns))
+
+
+def _in_words(error: duckdb.Error) -> str:
+    """What DuckDB says in its first line, with the name that was meant: it knows of tables those
+    alone that a text has named rightly."""
+    first, *rest = text_of(error).splitlines()
+    if unknown := re.search(r"Table with name (\w+) does not exist!", first):
+        return f"there is no table or view {unknown[1]}{nearest(unknown[1], (*TABLES, *VIEWS))}"
+    return " ".join([first, *(line for line in rest if line.startswith("Candidate bindings"))])

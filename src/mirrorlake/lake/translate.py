@@ -64,7 +64,7 @@ def never_seen(flow: str, topic: str, partition: int, reverse: bool) -> str:
     side = "target" if reverse else "source"
     return (
         f"flow {flow} has never seen partition {partition} of {side} topic {topic}; "
-        "look at `mirrorlake status` for what it mirrors"
+        f"name one topic, and no pattern, as it is at the {side}: `mirrorlake plan` lists them"
     )
 
 

@@ -82,7 +82,10 @@ def _workers(known: Internals, offsets: int) -> AuditWorkers:
 def _check_topics(topics: Sequence[str], outcome: Outcome) -> None:
     for topic in topics:
         if topic not in outcome.topics:
-            raise InputError(f"no flow has brought a topic {topic} to its target")
+            raise InputError(
+                f"no flow has brought a topic {topic} to its target; name one, and no pattern, as "
+                "it is at the source or at the target: `mirrorlake plan` lists them"
+            )
 
 
 def _answer(began: datetime, outcome: Outcome) -> Verified:

@@ -142,6 +142,17 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
         DuckLake(tmp_path).table_rows("changes")
 
 
+def test_a_name_that_is_mistyped_gets_the_one_that_was_meant(tmp_path: Path) -> None:
+    lake = DuckLake(tmp_path)
+    for query, said in (
+        ("SELECT * FROM record", "^there is no table or view record; did you mean records\\?$"),
+        ("SELECT * FROM xyz", "no table or view xyz; known are alerts, audits"),
+        ("SELECT topik FROM records", '"topik" not found .* Candidate bindings: "topic"'),
+    ):
+        with pytest.raises(InputError, match=said):
+            lake.rows(query)
+
+
 def test_a_table_that_is_more_than_its_files_is_refused(tmp_path: Path) -> None:
     append(tmp_path, "changes", CHANGE)
     log = (
