@@ -45,6 +45,14 @@ def check_folder(file: Path) -> None:
         raise InputError(f"there is no directory {folder} to write {file.name} into")
 
 
+def check_condition(where: str) -> None:
+    """Raises InputError for an empty condition, as of a variable of the shell that is not set."""
+    if not where.strip():
+        raise InputError(
+            "--where is empty; write a condition about columns of `records`, such as 'offset < 42'"
+        )
+
+
 def typed(config: Path, command: str) -> str:
     """A command as a person types it to have it go by a topology file."""
     file = "" if config == TOPOLOGY_FILE else f" -c {shlex.quote(str(config))}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from mirrorlake.cli import completion
-from mirrorlake.cli.context import AS_JSON, Context
+from mirrorlake.cli.context import AS_JSON, Context, check_condition
 from mirrorlake.errors import InputError
 from mirrorlake.terminal import print_table
 
@@ -37,6 +37,7 @@ def forget(
     Source and target keep theirs. Restores and replays cannot send them again.
     """
     shared: Context = context.obj
+    check_condition(where)
     if not (dry_run or yes):
         if as_json or not sys.stdin.isatty():
             raise InputError(

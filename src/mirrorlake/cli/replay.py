@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from mirrorlake.cli import completion
-from mirrorlake.cli.context import AS_JSON, Context
+from mirrorlake.cli.context import AS_JSON, Context, check_condition
 from mirrorlake.errors import InputError
 from mirrorlake.terminal import print_table
 
@@ -80,6 +80,7 @@ def replay(
         raise InputError(
             "say which records by --topic and --where, and where they go by --to; or --parked"
         )
+    check_condition(where)
     resent = shared.lake.replay(
         topic,
         where,

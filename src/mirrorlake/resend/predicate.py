@@ -5,6 +5,7 @@ another answer would write a record twice, or leave one out. So whatever may ans
 refused, by name.
 """
 
+import re
 from collections.abc import Callable, Iterator
 
 from sqlglot import exp, parse
@@ -65,7 +66,8 @@ def _parsed(where: str) -> exp.Expr:
     try:
         statements = parse(f"SELECT 1 FROM records WHERE {where}", dialect=Databricks)
     except (ParseError, TokenError) as error:
-        raise InputError(f"the predicate cannot be read: {first_line(error)}") from error
+        said = re.sub(r" for <class '.*?'>", "", first_line(error))  # sqlglot's name of a part
+        raise InputError(f"the predicate cannot be read: {said}") from error
     tree = statements[0] if len(statements) == 1 else None
     others = [] if tree is None else [key for key, value in tree.args.items() if value]
     if not isinstance(tree, exp.Select) or set(others) - _PARTS:

@@ -36,6 +36,7 @@ def test_bytes_are_shown_as_text() -> None:
     [
         ({"where": "true", "to": "x", "flow": "a->b"}, "--flow is for --parked; .* --from names"),
         ({"where": "true"}, "where they go by --to"),
+        ({"where": " ", "to": "x"}, "--where is empty; write a condition"),
     ],
 )
 def test_options_that_do_not_go_together(options: dict[str, Any], said: str) -> None:

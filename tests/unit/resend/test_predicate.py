@@ -30,6 +30,7 @@ def test_what_gives_the_same_answer_again(where: str) -> None:
 @pytest.mark.parametrize(
     ("where", "said"),
     [
+        ("offset <", "cannot be read: Required keyword: 'expression' missing. Line 1"),
         ("rand() > 0.5", "rand"),
         ("`rand`() > 0.5", "rand"),
         ("RANDN(1) > 0.5", "randn"),
