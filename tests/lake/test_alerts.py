@@ -145,6 +145,16 @@ def test_what_moved_or_had_nothing_to_do_is_not_stuck(
     assert "stuck" not in kinds(lake)
 
 
+def test_the_time_in_which_no_process_ran_is_none_of_standing_still(lake: Lake) -> None:
+    """As of a run that was stopped overnight: samples say since when it would stand still."""
+    stood = [sample(30_000, 100, 110), sample(29_000, 100, 110, stalled_since=ago(30_000))]
+    append(lake, "positions", [*stood, sample(5, 100, 110, stalled_since=ago(500))])
+    assert "stuck" not in kinds(lake)
+    append(lake, "positions", [sample(1, 100, 110, stalled_since=ago(1_500))])
+    ((_, _, _, seconds, _),) = [row for row in alerts(lake) if row[0] == "stuck"]
+    assert 1_495 < seconds < 1_502
+
+
 def test_samples_hold_until_the_flow_was_sampled_last(lake: Lake) -> None:
     """An idle partition is written once an hour, one that stands still once a minute; who is gone
     is not stuck."""

@@ -36,6 +36,7 @@ class Setting:
         target: MemoryCluster,
         lake: MemoryLake,
         path: str = "lake",
+        once: bool = False,
     ) -> None:
         clusters = {"east": {"bootstrap_servers": "a:1"}, "west": {"bootstrap_servers": "b:1"}}
         document = {
@@ -53,6 +54,7 @@ class Setting:
             deployment,
             targets,  # type: ignore[arg-type]
             is_heartbeats=HEARTBEATS.__eq__,
+            once=once,
         )
 
     def sample(self, floors: dict[TopicAndPartition, int], caught_up: bool = False) -> Rows:

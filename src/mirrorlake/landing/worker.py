@@ -13,7 +13,7 @@ import time
 from collections.abc import Collection, Sequence
 
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError
+from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError, ReplicationError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.lake.deployment import Deployment
@@ -59,6 +59,8 @@ ONCE_WAITS_SECONDS = 600.0
 #: How often a run with an end tries again what Spark reports: a task that died, a broker that was
 #: away for a moment.
 ONCE_TRIES = 3
+#: How often in a row a query is begun anew, without a pause, that came through no batch.
+BEGUN_ANEW = 10
 
 
 class LandingWorker:
@@ -106,6 +108,7 @@ class LandingWorker:
             self._current_generations: CurrentGenerations | None = None
             self._read_at = 0.0
             self._named_before: Collection[TopicAndPartition] = ()
+            self._begun_anew = 0  # since a query came through; with an end, in all
             self._waiting: MirrorlakeError | None = None
 
     def set_flows(self, flows: Sequence[ResolvedFlow], connections: Connections) -> None:
@@ -260,6 +263,7 @@ class LandingWorker:
                 self._incidents.succeeded(self._flows.names(), planned)
                 if not self._once:  # a run with an end counts all its tries
                     self.thread.succeeded()
+                    self._begun_anew = 0
             if not active:
                 # first of all: whatever else ended it, to begin again would be to take over
                 self._check_owner(query)
@@ -267,7 +271,7 @@ class LandingWorker:
                 if error is None and query.ended:
                     return True
                 if error is None:
-                    logger.warning("%s: its query was stopped by others", self.thread.name)
+                    self._begin_anew("its query was stopped by others")
                 elif error is not query.sink.failure:  # which `_land` raises
                     self._query_failed(error, planned)
                 return False
@@ -309,8 +313,9 @@ class LandingWorker:
         """What a query could not read is left out of the next one: because it is gone, as planning
         again finds out, or because the error names it, twice in a row. Anything else is raised."""
         self.covered()
-        if self._planner.plan(self._covered).explains(planned.plan, self._covered):
-            logger.info("landing from cluster %s is planned again: %s", self.alias, cause_of(error))
+        now = self._planner.plan(self._covered)
+        if now.explains(planned.plan, self._covered):
+            self._begin_anew(cause_of(error), has_news=bool(now.losses))
             return
         refused = unstageable(error)
         if not refused:
@@ -320,3 +325,17 @@ class LandingWorker:
         if not refused:
             raise error
         self._planner.refuse(refused)
+
+    def _begin_anew(self, why: str, has_news: bool = False) -> None:
+        """Go on with another query, unless that has led to nothing again and again: it is then a
+        failure as any other. `has_news` says that operators hear why: what is lost waits for them,
+        so there is less to read."""
+        self._begun_anew += not has_news
+        if self._begun_anew > BEGUN_ANEW:
+            raise ReplicationError(
+                f"{self.thread.name} was begun anew {BEGUN_ANEW} times, and could not go on each "
+                f"time ({why}); look for topics, or leaders of partitions, that come and go at the "
+                "cluster, and for who else stops queries of its session"
+            )
+        log = logger.info if has_news else logger.warning
+        log("%s is begun anew: %s", self.thread.name, why)

@@ -7,15 +7,22 @@ from mirrorlake.offsets.positions import PartitionGeneration
 
 
 class Stalls:
-    """What samples of one flow say of it. For one thread."""
+    """What samples of one flow say of it. For one thread.
 
-    def __init__(self) -> None:
-        #: What was produced, and when a partition was seen to get there, or to have nothing to do.
-        self._stands: dict[PartitionGeneration, tuple[int, float]] = {}
+    Time in which a flow was not sampled for longer than `quiet` seconds is none in which it could
+    have moved: no process ran it, or one of its clusters was away.
+    """
 
-    def seed(self, key: PartitionGeneration, produced: int, since: float) -> None:
-        """Take over from an earlier process that a partition stands at a position since then."""
-        self._stands[key] = (produced, since)
+    def __init__(self, quiet: float) -> None:
+        self._quiet = quiet
+        #: What was produced, when a partition was seen to get there, or to have nothing to do, and
+        #: when it was sampled last.
+        self._stands: dict[PartitionGeneration, tuple[int, float, float]] = {}
+
+    def seed(self, key: PartitionGeneration, produced: int, since: float, until: float) -> None:
+        """Take over from an earlier process that a partition stood at a position from a time until
+        another one."""
+        self._stands[key] = (produced, since, until)
 
     def keep(self, keys: Collection[PartitionGeneration]) -> None:
         """Forget all partitions but these."""
@@ -25,9 +32,12 @@ class Stalls:
         self, key: PartitionGeneration, at: float, produced: int, waiting: int
     ) -> float | None:
         """Note a sample: the position of the flow, and how many records wait behind it. Gives since
-        when they wait and it has not moved, as far as was seen; None where none wait."""
+        when they wait and it has not moved, as far as was seen, later by the time in which nothing
+        was; None where none wait."""
         before = self._stands.get(key)
-        stands = waiting > 0 and before is not None and before[0] == produced
-        since = min(at, before[1]) if before is not None and stands else at
-        self._stands[key] = (produced, since)
+        since = at
+        if before is not None and waiting > 0 and before[0] == produced:
+            unseen = at - before[2]
+            since = min(at, before[1] + (unseen if unseen > self._quiet else 0.0))
+        self._stands[key] = (produced, since, at)
         return since if waiting > 0 else None

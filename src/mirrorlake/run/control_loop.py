@@ -83,6 +83,7 @@ class ControlLoop:
             worker.targets,
             on_loss=worker.begin_anew,
             is_heartbeats=self._heartbeats.__contains__,
+            once=worker.once,
         )
         self._sampled = sampled or (lambda flow, lag: None)
         self.errors: list[ReplicationError] = []

@@ -89,7 +89,7 @@ class FlowWorker:
         self._event_log = deployment.event_log
         self._landing = landing
         self._report_batch = report
-        self._once = once
+        self.once = once
         self._reader = reader
         self._snapshots = Snapshots()
         self._again = threading.Event()
@@ -163,7 +163,7 @@ class FlowWorker:
         if isinstance(problem, CountDiffers):
             self._miscounts += 1
             return self._miscounts >= COUNT_TRIES
-        over = self._once and (isinstance(error, InputError) or attempt >= len(PAUSES))
+        over = self.once and (isinstance(error, InputError) or attempt >= len(PAUSES))
         over = over or self._taken_over(problem)
         return over or isinstance(error, ReplicationError) or isinstance(problem, MapError)
 

@@ -1,6 +1,7 @@
 """Samples of where every partition of a flow is: rows of `positions`, those that say something
 new."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -94,9 +95,11 @@ class Sampler:
         *,
         is_heartbeats: Callable[[str], bool],
         on_loss: Callable[[], None] = lambda: None,
+        once: bool = False,
     ) -> None:
         """`on_loss` is called where the target has less than the flow had written to it at the
-        sample before."""
+        sample before. Runs with an end take one sample, `once`: what does not move between two of
+        them stands still."""
         self.flow = flow
         self._on_loss = on_loss
         self._is_heartbeats = is_heartbeats
@@ -106,7 +109,8 @@ class Sampler:
         self._targets = targets
         self._history = LagHistory()
         self._open = OpenTransactions()
-        self._stalls = Stalls()
+        quiet = deployment.connections.topology.quiet_seconds(flow.name)
+        self._stalls = Stalls(math.inf if once else quiet)
         self._starts = KnownStarts()
         #: The partitions of which something waited at the last sample.
         self._lagging: set[TopicAndPartition] = set()
@@ -322,7 +326,7 @@ class Sampler:
             self._history.seed(place, row["held_at"], produced, end, late)
             if row["lag_records"]:
                 since = _seconds_of(row["stalled_since"], row["at"])
-                self._stalls.seed(place, row["produced_end"], since)
+                self._stalls.seed(place, row["produced_end"], since, row["held_at"])
         return log
 
 

@@ -177,3 +177,52 @@ def test_what_fails_while_it_has_the_lease_is_reported(
     worker._lease = Kept(asked=100)
     with pytest.raises(ReplicationError, match="read 0 of 3 offsets"):
         worker._turn()
+
+
+def ends_at_once(monkeypatch: pytest.MonkeyPatch, error: Exception | None) -> None:
+    """Each query from now on ends before it came through a batch."""
+    monkeypatch.setattr(landing_worker, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(Query, "active", False)
+    monkeypatch.setattr(Query, "began", False)
+    monkeypatch.setattr(Query, "exception", lambda _: error)
+    monkeypatch.setattr(landing_worker, "start_landing", lambda *_, **__: Query(None, False))
+
+
+@pytest.mark.parametrize("once", [False, True])
+@pytest.mark.parametrize("error", [None, OSError("the leader is gone")])
+def test_what_begins_anew_again_and_again_is_a_failure(
+    worker: LandingWorker, monkeypatch: pytest.MonkeyPatch, once: bool, error: Exception | None
+) -> None:
+    """As where the leader of a partition comes and goes: a run with an end went on so for ever, one
+    without did so without a pause, and no operator heard of it."""
+    ends_at_once(monkeypatch, error)
+    found = SimpleNamespace(explains=lambda *_: True, losses=())
+    planner: Any = SimpleNamespace(succeeded=bool, plan=lambda _covered: found)
+    worker._planner, worker._once = planner, once
+    assert [worker._turn() for _ in range(landing_worker.BEGUN_ANEW)] == [0.0] * 10
+    for _ in range(2):  # after a pause, too
+        with pytest.raises(ReplicationError, match="begun anew 10 times") as raised:
+            worker._turn()
+    assert worker._ends(raised.value, raised.value, 0) is once, "a run with an end exits with 1"
+
+
+def test_each_loss_leaves_less_to_begin_with(
+    worker: LandingWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So a source of which much is lost, one topic after the other, is landed around all of it."""
+    ends_at_once(monkeypatch, OSError("the topic is gone"))
+    found = SimpleNamespace(explains=lambda *_: True, losses=("one",))
+    planner: Any = SimpleNamespace(succeeded=bool, plan=lambda _covered: found)
+    worker._planner, worker._once = planner, True
+    assert [worker._turn() for _ in range(30)] == [0.0] * 30
+
+
+def test_what_came_through_in_between_is_no_failure(
+    worker: LandingWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ends_at_once(monkeypatch, None)
+    monkeypatch.setattr(Query, "began", True)
+    monkeypatch.setattr(worker._incidents, "succeeded", lambda *_: None)
+    planner: Any = SimpleNamespace(succeeded=bool)
+    worker._planner = planner
+    assert [worker._turn() for _ in range(30)] == [0.0] * 30

@@ -108,7 +108,8 @@ def test_lag_in_seconds_is_told_and_goes_on_over_a_restart() -> None:
 
 
 def test_a_partition_that_stands_still_says_so_over_restarts() -> None:
-    """A process that is started again every few minutes would else never raise `stuck`."""
+    """A process that is started again every few minutes would else never raise `stuck`; and one
+    that was stopped for hours would raise it as soon as it is started."""
     source = MemoryCluster("east", {"orders": [10, 5]})
     target = MemoryCluster("west", {"east.orders": [4, 5]})
     floors = {("orders", 0): 4, ("orders", 1): 5}
@@ -120,20 +121,29 @@ def test_a_partition_that_stands_still_says_so_over_restarts() -> None:
         earlier = {**standing, "stalled_since": standing["stalled_since"] - timedelta(hours=3)}
         setting = Setting(source, target, after([earlier, idle], ago))
         standing = setting.sample(floors)[0]
-        began -= 3 * 3_600
-        assert standing["stalled_since"].timestamp() == pytest.approx(began)
+        began += ago - 3 * 3_600
+        assert standing["stalled_since"].timestamp() == pytest.approx(began, abs=5.0)
     floors["orders", 0] = 5
     assert setting.sample(floors)[0]["stalled_since"].timestamp() > time.time() - 5, "it moved"
 
 
-def test_where_an_earlier_version_did_not_note_it_a_partition_stands_since_its_sample() -> None:
+def test_what_does_not_move_from_one_run_with_an_end_to_the_next_stands_still() -> None:
+    source = MemoryCluster("east", {"orders": [10]})
+    target = MemoryCluster("west", {"east.orders": [4]})
+    (row,) = Setting(source, target, never_sampled(), once=True).sample({("orders", 0): 4})
+    lake = after([row], 3_600)
+    (again,) = Setting(source, target, lake, once=True).sample({("orders", 0): 4})
+    assert again["stalled_since"] == row["stalled_since"]
+
+
+def test_where_an_earlier_version_did_not_note_it_a_partition_stands_since_this_start() -> None:
     source = MemoryCluster("east", {"orders": [10]})
     target = MemoryCluster("west", {"east.orders": [4]})
     floors = {("orders", 0): 4}
     (row,) = Setting(source, target, never_sampled()).sample(floors)
     lake = after([{**row, "stalled_since": None}], 600)
     (again,) = Setting(source, target, lake).sample(floors)
-    assert again["stalled_since"].timestamp() == pytest.approx(time.time() - 600, abs=5.0)
+    assert again["stalled_since"].timestamp() == pytest.approx(time.time(), abs=5.0)
 
 
 def test_a_sample_of_an_hour_ago_held_until_the_flow_stopped() -> None:

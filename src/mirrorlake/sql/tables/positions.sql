@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS positions (
     COMMENT 'since when a transaction is open at source_end, as far as was seen; null: none that was there twice',
   transaction_producer_id BIGINT COMMENT 'whose transaction that is; null: the broker did not tell',
   stalled_since TIMESTAMP
-    COMMENT 'since when records wait and produced_end has not moved, as far as was seen; null: none wait'
+    COMMENT 'since when records wait and produced_end has not moved, later by the time in which nothing was sampled; null: none wait'
 ) USING DELTA
 COMMENT 'mirrorlake: where every partition of every flow stood, and when'
 TBLPROPERTIES ('delta.checkpointInterval' = '100', 'delta.logRetentionDuration' = 'interval 7 days', 'delta.enableDeletionVectors' = 'false')

@@ -32,7 +32,7 @@ signs AS (
 ),
 samples AS (
   SELECT positions.flow, topic, partition, sampled_at, produced_end, lag_records, lag_seconds, lag_objective,
-         stuck_seconds, sign_at, quiet_seconds, coalesce(topic RLIKE heartbeat_topics, topic = 'heartbeats') AS aside,
+         stuck_seconds, stalled_since, sign_at, quiet_seconds, coalesce(topic RLIKE heartbeat_topics, topic = 'heartbeats') AS aside,
          transaction_seconds, source_end, source_high_watermark, transaction_since, transaction_producer_id,
          first_value(produced_end) OVER (
            PARTITION BY positions.flow, topic, partition ORDER BY sampled_at DESC) AS stands_at
@@ -40,7 +40,8 @@ samples AS (
   WHERE sampled_at >= current_timestamp() - INTERVAL 13 HOURS AND sampled_at <= sign_at
     AND NOT coalesce(topic RLIKE paused, false)
 ),
--- When a partition was last seen to move, or to have nothing to do; and when its lag was last within the objective.
+-- When a partition was last seen to move, or to have nothing to do, which samples of earlier versions do not say; and when
+-- its lag was last within the objective.
 seen AS (
   SELECT *,
          max(CASE WHEN lag_records = 0 OR produced_end <> stands_at THEN sampled_at END) OVER one AS moved_at,
@@ -53,7 +54,8 @@ standing AS (
          max(sign_at) AS sampled_at,
          max_by(lag_records, sampled_at) AS lag_records,
          max_by(lag_seconds, sampled_at) AS lag_seconds,
-         min(CASE WHEN moved_at IS NULL OR sampled_at > moved_at THEN sampled_at END) AS stuck_since,
+         coalesce(max_by(stalled_since, sampled_at),
+                  min(CASE WHEN moved_at IS NULL OR sampled_at > moved_at THEN sampled_at END)) AS stuck_since,
          min(CASE WHEN timely_at IS NULL OR sampled_at > timely_at THEN sampled_at END) AS late_since
   FROM seen
   GROUP BY flow, topic, partition, lag_objective, stuck_seconds, stands_at, aside
