@@ -1,8 +1,10 @@
 """What of the flows of a topology file runs in this process: what it has the lease of."""
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mirrorlake.checks.preflight import Preflight
 from mirrorlake.config.topology import ResolvedFlow
@@ -14,12 +16,18 @@ from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.naming.worker_groups import work_of_flow
 from mirrorlake.produce.flow import BatchReport
 from mirrorlake.run.control_loop import ControlLoop
-from mirrorlake.run.flow_worker import FlowWorker
+from mirrorlake.run.flow_worker import QUIET_FAILURES, FlowWorker
 from mirrorlake.run.leases import Leases
 from mirrorlake.run.samples import FlowLag
-from mirrorlake.worker import Worker
+from mirrorlake.spark.causes import as_mirrorlake_error
+from mirrorlake.worker import PAUSES, Worker
 
 logger = logging.getLogger(__name__)
+
+#: How long a flow waits that could not begin, or was fenced while it had the lease: the first time
+#: in a row, the second, … seconds; and from which age on a failure is none of that row.
+SETBACK_PAUSES = (0.0, *PAUSES)
+IN_A_ROW_SECONDS = 60.0
 
 ReportBatch = Callable[[str, BatchReport], None]
 Sampled = Callable[[str, FlowLag], None]
@@ -52,6 +60,14 @@ class _Wanted:
     preflight: Preflight
 
 
+class _Setback(NamedTuple):
+    """How often in a row a flow did not come to run, and when, by time.monotonic(), it begins
+    again."""
+
+    times: int
+    until: float
+
+
 class FlowsHere:
     """For the thread of a replicator. `once` runs flows up to an end; `reader` is how their tasks
     read the stage."""
@@ -75,6 +91,7 @@ class FlowsHere:
         self.errors: list[MirrorlakeError] = []
         self._wanted: dict[str, _Wanted] = {}
         self._given_up: list[tuple[str, Running]] = []
+        self._setbacks: dict[str, _Setback] = {}
 
     @property
     def wanted(self) -> list[str]:
@@ -106,22 +123,51 @@ class FlowsHere:
             self._wanted[name] = _Wanted(flow, self._leases.of_flow(flow), preflight)
 
     def follow(self, deployment: Deployment) -> list[str]:
-        """Run what this process has the lease of, and nothing else; returns what began."""
+        """Run what this process has the lease of, and nothing else; returns what began. One that
+        cannot begin holds up no other: it waits, and is an incident until it comes through."""
         for name, running in list(self.running.items()):
             if running.lease.stands_by and not self._once and _is_over(running):
                 running.stop()
                 self._given_up.append((name, self.running.pop(name)))
+                if running.lease.held and running.worker.thread.error is not None:
+                    self._set_back(name, running.worker.thread.error, deployment)
         self._given_up = [(name, each) for name, each in self._given_up if not each.join(0.0)]
         ending = {name for name, _ in self._given_up}
-        began = [
+        due = [
             name
             for name, wanted in self._wanted.items()
             if name not in self.running and name not in ending
-            if self._once or wanted.lease.held
+            if self._once or (wanted.lease.held and not self._waits(name))
         ]
-        for name in began:
+        return [name for name in due if self._begins(name, deployment)]
+
+    def _begins(self, name: str, deployment: Deployment) -> bool:
+        try:
             self._start(self._wanted[name], deployment)
-        return began
+        except Exception as error:
+            if self._once:
+                raise
+            self._set_back(
+                name, as_mirrorlake_error(error, f"the start of flow {name}"), deployment
+            )
+            return False
+        return True
+
+    def _waits(self, name: str) -> bool:
+        return name in self._setbacks and time.monotonic() < self._setbacks[name].until
+
+    def _set_back(self, name: str, problem: MirrorlakeError, deployment: Deployment) -> None:
+        """Let a flow wait, longer each time; operators hear of one that does so for long."""
+        now, before = time.monotonic(), self._setbacks.get(name, _Setback(0, 0.0))
+        times = before.times + 1 if now < before.until + IN_A_ROW_SECONDS else 1
+        pause = SETBACK_PAUSES[min(times, len(SETBACK_PAUSES)) - 1]
+        self._setbacks[name] = _Setback(times, now + pause)
+        logger.error("flow %s: %s; it begins again in %.0f s", name, problem, pause)
+        if times > QUIET_FAILURES:
+            try:  # it closes when the flow comes through, here or in another process
+                deployment.event_log.incidents.open(name, "flow_waits", problem)
+            except Exception as error:  # noqa: BLE001 - the next setback reports it
+                logger.error("%s", as_mirrorlake_error(error, f"reporting of flow {name}"))
 
     def stop(self) -> None:
         """Ask for the end of all."""

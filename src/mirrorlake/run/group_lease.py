@@ -161,6 +161,9 @@ class GroupLease:
         """Hear what is new; returns how long to wait before the next turn, in seconds."""
         if self._only_behind_others and not self._others_work():
             self._say(_WAITS)
+            if self._is_refused:  # it may be a member, and is not to be one yet
+                self._refused(None)
+                self._is_refused = False
             return LOOK_SECONDS
         try:
             member = self._connected()

@@ -185,12 +185,7 @@ class Replicator:
 
     def _follow_leases(self) -> None:
         """Begin with what other processes left to this one, and end what they took."""
-        try:
-            began = self._here.follow(self._deployment)
-        except Exception as error:  # noqa: BLE001 - what runs goes on, and so does the lease
-            problem = as_mirrorlake_error(error, "taking over what another process did")
-            logger.error("%s; it is tried again", problem)
-            return
+        began = self._here.follow(self._deployment)
         if began:
             self._note(began, "continuous")  # who did it before may have noted its end
         if self._leases.stands_by and self._preparing is None:

@@ -100,10 +100,10 @@ def preflight(**left_out: Any) -> Any:
     return SimpleNamespace(connections=SimpleNamespace(topology=topology), left_out=left_out)
 
 
-def follow(here: FlowsHere, forgotten: list[str] | None = None) -> list[str]:
+def follow(here: FlowsHere, forgotten: list[str] | None = None, incidents: Any = None) -> list[str]:
     """`forgotten` gets the clusters of which the process forgets what it knew."""
     states = SimpleNamespace(forget=([] if forgotten is None else forgotten).append)
-    deployment: Any = SimpleNamespace(event_log=SimpleNamespace(states=states))
+    deployment: Any = SimpleNamespace(event_log=SimpleNamespace(states=states, incidents=incidents))
     return here.follow(deployment)
 
 
@@ -190,3 +190,64 @@ def test_where_another_process_goes_on_it_takes_the_samples(
     here.stop()
     here.end()
     assert sampled == [B]
+
+
+class Opened:
+    """Incidents; the lake does not take the first one."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+        self._fails = True
+
+    def open(self, flow: str, kind: str, _problem: Exception) -> None:
+        if self._fails:
+            self._fails = False
+            raise OSError("no space left")
+        self.told.append((flow, kind))
+
+
+def test_a_flow_that_cannot_begin_waits_longer_each_time_and_holds_up_no_other(
+    here: FlowsHere,
+    leases: Leases,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """It was tried ten times a second, each time with a line in the log that no operator reads;
+    and those behind it never began."""
+    now, made, incidents = [1_000.0], flows_here.FlowWorker, Opened()
+    monkeypatch.setattr(flows_here, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def worker(flow: Any, *left: Any, **more: Any) -> Any:
+        if flow.name == A:
+            raise OSError("damaged")
+        return made(flow, *left, **more)
+
+    monkeypatch.setattr(flows_here, "FlowWorker", worker)
+    for lease in leases.by_flow.values():
+        lease.held = True
+    assert follow(here, incidents=incidents) == [B], "the one behind it"
+    for _ in range(1_200):  # two minutes
+        assert follow(here, incidents=incidents) == []
+        now[0] += 0.1
+    assert 7 <= len(caplog.messages) <= 10
+    assert incidents.told and set(incidents.told) == {(A, "flow_waits")}
+    monkeypatch.setattr(flows_here, "FlowWorker", made)
+    now[0] += 30.0
+    assert follow(here) == [A], "whose worker closes the incident when it comes through"
+
+
+def test_who_is_fenced_again_and_again_does_not_begin_at_once(
+    here: FlowsHere, leases: Leases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, incidents = [1_000.0], Opened()
+    monkeypatch.setattr(flows_here, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    leases.by_flow[A].held = True
+    begun = 0
+    for _ in range(600):  # a minute
+        begun += len(follow(here, incidents=incidents))
+        if A in here.running:
+            thread: Any = here.running[A].worker.thread
+            thread.error, thread.is_over = Fenced("another process was there"), True
+        now[0] += 0.1
+    assert 5 <= begun <= 8
+    assert set(incidents.told) == {(A, "flow_waits")}

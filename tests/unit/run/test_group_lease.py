@@ -208,6 +208,24 @@ def test_one_that_only_stands_by_joins_once_another_works(
     assert lease.held, "and works when that one is gone"
 
 
+def test_the_incident_of_one_that_waits_for_another_ends_when_the_cluster_answers(
+    cluster: Cluster, made: list[GroupLease]
+) -> None:
+    """It is no member then either, and is not to be one: the incident stayed open for ever."""
+    told: list[MirrorlakeError | None] = []
+    lease = lease_of(cluster, made, only_behind_others=True, refused=told.append)
+    groups = cluster.groups
+    away = SimpleNamespace(
+        members=lambda groups: GroupMembers({}, dict.fromkeys(groups, "timed out"))
+    )
+    cluster.groups = lambda _alias: away  # type: ignore[method-assign]
+    lease.join()
+    until(lambda: told, "operators")
+    cluster.groups = groups  # type: ignore[method-assign]
+    until(lambda: told[-1] is None, "that it is over")
+    assert Member.made == []
+
+
 def test_a_cluster_of_another_address_gets_another_client(
     cluster: Cluster, made: list[GroupLease]
 ) -> None:
