@@ -63,6 +63,8 @@ class AdminConnection:
         #: Partitions whose leaders did not answer when they were asked for offsets last; replaced
         #: as a whole, by any thread.
         self.silent: frozenset[tuple[str, int]] = frozenset()
+        #: What was known of the cluster when it was asked for that last.
+        self.known: ClusterMetadata | None = None
         self._live = live
         self._use = threading.Lock()
         self._answered = False
@@ -104,7 +106,14 @@ class AdminConnection:
                 current.refused.clear()
                 current.all_down = False
                 self._answered = True
+                self.known = metadata
                 return metadata
+
+    def leader(self, topic: str, partition: int) -> int | None:
+        """The id of the broker that led a partition by what is known; None where nothing is."""
+        known = None if self.known is None else self.known.topics.get(topic)
+        found = None if known is None else known.partitions.get(partition)
+        return None if found is None else found.leader
 
     def unanswered(
         self, current: Client, error: KafkaException, waited: float

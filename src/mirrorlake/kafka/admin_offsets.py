@@ -2,11 +2,8 @@
 other."""
 
 import logging
-import math
-import time
 from collections.abc import Collection, Iterable, Mapping
-from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotYet
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
 
 from confluent_kafka import OFFSET_END, IsolationLevel, KafkaError, KafkaException, TopicPartition
@@ -26,8 +23,9 @@ _LEADER_MOVED = {
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
 }
-#: How long leaders are waited for that did not answer the last time, once the others have, seconds.
-SILENT_SECONDS = 2.0
+#: How long leaders are waited for once another one has answered; and those that did not answer the
+#: last time, once the others have, in seconds.
+LATE_SECONDS, SILENT_SECONDS = 4.0, 2.0
 #: How long a broker may take to say who leads, seconds.
 _METADATA_SECONDS = 5.0
 #: What each partition's leader will answer.
@@ -41,18 +39,17 @@ def ask(
     committed: bool,
 ) -> OffsetRequests:
     """Ask for offsets; with `committed` the end is the last stable offset (read_committed). All
-    requests at once; apart those of leaders that did not answer the last time, since answers to a
-    question come together."""
+    requests at once, and each leader by itself as far as they are known, since answers to a
+    question come together; apart those that did not answer the last time."""
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    others: list[TopicPartition] = []
-    silent: list[TopicPartition] = []
+    groups: dict[tuple[int | None, bool], list[TopicPartition]] = {}
     for topic, partition in partitions:
-        known = silent if (topic, partition) in connection.silent else others
-        known.append(TopicPartition(topic, partition))
+        group = connection.leader(topic, partition), (topic, partition) in connection.silent
+        groups.setdefault(group, []).append(TopicPartition(topic, partition))
     asked: dict[TopicAndPartition, Future[ListOffsetsResultInfo]] = {}
     together = [
         keys[start : start + _AT_ONCE]
-        for keys in (others, silent)
+        for keys in groups.values()
         for start in range(0, len(keys), _AT_ONCE)
     ]
     for keys in together:
@@ -82,23 +79,23 @@ def arrived(
     """The same, and what is wrong with those that do not answer, for which one line is logged: a
     warning, unless all it takes is to ask another broker, as of a topic that has just been made."""
     by_partition, silent, codes = {}, {}, set()
-    before, until = connection.silent.intersection(asked), math.inf
-    for key in sorted(asked, key=before.__contains__) if before else asked:
-        if key in before and until == math.inf:
-            until = time.monotonic() + SILENT_SECONDS
+    before = connection.silent.intersection(asked)
+    _wait(asked, before)
+    for key, future in asked.items():
+        if not future.done():
+            again = "it did not answer the last time either"
+            silent[key] = again if key in before else "it does not answer, as others did"
+            codes.add(KafkaError.LEADER_NOT_AVAILABLE)  # another may lead it by now
+            future.add_done_callback(partial(_heard, connection, key))
+            continue
         try:
-            patience = max(0.0, until - time.monotonic()) if key in before else None
-            answer = asked[key].result(patience)
+            answer = future.result()
             if answer.offset != OFFSET_END:  # no record is so late
                 answered_offset(answer.offset)
                 by_partition[key] = answer
         except KafkaException as error:
             silent[key] = reason_of(error.args[0])
             codes.add(error.args[0].code())
-        except NotYet:
-            silent[key] = "it did not answer the last time either"
-            codes.add(KafkaError.LEADER_NOT_AVAILABLE)  # another may lead it by now
-            asked[key].add_done_callback(partial(_heard, connection, key))
     if silent or before:
         connection.silent = connection.silent.difference(by_partition).union(silent)
     if silent:
@@ -112,6 +109,19 @@ def arrived(
             f"{topic}-{partition}: {why}",
         )
     return by_partition, codes
+
+
+def _wait(asked: OffsetRequests, before: Collection[TopicAndPartition]) -> None:
+    """Wait for answers, for ANSWER_SECONDS where no leader gives one; for those not for long that
+    did not give one `before`."""
+    if all(future.done() for future in asked.values()):
+        return
+    first = {future for key, future in asked.items() if key not in before}
+    answered, late = wait(first, 0.0)
+    while late and all(future.exception() for future in answered):
+        answered, late = wait(late, return_when=FIRST_COMPLETED)
+    wait(late, LATE_SECONDS)
+    wait({asked[key] for key in before}, SILENT_SECONDS)
 
 
 def _heard(

@@ -3,6 +3,7 @@
 import logging
 import time
 from concurrent.futures import Future
+from threading import Timer
 from types import SimpleNamespace
 from typing import Any
 
@@ -44,8 +45,10 @@ def test_a_leader_that_has_just_moved_is_no_warning(
 
 def test_a_leader_that_does_not_answer_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample of positions asks four times: it took a minute, in which the flow's control did
-    nothing else, for as long as a broker was away."""
-    monkeypatch.setattr(admin_offsets, "ANSWER_SECONDS", 3.0)
+    nothing else, for as long as a broker was away. The first time it is waited for not much longer:
+    the others were answered with it, 15 s later."""
+    monkeypatch.setattr(admin_offsets, "ANSWER_SECONDS", 5.0)
+    monkeypatch.setattr(admin_offsets, "LATE_SECONDS", 2.0)
     monkeypatch.setattr(admin_offsets, "SILENT_SECONDS", 0.5)
     monkeypatch.setattr(admin_offsets, "_METADATA_SECONDS", 0.1)
     keys = [("t", number) for number in range(4)]
@@ -60,12 +63,40 @@ def test_a_leader_that_does_not_answer_is_waited_for_once(monkeypatch: pytest.Mo
             return len(ends), time.monotonic() - began
 
         until(lambda: asked()[0] == 4, "all answer")
+        assert admin.topics()
         kafka.answer_after(2, 5.0)
-        assert asked()[0] == 2
-        for _ in range(2):
+        for _ in range(3):
             count, seconds = asked()
-            assert count == 2 and seconds < 2.0
+            assert count == 2 and seconds < 4.0
         # one that is slow is no dead one
         kafka.answer_after(2, 1.5)
         until(lambda: asked()[0] == 4, "it is given its time again", 20)
         assert asked()[0] == 4 and asked()[0] == 4
+
+
+def answer_of(offset: int) -> Any:
+    return SimpleNamespace(offset=offset, leader_epoch=None)
+
+
+def test_a_cluster_that_is_slow_as_a_whole_is_given_its_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What says at once that it has no leader is no answer by which the others would be late."""
+    monkeypatch.setattr(admin_offsets, "LATE_SECONDS", 0.2)
+    client = SimpleNamespace(list_topics=lambda timeout: None)
+    connection: Any = SimpleNamespace(
+        alias="west", current=SimpleNamespace(client=client), silent=frozenset()
+    )
+    asked: Any = {("t", number): Future() for number in range(4)}
+    asked["t", 0].set_exception(KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE)))
+    timers = [Timer(0.6, asked["t", 1].set_result, [answer_of(7)])]
+    timers.append(Timer(0.7, asked["t", 2].set_result, [answer_of(8)]))
+    for timer in timers:
+        timer.start()
+    assert {key: answer.offset for key, answer in answers(connection, asked).items()} == {
+        ("t", 1): 7,
+        ("t", 2): 8,
+    }
+    assert connection.silent == {("t", 0), ("t", 3)}
+    asked["t", 3].set_result(answer_of(9))
+    assert connection.silent == {("t", 0)}, "one that is slow is no dead one"
