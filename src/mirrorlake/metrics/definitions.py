@@ -44,7 +44,8 @@ METRICS: tuple[Metric, ...] = (
         "gauge",
         ("worker", "state"),
         "1 for the state that a thread of the run is in: working, failing (its last turn failed "
-        "and is tried again), ended, stopped (it ended with an error).",
+        "and is tried again), ended, stopped (it ended with an error). `run` works from when all "
+        "that is to run has begun, which may be nothing.",
     ),
     Metric(
         "mirrorlake_worker_failures_total",

@@ -53,7 +53,8 @@ class Standing:
             in_force=tuple(_in_force(each, facts.flows, topology) for each in here),
             stands_by=tuple(name for name in replicator.wanted if name not in running),
             unsettled=replicator.unsettled,
-            workers=tuple(map(_worker, replicator.workers)),
+            # its own thread has begun, where no flow is to run too: there may be no other one
+            workers=(WorkerFacts("run", "working", 0), *map(_worker, replicator.workers)),
             incidents=replicator.event_log.incidents.open_kind_counts(),
         )
 

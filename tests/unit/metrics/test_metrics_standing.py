@@ -14,8 +14,8 @@ from mirrorlake.run.replicator import Replicator
 from tests.support.lake_rows import FLOW, write_file
 
 
-def standing(directory: Path, runs: bool, **settings: object) -> Facts:
-    """Of a process that wants the flow, and runs it or not."""
+def standing(directory: Path, runs: bool, wants: bool = True, **settings: object) -> Facts:
+    """Of a process that wants the flow or not, and runs it or not."""
     topology = load_topology(write_file(directory, flows={FLOW: settings}))
     running = SimpleNamespace(
         worker=SimpleNamespace(flow=topology.flow(FLOW)),
@@ -25,7 +25,7 @@ def standing(directory: Path, runs: bool, **settings: object) -> Facts:
         begun=True,
         topology=topology,
         running=[running] if runs else [],
-        wanted=[FLOW],
+        wanted=[FLOW] * wants,
         unsettled=None if runs else "the session is being prepared",
         workers=[],
         event_log=SimpleNamespace(incidents=SimpleNamespace(open_kind_counts=dict)),
@@ -63,6 +63,15 @@ def test_heartbeats_have_an_objective_where_they_come_through(
     """By it an alert knows whether heartbeats are missing that never came."""
     objectives = series(standing(tmp_path, runs=True, **settings), "mirrorlake_objective_seconds")
     assert ((FLOW, "heartbeat") in objectives) is told
+
+
+def test_a_process_that_is_to_run_nothing_has_begun_all_the_same(tmp_path: Path) -> None:
+    """By `MirrorlakeNotBegun` it was still starting, where a catalog's platform keeps the tables
+    small: it has no other thread."""
+    facts = standing(tmp_path, runs=False, wants=False, enabled=False)
+    assert series(facts, "mirrorlake_worker_state")["run", "working"] == 1.0
+    assert not series(facts, "mirrorlake_flow_running"), "so `MirrorlakeNoneRuns` holds for none"
+    assert "run" not in {worker.name for worker in Standing(lambda: None).facts().workers}
 
 
 def test_a_flow_that_begins_is_not_one_that_waits() -> None:
