@@ -5,6 +5,8 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, write
 from tests.support.replication import finish, start_run, write_topology
@@ -35,14 +37,16 @@ def test_it_goes_on_when_the_file_is_written(
     assert said(tmp_path).count("waiting for the topology file") == 1, "it says so once"
 
 
-def test_a_signal_ends_the_wait_and_nothing_has_failed(tmp_path: Path) -> None:
-    """A job's run that is cancelled before anybody wrote the file."""
-    run = start_run(tmp_path / "mirrorlake.yml", "--wait-for-config")
+@pytest.mark.parametrize("once", [False, True])
+def test_a_signal_ends_the_wait_and_nothing_has_failed(tmp_path: Path, once: bool) -> None:
+    """A job's run that is cancelled before anybody wrote the file. One with an end has not come to
+    it, and is not done."""
+    run = start_run(tmp_path / "mirrorlake.yml", "--wait-for-config", *["--once"] * once)
     try:
         until(lambda: "waiting for the topology file" in said(tmp_path), "it waits")
         began = time.monotonic()
         run.send_signal(signal.SIGTERM)
-        assert run.wait(30) == 0
+        assert run.wait(30) == once
         assert time.monotonic() - began < 5, "it does not wait for its next look"
     finally:
         finish(run)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from mirrorlake import failpoints
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import LeaseTaken, ReplicationError
+from mirrorlake.errors import ReplicationError
 from mirrorlake.groups import logs
 from mirrorlake.groups.checkpoint_plan import (
     Checkpoint,
@@ -166,19 +166,13 @@ class Checkpoints:
         """Set the positions of groups at the target where that is right; returns the rows that it
         wrote.
 
-        Does nothing while a command moves groups between these clusters. Raises ReplicationError
+        Raises LeaseTaken while a command moves groups between these clusters, and ReplicationError
         when the target did not report, or refused, some; the others are written before that.
         """
         if self._lake.in_store and self._is_settled(self._decisions()):
             return []  # a lease there is paid for, each turn
-        try:
-            with sole_mover(self._lake, self.flow, OTHERS_SECONDS):
-                return self._sync()
-        except LeaseTaken as taken:
-            logger.info(
-                "flow %s: %s; group positions wait for the next turn", self.flow.name, taken
-            )
-            return []
+        with sole_mover(self._lake, self.flow, OTHERS_SECONDS):
+            return self._sync()
 
     def _is_settled(self, decisions: "_Decisions") -> bool:
         """Whether nothing is to be moved, and nothing to be written down."""

@@ -31,6 +31,7 @@ from mirrorlake.landing.plan import Planned
 from mirrorlake.landing.source_comparison import LandingPlan
 from mirrorlake.offsets.positions import PartitionGeneration, Ranges, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges, are_in
+from mirrorlake.spark.tasks import deal
 
 StagedOffsets = Mapping[PartitionGeneration, OffsetRanges]
 """Offsets that are there, or are not to be."""
@@ -70,10 +71,7 @@ class UnreadOffsets:
             }
             asked = {place: ranges[place] for place in ranges if place not in unknown}
             staged = self._staged(asked)
-            try:
-                missing = self._missing(asked, staged, client)
-            except KafkaException as error:
-                missing, unknown = {}, {**dict.fromkeys(asked, text_of(error)), **unknown}
+            missing = self._missing(asked, staged, client, unknown)
             gaps = _gaps(ranges, unknown, missing)
             if gaps:
                 self._incidents.gaps(gaps, flows)
@@ -117,9 +115,29 @@ class UnreadOffsets:
                 staged[place].add(forgotten)
         return staged
 
-    def _missing(self, ranges: Doubtful, staged: StagedOffsets, client: Settings) -> Missing:
-        """The offsets that the source has and the stage has not. Raises KafkaException,
+    def _missing(
+        self,
+        ranges: Doubtful,
+        staged: StagedOffsets,
+        client: Settings,
+        unknown: dict[PartitionGeneration, str],
+    ) -> Missing:
+        """The offsets that the source has and the stage has not. `unknown` gets why it does not say
+        of some: what it refuses of one partition is no answer about the others. Raises
         ClusterUnusable."""
+        try:
+            return self._lacking(ranges, staged, client)
+        except KafkaException as error:
+            if len(ranges) == 1:
+                unknown.update(dict.fromkeys(ranges, text_of(error)))
+                return {}
+        places, missing = list(ranges), dict[PartitionGeneration, np.ndarray]()
+        for part in deal(places, 2):
+            missing |= self._missing({at: ranges[at] for at in part}, staged, client, unknown)
+        return missing
+
+    def _lacking(self, ranges: Doubtful, staged: StagedOffsets, client: Settings) -> Missing:
+        """The same of all. Raises KafkaException, ClusterUnusable."""
         places = {place.topic_partition: place for place in ranges}
         asked: Ranges = {place.topic_partition: bounds for place, bounds in ranges.items()}
         missing: dict[TopicAndPartition, list[np.ndarray]] = {}

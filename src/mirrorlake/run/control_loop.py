@@ -5,6 +5,7 @@ at its next turn, or after RETRY_SECONDS if that is later; the failure is an inc
 through. A run with an end tries twice.
 """
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from functools import partial
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.acl_reports import LEFT, left_acls
-from mirrorlake.errors import ReplicationError
+from mirrorlake.errors import LeaseTaken, ReplicationError
 from mirrorlake.groups.checkpoint_sync import Checkpoints
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl
@@ -27,6 +28,8 @@ from mirrorlake.run.offset_syncs import OffsetSyncs
 from mirrorlake.run.samples import FlowLag, Sampler
 from mirrorlake.spark.causes import as_mirrorlake_error
 from mirrorlake.worker import Retry, Worker
+
+logger = logging.getLogger(__name__)
 
 HEARTBEATS, SAMPLES, TURN = "heartbeats", "samples", "turn"
 #: How often target topics are compared, at least, and refused records are looked at, seconds.
@@ -127,7 +130,7 @@ class ControlLoop:
             add("checkpoints", emitting, self.groups.checkpoint)
             if settings.sync_group_offsets_enabled:
                 seconds = settings.sync_group_offsets_interval_seconds
-                add("group offsets", seconds, self.groups.sync)
+                add("group offsets", seconds, self._sync_groups)
         add("heartbeats topics", max(refresh, CHECK_SECONDS), self._heartbeats.look)
         if settings.emit_offset_syncs_enabled:
             topic = OffsetSyncTopic(flow, self._connections, self._event_log)
@@ -155,6 +158,16 @@ class ControlLoop:
         else:
             self._event_log.incidents.close_kinds([self.flow.name], [LEFT])
         self._acls_left = acls.left
+
+    def _sync_groups(self) -> None:
+        """Set positions of groups. While a command moves groups that waits for the next turn; a run
+        with an end, which has none, has not done it."""
+        try:
+            self.groups.sync()
+        except LeaseTaken as taken:
+            if self._flow_worker.once:
+                raise
+            logger.info("flow %s: %s; group positions wait", self.flow.name, taken)
 
     def run_once(self) -> None:
         """Do every task one time, and those that failed once more. No heartbeats: no flow would

@@ -27,7 +27,7 @@ from mirrorlake.offsets.stage_index import StageIndex
 from tests.support.lake_rows import append, no_session, opened, staged, write_file
 from tests.support.landing import rows
 
-KEY = ("orders", 0)
+KEY, OTHER = ("orders", 0), ("orders", 1)
 CLIENT = {"bootstrap.servers": "nowhere:1"}
 
 
@@ -71,7 +71,7 @@ class World:
         self.lake: Lake = opened(no_session, write_file(folder))[0]
         self.source = set(range(0, 40))
         self.start = 0
-        self.refused = False
+        self.refused: tuple[TopicAndPartition, ...] = ()
         log = EventLog(self.lake)
         self.stage = StageFiles(self.lake)
         incidents = LandingIncidents("east", log)
@@ -80,8 +80,8 @@ class World:
         monkeypatch.setattr(driver_log, "open_log", lambda *_, **__: self)
 
     def read(self, ranges: Ranges) -> Iterator[tuple[TopicAndPartition, pa.RecordBatch]]:
-        if self.refused:
-            raise KafkaException(KafkaError(KafkaError._TIMED_OUT, "orders-0 gave nothing"))
+        if any(key in self.refused for key in ranges):
+            raise KafkaException(KafkaError(KafkaError._BAD_MSG, "a batch is damaged"))
         for key, (first, end) in ranges.items():
             there = [offset for offset in range(first, end) if offset in self.source]
             if there:
@@ -99,9 +99,9 @@ class World:
     def make_up(self) -> None:
         ids = CurrentGenerations({"orders": TopicGeneration(0, "id")})
         planned: Any = SimpleNamespace(
-            plan=SimpleNamespace(starts={KEY: 40}),
+            plan=SimpleNamespace(starts={KEY: 40, OTHER: 40}),
             current_generations=ids,
-            log={KEY: LogEnds(self.start, 40)},
+            log=dict.fromkeys((KEY, OTHER), LogEnds(self.start, 40)),
         )
         flows: Any = [("east->west", SimpleNamespace(selects=lambda topic: topic == "orders"))]
         self.unread.make_up(planned, flows, Landing(), CLIENT)
@@ -176,11 +176,25 @@ def test_what_the_source_does_not_tell_is_an_incident_by_name(world: World, why:
     """And holds nothing else up."""
     append(world.lake, "records", staged([*range(0, 10), *range(20, 30)]))
     world.leave({KEY: 5})
-    world.start, world.refused = (12, False) if why == "trimmed" else (0, True)
+    world.start, world.refused = (12, ()) if why == "trimmed" else (0, (KEY,))
     world.make_up()
     assert world.offsets() == [*range(0, 10), *range(20, 30)]
     assert world.gaps() == [("landing_gap", 5, 29)]
     assert left_queries(world.lake, "east") == []
+
+
+def test_what_one_partition_does_not_tell_is_no_answer_about_the_others(world: World) -> None:
+    """Theirs were given up with it: no query reads again what lies in front of staged records."""
+    for partition in (0, 1):
+        there = [*range(0, 10), *range(20, 30)]
+        append(world.lake, "records", staged(there, partition=partition))
+    world.leave({KEY: 5, OTHER: 5})
+    world.refused = (KEY,)
+    world.make_up()
+    rows_there = world.lake.now.table_rows("records")
+    offsets = sorted(row["offset"] for row in rows_there if row["partition"] == 1)
+    assert offsets == [*range(0, 30)]
+    assert sorted(world.gaps()) == [("landing_gap", 5, 29), ("landing_gap", 10, 19)]
 
 
 def out_of_room(*_: object, **__: object) -> None:

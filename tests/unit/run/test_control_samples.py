@@ -1,11 +1,13 @@
-"""Samples say that a flow runs: none is written of one whose worker is gone."""
+"""Samples say that a flow runs: none is written of one whose worker is gone. And what a turn of
+control leaves out, a run with an end has not done."""
 
 import threading
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from mirrorlake.errors import MapError, MirrorlakeError
+from mirrorlake.errors import LeaseTaken, MapError, MirrorlakeError
 from mirrorlake.run.control_loop import ControlLoop
 
 
@@ -34,3 +36,22 @@ def test_a_flow_that_ended_with_an_error_is_sampled_once_more_at_the_end(
     )
     ControlLoop.sample(loop)  # type: ignore[arg-type]
     assert len(taken) == written
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_groups_that_a_command_moves_wait_for_a_turn_where_there_is_one(once: bool) -> None:
+    """A run with an end left their positions as they were, and ended with exit code 0."""
+
+    def sync() -> None:
+        raise LeaseTaken("another process moves groups")
+
+    loop: Any = SimpleNamespace(
+        flow=SimpleNamespace(name="east->west"),
+        groups=SimpleNamespace(sync=sync),
+        _flow_worker=SimpleNamespace(once=once),
+    )
+    if not once:
+        ControlLoop._sync_groups(loop)
+        return
+    with pytest.raises(LeaseTaken):
+        ControlLoop._sync_groups(loop)
