@@ -15,7 +15,13 @@ from mirrorlake.lake.forgotten import finish_calls
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.objectives import note_objectives
-from mirrorlake.lake.retention import ConsumingFlow, StagedGeneration, cut_records, removals_of
+from mirrorlake.lake.retention import (
+    ConsumingFlow,
+    Cut,
+    StagedGeneration,
+    cut_records,
+    removals_of,
+)
 
 #: Rows of the map are merged when their batches are so old, days: who asks for a batch asks for a
 #: late one.
@@ -99,10 +105,12 @@ def _retain_records(
     cutoff = _days_ago(kept.retention_days)
     staged, readers = stage_of(lake, topology, cutoff, _days_ago(kept.disabled_hold_days))
     cuts, retained = cut_records(staged, [*readers, *others(lake)])
+    removals = removals_of(staged, cuts)
     if not dry_run:
         # before anything goes: a flow that lacks it has to find out, whatever dies in between
-        table_upkeep.note_removals(lake, removals_of(staged, cuts))
-    removed = table_upkeep.remove_records(lake, cuts, _ms(cutoff), dry_run)
+        table_upkeep.note_removals(lake, removals)
+    noted = [Cut(one.source_cluster, *one.place, one.below) for one in removals]
+    removed = table_upkeep.remove_records(lake, noted, _ms(cutoff), dry_run)
     if removed and not dry_run:
         summary = (
             f"{removed} records landed before {cutoff.isoformat(timespec='seconds')} were deleted"

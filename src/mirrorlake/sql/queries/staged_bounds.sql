@@ -1,8 +1,14 @@
 -- What the stage holds of every generation of every partition, and how far it was landed before two times: what is old
--- enough to be deleted, and what disabled flows do not hold back any more. Reads the coordinates of all of it.
--- Parameters: cutoff_ms, released_ms.
-SELECT source_cluster, topic, partition, coalesce(generation, 0) AS generation, min(offset) AS first, max(offset) AS last,
-       max(CASE WHEN landed_at < timestamp_millis(:cutoff_ms) THEN offset END) AS old_last,
-       max(CASE WHEN landed_at < timestamp_millis(:released_ms) THEN offset END) AS released_last
-FROM records
-GROUP BY source_cluster, topic, partition, coalesce(generation, 0)
+-- enough to be deleted, and what disabled flows do not hold back any more. Records that were read again landed later than
+-- those behind them, which stay as long: a flow finds a hole in front of what the stage holds, and none within it.
+-- Reads the coordinates of all of it. Parameters: cutoff_ms, released_ms.
+SELECT source_cluster, topic, partition, generation, first, last,
+       CASE WHEN young = first THEN NULL ELSE coalesce(young - 1, last) END AS old_last,
+       CASE WHEN held = first THEN NULL ELSE coalesce(held - 1, last) END AS released_last
+FROM (
+  SELECT source_cluster, topic, partition, coalesce(generation, 0) AS generation, min(offset) AS first, max(offset) AS last,
+         min(CASE WHEN landed_at >= timestamp_millis(:cutoff_ms) THEN offset END) AS young,
+         min(CASE WHEN landed_at >= timestamp_millis(:released_ms) THEN offset END) AS held
+  FROM records
+  GROUP BY source_cluster, topic, partition, coalesce(generation, 0)
+)
