@@ -30,6 +30,7 @@ from mirrorlake.groups.mover import (
 )
 from mirrorlake.groups.moves import (
     FAILBACK,
+    NOT_TOLD,
     MoveResult,
     Standing,
     documents,
@@ -43,10 +44,6 @@ from mirrorlake.lake.deployment import Deployment
 
 #: How long a turn of group sync may take that is under way when groups are to be moved, seconds.
 SYNC_SECONDS = 120.0
-_NOT_TOLD = (
-    "the cluster has no such partition, or does not say what it has of it; run this again once its "
-    "leader answers"
-)
 
 
 @dataclass(frozen=True)
@@ -173,7 +170,7 @@ def _planned(
         if force or standing.checkpoint.target in starts:
             told.append(standing)
         else:
-            untold.append(MoveResult(standing, "failed", None, _NOT_TOLD))
+            untold.append(MoveResult(standing, "failed", None, NOT_TOLD))
     return [*plan_moves(told, goals, errors, force), *untold], goals
 
 

@@ -23,6 +23,11 @@ from mirrorlake.offsets.positions import Committed, Translated
 
 KIND = "group"
 FAILBACK = "failback"
+#: Why a position is not known to be there, and is left where it is.
+NOT_TOLD = (
+    "the cluster has no such partition, or does not say what it has of it; run this again once its "
+    "leader answers"
+)
 
 MoveOutcome = Literal["moved", "would move", "there", "kept", "failed"]
 

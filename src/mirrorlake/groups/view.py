@@ -2,7 +2,7 @@
 shows."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from mirrorlake.groups import logs
 from mirrorlake.groups.checkpoint_plan import NO_MIRROR, REWOUND, Checkpoint, GroupPartition
 from mirrorlake.groups.checkpoint_table import newest_checkpoints
 from mirrorlake.groups.inventory import GroupInventory, take_inventory, why_unreachable
-from mirrorlake.groups.moves import Standing
+from mirrorlake.groups.moves import NOT_TOLD, Standing
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.groups import GroupPositions, Listing
@@ -40,7 +40,9 @@ def read_groups(route: Route, named: Sequence[str] | None) -> dict[str, Any]:
     hasty: dict[str, set[TopicAndPartition]] = {}
     if not silent:
         admin = connections.admin(flow.target)
-        known.target_ends = logs.ends(admin, [checkpoint.target for checkpoint in checkpoints])
+        targets = {checkpoint.target for checkpoint in checkpoints}
+        known.target_ends = logs.ends(admin, targets)
+        known.not_told = targets - known.target_ends.keys()
         hasty = _uncommitted(admin, known.reported, known.target_ends)
     newest = newest_checkpoints(lake, flow.name)
     known.newest = {key: checkpoint for key, (checkpoint, _) in newest.items()}
@@ -74,6 +76,8 @@ class _Known:
     source_ends: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     target_ends: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     newest: Mapping[GroupPartition, Checkpoint] = field(default_factory=dict)
+    #: Target partitions of which the target, which answers, says nothing.
+    not_told: Collection[TopicAndPartition] = ()
 
 
 def _row(inventory: GroupInventory, standing: Standing, known: _Known) -> dict[str, Any]:
@@ -94,12 +98,14 @@ def _row(inventory: GroupInventory, standing: Standing, known: _Known) -> dict[s
         "target_state": known.listing.states.get(checkpoint.group_id),
         "target_position": position,
         "target_lag": _lag(known.target_ends.get(checkpoint.target), position),
-        "exact": standing.is_whole,
+        "exact": standing.is_whole and checkpoint.target not in known.not_told,
         "read_again_at_most": standing.again,
         "gone_at_most": standing.gone,
         "seen_at": standing.since,
         "synced": noted is not None and noted.synced,
-        "reason": _reason(noted, position) or checkpoint.reason,
+        "reason": NOT_TOLD
+        if checkpoint.target in known.not_told
+        else _reason(noted, position) or checkpoint.reason,
     }
 
 

@@ -1,4 +1,5 @@
-"""A source that is gone: each position of its last checkpoints is moved, or named."""
+"""A source that is gone: each position of its last checkpoints is moved, or named. A target with a
+silent leader: no position in its partitions is called exact."""
 
 from datetime import datetime, timezone
 from pathlib import Path
@@ -8,10 +9,13 @@ from typing import Any
 import pytest
 
 from mirrorlake.config.topology import load_topology
-from mirrorlake.groups import inventory
+from mirrorlake.groups import inventory, view
 from mirrorlake.groups.checkpoint_plan import OVER
+from mirrorlake.groups.moves import NOT_TOLD, Standing
+from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.offsets.generations import SourceGenerations
 from mirrorlake.offsets.positions import Translated
+from mirrorlake.testing import MemoryCluster
 from tests.support.group_turns import row
 from tests.support.lake_rows import FLOW, write_file
 
@@ -36,3 +40,28 @@ def test_none_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     found = inventory._by_checkpoints(route, None, "it is gone")
     assert [one.checkpoint.partition for one in found.standings] == [0]
     assert found.lost == {OVER_NOW: 10}
+
+
+def test_no_position_is_exact_of_which_the_target_says_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The map leads there: whether the records are there still, only the partition's leader knows,
+    and `failover` leaves such a one."""
+    standings = tuple(Standing(row(("alice", "orders", number)), True, 0) for number in (0, 1))
+    found = inventory.GroupInventory(standings)
+    monkeypatch.setattr(view, "take_inventory", lambda *_: found)
+    monkeypatch.setattr(view, "newest_checkpoints", lambda *_: {})
+    nothing = SimpleNamespace(listing=lambda: Listing({}), positions=lambda _: GroupPositions({}))
+    clusters = {
+        "east": MemoryCluster("east", {"orders": [20, 20]}),
+        "west": MemoryCluster("west", {"orders": [20, 20]}),
+    }
+    clusters["west"].silent.add(("orders", 1))
+    connections = SimpleNamespace(admin=clusters.__getitem__, groups=lambda _: nothing)
+    topology = load_topology(write_file(tmp_path))
+    route: Any = SimpleNamespace(
+        flow=topology.flow(FLOW), lake=None, connections=connections, origin="east", goal="west"
+    )
+    monkeypatch.setattr(view, "why_unreachable", lambda _: None)
+    groups = view.read_groups(route, None)["groups"]
+    assert [(one["exact"], one["reason"]) for one in groups] == [(True, None), (False, NOT_TOLD)]
