@@ -78,18 +78,29 @@ def judge(
         ClusterUnusable: no flow can do anything: its target cannot be asked, or its source cannot
             and nothing of it was ever staged.
     """
-    result = check(lake, connections, flows, lake_exists)
-    if lake is not None or not lake_exists:
-        writers = second_writers(connections, result, lake)
-        result = replace(result, problems=(*result.problems, *writers))
-    refused = refused_flows(result.problems)
-    if refused:
-        problem = next(iter(refused.values()))
+    result = judged(lake, connections, flows, lake_exists)
+    for problem in refused_flows(result.problems).values():
         raise TopologyError(str(problem))
     for problem in result.problems:
         if problem.severity == "note":
             logger.info("%s", problem)
     return result
+
+
+def judged(
+    lake: Lake | None,
+    connections: Connections,
+    flows: Sequence[ResolvedFlow],
+    lake_exists: bool = False,
+) -> Preflight:
+    """The same, without the flows that must not run: `problems` says why. Raises ClusterUnusable as
+    `judge`."""
+    result = check(lake, connections, flows, lake_exists)
+    if lake is not None or not lake_exists:
+        writers = second_writers(connections, result, lake)
+        result = replace(result, problems=(*result.problems, *writers))
+    refused = refused_flows(result.problems)
+    return replace(result, flows=tuple(flow for flow in flows if flow.name not in refused))
 
 
 def second_writers(connections: Connections, result: Preflight, lake: Lake | None) -> list[Problem]:

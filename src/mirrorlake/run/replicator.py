@@ -4,11 +4,12 @@ this process has the lease of, and live configuration."""
 import logging
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mirrorlake.checks.preflight import Preflight, judge
+from mirrorlake.checks.preflight import Preflight, judge, judged
+from mirrorlake.checks.problem import refused_flows
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.errors import LeaseTaken, MirrorlakeError, ReplicationError
 from mirrorlake.lake.deployment import Deployment
@@ -26,6 +27,7 @@ from mirrorlake.run.flows_here import FlowsHere, ReportBatch, Running, Sampled
 from mirrorlake.run.leases import Leases
 from mirrorlake.run.other_process import run_by_other_process
 from mirrorlake.run.preparing import preparing
+from mirrorlake.run.silent_clusters import asking
 from mirrorlake.run.upkeep import UpkeepWorker
 from mirrorlake.run.watch import TopologyWatch
 from mirrorlake.spark.causes import as_mirrorlake_error
@@ -70,6 +72,9 @@ class Replicator:
         #: Whether what is to run has been started.
         self.begun = False
         self._preparing: Worker | None = None  # for a take-over
+        #: Clusters that were not asked when the flows were judged, and who asks for them.
+        self._silent: frozenset[str] = frozenset()
+        self._asking: Worker | None = None
         self._stage = StageFiles(lake)
         self._connections = deployment.connections
         self._flows = list(flows)
@@ -174,14 +179,15 @@ class Replicator:
                 continue
             checked_at = time.monotonic()
             self.lake.check_session()
-            if edits is not None:
-                try:
+            try:
+                if edits is not None:
                     edits.take_over(self._connections, self._flows)
-                except Exception as error:  # noqa: BLE001 - what runs goes on; the next look tells what this could not
-                    logger.error(
-                        "%s; it is tried again",
-                        as_mirrorlake_error(error, "following the topology file"),
-                    )
+                self._judge_again()
+            except Exception as error:  # noqa: BLE001 - what runs goes on; the next look tells what this could not
+                logger.error(
+                    "%s; it is tried again",
+                    as_mirrorlake_error(error, "following the topology file"),
+                )
 
     def _follow_leases(self) -> None:
         """Begin with what other processes left to this one, and end what they took."""
@@ -234,10 +240,36 @@ class Replicator:
             )
         return self._here.all_ended
 
+    def _judge_again(self) -> None:
+        """Judge flows of which a cluster was away before, once it answers: one that must not run
+        ends, and is an incident, as topics are left out that must not be mirrored."""
+        if self._asking is None or not self._asking.ended.is_set():
+            return
+        self._ask_for(self._silent)  # again, where this fails
+        preflight = judged(self.lake, self._connections, self._flows)
+        refused = {
+            name: ReplicationError(str(problem))
+            for name, problem in refused_flows(preflight.problems).items()
+        }
+        for name, why in refused.items():
+            logger.error("%s; flow %s ends", why, name)
+            self.event_log.incidents.open(name, why.incident_kind, why)
+        self._apply(preflight)
+        self._errors += refused.values()
+
+    def _ask_for(self, silent: Collection[str]) -> None:
+        if self._asking is not None:
+            self._asking.stop()
+        self._silent, self._asking = frozenset(silent), None
+        if self._silent and not self._options.once:
+            self._asking = asking(self._connections, self._silent)
+            self._asking.start()
+
     def _apply(self, preflight: Preflight) -> None:
         """Make what runs what is wanted: flows that are the same go on undisturbed."""
         self._connections, self._flows = preflight.connections, list(preflight.flows)
         self._leases.use(preflight.connections)
+        self._ask_for(preflight.silent)
         self._complaints = preflight.complaints()
         if preflight.to_note:
             self.event_log.clusters(preflight.to_note)
@@ -299,6 +331,7 @@ class Replicator:
         """End everything; in a run that came to its end, sample where it is. What did not end in
         order is an error of the run."""
         names = self._here.wanted
+        self._ask_for(())
         for landing in self._landings.values():
             landing.thread.stop()
         self._here.stop()

@@ -1,0 +1,71 @@
+"""What no rule could look at when a run began, since a cluster was away, is judged once it
+answers."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirrorlake.checks.preflight import Preflight
+from mirrorlake.errors import ClusterUnreachable
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.event_log import EventLog
+from mirrorlake.run import silent_clusters
+from mirrorlake.run.replicator import Replicator, RunOptions
+from mirrorlake.testing import MemoryCluster
+from tests.support.lake_rows import FLOW, no_session, opened, write_file
+from tests.support.waiting import until
+
+
+@pytest.fixture
+def east() -> MemoryCluster:
+    """One that is away."""
+    made = MemoryCluster("east")
+    made.refusal = ClusterUnreachable("cluster east does not answer", alias="east")
+    return made
+
+
+@pytest.fixture
+def run(tmp_path: Path, east: MemoryCluster, monkeypatch: pytest.MonkeyPatch) -> Replicator:
+    """Of a flow from there; what it is to run is kept in `applied`."""
+    monkeypatch.setattr(silent_clusters, "ASK_SECONDS", 0.01)
+    lake, topology = opened(no_session, write_file(tmp_path))
+    clusters: Any = {"east": east, "west": MemoryCluster("west")}
+    deployment = Deployment(lake, Connections(topology, clusters), EventLog(lake))
+    made = Replicator(deployment, [topology.flow(FLOW)], RunOptions())
+    made.applied = []  # type: ignore[attr-defined]
+
+    def apply(preflight: Preflight) -> None:
+        made.applied.append([flow.name for flow in preflight.flows])  # type: ignore[attr-defined]
+        made._ask_for(preflight.silent)
+
+    made._apply = apply  # type: ignore[method-assign]
+    made._ask_for(["east"])
+    return made
+
+
+def test_a_flow_that_must_not_run_ends_once_that_is_known(
+    run: Replicator, east: MemoryCluster
+) -> None:
+    """It would have mirrored a cluster onto itself, if it had only been away when the run began."""
+    applied: list[object] = run.applied  # type: ignore[attr-defined]
+    run._judge_again()
+    assert applied == [], "it is away still"
+    east.cluster_id = lambda: "id-of-west"  # type: ignore[method-assign]
+    east.refusal = None
+    thread = run._asking
+    assert thread is not None
+    until(thread.ended.is_set, "it answers")
+    run._judge_again()
+    assert applied == [[]]
+    assert run.event_log.incidents.open_kinds(FLOW) == {"flow_stopped"}
+    assert [error.exit_code for error in run._errors] == [1]
+    run._judge_again()
+    assert applied == [[]], "once"
+
+
+def test_a_run_with_an_end_does_not_wait_for_it(run: Replicator) -> None:
+    run._options = RunOptions(once=True)
+    run._ask_for(["east"])
+    assert run._asking is None
