@@ -97,16 +97,16 @@ def judged(
     `judge`."""
     result = check(lake, connections, flows, lake_exists)
     if lake is not None or not lake_exists:
-        writers = second_writers(connections, result, lake)
+        writers = second_writers(result, lake)
         result = replace(result, problems=(*result.problems, *writers))
     refused = refused_flows(result.problems)
     return replace(result, flows=tuple(flow for flow in flows if flow.name not in refused))
 
 
-def second_writers(connections: Connections, result: Preflight, lake: Lake | None) -> list[Problem]:
+def second_writers(result: Preflight, lake: Lake | None) -> list[Problem]:
     """Refusals of flows that would write beside MirrorMaker 2. Where that does not run, no more is
     asked for."""
-    problems = []
+    problems, connections = list[Problem](), result.connections
     for flow in result.flows:
         if {flow.source, flow.target} <= result.ids.keys():
             maker = other_maker(connections, flow)

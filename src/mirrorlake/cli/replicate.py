@@ -54,11 +54,7 @@ def run(
     shared: Context = context.obj
     stop = _stop_on_signals()
     logs.install(lambda: shared.err, shared.verbose, log)
-    if wait_for_config and not wait_for_topology(shared.config, stop, shared.say):
-        if once:
-            from mirrorlake.run.replicator import stopped_early
-
-            raise stopped_early()
+    if wait_for_config and not wait_for_topology(shared.config, stop, shared.say, once):
         return
     progress = Progress()
     shows = log is logs.Form.auto and shared.err.is_terminal

@@ -11,16 +11,22 @@ LOOK_SECONDS = 10.0
 SAY_SECONDS = 3_600.0
 
 
-def wait_for_topology(path: Path, stop: Event, say: Callable[[str], None]) -> bool:
+def wait_for_topology(
+    path: Path, stop: Event, say: Callable[[str], None], once: bool = False
+) -> bool:
     """Wait until a topology file is there and not empty; what is in it is no matter here.
 
     Args:
         path: the file.
         stop: ends the wait when it is set.
         say: gets a line when the wait begins, each hour of it, and when it is over.
+        once: whether a run with an end waits for it.
 
     Returns:
         Whether the file is there; False where `stop` was set before.
+
+    Raises:
+        ReplicationError: `stop` was set before, and a run with an end has not come to it.
     """
     looks = 0
     while not _is_there(path):
@@ -30,6 +36,10 @@ def wait_for_topology(path: Path, stop: Event, say: Callable[[str], None]) -> bo
                 f"{LOOK_SECONDS:.0f} s"
             )
         if stop.wait(LOOK_SECONDS):
+            if once:
+                from mirrorlake.run.replicator import stopped_early  # more than a wait needs
+
+                raise stopped_early()
             return False
         looks += 1
     if looks:

@@ -5,6 +5,7 @@ from threading import Event
 
 import pytest
 
+from mirrorlake.errors import ReplicationError
 from mirrorlake.library.waiting import LOOK_SECONDS, SAY_SECONDS, wait_for_topology
 
 
@@ -84,3 +85,9 @@ def test_a_file_that_cannot_be_looked_at_is_left_to_its_reader(
 
     monkeypatch.setattr(Path, "stat", denied)
     assert wait_for_topology(tmp_path / "mirrorlake.yml", Clock({}), lambda _line: None)
+
+
+def test_a_run_with_an_end_that_is_stopped_while_it_waits_is_not_done(tmp_path: Path) -> None:
+    with pytest.raises(ReplicationError, match="stopped before it came to the ends") as raised:
+        wait_for_topology(tmp_path / "m.yml", Clock({1: "stop"}), lambda _line: None, once=True)
+    assert raised.value.exit_code == 1
