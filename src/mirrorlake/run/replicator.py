@@ -4,14 +4,14 @@ this process has the lease of, and live configuration."""
 import logging
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mirrorlake.checks.preflight import Preflight, judge, judged
 from mirrorlake.checks.problem import refused_flows
 from mirrorlake.config.topology import ResolvedFlow, Topology
-from mirrorlake.errors import LeaseTaken, MirrorlakeError, ReplicationError
+from mirrorlake.errors import ClusterUnusable, LeaseTaken, MirrorlakeError, ReplicationError
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.identity import store_identity
 from mirrorlake.lake.lease import locks_work
@@ -75,6 +75,8 @@ class Replicator:
         #: Clusters that were not asked when the flows were judged, and who asks for them.
         self._silent: frozenset[str] = frozenset()
         self._asking: Worker | None = None
+        #: Flows of which it is not known where they begin, with their sources.
+        self._unbegun: dict[str, str] = {}
         self._stage = StageFiles(lake)
         self._connections = deployment.connections
         self._flows = list(flows)
@@ -242,7 +244,8 @@ class Replicator:
 
     def _judge_again(self) -> None:
         """Judge flows of which a cluster was away before, once it answers: one that must not run
-        ends, and is an incident, as topics are left out that must not be mirrored."""
+        ends, and is an incident, as topics are left out that must not be mirrored. One that waits
+        for leaders of its source begins."""
         if self._asking is None or not self._asking.ended.is_set():
             return
         self._ask_for(self._silent)  # again, where this fails
@@ -269,14 +272,16 @@ class Replicator:
         """Make what runs what is wanted: flows that are the same go on undisturbed."""
         self._connections, self._flows = preflight.connections, list(preflight.flows)
         self._leases.use(preflight.connections)
-        self._ask_for(preflight.silent)
         self._complaints = preflight.complaints()
         if preflight.to_note:
             self.event_log.clusters(preflight.to_note)
         wanted = {flow.name: flow for flow in preflight.flows if not flow.paused}
         before = self._here.wanted
         self._here.keep(wanted, preflight)
-        note_first_starts(self._deployment, wanted.values())
+        self._unbegun = self._without_start(wanted)
+        for name in self._unbegun:
+            del wanted[name]
+        self._ask_for(preflight.silent.keys() | self._unbegun.values())
         if self._options.once:
             self._beat(list(wanted.values()))
         self._apply_landings(preflight)
@@ -285,6 +290,22 @@ class Replicator:
         # After the start of all that takes its time to start: in a new lake this takes as long as
         # the first batch.
         self._note(list(wanted), "once" if self._options.once else "continuous", gone=before)
+
+    def _without_start(self, flows: Mapping[str, ResolvedFlow]) -> dict[str, str]:
+        """The sources of those flows of which it is not known where they begin: these wait, and are
+        not landed for. Raises what keeps all of them from it, or one of a run with an end."""
+        problems: dict[str, MirrorlakeError] = {}
+        for name, flow in flows.items():
+            try:
+                note_first_starts(self._deployment, [flow])
+            except (ClusterUnusable, ReplicationError) as problem:
+                problems[name] = problem
+                if self._options.once or len(problems) == len(flows):
+                    raise
+        for name, why in problems.items():
+            logger.error("%s; it is tried again, and the other flows go on", why)
+            self.event_log.incidents.open(name, "flow_waits", why)
+        return {name: flows[name].source for name in problems}
 
     def _note(self, flows: Sequence[str], mode: Mode, gone: Sequence[str] = ()) -> None:
         """Tell the lake the objectives of the flows, and how these of them run: `alerts` go by it.
@@ -303,12 +324,13 @@ class Replicator:
         self._control_errors += [problem for problem in problems if problem is not None]
 
     def _apply_landings(self, preflight: Preflight) -> None:
-        readers: dict[str, list[ResolvedFlow]] = {}
+        readers, names = dict[str, list[ResolvedFlow]](), {flow.name for flow in preflight.flows}
         # All flows of the file, not only those chosen: another process may produce the others from
         # this stage.
         for source, flows in preflight.connections.topology.sources().items():
-            if any(flow.source == source for flow in preflight.flows):
-                readers[source] = flows
+            begun = [flow for flow in flows if flow.name not in self._unbegun]
+            if any(flow.name in names for flow in begun):
+                readers[source] = begun
         for source in [source for source in self._landings if source not in readers]:
             landing = self._landings.pop(source)
             landing.thread.stop()

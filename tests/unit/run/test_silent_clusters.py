@@ -2,16 +2,17 @@
 answers."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from mirrorlake.checks.preflight import Preflight
-from mirrorlake.errors import ClusterUnreachable
+from mirrorlake.errors import ClusterUnreachable, ReplicationError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
-from mirrorlake.run import silent_clusters
+from mirrorlake.run import replicator, silent_clusters
 from mirrorlake.run.replicator import Replicator, RunOptions
 from mirrorlake.testing import MemoryCluster
 from tests.support.lake_rows import FLOW, no_session, opened, write_file
@@ -69,3 +70,49 @@ def test_a_run_with_an_end_does_not_wait_for_it(run: Replicator) -> None:
     run._options = RunOptions(once=True)
     run._ask_for(["east"])
     assert run._asking is None
+
+
+class Landing:
+    """What is landed, by source: for which flows."""
+
+    read: dict[str, list[str]] = {}
+
+    def __init__(self, source: str, *_: object) -> None:
+        self.source, self.thread = source, SimpleNamespace(start=bool, stop=bool, join=bool)
+
+    def set_flows(self, flows: Any, _connections: object) -> None:
+        self.read[self.source] = [flow.name for flow in flows]
+
+
+@pytest.mark.parametrize("once", [False, True])
+def test_only_the_flow_waits_of_which_it_is_not_known_where_it_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, once: bool
+) -> None:
+    """A leader that does not answer: no flow of the whole file began, and the run ended."""
+    unknown = {"east->west"}
+
+    def note(_deployment: Deployment, flows: Any) -> None:
+        for flow in flows:
+            if flow.name in unknown:
+                raise ReplicationError(f"flow {flow.name} cannot begin at latest")
+
+    monkeypatch.setattr(replicator, "note_first_starts", note)
+    monkeypatch.setattr(replicator, "LandingWorker", Landing)
+    flows = {"east->west": {}, "west->east": {}, "east->north": {}}
+    lake, topology = opened(no_session, write_file(tmp_path, flows=flows))
+    deployment = Deployment(lake, Connections(topology), EventLog(lake))
+    made = Replicator(deployment, topology.active_flows(), RunOptions(once=once))
+    wanted = {flow.name: flow for flow in topology.active_flows()}
+    if once:
+        with pytest.raises(ReplicationError, match="cannot begin"):
+            made._without_start(wanted)
+        return
+    made._unbegun = made._without_start(wanted)
+    assert made._unbegun == {"east->west": "east"}
+    assert made.event_log.incidents.open_kinds("east->west") == {"flow_waits"}
+    preflight = Preflight(deployment.connections, tuple(wanted.values()), ids={})
+    made._apply_landings(preflight)
+    assert Landing.read == {"west": ["west->east"], "east": ["east->north"]}
+    unknown |= wanted.keys()
+    with pytest.raises(ReplicationError):  # there is nothing that goes on
+        made._without_start(wanted)
