@@ -8,8 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mirrorlake.checks.preflight import Preflight, judge, judged
-from mirrorlake.checks.problem import refused_flows
+from mirrorlake.checks.preflight import Preflight, judge
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.errors import ClusterUnusable, LeaseTaken, MirrorlakeError, ReplicationError
 from mirrorlake.lake.deployment import Deployment
@@ -27,7 +26,7 @@ from mirrorlake.run.flows_here import FlowsHere, ReportBatch, Running, Sampled
 from mirrorlake.run.leases import Leases
 from mirrorlake.run.other_process import run_by_other_process
 from mirrorlake.run.preparing import preparing
-from mirrorlake.run.silent_clusters import asking
+from mirrorlake.run.silent_clusters import asking, judged_late
 from mirrorlake.run.upkeep import UpkeepWorker
 from mirrorlake.run.watch import TopologyWatch
 from mirrorlake.spark.causes import as_mirrorlake_error
@@ -248,12 +247,9 @@ class Replicator:
         for leaders of its source begins."""
         if self._asking is None or not self._asking.ended.is_set():
             return
-        self._ask_for(self._silent)  # again, where this fails
-        preflight = judged(self.lake, self._connections, self._flows)
-        refused = {
-            name: ReplicationError(str(problem))
-            for name, problem in refused_flows(preflight.problems).items()
-        }
+        silent = self._silent
+        self._ask_for(silent)  # again, where this fails
+        preflight, refused = judged_late(self._deployment, self._flows, silent)
         for name, why in refused.items():
             logger.error("%s; flow %s ends", why, name)
             self.event_log.incidents.open(name, why.incident_kind, why)

@@ -2,12 +2,16 @@
 single leaders: no rule has looked at what these flows do there, or it is not known where they
 begin."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 
-from mirrorlake.errors import ClusterUnusable
+from mirrorlake.checks.preflight import Preflight, judged
+from mirrorlake.checks.problem import refused_flows
+from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.errors import ClusterUnusable, ReplicationError
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
 from mirrorlake.spark.causes import as_mirrorlake_error
 from mirrorlake.worker import Worker
 
@@ -29,3 +33,22 @@ def asking(connections: Connections, aliases: Collection[str]) -> Worker:
         return ASK_SECONDS
 
     return Worker("asking clusters that are away", turn, in_words=as_mirrorlake_error)
+
+
+def judged_late(
+    deployment: Deployment, flows: Sequence[ResolvedFlow], silent: Collection[str]
+) -> tuple[Preflight, Mapping[str, ReplicationError]]:
+    """Judge flows once more, of which some clusters were `silent` before: those that may run, and
+    why others must not. Where two must not run together, the one that was judged before goes on.
+    Raises ClusterUnusable."""
+    lake, connections = deployment.lake, deployment.connections
+    preflight = judged(lake, connections, flows)
+    late = {
+        name: problem
+        for name, problem in refused_flows(preflight.problems).items()
+        if not set(silent).isdisjoint(name.split("->"))
+    }
+    if late:
+        preflight = judged(lake, connections, [flow for flow in flows if flow.name not in late])
+    refused = {**refused_flows(preflight.problems), **late}
+    return preflight, {name: ReplicationError(str(why)) for name, why in refused.items()}

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from mirrorlake.checks.preflight import Preflight
+from mirrorlake.checks.problem import refused_flows
+from mirrorlake.checks.rules import check_flows
 from mirrorlake.errors import ClusterUnreachable, ReplicationError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
@@ -17,6 +19,8 @@ from mirrorlake.run.replicator import Replicator, RunOptions
 from mirrorlake.testing import MemoryCluster
 from tests.support.lake_rows import FLOW, no_session, opened, write_file
 from tests.support.waiting import until
+
+OTHER = "north->west"
 
 
 @pytest.fixture
@@ -29,12 +33,20 @@ def east() -> MemoryCluster:
 
 @pytest.fixture
 def run(tmp_path: Path, east: MemoryCluster, monkeypatch: pytest.MonkeyPatch) -> Replicator:
-    """Of a flow from there; what it is to run is kept in `applied`."""
+    """Of a flow from there, and one from elsewhere; what is to run is kept in `applied`."""
+    clusters: Any = {"east": east, **{name: MemoryCluster(name) for name in ("west", "north")}}
+
+    def judged(_lake: object, connections: Connections, flows: Any) -> Preflight:
+        ids = {name: cluster.cluster_id() for name, cluster in clusters.items()}
+        problems = check_flows(flows, ids, {})
+        going = (flow for flow in flows if flow.name not in refused_flows(problems))
+        return Preflight(connections, tuple(going), ids, problems=tuple(problems))
+
     monkeypatch.setattr(silent_clusters, "ASK_SECONDS", 0.01)
-    lake, topology = opened(no_session, write_file(tmp_path))
-    clusters: Any = {"east": east, "west": MemoryCluster("west")}
+    monkeypatch.setattr(silent_clusters, "judged", judged)
+    lake, topology = opened(no_session, write_file(tmp_path, flows={FLOW: {}, OTHER: {}}))
     deployment = Deployment(lake, Connections(topology, clusters), EventLog(lake))
-    made = Replicator(deployment, [topology.flow(FLOW)], RunOptions())
+    made = Replicator(deployment, topology.active_flows(), RunOptions())
     made.applied = []  # type: ignore[attr-defined]
 
     def apply(preflight: Preflight) -> None:
@@ -49,7 +61,8 @@ def run(tmp_path: Path, east: MemoryCluster, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_flow_that_must_not_run_ends_once_that_is_known(
     run: Replicator, east: MemoryCluster
 ) -> None:
-    """It would have mirrored a cluster onto itself, if it had only been away when the run began."""
+    """It would have mirrored a cluster onto itself, if it had only been away when the run began.
+    The one that was judged before goes on: it must not run beside that one, and does not."""
     applied: list[object] = run.applied  # type: ignore[attr-defined]
     run._judge_again()
     assert applied == [], "it is away still"
@@ -59,11 +72,12 @@ def test_a_flow_that_must_not_run_ends_once_that_is_known(
     assert thread is not None
     until(thread.ended.is_set, "it answers")
     run._judge_again()
-    assert applied == [[]]
-    assert run.event_log.incidents.open_kinds(FLOW) == {"flow_stopped"}
+    assert applied == [[OTHER]]
+    incidents = run.event_log.incidents
+    assert (incidents.open_kinds(FLOW), incidents.open_kinds(OTHER)) == ({"flow_stopped"}, set())
     assert [error.exit_code for error in run._errors] == [1]
     run._judge_again()
-    assert applied == [[]], "once"
+    assert applied == [[OTHER]], "once"
 
 
 def test_a_run_with_an_end_does_not_wait_for_it(run: Replicator) -> None:
