@@ -58,7 +58,7 @@ class Link:
         self.bytes_per_second: int | None = None
         self.passed = 0
         self.requests: Counter[int] = Counter()
-        self._behind = behind
+        self.behind = behind
         self._turn = threading.Lock()
         self._free_at = 0.0
         self._open: set[socket.socket] = set()
@@ -87,7 +87,7 @@ class Link:
             # else much of it waits in the kernel
             broker.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 * _CHUNK)
             try:
-                broker.connect(("127.0.0.1", self._behind))
+                broker.connect(("127.0.0.1", self.behind))
             except OSError:
                 client.close()
                 continue
