@@ -33,7 +33,7 @@ def test_a_flow_that_no_rule_could_look_at_ends_and_the_other_goes_on(
         mirror = [f"east.{topic_name}"]
         until(lambda: ends(clusters.west, mirror) >= 200, "the other flow runs", 120)
         north.behind = int(clusters.west.rpartition(":")[2])
-        until(lambda: "flow east->north ends" in log.read_text("utf-8"), "it is judged", 120)
+        until(lambda: "flow east->north has ended" in log.read_text("utf-8"), "it is judged", 120)
         incidents = mirrorlake(file, "status", code=1)["incidents"]
         assert [(one["flow"], one["kind"]) for one in incidents] == [
             ("east->north", "flow_stopped")

@@ -22,6 +22,7 @@ from mirrorlake.naming.worker_groups import work_of_landing
 from mirrorlake.run.control_loop import beat_once
 from mirrorlake.run.edits import Edits, in_force
 from mirrorlake.run.first_start import note_first_starts
+from mirrorlake.run.flow_worker import TRANSIENT_KINDS
 from mirrorlake.run.flows_here import FlowsHere, ReportBatch, Running, Sampled
 from mirrorlake.run.leases import Leases
 from mirrorlake.run.other_process import run_by_other_process
@@ -250,11 +251,12 @@ class Replicator:
         silent = self._silent
         self._ask_for(silent)  # again, where this fails
         preflight, refused = judged_late(self._deployment, self._flows, silent)
-        for name, why in refused.items():
-            logger.error("%s; flow %s ends", why, name)
-            self.event_log.incidents.open(name, why.incident_kind, why)
         self._apply(preflight)
         self._errors += refused.values()
+        for name, why in refused.items():
+            logger.error("%s; flow %s has ended", why, name)
+            self.event_log.incidents.close_kinds([name], TRANSIENT_KINDS)
+            self.event_log.incidents.open(name, why.incident_kind, why)
 
     def _ask_for(self, silent: Collection[str]) -> None:
         if self._asking is not None:
