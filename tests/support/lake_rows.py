@@ -22,6 +22,7 @@ _SECONDS = pa.timestamp("us", tz="UTC")
 _TYPES = {
     "landed_at": _SECONDS,
     "sampled_at": _SECONDS,
+    "stalled_since": _SECONDS,
     "produced_at": _SECONDS,
     "at": _SECONDS,
     "timestamp": _SECONDS,
