@@ -45,6 +45,7 @@ from mirrorlake.run.control_loop import ControlLoop
 from mirrorlake.run.plan import make_plan
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.acls import acl
+from tests.support.calls import calls_of
 from tests.support.clusters import ClusterPair
 from tests.support.control import AUTHORIZER, acls_of, add_acls, make_sync, own_configs, remove_acls
 from tests.support.kafka import NewRecord, create_topic, delete_topic, topics_of, write
@@ -209,20 +210,15 @@ def test_nothing_is_sent_when_nothing_differs(
     create_topic(guarded.east, topic_name)
     add_acls(guarded.east, acl(topic_name))
     client = bench.acls._target.client
-    sent: list[str] = []
-    for call in ("create_acls", "delete_acls"):
-        real = getattr(client, call)
-
-        def counted(
-            acls: list[Any], _call: str = call, _real: Any = real, **settings: object
-        ) -> object:
-            sent.append(f"{_call} {len(acls)}")
-            return _real(acls, **settings)
-
-        monkeypatch.setattr(client, call, counted)
+    created, deleted = (
+        calls_of(client, call, len, monkeypatch.setattr) for call in ("create_acls", "delete_acls")
+    )
     for _ in range(4):
         bench.sync()
-    assert sent == ["create_acls 1"] and [row.outcome for _, row in log.rows] == ["begun", "done"]
+    assert (created, deleted) == ([1], []) and [row.outcome for _, row in log.rows] == [
+        "begun",
+        "done",
+    ]
 
 
 def test_what_is_ours_is_known_after_a_restart(

@@ -15,6 +15,7 @@ from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_configs import describe_topic_configs
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.changes import Change, MemoryLog
+from tests.support.calls import calls_of
 from tests.support.clusters import ClusterPair
 from tests.support.control import make_sync, own_configs, set_cluster_default, set_configs
 from tests.support.kafka import create_topic, topics_of
@@ -108,20 +109,16 @@ def test_nothing_is_sent_when_nothing_differs(
     create_topic(clusters.east, topic_name, cleanup_policy="compact")
     bench.make_mirror()
     admin = bench.configs._target
-    sent: list[object] = []
-    real = admin.client.incremental_alter_configs
-
-    def counted(resources: list[Any], **settings: object) -> object:
-        sent.append(
-            [
-                (entry.name, entry.value)
-                for resource in resources
-                for entry in resource.incremental_configs
-            ]
-        )
-        return real(resources, **settings)
-
-    monkeypatch.setattr(admin.client, "incremental_alter_configs", counted)
+    sent = calls_of(
+        admin.client,
+        "incremental_alter_configs",
+        lambda resources: [
+            (entry.name, entry.value)
+            for resource in resources
+            for entry in resource.incremental_configs
+        ],
+        monkeypatch.setattr,
+    )
     for _ in range(5):
         bench.sync()
     assert sent == [[("cleanup.policy", "compact")]]
@@ -275,13 +272,7 @@ def test_many_topics_take_few_requests(
         for address in (clusters.east, clusters.west)
     )
     names = [f"{topic_name}-{number}" for number in range(130)]
-    calls: list[int] = []
-    real = west.client.create_topics
-    monkeypatch.setattr(
-        west.client,
-        "create_topics",
-        lambda topics, **more: (calls.append(len(topics)), real(topics, **more))[1],
-    )
+    calls = calls_of(west.client, "create_topics", len, monkeypatch.setattr)
     east.create_topics([TopicInfo(name, 1, 1, {"retention.bytes": "9"}) for name in names])
     until(lambda: set(names) <= topics_of(clusters.east))
     configs = bench.configs.creation(dict.fromkeys(names, 1))

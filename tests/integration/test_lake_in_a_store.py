@@ -2,7 +2,6 @@
 file on a disk."""
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import pytest
 
 from tests.support import azurite
 from tests.support.clusters import ClusterPair
+from tests.support.commands import forked
 from tests.support.kafka import create_topic, record_count
 from tests.support.object_store import KEY, SECRET, Store
 from tests.support.replication import FLOW, write_topology
@@ -22,14 +22,8 @@ from tests.support.topologies import fill
 
 def mirrorlake(topology: Path, *words: str, code: int = 0) -> Any:
     """What a command answers as JSON."""
-    home = {"XDG_CACHE_HOME": str(topology.parent / "cache")}
-    done = subprocess.run(
-        [sys.executable, "-m", "mirrorlake", "-c", str(topology), *words, "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, **home},
-    )
+    line = ["-c", str(topology), *words, "--json"]
+    done = forked(line, topology.parent, XDG_CACHE_HOME=str(topology.parent / "cache"))
     assert done.returncode == code, done.stderr[-4000:]
     assert "Traceback" not in done.stderr, done.stderr[-4000:]
     return json.loads(done.stdout) if done.stdout.strip() else None

@@ -16,6 +16,7 @@ from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.landing.quiet_logs import ALL_SECONDS, SOON_SECONDS, QuietLogs
 from mirrorlake.landing.source_ends import SourceEnds
 from mirrorlake.native.watch import WAIT_SECONDS, LogWatch
+from tests.support.calls import calls_of
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import (
     NewRecord,
@@ -143,14 +144,7 @@ def ends(clusters: ClusterPair) -> Iterator[SourceEnds]:
 
 def counted(ends: SourceEnds) -> list[int]:
     """How many partitions are asked for, each time."""
-    asked, ask = list[int](), ends._arriving.of
-
-    def counting(keys: Collection[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        asked.append(len(keys))
-        return ask(keys)
-
-    ends._arriving.of = counting  # type: ignore[method-assign]
-    return asked
+    return calls_of(ends._arriving, "of", len)
 
 
 def settled(ends: SourceEnds, reached: dict[tuple[str, int], int]) -> None:

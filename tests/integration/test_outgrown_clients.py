@@ -1,7 +1,6 @@
 """Clients that are replaced while records come, since they know partitions that their batches no
 longer have, change nothing of what is mirrored or mapped."""
 
-import threading
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from pyspark.sql import SparkSession
 from mirrorlake.kafka import outgrown
 from mirrorlake.landing.driver_log import DriverLog
 from mirrorlake.produce.writer import ShardWriter
+from tests.support.calls import calls_of
 from tests.support.clusters import ClusterPair
 from tests.support.kafka import create_topic, numbered, record_count, topics_of, write
 from tests.support.replication import assert_same, replicating, write_topology
@@ -28,9 +28,8 @@ def test_records_go_on_by_the_next_ones(
 ) -> None:
     for name, value in {"MANY": 0, "TIMES": 1, "BATCHES": 2}.items():
         monkeypatch.setattr(outgrown, name, value)
-    made = {DriverLog: 0, ShardWriter: 0}
-    count(monkeypatch, made, DriverLog, "close")
-    count(monkeypatch, made, ShardWriter, "__init__")
+    logs = calls_of(DriverLog, "close", patch=monkeypatch.setattr)
+    writers = calls_of(ShardWriter, "__init__", patch=monkeypatch.setattr)
     create_topic(clusters.east, topic_name, PARTITIONS)
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
     mirror, sent = f"east.{topic_name}", 0
@@ -40,22 +39,10 @@ def test_records_go_on_by_the_next_ones(
             write(clusters.east, topic_name, numbered(60, partitions, start=sent))
             sent += 60
             until(partial(arrived, clusters.west, mirror, sent), "what was written")
-    assert made[DriverLog] > 3 and made[ShardWriter] > 3, "clients were replaced"
+    assert len(logs) > 3 and len(writers) > 3, "clients were replaced"
     assert_same(run.lake, clusters.east, clusters.west, {topic_name: mirror}, sent)
 
 
 def arrived(bootstrap: str, mirror: str, count: int) -> bool:
     """Whether a mirror has so many records."""
     return mirror in topics_of(bootstrap) and record_count(bootstrap, mirror) == count
-
-
-def count(monkeypatch: pytest.MonkeyPatch, made: dict[type, int], kind: type, method: str) -> None:
-    """Count the calls of a method."""
-    own, lock = getattr(kind, method), threading.Lock()
-
-    def counted(self: object, *arguments: object, **named: object) -> None:
-        with lock:
-            made[kind] += 1
-        own(self, *arguments, **named)
-
-    monkeypatch.setattr(kind, method, counted)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 #: How long something may take until it must have happened, seconds: the machine may be busy.
 SECONDS = 90.0
-#: How long each pause is at least and at most, seconds: as long as what is read takes, so that what
-#: is waited for has as much of the machine as who waits.
+#: How long each pause is at least and at most, seconds: twice as long as what is read takes, so
+#: that what is waited for has more of the machine than who waits.
 _PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 _TRUE = object()
 
@@ -22,6 +22,6 @@ def until(
         now = time.monotonic()
         wanted = "" if gives is _TRUE else f", and {answer!r} is not {gives!r}"
         assert now - started < seconds, f"not within {seconds:.0f} s: {what}{wanted}"
-        time.sleep(min(max(_PAUSE, now - asked), _LONGEST_PAUSE))
+        time.sleep(min(max(_PAUSE, 2 * (now - asked)), _LONGEST_PAUSE))
         asked = time.monotonic()
     return time.monotonic() - started

@@ -2,7 +2,7 @@
 librdkafka, and its own stand-in for brokers."""
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 import pytest
 
@@ -11,6 +11,7 @@ from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
 from mirrorlake.kafka.arriving_ends import HOLD_SECONDS, ArrivingEnds
 from mirrorlake.offsets.positions import TopicAndPartition
+from tests.support.calls import calls_of
 from tests.support.mock_kafka import MockKafka, mock_brokers, write_to_mock
 from tests.support.waiting import until
 
@@ -88,13 +89,7 @@ def test_a_question_that_nobody_answers_is_asked_again(
     """As where the client is gone that had asked."""
     kafka.answer_after(2, 60.0)
     asking.of(KEYS)
-    asked, ask = list[Collection[TopicAndPartition]](), asking._admin.request_ends
-
-    def counting(keys: Collection[TopicAndPartition]) -> object:
-        asked.append(set(keys))
-        return ask(keys)
-
-    monkeypatch.setattr(asking._admin, "request_ends", counting)
+    asked = calls_of(asking._admin, "request_ends", set, monkeypatch.setattr)
     asking.of(KEYS)
     assert asked == [REST.keys()], "one question is open"
     monkeypatch.setattr(arriving_ends, "_GIVEN_UP_SECONDS", 0.0)

@@ -12,6 +12,7 @@ from mirrorlake.landing.quiet_logs import QuietLogs
 from mirrorlake.landing.source_ends import PATIENCE_SECONDS, WATCHED_FROM, SourceEnds
 from mirrorlake.native.library import NativeUnavailable
 from mirrorlake.offsets.positions import TopicAndPartition
+from tests.support.calls import calls_of
 from tests.support.mock_kafka import mock_brokers, mock_kafka, write_to_mock
 from tests.support.waiting import until
 
@@ -243,13 +244,7 @@ def test_the_first_record_of_a_quiet_partition_is_known_by_the_watch() -> None:
     with mock_kafka({"t": WATCHED_FROM}) as address:
         ends = SourceEnds("east", {"bootstrap.servers": address, "log_level": 0})
         ends._quiet = QuietLogs(0.0)
-        asked, ask = list[int](), ends._arriving.of
-
-        def counting(keys: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
-            asked.append(len(keys))
-            return ask(keys)
-
-        ends._arriving.of = counting  # type: ignore[method-assign]
+        asked = calls_of(ends._arriving, "of", len)
         assert ends.known(reached) == reached
         until(lambda: ends.known(reached) == reached and len(asked) > 10, "it is quiet", 20)
         assert asked[0] == WATCHED_FROM and asked[2:] == [0] * (len(asked) - 2)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from mirrorlake.lake.duck import DuckLake
-from mirrorlake.lake.reader import QueryRows
 from mirrorlake.library.planning import _StagedFiles
+from tests.support.calls import calls_of
 from tests.support.lake_rows import FLOW, append, no_session, opened, sample, staged, write_file
 
 
@@ -17,13 +17,7 @@ def test_the_ends_of_a_cluster_are_asked_once(
     lake = opened(no_session, write_file(tmp_path))[0]
     append(lake, "records", staged(range(7)))
     append(lake, "positions", [sample(5, 0, 9, staged_end=9)])
-    asked, rows_of_table = list[str](), DuckLake.table_rows
-
-    def counted(reader: DuckLake, table: str) -> QueryRows:
-        asked.append(table)
-        return rows_of_table(reader, table)
-
-    monkeypatch.setattr(DuckLake, "table_rows", counted)
+    asked = calls_of(DuckLake, "table_rows", lambda _, table: table, monkeypatch.setattr)
     plan = _StagedFiles(lake.reader)
     assert [plan.ends("east") for _ in range(2)] == [{("orders", 0): 9}] * 2
     assert plan.ends("west") == {} and FLOW.startswith("east->")
