@@ -41,8 +41,9 @@ test-all: test ## those and the slow ones, some 70 minutes: every lane, topology
 endif
 
 # Laws are tried on more examples than `test` has time for.
+SEARCHED := $(addprefix tests/integration/,test_native_producer_kafka.py test_read_ranges.py)
 search: env
-	@$(BIN)/pytest -m "hypothesis and not slow" --hypothesis-profile=search tests/unit
+	@$(BIN)/pytest -m "hypothesis and not slow" --hypothesis-profile=search tests/unit $(SEARCHED)
 
 $(EACH_CHUNK): chunk-%: env
 	@$(BIN)/pytest -m slow --chunk $*/$(CHUNKS)

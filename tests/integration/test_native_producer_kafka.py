@@ -149,7 +149,7 @@ def producer_of(place: Place, codec: str) -> Producer:
 
 
 @settings(
-    max_examples=60,
+    max_examples=settings.default.max_examples // 5,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.lists(_batch, min_size=1, max_size=4), st.sampled_from(CODECS))

@@ -148,7 +148,7 @@ def log_ends(bootstrap: str, topic: str, partitions: int) -> dict[tuple[str, int
 
 
 @settings(
-    max_examples=6,
+    max_examples=settings.default.max_examples // 25,
     phases=[Phase.generate],
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

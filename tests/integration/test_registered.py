@@ -40,14 +40,14 @@ def test_the_catalog_shows_what_is_landed_without_spark(
             for partition, records in enumerate(source)
             for record in records
         }
-        target = read_topic(clusters.west, f"east.{topic_name}")
-        pairs = {
-            (topic_name, partition, here.offset): (there.offset, True)
-            for partition, records in enumerate(source)
-            for here, there in zip(records, target[partition], strict=True)
-        }
-        found = seen.translate_all("east->west", pairs)
-        assert {key: (to.offset, to.exact) for key, to in found.items()} == pairs
+    target = read_topic(clusters.west, f"east.{topic_name}")
+    pairs = {
+        (topic_name, partition, here.offset): (there.offset, True)
+        for partition, records in enumerate(source)
+        for here, there in zip(records, target[partition], strict=True)
+    }
+    found = seen.translate_all("east->west", pairs)
+    assert {key: (to.offset, to.exact) for key, to in found.items()} == pairs
     status = command(topology, "status")
     assert status["healthy"] and status["warnings"] == []
     assert seen.table("flow_status").count() == 1
