@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 
 #: How long a cluster may be silent, seconds.
 SILENCE_SECONDS = 60.0
+_AGAIN = "what was compared until now is kept, run verify again"
 _UNKNOWN = (
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError._UNKNOWN_PARTITION,
@@ -122,10 +123,11 @@ class LogReader:
             return unusable(self._alias, self._settings, complaint)
         if failure.code() not in _NO_ANSWER:
             return ClusterUnusable(
-                f"cluster {self._alias} cannot be read: {reason_of(failure)}", alias=self._alias
+                f"cluster {self._alias} cannot be read: {reason_of(failure)}; {_AGAIN}",
+                alias=self._alias,
             )
         return ClusterUnreachable(
             f"cluster {self._alias} gives no records of {key[0]}-{key[1]} within "
-            f"{SILENCE_SECONDS:.0f} s; what was compared until now is kept, run verify again",
+            f"{SILENCE_SECONDS:.0f} s; {_AGAIN}",
             alias=self._alias,
         )
