@@ -25,6 +25,7 @@ class BenchPart(str, Enum):
     soak = "soak"
     scale = "scale"
     capacity = "capacity"
+    executors = "executors"
 
 
 class BenchLake(str, Enum):
@@ -41,7 +42,10 @@ _IN_FOLDERS: tuple[BenchPart, ...] = (
     BenchPart.control,
     BenchPart.soak,
     BenchPart.capacity,
+    BenchPart.executors,
 )
+#: What takes long, or root: never part of the whole.
+_ALONE: tuple[BenchPart, ...] = (BenchPart.scale, BenchPart.capacity, BenchPart.executors)
 
 
 def bench(
@@ -56,8 +60,8 @@ def bench(
     ),
     only: BenchPart | None = typer.Option(
         None,
-        help="Only this part; feel has latency too; soak, scale and capacity are never part of "
-        "the whole.",
+        help="Only this part; feel has latency too; soak, scale, capacity and executors are never "
+        "part of the whole.",
     ),
     lake: BenchLake = typer.Option(
         BenchLake.folder,
@@ -102,6 +106,7 @@ def bench(
         feel=BenchPart.feel in parts,
         scale=BenchPart.scale in parts,
         capacity=BenchPart.capacity in parts,
+        executors=records_120 // 2 if BenchPart.executors in parts else 0,  # of each executor
         control=BenchPart.control in parts,
         keep=keep,
         laps=laps,
@@ -127,9 +132,7 @@ def _parts(only: BenchPart | None, lake: BenchLake) -> set[BenchPart]:
     if lake is not BenchLake.folder and only in _IN_FOLDERS:
         raise InputError(f"--only {only.value} measures lakes in folders: leave --lake out")
     left_out = (BenchPart.soak,) if lake is BenchLake.folder else _IN_FOLDERS
-    return (
-        {*BenchPart} - {BenchPart.scale, BenchPart.capacity, *left_out} if only is None else {only}
-    )
+    return {*BenchPart} - {*_ALONE, *left_out} if only is None else {only}
 
 
 def _sizes(text: str) -> list[int]:

@@ -56,7 +56,7 @@ def test_what_makes_up_tables_is_measured_in_folders(part: BenchPart) -> None:
 
 def test_a_part_is_measured_alone_and_some_only_so() -> None:
     assert _parts(BenchPart.feel, bench.BenchLake.catalog) == {BenchPart.feel}
-    alone = {BenchPart.soak, BenchPart.scale, BenchPart.capacity}
+    alone = {BenchPart.soak, BenchPart.scale, BenchPart.capacity, BenchPart.executors}
     assert _parts(None, bench.BenchLake.folder) == {*BenchPart} - alone
 
 

@@ -30,7 +30,8 @@ BROKERS = {"log.segment.delete.delay.ms": "1000"}
 class BenchOptions:
     """What to measure: `backlogs` are records by record size in bytes, `fan_out` such that go to
     three targets at once, and `proof` such that `verify` compares; empty, `pace` None, `feel`,
-    `scale`, `capacity` or `control` False, leaves a part out. `laps` is how often a backlog is
+    `scale`, `capacity` or `control` False, leaves a part out, as `executors` 0 does: the records of
+    each executor. `laps` is how often a backlog is
     raced over; `soak_minutes` how long memory is watched at full rate. `lake` is the kind of
     mirrorlake's lakes (`lakes.KINDS`)."""
 
@@ -41,6 +42,7 @@ class BenchOptions:
     feel: bool = True
     scale: bool = False
     capacity: bool = False
+    executors: int = 0
     control: bool = True
     keep: bool = False
     laps: int = 1

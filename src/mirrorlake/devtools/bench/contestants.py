@@ -7,11 +7,13 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from mirrorlake.attempts import attempts
 from mirrorlake.devtools.bench.lakes import JobLake, in_folder
+from mirrorlake.devtools.bench.payload import PARTITIONS
 from mirrorlake.devtools.local.process import JvmProcess, start_guarded
 from mirrorlake.errors import ReplicationError
 from mirrorlake.processes import tree_of, wait_for_end
@@ -49,7 +51,8 @@ class Job:
     target, or at each of `targets`.
 
     `tuned` gives MirrorMaker 2 the settings for throughput; for latency its own defaults are the
-    better ones. `own_lake` is mirrorlake's, None for a folder beside its topology file.
+    better ones. `own_lake` is mirrorlake's, None for a folder beside its topology file; in `tasks`
+    parts it lands and produces, None for its default.
     """
 
     source: str
@@ -60,6 +63,8 @@ class Job:
     tuned: bool = True
     more_targets: tuple[str, ...] = ()
     own_lake: JobLake | None = None
+    partitions: int = PARTITIONS
+    tasks: int | None = None
 
     @property
     def targets(self) -> dict[str, str]:
@@ -145,16 +150,20 @@ def start_mirrorlake(job: Job) -> Running:
 
 def write_topology(job: Job) -> Path:
     """Write the topology file of a job."""
+    landing, flow = {}, dict[str, Any](topics=[job.topic])
+    if job.tasks is not None:
+        landing = {"landing": {"files_per_batch": job.tasks}}
+        flow["produce_tasks"] = job.tasks
     document = {
         "clusters": {
-            job.alias: {"bootstrap_servers": job.source},
+            job.alias: {"bootstrap_servers": job.source, **landing},
             **{
                 alias: {"bootstrap_servers": servers, "producer": {"compression.type": "lz4"}}
                 for alias, servers in job.targets.items()
             },
         },
         "lake": dict(job.lake.document),
-        "flows": {f"{job.alias}->{alias}": {"topics": [job.topic]} for alias in job.targets},
+        "flows": {f"{job.alias}->{alias}": flow for alias in job.targets},
         "tracking": {"enabled": False},  # the others import no MLflow while they are measured
     }
     topology = job.directory / "mirrorlake.yml"

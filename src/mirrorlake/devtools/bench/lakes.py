@@ -45,13 +45,13 @@ def _folders(_directory: Path) -> Iterator[LakeOf]:
 
 @contextmanager
 def _stores(directory: Path) -> Iterator[LakeOf]:
-    with object_store(directory) as store, _in_environment(ENVIRONMENT):
+    with object_store(directory) as store, in_environment(ENVIRONMENT):
         yield lambda name, folder: _in_store(store, name, folder / "state")
 
 
 @contextmanager
 def _catalogs(directory: Path) -> Iterator[LakeOf]:
-    with hive_metastore(directory) as metastore, _in_environment(metastore.environment):
+    with hive_metastore(directory) as metastore, in_environment(metastore.environment):
         yield lambda name, folder: _in_catalog(metastore, name, folder / "state")
 
 
@@ -80,7 +80,8 @@ def _in_catalog(metastore: Metastore, name: str, state: Path) -> JobLake:
 
 
 @contextmanager
-def _in_environment(settings: Mapping[str, str]) -> Iterator[None]:
+def in_environment(settings: Mapping[str, str]) -> Iterator[None]:
+    """Have variables of the environment for the time of the block, which processes inherit."""
     before = {name: os.environ.get(name) for name in settings}
     os.environ.update(settings)
     try:

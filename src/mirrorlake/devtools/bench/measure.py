@@ -30,8 +30,8 @@ _NEW_TOPIC = frozenset(
 @dataclass(frozen=True)
 class Sample:
     """What was seen at one time: offsets at the targets, rows in the stage to wait for, CPU seconds
-    so far, and the resident memory of mirrorlake's Python driver, and of the workers of those that
-    run Spark (0 for the others)."""
+    so far, those of executors in processes of their own among them, and the resident memory of
+    mirrorlake's Python driver, and of the workers of those that run Spark (0 for the others)."""
 
     at: float
     written: int
@@ -41,6 +41,7 @@ class Sample:
     brokers_cpu: float
     driver_mib: float = 0.0
     workers_mib: float = 0.0
+    executors_cpu: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -62,12 +63,14 @@ def watch(
     *,
     records: int,
     timeout: float,
+    executors: Callable[[], float] = lambda: 0.0,
 ) -> Race:
     """Sample until all records are committed at each target, and in the stage where there is one to
     wait for.
 
     Transactions add markers that count as offsets, so targets are done when they hold as many
-    offsets as records and none is open. Raises ReplicationError when a process ends or time is up.
+    offsets as records and none is open. `executors` gives the CPU seconds of executors so far.
+    Raises ReplicationError when a process ends or time is up.
     """
     rows = TableRows(running.table) if running.table is not None else None
     samples: list[Sample] = []
@@ -86,11 +89,10 @@ def watch(
         there += [
             target
             for target in targets
-            if target not in there and is_there(target, job.target_topic)
+            if target not in there and is_there(target, job.target_topic, job.partitions)
         ]
-        written, committed = map(
-            sum, zip((0, 0), *(ends_of(target, job.target_topic) for target in there), strict=True)
-        )
+        ends = (ends_of(target, job.target_topic, job.partitions) for target in there)
+        written, committed = map(sum, zip((0, 0), *ends, strict=True))
         samples.append(
             Sample(
                 time.time(),
@@ -101,6 +103,7 @@ def watch(
                 brokers_cpu=cpu_seconds(brokers),
                 driver_mib=memory_mib(running.pids, DRIVER),
                 workers_mib=memory_mib(running.pids, WORKERS),
+                executors_cpu=executors(),
             )
         )
         pause.wait(POLL_SECONDS)
@@ -113,16 +116,16 @@ def finished(sample: Sample, records: int, targets: int, staged: bool) -> bool:
     return at_target and (not staged or sample.landed >= records)
 
 
-def is_there(target: ClusterAdmin, topic: str) -> bool:
+def is_there(target: ClusterAdmin, topic: str, partitions: int = PARTITIONS) -> bool:
     """Whether a target has a contestant's topic with all its partitions."""
     info = target.topics().get(topic)
-    return info is not None and info.partitions >= PARTITIONS
+    return info is not None and info.partitions >= partitions
 
 
-def ends_of(target: ClusterAdmin, topic: str) -> tuple[int, int]:
+def ends_of(target: ClusterAdmin, topic: str, partitions: int = PARTITIONS) -> tuple[int, int]:
     """Give the offsets written and committed; none for a topic so new that its partitions have no
     leader yet."""
-    keys = [(topic, partition) for partition in range(PARTITIONS)]
+    keys = [(topic, partition) for partition in range(partitions)]
     try:
         committed = sum(target.end_offsets(keys).values())
         written = sum(target.end_offsets(keys, committed=False).values())

@@ -60,10 +60,18 @@ def _record(chance: random.Random, size: int) -> str:
     return json.dumps(fields, separators=(",", ":"))
 
 
-def load_topic(source: ClusterAdmin, topic: str, size: int, records: int, directory: Path) -> None:
+def load_topic(
+    source: ClusterAdmin,
+    topic: str,
+    size: int,
+    records: int,
+    directory: Path,
+    *,
+    partitions: int = PARTITIONS,
+) -> None:
     """Create a topic and fill it from a payload file with Kafka's own load tool. Raises InputError
     when that fails."""
-    source.create_topics([TopicInfo(topic, PARTITIONS, 1)])
+    source.create_topics([TopicInfo(topic, partitions, 1)])
     payload = payload_file(directory, size)
     log = directory / f"load-{topic}.log"
     with log.open("wb") as output:
@@ -73,7 +81,7 @@ def load_topic(source: ClusterAdmin, topic: str, size: int, records: int, direct
             loaded = True
         except (subprocess.TimeoutExpired, subprocess.CalledProcessError):
             loaded = False
-    ends = source.end_offsets([(topic, partition) for partition in range(PARTITIONS)])
+    ends = source.end_offsets([(topic, partition) for partition in range(partitions)])
     if not loaded or sum(ends.values()) != records:
         raise InputError(f"topic {topic} could not be filled with {records} records: see {log}")
 

@@ -64,13 +64,8 @@ def throughput_of(race: Race) -> Throughput:
     """Give the figures of a race that came to its end."""
     samples = race.samples
     first_record = _first_record_at(samples)
-    begin = first_record if race.first_read is None else min(first_record, race.first_read)
+    begin, before = beginning(race)
     end = samples[-1]
-    before = max(
-        (sample for sample in samples if sample.at <= begin),
-        key=lambda one: one.at,
-        default=samples[0],
-    )
     millions = race.records / 1e6
     return Throughput(
         seconds=round(end.at - begin, 2),
@@ -82,6 +77,15 @@ def throughput_of(race: Race) -> Throughput:
         driver_mib=_mib(race, [one.driver_mib for one in samples]),
         workers_mib=_mib(race, [one.workers_mib for one in samples]),
     )
+
+
+def beginning(race: Race) -> tuple[float, Sample]:
+    """When the clock of a race starts, see `Throughput`, and the last sample before that."""
+    samples = race.samples
+    first_record = _first_record_at(samples)
+    begin = first_record if race.first_read is None else min(first_record, race.first_read)
+    before = [sample for sample in samples if sample.at <= begin]
+    return begin, before[-1] if before else samples[0]
 
 
 def _mib(race: Race, sizes: Sequence[float]) -> tuple[float, float]:

@@ -32,6 +32,7 @@ from mirrorlake.devtools.bench.contestants import (
     start_plain_copier,
 )
 from mirrorlake.devtools.bench.control import measure_control
+from mirrorlake.devtools.bench.executors import measure_executors
 from mirrorlake.devtools.bench.feel import Feel, feel_document, measure_feel
 from mirrorlake.devtools.bench.group_sync import measure_groups
 from mirrorlake.devtools.bench.lakes import lakes_of
@@ -158,6 +159,9 @@ def _between_clusters(
         keep(document)
     elif options.pace is not None:
         document["latency"] = _latencies(arena, options.pace)
+        keep(document)
+    if options.executors:
+        document["executors"] = measure_executors(arena, options.executors)
         keep(document)
     if options.feel:
         document["feel"] = _feel(arena)

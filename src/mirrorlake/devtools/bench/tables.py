@@ -24,6 +24,7 @@ def tables(document: Mapping[str, Any]) -> list[Table]:
         "feel": feel_table,
         "scale": scale_table,
         "capacity": capacity_table,
+        "executors": executors_table,
         "control": _control_table,
         "groups": _groups_table,
         "stage": _stage_table,
@@ -153,6 +154,24 @@ def capacity_table(part: Mapping[str, Any]) -> Table:
     ]
     title = "What flows take, and what `mirrorlake plan` says so by (library/capacity_figures.py)"
     return _table(title, "of", ("measured", "said", "unit"), rows)
+
+
+def executors_table(part: Mapping[str, Any]) -> Table:
+    """How executors scale, and what the driver takes beside them."""
+    runs = part["runs"]
+    rows = [
+        (
+            str(run["executors"]),
+            f"{run['records_per_second']:,}",
+            _times(run["records_per_second"] / runs[0]["records_per_second"]),
+            *(f"{run[f'{who}_cores']:.2f}" for who in ("driver", "executors", "brokers")),
+            f"{run['driver_share']:.0%}",
+        )
+        for run in runs
+    ]
+    title = f"Executors of {part['cores_of_one']} cores each, records of {part['record_bytes']} B"
+    columns = ("records/s", "of one", "driver", "executors", "brokers", "driver's share")
+    return _table(title, "executors", columns, rows)
 
 
 def _control_table(part: Mapping[str, Any]) -> Table:

@@ -1,0 +1,137 @@
+"""How landing and producing scale over executors that share nothing with the driver but the lake's
+folder: Spark's `local-cluster`, each executor in processes of its own that are held to a quarter of
+a core, so that few cores have room for several.
+
+They are held from the first batch on, and each gets as many records, however many there are: what
+their Python workers take to begin is the same part of every run.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from mirrorlake.devtools.bench.arena import Arena, contestant, delete_topic
+from mirrorlake.devtools.bench.contestants import Running, start_mirrorlake
+from mirrorlake.devtools.bench.lakes import in_environment
+from mirrorlake.devtools.bench.measure import Race, watch
+from mirrorlake.devtools.bench.payload import load_topic
+from mirrorlake.devtools.bench.quotas import Quotas
+from mirrorlake.devtools.bench.report import MIRRORLAKE, beginning, throughput_of
+from mirrorlake.errors import ReplicationError
+from mirrorlake.processes import command_of, cpu_seconds, tree_of
+
+#: How many executors are compared, and how many cores each of them gets.
+COUNTS: Sequence[int] = (1, 2, 4)
+CORES_OF_ONE = 0.25
+RECORD_BYTES = 120
+#: Of the topic: as many for each executor, whatever their number.
+PARTITIONS = 12
+#: What Spark calls the program of an executor.
+_PROGRAM = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+_RACE_SECONDS = 180.0
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """One run: so many executors, records, seconds and records a second, from its first read on;
+    cores that the driver (Python and Java), all executors and the brokers of both sides were busy
+    with meanwhile; and the driver's share of the CPU of driver and executors."""
+
+    executors: int
+    records: int
+    seconds: float
+    records_per_second: int
+    driver_cores: float
+    executors_cores: float
+    brokers_cores: float
+    driver_share: float
+
+
+def measure_executors(arena: Arena, records_of_one: int) -> dict[str, Any]:
+    """Measure one run after the other, of so many records for each executor. Raises InputError
+    where processes cannot be held to a part of a core, and ReplicationError."""
+    with Quotas(CORES_OF_ONE) as quotas:
+        runs = [_run(arena, quotas, count, records_of_one * count) for count in COUNTS]
+    return {
+        "record_bytes": RECORD_BYTES,
+        "partitions": PARTITIONS,
+        "cores_of_one": CORES_OF_ONE,
+        "runs": [asdict(run) for run in runs],
+    }
+
+
+def _run(arena: Arena, quotas: Quotas, count: int, records: int) -> Scaled:
+    topic, name = f"bench-executors-{count}", f"executors-{count}"
+    arena.say(f"executors: {count}, each held to {CORES_OF_ONE} cores: {records:,} records")
+    load_topic(arena.source, topic, RECORD_BYTES, records, arena.directory, partitions=PARTITIONS)
+    job = replace(
+        arena.job(MIRRORLAKE, name, topic, tuned=True), partitions=PARTITIONS, tasks=count
+    )
+    brokers = [*arena.east.pids, *arena.west.pids]
+    with (
+        in_environment({"MIRRORLAKE_CORES": f"local-cluster[{count},1,1024]"}),
+        contestant(arena, job, start_mirrorlake) as running,
+    ):
+        held = _HeldExecutors(running, quotas)
+        race = watch(
+            running,
+            job,
+            [arena.target],
+            brokers,
+            records=records,
+            timeout=_RACE_SECONDS,
+            executors=held.cpu_seconds,
+        )
+    delete_topic(arena.east, topic)
+    if held.count != count:
+        raise ReplicationError(f"{held.count} executors ran instead of {count}: see {running.log}")
+    scaled = scaled_of(race, count)
+    arena.say(f"executors: {count}: {scaled.records_per_second:,} records/s")
+    return scaled
+
+
+def scaled_of(race: Race, executors: int) -> Scaled:
+    """The figures of a run with so many executors."""
+    (_, before), end = beginning(race), race.samples[-1]
+    seconds = end.at - before.at
+    of_executors = end.executors_cpu - before.executors_cpu
+    of_driver = end.cpu - before.cpu - of_executors
+    whole = throughput_of(race)
+    return Scaled(
+        executors,
+        race.records,
+        whole.seconds,
+        round(whole.records_per_second),
+        driver_cores=round(of_driver / seconds, 2),
+        executors_cores=round(of_executors / seconds, 2),
+        brokers_cores=round((end.brokers_cpu - before.brokers_cpu) / seconds, 2),
+        driver_share=round(of_driver / (of_driver + of_executors), 3),
+    )
+
+
+class _HeldExecutors:
+    """The executors of a run, each with its Python workers held to its quota once records are
+    read."""
+
+    def __init__(self, running: Running, quotas: Quotas) -> None:
+        self._running = running
+        self._quotas = quotas
+        self._held: set[int] = set()
+
+    @property
+    def count(self) -> int:
+        """How many there were."""
+        return len(self._held)
+
+    def cpu_seconds(self) -> float:
+        """Their CPU so far. Those that are there are held from now on."""
+        executors = {
+            process.pid
+            for process in tree_of(self._running.pids)
+            if _PROGRAM in command_of(process.pid)
+        }
+        if self._running.reading_since() is not None:
+            for pid in executors - self._held:
+                self._quotas.hold(f"executor-{pid}", [each.pid for each in tree_of([pid])])
+                self._held.add(pid)
+        return cpu_seconds(executors)
