@@ -7,6 +7,7 @@ OR REPLACE VIEW` drops both.
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -36,10 +37,10 @@ def said() -> Iterator[list[str]]:
     found: list[str] = []
     real = Lake.sql
 
-    def noted(self: Lake, text: str, args: object = None) -> object:
+    def noted(self: Lake, text: str, *args: Any) -> object:
         if " VIEW " in text.partition("\n")[0]:
             found.append(text.partition(" AS\n")[0])
-        return real(self, text, args)  # type: ignore[arg-type]
+        return real(self, text, *args)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Lake, "sql", noted)
