@@ -2,6 +2,7 @@
 other."""
 
 import logging
+import time
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from functools import partial
@@ -42,24 +43,29 @@ def ask(
     requests at once, and each leader by itself as far as they are known, since answers to a
     question come together; apart those that did not answer the last time."""
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    groups: dict[tuple[int | None, bool], list[TopicPartition]] = {}
-    for topic, partition in partitions:
-        group = connection.leader(topic, partition), (topic, partition) in connection.silent
-        groups.setdefault(group, []).append(TopicPartition(topic, partition))
     asked: dict[TopicAndPartition, Future[ListOffsetsResultInfo]] = {}
-    together = [
-        keys[start : start + _AT_ONCE]
-        for keys in groups.values()
-        for start in range(0, len(keys), _AT_ONCE)
-    ]
-    for keys in together:
+    for keys in _questions(connection, partitions):
         futures = connection.connected().client.list_offsets(
-            dict.fromkeys(keys, spec),
+            dict.fromkeys((TopicPartition(*key) for key in keys), spec),
             isolation_level=level,
             request_timeout=ANSWER_SECONDS,
         )
         asked |= {(key.topic, key.partition): future for key, future in futures.items()}
     return asked
+
+
+def _questions(
+    connection: AdminConnection, partitions: Iterable[TopicAndPartition]
+) -> list[list[TopicAndPartition]]:
+    """The partitions of each question, by what is known of their leaders."""
+    groups: dict[tuple[int | None, bool], list[TopicAndPartition]] = {}
+    for key in partitions:
+        groups.setdefault((connection.leader(*key), key in connection.silent), []).append(key)
+    return [
+        keys[start : start + _AT_ONCE]
+        for keys in groups.values()
+        for start in range(0, len(keys), _AT_ONCE)
+    ]
 
 
 def answers(
@@ -80,7 +86,7 @@ def arrived(
     warning, unless all it takes is to ask another broker, as of a topic that has just been made."""
     by_partition, silent, codes = {}, {}, set()
     before = connection.silent.intersection(asked)
-    _wait(asked, before)
+    _wait(connection, asked, before)
     for key, future in asked.items():
         if not future.done():
             again = "it did not answer the last time either"
@@ -111,17 +117,27 @@ def arrived(
     return by_partition, codes
 
 
-def _wait(asked: OffsetRequests, before: Collection[TopicAndPartition]) -> None:
+def _wait(
+    connection: AdminConnection, asked: OffsetRequests, before: Collection[TopicAndPartition]
+) -> None:
     """Wait for answers, for ANSWER_SECONDS where no leader gives one; for those not for long that
-    did not give one `before`."""
+    did not give one `before`. Of each question one is waited for: to wait for thousands at once
+    takes the lock of each, several times."""
     if all(future.done() for future in asked.values()):
         return
-    first = {future for key, future in asked.items() if key not in before}
-    answered, late = wait(first, 0.0)
+    ones = {asked[keys[-1]] for keys in _questions(connection, asked) if keys[-1] not in before}
+    answered, late = wait(ones, 0.0)
     while late and all(future.exception() for future in answered):
         answered, late = wait(late, return_when=FIRST_COMPLETED)
-    wait(late, LATE_SECONDS)
-    wait({asked[key] for key in before}, SILENT_SECONDS)
+    _wait_for_each([asked[key] for key in asked if key not in before], LATE_SECONDS)
+    _wait_for_each([asked[key] for key in before], SILENT_SECONDS)
+
+
+def _wait_for_each(futures: Iterable["Future[ListOffsetsResultInfo]"], seconds: float) -> None:
+    until = time.monotonic() + seconds
+    for future in futures:
+        if not future.done():
+            wait((future,), max(0.0, until - time.monotonic()))
 
 
 def _heard(

@@ -85,7 +85,10 @@ def test_a_cluster_that_is_slow_as_a_whole_is_given_its_time(
     monkeypatch.setattr(admin_offsets, "LATE_SECONDS", 0.2)
     client = SimpleNamespace(list_topics=lambda timeout: None)
     connection: Any = SimpleNamespace(
-        alias="west", current=SimpleNamespace(client=client), silent=frozenset()
+        alias="west",
+        current=SimpleNamespace(client=client),
+        silent=frozenset(),
+        leader=lambda _topic, partition: partition,
     )
     asked: Any = {("t", number): Future() for number in range(4)}
     asked["t", 0].set_exception(KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE)))
