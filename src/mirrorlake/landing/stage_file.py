@@ -18,9 +18,8 @@ from mirrorlake import failpoints
 from mirrorlake.lake.meter import Landed
 from mirrorlake.lake.parquet import KEYS, RARE, REPEATED, stated_ranges
 from mirrorlake.lake.place import FileWriter, Place
-from mirrorlake.lake.row_sizes import arrow_bytes
 from mirrorlake.landing.job import LandJob, Part
-from mirrorlake.landing.stage_rows import Gathered, Read, columns_of_records, gathered
+from mirrorlake.landing.stage_rows import Gathered, Read, Sizes, columns_of_records, gathered
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.tasks import Work
 
@@ -55,12 +54,12 @@ class StageFile:
         self._ranges: dict[TopicAndPartition, list[int]] = {}
         self._topic_bytes: dict[str, list[int]] = {}
 
-    def write(self, waiting: Gathered) -> None:
-        """Write rows of partitions, each in the order of its offsets: one with much in row groups
-        of its own, the others together. Raises StagingError."""
+    def write(self, waiting: Gathered, sizes: Sizes) -> None:
+        """Write rows of partitions, each in the order of its offsets, of these sizes as Arrow has
+        them: one with much in row groups of its own, the others together. Raises StagingError."""
         group, size = dict[TopicAndPartition, list[pa.RecordBatch]](), 0
         for key, read in sorted(waiting.items()):
-            own = sum(map(arrow_bytes, read))
+            own = sizes[key]
             self._count(key, read, own)
             if group and max(size, own) >= OWN_GROUP_BYTES:
                 self._write_group(group)
@@ -151,8 +150,8 @@ def write_parts(
     assert job.directory is not None
     for part, _ in work:
         file = StageFile(job.directory, job.schema, part, writer)
-        for waiting in gathered(job, read(part), GATHERED_BYTES):
-            file.write(waiting)
+        for waiting, sizes in gathered(job, read(part), GATHERED_BYTES):
+            file.write(waiting, sizes)
         added = file.close()
         failpoints.reached("file-written")
         if added is not None:

@@ -1,5 +1,6 @@
 """Rows of `records` from what was read of a source: in a file's columns, or as Spark takes them."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -32,6 +33,7 @@ _UNSTAGEABLE = (pa.ArrowException, ArithmeticError, ValueError)
 
 Read = Iterable[tuple[TopicAndPartition, pa.RecordBatch]]
 Gathered = Mapping[TopicAndPartition, list[pa.RecordBatch]]
+Sizes = Counter[TopicAndPartition]
 
 
 def read_part(job: LandJob, part: Part) -> Read:
@@ -41,10 +43,10 @@ def read_part(job: LandJob, part: Part) -> Read:
         yield from read_ranges(job.alias, job.client, part.ranges, part.small_answers)
 
 
-def gathered(job: LandJob, read: Read, size: int) -> Iterator[Gathered]:
-    """What was read, without what a job is to leave out, by partition: about so many of Arrow's
-    bytes at a time."""
-    waiting, waits = dict[TopicAndPartition, list[pa.RecordBatch]](), 0
+def gathered(job: LandJob, read: Read, size: int) -> Iterator[tuple[Gathered, Sizes]]:
+    """What was read, without what a job is to leave out, by partition, and the bytes of each: about
+    so many of Arrow's bytes at a time."""
+    waiting, sizes, waits = dict[TopicAndPartition, list[pa.RecordBatch]](), Sizes(), 0
     for key, rows in read:
         if key in job.forgotten:
             from mirrorlake.lake.forgotten import without_forgotten  # only landing again needs it
@@ -52,12 +54,13 @@ def gathered(job: LandJob, read: Read, size: int) -> Iterator[Gathered]:
             rows = without_forgotten(rows, job.forgotten[key])
         if rows.num_rows:
             waiting.setdefault(key, []).append(rows)
-            waits += arrow_bytes(rows)
+            own = arrow_bytes(rows)
+            sizes[key], waits = sizes[key] + own, waits + own
         if waits >= size:
-            yield waiting
-            waiting, waits = {}, 0
+            yield waiting, sizes
+            waiting, sizes, waits = {}, Sizes(), 0
     if waiting:
-        yield waiting
+        yield waiting, sizes
 
 
 def rows_of_parts(
@@ -73,7 +76,7 @@ def row_batches(job: LandJob, part: Part, read: Read) -> Iterator[pa.RecordBatch
     """The rows of a part, for Spark: those of a partition in the order of their offsets; at the end
     one of PART_DONE. Raises StagingError."""
     schema = schema_for_spark(job.schema)
-    for waiting in gathered(job, read, HANDED_BYTES):
+    for waiting, _ in gathered(job, read, HANDED_BYTES):
         yield from _for_spark(schema, part, waiting)
     done: dict[str, object] = {**dict.fromkeys(NEVER_NULL, 0), "partition": PART_DONE}
     done["topic"] = receipt(part.ranges)

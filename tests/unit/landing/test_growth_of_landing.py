@@ -24,6 +24,7 @@ from mirrorlake.landing.source_comparison import (
     TopicGeneration,
 )
 from mirrorlake.landing.stage_file import StageFile
+from mirrorlake.landing.stage_rows import Sizes
 from mirrorlake.naming.naming import Naming
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import LogEnd, LogEnds, PartitionGeneration, TopicAndPartition
@@ -239,7 +240,8 @@ def test_a_file_of_small_partitions_takes_few_steps_for_each(tmp_path: Path) -> 
         part = Part("east", 1, {}, {(f"t{n}", n): 9 for n in range(size)}, "[]")
         read = {(f"t{n}", n): [rows(n, [1, 2])] for n in range(size)}
         file = StageFile(place_of(tmp_path), definition("records").rows, part, "task")
-        return lambda: file.write(read)
+        sizes = Sizes(dict.fromkeys(read, 200))
+        return lambda: file.write(read, sizes)
 
     made(5)()
     assert steps(made(240)) - steps(made(60)) < 100 * (240 - 60)
