@@ -51,6 +51,12 @@ def lake(tmp_path: Path) -> PathLake:
     return lake
 
 
+@pytest.fixture
+def upkeep(lake: PathLake, monkeypatch: pytest.MonkeyPatch) -> UpkeepWorker:
+    monkeypatch.setattr(path_tables, "COMPACT_AFTER", 20)  # as often as 80 of them at full speed
+    return UpkeepWorker(lake, StageFiles(lake))
+
+
 def land(lake: PathLake, numbers: range, upkeep: UpkeepWorker) -> None:
     """One commit an order, and the upkeep of a run beside them."""
     for number in numbers:
@@ -98,12 +104,12 @@ def test_a_stream_that_rested_goes_on(
     spark: SparkSession,
     start_silver: Start,
     lake: PathLake,
+    upkeep: UpkeepWorker,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(path_tables, "COMPACT_AFTER", 20)  # as often as 80 of them at full speed
     monkeypatch.setattr(path_tables, "_HOUR", 0.0)
-    upkeep, silver = UpkeepWorker(lake, StageFiles(lake)), tmp_path / "silver"
+    silver = tmp_path / "silver"
     land(lake, range(35), upkeep)
     assert in_silver(spark, start_silver, lake, silver) == list(range(35))
     land(lake, range(35, 100), upkeep)
@@ -126,13 +132,12 @@ def test_of_a_busy_table_the_newest_commits_alone_are_kept(
     spark: SparkSession,
     start_silver: Start,
     lake: PathLake,
+    upkeep: UpkeepWorker,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A stream that stands within them goes on, and one that stands before them hears what to
     do."""
-    monkeypatch.setattr(path_tables, "COMPACT_AFTER", 20)
-    upkeep, silver = UpkeepWorker(lake, StageFiles(lake)), tmp_path / "silver"
+    silver = tmp_path / "silver"
     land(lake, range(40), upkeep)
     assert in_silver(spark, start_silver, lake, silver) == list(range(40))
     log, now = DeltaLog(lake.tables.place / "records"), time.time_ns() // 1_000_000

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 
 from mirrorlake.attempts import attempts
 from mirrorlake.errors import InputError
@@ -37,12 +36,7 @@ class Quotas:
     def __enter__(self) -> "Quotas":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._remove()
 
     def hold(self, name: str, pids: Iterable[int]) -> None:

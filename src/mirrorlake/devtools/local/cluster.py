@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from confluent_kafka import KafkaException
@@ -152,12 +151,7 @@ class EmbeddedCluster:
     def __enter__(self) -> "EmbeddedCluster":
         return self.start()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.stop()
 
     def _refuse_a_foreign_cluster(self) -> None:
