@@ -3,11 +3,13 @@ what lasts, and a run goes on, or comes to its end. A real server, behind a link
 
 import json
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from tests.support.clusters import ClusterPair
 from tests.support.commands import forked
 from tests.support.instance_profile import instance_profile
 from tests.support.kafka import create_topic, read_topic
+from tests.support.load import load
 from tests.support.object_store import KEY, SECRET, Store
 from tests.support.replication import finish, start_run, write_topology
 from tests.support.store_link import Fault, Request, StoreLink, link_to
@@ -202,6 +205,26 @@ def test_a_store_that_is_slow_or_tears_what_it_says(
         scene.link.fault = lambda _request: None
     scene.is_whole()
     assert scene.ask("status")["healthy"]
+
+
+def test_small_batches_are_further_apart_where_a_commit_takes_long(scene: Scene) -> None:
+    """Five times as far as one takes, up to a second: the nearest times that Spark asks at."""
+    commits = dict[str, float]()
+
+    def slow(request: Request) -> Fault | None:
+        if request.kind != "PUT" or "/records/_delta_log/" not in request.key:
+            return None
+        commits.setdefault(request.key, time.monotonic())
+        return "slow"
+
+    scene.link.slow_seconds, scene.link.fault = 0.15, slow
+    with scene.running(), load(scene.clusters.east, scene.topic, 2) as records:
+        until(lambda: len(commits) >= 20, "commits", 90.0)
+        began = sorted(commits.values())[-10:]
+    gaps = [later - earlier for earlier, later in zip(began, began[1:], strict=False)]
+    assert median(gaps) > 0.9, gaps
+    assert scene.run("run", "--once").returncode == 0
+    assert len(scene.at_target()) == len(set(scene.at_target())) == records.written
 
 
 def test_half_a_minute_of_silence(scene: Scene) -> None:

@@ -37,6 +37,7 @@ class StoreLink:
         fault: what goes wrong with a request, if anything does; asked for each.
         met: how many requests something went wrong with.
         silent_seconds: how long one is silent.
+        slow_seconds: how long a slow one takes longer.
         conditional: whether a put may ask that the object is not there; else it is made anyway.
     """
 
@@ -45,6 +46,7 @@ class StoreLink:
         self.fault: Callable[[Request], Fault | None] = lambda _request: None
         self.met = 0
         self.silent_seconds = SILENT_SECONDS
+        self.slow_seconds = SLOW_SECONDS
         self.conditional = True
         self.behind = urlsplit(behind).netloc
         self.closed = threading.Event()
@@ -115,7 +117,7 @@ def _handler_of(link: StoreLink) -> type[BaseHTTPRequestHandler]:
                 self.close_connection = True
                 return
             if fault == "slow":
-                link.closed.wait(SLOW_SECONDS)
+                link.closed.wait(link.slow_seconds)
             status, headers, text = self._asked(body)
             if fault == "torn":
                 self.close_connection = True

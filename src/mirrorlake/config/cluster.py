@@ -11,7 +11,8 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 class Landing(Model):
     """How a source cluster is read into `records`: batch size in records, files per batch, trigger
-    in milliseconds (None: by who commits, `landing/land.py`).
+    in milliseconds (None: by who commits, `landing/land.py`), and how far apart small batches may
+    begin where commits take long, ms.
 
     A batch of up to `small_batch_records` records goes the short way: without a task of Spark
     except for reading Kafka.
@@ -20,6 +21,7 @@ class Landing(Model):
     max_records_per_batch: int = Field(default=4_000_000, ge=1)
     files_per_batch: int = Field(default=2, ge=1)
     trigger_ms: int | None = Field(default=None, ge=0)
+    trigger_limit_ms: int = Field(default=1_000, ge=0)
     small_batch_records: int = Field(default=20_000, ge=0)
 
 

@@ -62,7 +62,8 @@ class LandJob:
     `starts` and `final` are offsets by partition; None reads on for ever. `final_noted` is what the
     batch notes that comes to `final` (offsets/as_of.py). `waiting` are partitions that wait for
     others, `waiting_seconds` at most. A batch has `max_records` at most and `tasks` parts; one
-    begins every `trigger_seconds` at most, and of `small_batch_records` it needs no task, or one
+    begins every `trigger_seconds` at most, a small one where commits take long up to
+    `apart_seconds` behind the one before it, and of `small_batch_records` it needs no task, or one
     (`tasks_for`). Tasks write files of `schema` into `directory`, that of the table `records`; None
     where they hand over rows. `forgotten` (inclusive) is left out, for whatever reason.
     `pace_file`: see `pace`.
@@ -78,6 +79,7 @@ class LandJob:
     max_records: int
     tasks: int
     trigger_seconds: float = 0.0
+    apart_seconds: float = 0.0
     small_batch_records: int = 0
     waiting: frozenset[TopicAndPartition] = frozenset()
     waiting_seconds: float = 0.0
@@ -114,8 +116,8 @@ class LandJob:
         planner, which sees when the next batch is asked for. It only makes batches the right size:
         where it is missing or damaged, nothing is known."""
         try:
-            limit, sizes = json.loads(Path(self.pace_file).read_text(encoding="utf-8"))
-            return Pace(None if limit is None else int(limit), dict(sizes))
+            limit, sizes, commit = json.loads(Path(self.pace_file).read_text(encoding="utf-8"))
+            return Pace(None if limit is None else int(limit), dict(sizes), float(commit))
         except (FileNotFoundError, ValueError, TypeError):
             return Pace()
 
@@ -123,7 +125,7 @@ class LandJob:
         """Keep it, for the next batches and for queries to come."""
         from mirrorlake.lake.place import FolderPlace  # only the process that keeps it needs this
 
-        text = json.dumps([pace.limit, pace.record_bytes])
+        text = json.dumps([pace.limit, pace.record_bytes, pace.commit_seconds])
         FolderPlace(self.pace_file).write(text.encode())
 
     def __repr__(self) -> str:

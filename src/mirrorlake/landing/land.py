@@ -232,7 +232,7 @@ def _stream(lake: Lake, job: LandJob, landing: Landing, checkpoint: Path) -> Lan
         job, trigger = replace(job, directory=None), SESSION_TRIGGER_SECONDS
     if landing.trigger_ms is not None:
         trigger = landing.trigger_ms / 1_000
-    job = replace(job, trigger_seconds=trigger)
+    job = replace(job, trigger_seconds=trigger, apart_seconds=landing.trigger_limit_ms / 1_000)
     writer = (
         stream_of(spark, job, lake.lake_id)
         .writeStream.queryName(f"land {job.alias} {lake.lake_id} {checkpoint.name}")

@@ -1,12 +1,16 @@
-"""How much a landing batch may hold, by how long the ones before it took. Pure.
+"""How much a landing batch may hold, and how far apart small ones begin, by how long the ones
+before took. Pure.
 
 A batch is staged whole, so over a slow link it has to be small: what was read of one that is given
 up, because the query is started anew or a run ends, is read again. And a reader's answers have to
 be small, else each is waited for so long that the link looks dead.
+
+A commit takes milliseconds in a folder, and in an object store a tenth of a second and a price.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import median
 
 from mirrorlake.offsets.positions import TopicAndPartition
 
@@ -22,15 +26,20 @@ UNKNOWN_RECORD_BYTES = 1_000
 SMALL_ANSWERS_BYTES = 64 << 20
 #: By how much the limit rises after one batch.
 _RISE = 16.0
+#: Small batches begin so many times as far apart as a commit takes, which is the median of some.
+COMMITS_APART = 5.0
+_FEW_COMMITS = 3
 
 
 @dataclass(frozen=True)
 class Pace:
     """What batches so far say of the next ones: how much one may hold, bytes as Arrow has them
-    (None while nothing is known), and how large the records of topics are."""
+    (None while nothing is known), how large the records of topics are, and how long a commit
+    takes (0 while nothing is known)."""
 
     limit: int | None = None
     record_bytes: Mapping[str, float] = field(default_factory=dict)
+    commit_seconds: float = 0.0
 
     @property
     def in_small_answers(self) -> bool:
@@ -62,7 +71,22 @@ class Pace:
         known."""
         sizes, known = record_bytes or {}, self.record_bytes
         same = all(0.8 * new <= known.get(topic, 0.0) <= 1.25 * new for topic, new in sizes.items())
-        return Pace(self._next_limit(size, seconds, most), known if same else {**known, **sizes})
+        limit = self._next_limit(size, seconds, most)
+        return replace(self, limit=limit, record_bytes=known if same else {**known, **sizes})
+
+    def after_commits(self, seconds: Sequence[float]) -> "Pace":
+        """The pace after the last commits took so long each: it is another one where that is not
+        about what was known."""
+        if len(seconds) < _FEW_COMMITS:
+            return self
+        typical = median(seconds)
+        same = 0.8 * typical <= self.commit_seconds <= 1.25 * typical
+        return self if same else replace(self, commit_seconds=typical)
+
+    def apart_seconds(self, least: float, most: float) -> float:
+        """How long after the start of a small batch the next one begins: `least` at least, and no
+        longer than `most` unless that is less."""
+        return max(least, min(most, COMMITS_APART * self.commit_seconds))
 
     def after_failure(self, seconds: float) -> "Pace":
         """The pace after a batch that was not finished within so long: the answers may have been

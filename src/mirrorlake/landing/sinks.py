@@ -10,6 +10,7 @@ import json
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -53,6 +54,7 @@ class PathSink:
         self._application = application
         self._small = SmallBatches(job.small_batch_records)
         self._pace = job.pace()
+        self._commit_seconds = deque[float](maxlen=9)
         self._log = DriverLog(job)
         #: Up to where it has committed the batches of a query.
         self._reached: Ends = {}
@@ -144,15 +146,17 @@ class PathSink:
             for file in files
         ]
         if adds:
+            began = time.monotonic()
             with self._lake.measured("records"):
                 self._lake.tables.add_files("records", adds, self._application, batch)
+            self._commit_seconds.append(time.monotonic() - began)
             self._lake.meter.landed(self._job.alias, landed_of(files))
         failpoints.reached("landed")
         size, sizes = sum(file["bytes"] for file in files), dict[str, float]()
         for file in files:
             sizes.update(json.loads(file["topic_bytes"]))
         self._small.learn(sum(file["records"] for file in files), size)
-        self._keep(self._pace.after(size, seconds, sizes))
+        self._keep(self._pace.after(size, seconds, sizes).after_commits(self._commit_seconds))
 
     def _keep(self, pace: Pace) -> None:
         if pace.in_small_answers != self._pace.in_small_answers:

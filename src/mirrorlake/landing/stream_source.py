@@ -60,6 +60,7 @@ class _Batches(DataSourceStreamReader):
         self._document = offsets_document(job.starts)
         self._ends: SourceEnds | None = None
         self._quiet_since = -math.inf
+        self._began = -math.inf  # the newest batch, by time.monotonic()
         #: How many offsets the batch in hand has, and since when it is; and what is known by it.
         self._handed: tuple[int, float] | None = None
         self._learned: Pace | None = None
@@ -88,22 +89,34 @@ class _Batches(DataSourceStreamReader):
                 f"Spark takes a batch of cluster {job.alias} for done and never asked what its "
                 "tasks are to read: compare its version with docs/compatibility.md"
             )
-        due = time.monotonic() - self._quiet_since >= job.waiting_seconds
+        pace, due = self._pace(), time.monotonic() - self._quiet_since >= job.waiting_seconds
         ends = self._log_ends().known(self._reached) if job.final is None else job.final
         reached = next_ends(
             self._reached,
             ends,
             max_records=getattr(limit, "max_rows", job.max_records),
             waiting=() if due else job.waiting,
-            pace=self._pace(),
+            pace=pace,
         )
+        if self._too_soon(pace, ends):
+            return self._document
         if any(reached[key] != self._reached[key] for key in job.waiting):
             self._quiet_since = time.monotonic()
         if reached != self._reached:
-            self._reached = reached
+            self._reached, self._began = reached, time.monotonic()
             self._document = offsets_document(reached, self._noted(ends))
             self._unasked = dict(reached)
         return self._document
+
+    def _too_soon(self, pace: Pace, ends: Ends) -> bool:
+        """Whether a batch waits for more records: few are there, and commits take long."""
+        job = self._job
+        apart = pace.apart_seconds(job.trigger_seconds, job.apart_seconds)
+        # Spark asks again a trigger later: the nearest of these times is taken.
+        due = time.monotonic() - self._began >= apart - job.trigger_seconds / 2
+        if due or job.directory is None or job.final is not None:
+            return False
+        return offset_count(ranges_between(self._reached, ends)) <= job.small_batch_records
 
     def _pace(self) -> Pace:
         """What the next batch goes by. Where the session's sink commits, the batch before is

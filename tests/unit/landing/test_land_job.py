@@ -62,10 +62,10 @@ def test_parts_are_a_batch_whatever_their_number(tmp_path: Path, tasks: int) -> 
 def test_what_batches_say_of_the_next_ones_is_kept_and_may_be_lost(tmp_path: Path) -> None:
     job = job_in(tmp_path)
     assert job.pace() == Pace()
-    for pace in (Pace(1 << 20, {"größe": 120.5}), Pace(None, {"a": 1.0}), Pace(7)):
+    for pace in (Pace(1 << 20, {"größe": 120.5}), Pace(None, {"a": 1.0}, 0.25), Pace(7)):
         job.keep_pace(pace)
         assert pickle.loads(pickle.dumps(job)).pace() == pace
-    for damaged in ("", "17", "[1", '{"a": 1}', '["x", {}]', "[1, 2]"):
+    for damaged in ("", "17", "[1", '{"a": 1}', '["x", {}, 0]', "[1, 2, 0]", "[1, {}]"):
         Path(job.pace_file).write_text(damaged, encoding="utf-8")
         assert job.pace() == Pace()
 

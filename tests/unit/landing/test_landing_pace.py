@@ -86,3 +86,26 @@ def test_how_large_records_are_is_kept_until_they_are_clearly_otherwise() -> Non
     assert pace.after(1_000, 0.3, {"a": 200.0}).record_bytes == {"a": 200.0, "b": 10.0}
     assert pace.after_failure(60.0).record_bytes is pace.record_bytes
     assert pace.size_of({("a", 0): 2, ("b", 3): 1, ("new", 0): 1}) == 210 + UNKNOWN_RECORD_BYTES
+
+
+@given(st.lists(st.floats(0.0, 30.0), max_size=9), st.floats(0.0, 2.0), st.floats(0.0, 5.0))
+def test_small_batches_are_as_far_apart_as_commits_want_within_bounds(
+    seconds: list[float], least: float, most: float
+) -> None:
+    pace = Pace(7, {"a": 1.0}).after_commits(seconds)
+    assert (pace.limit, pace.record_bytes) == (7, {"a": 1.0})
+    assert pace.after_commits(seconds) == pace, "the same again says nothing new"
+    apart = pace.apart_seconds(least, most)
+    assert apart >= least and (apart <= most or apart == least)
+    slower = pace.after_commits([second * 2 + 0.1 for second in seconds])
+    assert slower.apart_seconds(least, most) >= apart
+
+
+def test_a_commit_in_a_folder_keeps_no_batch_back_and_one_in_a_store_does() -> None:
+    def apart(seconds: float) -> float:
+        return Pace().after_commits([seconds] * 9).apart_seconds(0.35, 1.0)
+
+    assert [apart(seconds) for seconds in (0.012, 0.1, 0.15, 3.0)] == [0.35, 0.5, 0.75, 1.0]
+    one_slow = [0.012] * 6 + [4.0, 0.1, 2.0]
+    assert Pace().after_commits(one_slow).apart_seconds(0.35, 1.0) == 0.35, "the usual one counts"
+    assert Pace().after_commits([4.0, 4.0]) == Pace(), "too few to know"

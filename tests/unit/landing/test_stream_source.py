@@ -173,5 +173,51 @@ def test_files_are_paced_by_who_commits_them(tmp_path: Path) -> None:
     assert job.pace() == Pace()
 
 
+class Ends:
+    """The ends of logs, as a test says."""
+
+    known_ends: dict[TopicAndPartition, int]
+
+    def known(self, _reached: object) -> dict[TopicAndPartition, int]:
+        return dict(self.known_ends)
+
+    def noted(self, _ends: object) -> str | None:
+        return None
+
+
+def test_where_commits_take_long_few_records_wait_for_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of what comes all the time; the first record behind a rest waits for nothing, nor does what
+    is no small batch."""
+    clock, ends = Clock(), Ends()
+    monkeypatch.setattr(stream_source, "time", clock)
+    given = {"trigger_seconds": 0.35, "apart_seconds": 1.0, "small_batch_records": 20_000}
+    job = job_in(tmp_path, starts=STARTS, directory="/lake", max_records=10**6, **given)
+    job.keep_pace(Pace().after_commits([0.2] * 9))
+    stream = stream_of(job)
+    stream._ends = ends
+
+    def begins_at(rising: int, ticks: int) -> list[int]:
+        """The ticks of the trigger with a batch, while each has so many more records."""
+        before, ticked = stream.latestOffset(), list[int]()
+        for tick in range(ticks):
+            ends.known_ends = {key: end + rising for key, end in ends.known_ends.items()}
+            clock.now += 0.35
+            behind = stream.latestOffset()
+            ticked += [tick] * (behind != before)
+            before = behind
+        return ticked
+
+    ends.known_ends = dict(STARTS)
+    assert begins_at(1, 10) == [0, 3, 6, 9]
+    clock.now += 60.0
+    assert begins_at(1, 4)[0] == 0, "behind a rest"
+    assert begins_at(20_000, 3) == [0, 1, 2], "no small ones"
+    job.keep_pace(Pace().after_commits([0.01] * 9))
+    clock.now += 0.35
+    assert begins_at(1, 3) == [0, 1, 2], "a folder"
+
+
 def total(ends: dict[TopicAndPartition, int]) -> int:
     return sum(ends.values())
