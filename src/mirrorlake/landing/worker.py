@@ -10,18 +10,18 @@ are wanted, when topics were lost or made again, and when the source was away.
 import logging
 import threading
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError, ReplicationError
+from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lease import AnyLease, Lease
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.table_upkeep import note_removals
+from mirrorlake.landing.broken_queries import BrokenQueries
 from mirrorlake.landing.checkpoints import end_queries, forget_query
-from mirrorlake.landing.excluded import unstageable
 from mirrorlake.landing.generations import LakeLandingStore, generations_of
 from mirrorlake.landing.land import LandingQuery, start_landing
 from mirrorlake.landing.landing_incidents import LandingIncidents
@@ -33,13 +33,7 @@ from mirrorlake.landing.source_states import note_fresh_topics
 from mirrorlake.landing.unread import UnreadOffsets
 from mirrorlake.naming.worker_groups import work_of_landing
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.spark.causes import (
-    as_mirrorlake_error,
-    cause_of,
-    causes_of,
-    message_of,
-    places_in,
-)
+from mirrorlake.spark.causes import as_mirrorlake_error, message_of
 from mirrorlake.worker import Failure, Retry, Worker
 
 logger = logging.getLogger(__name__)
@@ -59,8 +53,6 @@ ONCE_WAITS_SECONDS = 600.0
 #: How often a run with an end tries again what Spark reports: a task that died, a broker that was
 #: away for a moment.
 ONCE_TRIES = 3
-#: How often in a row a query is begun anew, without a pause, that came through no batch.
-BEGUN_ANEW = 10
 
 
 class LandingWorker:
@@ -107,8 +99,7 @@ class LandingWorker:
             self._begun: dict[TopicAndPartition, int] = {}
             self._current_generations: CurrentGenerations | None = None
             self._read_at = 0.0
-            self._named_before: Collection[TopicAndPartition] = ()
-            self._begun_anew = 0  # since a query came through; with an end, in all
+            self._broken = BrokenQueries(self.thread.name)
             self._waiting: MirrorlakeError | None = None
 
     def set_flows(self, flows: Sequence[ResolvedFlow], connections: Connections) -> None:
@@ -258,12 +249,11 @@ class LandingWorker:
             active = query.active
             if not through and query.began:
                 through = True
-                self._named_before = ()
+                self._broken.came_through(self._once)
                 self._planner.succeeded(planned.plan.starts.keys())
                 self._incidents.succeeded(self._flows.names(), planned)
                 if not self._once:  # a run with an end counts all its tries
                     self.thread.succeeded()
-                    self._begun_anew = 0
             if not active:
                 # first of all: whatever else ended it, to begin again would be to take over
                 self._check_owner(query)
@@ -271,9 +261,10 @@ class LandingWorker:
                 if error is None and query.ended:
                     return True
                 if error is None:
-                    self._begin_anew("its query was stopped by others")
+                    self._broken.begin_anew("its query was stopped by others")
                 elif error is not query.sink.failure:  # which `_land` raises
-                    self._query_failed(error, planned)
+                    self.covered()
+                    self._broken.failed(error, planned, self._planner, self._covered)
                 return False
             if self._changed.is_set() or (not self._once and client.renewed()):
                 return False
@@ -308,34 +299,3 @@ class LandingWorker:
             if self._changed.is_set() or self._planner.differs(planned, {}):
                 return False
         return True
-
-    def _query_failed(self, error: Exception, planned: Planned) -> None:
-        """What a query could not read is left out of the next one: because it is gone, as planning
-        again finds out, or because the error names it, twice in a row. Anything else is raised."""
-        self.covered()
-        now = self._planner.plan(self._covered)
-        if now.explains(planned.plan, self._covered):
-            self._begin_anew(cause_of(error), has_news=bool(now.losses))
-            return
-        refused = unstageable(error)
-        if not refused:
-            named = places_in(causes_of(error), planned.plan.starts.keys())
-            refused = {key: why for key, why in named.items() if key in self._named_before}
-            self._named_before = named.keys()
-        if not refused:
-            raise error
-        self._planner.refuse(refused)
-
-    def _begin_anew(self, why: str, has_news: bool = False) -> None:
-        """Go on with another query, unless that has led to nothing again and again: it is then a
-        failure as any other. `has_news` says that operators hear why: what is lost waits for them,
-        so there is less to read."""
-        self._begun_anew += not has_news
-        if self._begun_anew > BEGUN_ANEW:
-            raise ReplicationError(
-                f"{self.thread.name} was begun anew {BEGUN_ANEW} times, and could not go on each "
-                f"time ({why}); look for topics, or leaders of partitions, that come and go at the "
-                "cluster, and for who else stops queries of its session"
-            )
-        log = logger.info if has_news else logger.warning
-        log("%s is begun anew: %s", self.thread.name, why)

@@ -14,6 +14,7 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import place_of
 from mirrorlake.landing import worker as landing_worker
+from mirrorlake.landing.broken_queries import BEGUN_ANEW
 from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.testing import MemoryCluster
 from tests.support.lake_rows import no_session, write_file
@@ -199,7 +200,7 @@ def test_what_begins_anew_again_and_again_is_a_failure(
     found = SimpleNamespace(explains=lambda *_: True, losses=())
     planner: Any = SimpleNamespace(succeeded=bool, plan=lambda _covered: found)
     worker._planner, worker._once = planner, once
-    assert [worker._turn() for _ in range(landing_worker.BEGUN_ANEW)] == [0.0] * 10
+    assert [worker._turn() for _ in range(BEGUN_ANEW)] == [0.0] * 10
     for _ in range(2):  # after a pause, too
         with pytest.raises(ReplicationError, match="begun anew 10 times") as raised:
             worker._turn()
