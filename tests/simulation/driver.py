@@ -33,6 +33,7 @@ from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.offsets.runs import decode_written
 from mirrorlake.offsets.stage_index import StageIndex
 from mirrorlake.produce import (
+    culprit,
     delivery,
     fencing,
     first_record,
@@ -476,9 +477,9 @@ def install(world: World, stack: ExitStack) -> None:
         ),
         (flow_positions, "METADATA_BYTES", world.settings.metadata_bytes),
         (writer, "logger", quiet),
-        (writer, "AdminClient", lambda _settings: world.target),
+        (culprit, "AdminClient", lambda _settings: world.target),
         (
-            writer,
+            culprit,
             "topic_rights",
             lambda target, names: {n: {"READ"} if n in target.denied else None for n in names},
         ),

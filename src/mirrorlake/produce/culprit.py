@@ -6,14 +6,17 @@ Whatever comes after, in any partition, is refused for that alone: purged from t
 (`_INVALID_DIFFERENT_RECORD`, KIP-467). So all results are looked at before any counts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 
 from mirrorlake.errors import TargetRefused
+from mirrorlake.kafka.access import topic_rights
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
 from mirrorlake.produce.delivery import NAMED_CLASSES, Delivery
 from mirrorlake.produce.record_producer import OffsetsUnknown
+from mirrorlake.produce.target import Target
 
 
 class TopicDenied(Exception):
@@ -67,6 +70,18 @@ def topic_denied(error: KafkaException, right: str) -> TopicDenied | None:
     """What a call that takes a right on some topics was refused for, if that is one of them."""
     cause = error.args[0]
     return TopicDenied(cause, right) if class_of(cause) is ErrorClass.TOPIC else None
+
+
+def lacking_rights(target: Target, topics: Collection[str]) -> dict[str, str]:
+    """The right that the flow lacks on each of some target topics, of those where one does. Asks
+    the target. Raises KafkaException."""
+    rights_by_topic = topic_rights(AdminClient(dict(target.client)), topics)
+    return {
+        topic: right
+        for topic, rights in rights_by_topic.items()
+        for right in ("READ", "WRITE")
+        if rights is not None and right not in rights
+    }
 
 
 def refused_again(error: Exception) -> bool:

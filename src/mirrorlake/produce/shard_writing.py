@@ -13,7 +13,7 @@ from mirrorlake.kafka.refusals import principal_of
 from mirrorlake.lake.row_sizes import bytes_of_each
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import add_written
-from mirrorlake.produce.culprit import TopicDenied
+from mirrorlake.produce.culprit import TopicDenied, lacking_rights
 from mirrorlake.produce.delivery import (
     Chunk,
     halves_of,
@@ -156,7 +156,7 @@ class ShardWriting:
         refused = {topic: self._why(denied, name) for topic, name in denied.names.items()}
         if not refused:
             sources = {chunk.plan.target_topic: chunk.plan.topic for chunk in chunks}
-            for name, right in self._writer.lacking(sources.keys()).items():
+            for name, right in lacking_rights(self._writer.target, sources.keys()).items():
                 refused[sources[name]] = self._why(TopicDenied(denied.error, right), name)
         if not refused:
             raise KafkaException(denied.error)

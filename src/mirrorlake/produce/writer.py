@@ -9,15 +9,13 @@ commits both or neither.
 
 import logging
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
 
 from mirrorlake import failpoints
 from mirrorlake.errors import TargetRefused
-from mirrorlake.kafka.access import topic_rights
 from mirrorlake.kafka.committed import committed_positions
 from mirrorlake.kafka.error_classes import ErrorClass, class_of
 from mirrorlake.kafka.outgrown import Breadth
@@ -272,16 +270,6 @@ class ShardWriter:
             if class_of(error.args[0]) is not ErrorClass.PRODUCER:
                 raise
             self.over = True
-
-    def lacking(self, topics: Collection[str]) -> dict[str, str]:
-        """The rights that the flow lacks on target topics, by topic. Raises KafkaException."""
-        rights_by_topic = topic_rights(AdminClient(dict(self.target.client)), topics)
-        return {
-            topic: right
-            for topic, rights in rights_by_topic.items()
-            for right in ("READ", "WRITE")
-            if rights is not None and right not in rights
-        }
 
     def _wait(self, results: Sequence[Delivery], begun: float) -> None:
         """Wait for all acknowledgements. Where rows were refused, only until it is known why, or no
