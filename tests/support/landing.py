@@ -8,7 +8,8 @@ import pyarrow as pa
 from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import place_of
-from mirrorlake.landing.job import LandJob, offsets_document
+from mirrorlake.landing.job import LandJob
+from mirrorlake.landing.ranges import offsets_document
 from mirrorlake.native.columns import SCHEMA
 from mirrorlake.offsets.positions import TopicAndPartition
 from tests.support.lake_rows import no_session

@@ -18,7 +18,7 @@ from typing import Any
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.place import Place
 from mirrorlake.landing.gaps import LeftQuery
-from mirrorlake.landing.job import read_document
+from mirrorlake.landing.ranges import read_document
 from mirrorlake.offsets.positions import TopicAndPartition, by_topic, from_topics
 
 #: More than any batch's number: no batch of a query that has come so far is committed.
@@ -121,8 +121,8 @@ def new_checkpoint(lake: Lake, alias: str) -> Path:
 
 
 def planned_end(checkpoint: Path, batch: int) -> dict[str, Any]:
-    """Where a batch ends, as the query's planner has it (`job.offsets_document`): Spark writes it
-    down before the batch begins."""
+    """Where a batch ends, as the query's planner has it (`ranges.offsets_document`): Spark
+    writes it down before the batch begins."""
     offsets = (checkpoint / "offsets" / str(batch)).read_text(encoding="utf-8")
     document: dict[str, Any] = json.loads(offsets.splitlines()[-1])
     return document

@@ -6,18 +6,12 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.ranges import shared_out
-from mirrorlake.offsets.positions import (
-    Ranges,
-    TopicAndPartition,
-    by_topic,
-    from_topics,
-    offset_count,
-)
+from mirrorlake.offsets.positions import Ranges, TopicAndPartition, offset_count
 
 if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest, or none
     import pyarrow as pa
@@ -130,16 +124,3 @@ class LandJob:
 
     def __repr__(self) -> str:
         return f"LandJob({self.alias}, {len(self.starts)} partitions)"
-
-
-def offsets_document(
-    ends: Mapping[TopicAndPartition, int], noted: str | None = None
-) -> dict[str, Any]:
-    """Where a batch ends, and what it notes, as a query's checkpoint has it: the planner says it
-    once, and the driver, which lands the batch or observes the query, reads it there."""
-    return {"ends": by_topic(ends), "noted": noted}
-
-
-def read_document(document: Mapping[str, Any]) -> tuple[dict[TopicAndPartition, int], str | None]:
-    """The ends of `offsets_document`, and what is noted."""
-    return from_topics(document["ends"]), document["noted"]

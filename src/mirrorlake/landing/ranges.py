@@ -1,10 +1,11 @@
-"""Which offsets the next batch of a landing query reads, and how they are shared out over tasks.
-Pure."""
+"""Which offsets the next batch of a landing query reads, how they are shared out over tasks, and
+how a query's checkpoint has them. Pure."""
 
 from collections.abc import Collection, Mapping
+from typing import Any
 
 from mirrorlake.landing.pace import NOTHING_KNOWN, Pace, first_limit
-from mirrorlake.offsets.positions import Ranges, TopicAndPartition
+from mirrorlake.offsets.positions import Ranges, TopicAndPartition, by_topic, from_topics
 
 #: Records below which a partition's part of a batch is not divided: each part is a fetch of its
 #: own.
@@ -100,3 +101,16 @@ def shared_out(
             parts.append({})
             room = share
     return [part for part in parts if part]
+
+
+def offsets_document(
+    ends: Mapping[TopicAndPartition, int], noted: str | None = None
+) -> dict[str, Any]:
+    """Where a batch ends, and what it notes, as a query's checkpoint has it: the planner says it
+    once, and the driver, which lands the batch or observes the query, reads it there."""
+    return {"ends": by_topic(ends), "noted": noted}
+
+
+def read_document(document: Mapping[str, Any]) -> tuple[dict[TopicAndPartition, int], str | None]:
+    """The ends of `offsets_document`, and what is noted."""
+    return from_topics(document["ends"]), document["noted"]

@@ -1,16 +1,56 @@
-"""What tasks say that they have read of a batch, and what is missing of what was planned. Pure."""
+"""What tasks say that they have read of a batch, in a query's progress too, and what is missing of
+what was planned. Pure."""
 
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from mirrorlake.offsets.positions import Ranges, TopicAndPartition
+from mirrorlake.errors import ReplicationError
+from mirrorlake.landing.ranges import read_document
+from mirrorlake.offsets.positions import (
+    Ends,
+    Ranges,
+    TopicAndPartition,
+    offset_count,
+    ranges_between,
+)
 from mirrorlake.offsets.ranges import OffsetRanges
 
 Stretches = Mapping[TopicAndPartition, Sequence[tuple[int, int]]]
 """Offsets by partition, first and last inclusive."""
+#: What a query's progress has of each batch.
+RECEIPTS = "receipts"
 #: How many stretches a sentence names.
 _NAMED = 5
+
+
+class ReportedBatch(NamedTuple):
+    """Where a batch begins and ends that Spark reports, and what its tasks say that they read."""
+
+    start: Ends
+    end: Ends
+    receipts: Sequence[str]
+
+    @property
+    def planned(self) -> Ranges:
+        """What its tasks were to read."""
+        return ranges_between(self.start, self.end)
+
+
+def reported_batch(progress: str, starts: Ends) -> ReportedBatch:
+    """The batch that the progress of a query, as JSON, is about. The query began at `starts`: Spark
+    names no start of the first one."""
+    report = json.loads(progress)
+    # Spark hands the offsets over as a JSON text within the JSON where it is one of Connect.
+    given = [report["sources"][0].get(name) for name in ("startOffset", "endOffset")]
+    first, last = (json.loads(each) if isinstance(each, str) else each for each in given)
+    start = read_document(first)[0] if first else starts
+    end = read_document(last)[0] if last else start
+    observed = report.get("observedMetrics", {}).get(RECEIPTS, {})
+    # As one of Connect, Spark 4.2 gives a row as its values, beside their schema.
+    (receipts,) = observed.get("values") or (observed.get(RECEIPTS),)
+    return ReportedBatch(start, end, receipts or ())
 
 
 def receipt(ranges: Ranges) -> str:
@@ -27,6 +67,22 @@ def unread(planned: Ranges, receipts: Iterable[str]) -> Stretches:
             read[topic, partition].add([(first, end - 1)])
     left = {key: read[key].lacking(first, end - 1) for key, (first, end) in sorted(planned.items())}
     return {key: stretches for key, stretches in left.items() if stretches}
+
+
+def not_read(alias: str, planned: Ranges, receipts: Iterable[str]) -> ReplicationError | None:
+    """The error of a batch of a cluster that Spark reports as done; None where tasks have read all
+    of it."""
+    left = unread(planned, receipts)
+    if not left:
+        return None
+    total = offset_count(planned)
+    read = total - sum(last + 1 - first for several in left.values() for first, last in several)
+    return ReplicationError(
+        f"of a batch of cluster {alias} that Spark reports as done its tasks have read {read:,} of "
+        f"{total:,} offsets, and not {stretches_in_words(left)}; they are read again, and where a "
+        "hole was staged meanwhile, `mirrorlake status` names it: compare Spark's version with "
+        "docs/compatibility.md"
+    )
 
 
 def stretches_in_words(stretches: Stretches) -> str:

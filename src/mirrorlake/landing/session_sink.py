@@ -7,22 +7,20 @@ have read (`receipts.py`), and a batch counts once that is all of it. Delta has 
 `landing/unread.py` says what may leave a hole, and what looks for it.
 """
 
-import json
 import logging
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from mirrorlake import failpoints
-from mirrorlake.errors import ReplicationError
 from mirrorlake.lake.lake import Lake
 from mirrorlake.landing.checkpoints import is_fenced_by_delta, keep_read, newest_end
-from mirrorlake.landing.job import LandJob, read_document
-from mirrorlake.landing.receipts import Stretches, stretches_in_words, unread
+from mirrorlake.landing.job import LandJob
+from mirrorlake.landing.receipts import RECEIPTS, not_read, reported_batch
 from mirrorlake.landing.stage_rows import PART_DONE, rows_of_parts, schema_for_spark
-from mirrorlake.offsets.positions import Ends, Ranges, offset_count, ranges_between
+from mirrorlake.offsets.positions import Ends, ranges_between
 from mirrorlake.spark.tasks import numbers
 
 if TYPE_CHECKING:  # few records are landed without a session
@@ -33,9 +31,6 @@ if TYPE_CHECKING:  # few records are landed without a session
     from pyspark.sql.types import StructType
 
 logger = logging.getLogger(__name__)
-
-#: What a query's progress has of each batch.
-_RECEIPTS = "receipts"
 
 
 class SessionSink:
@@ -73,7 +68,7 @@ class SessionSink:
             return {}
         failpoints.reached("reported")
         with self._looking:
-            batch = _batch_of(last, self._job.starts)
+            batch = reported_batch(last.json, self._job.starts)
             if batch.end != self._reached and self.failure is None:
                 follows = batch.start == self._reached
                 self._take([last] if follows else query.recentProgress)
@@ -94,7 +89,7 @@ class SessionSink:
 
     def _take(self, reported: "Sequence[StreamingQueryProgress]") -> None:
         """Count batches that were read as they were planned, one behind the other."""
-        batches = [_batch_of(progress, self._job.starts) for progress in reported]
+        batches = [reported_batch(progress.json, self._job.starts) for progress in reported]
         if all(batch.start != self._reached for batch in batches):
             logger.warning(
                 "landing from cluster %s: Spark does not report some batches any more; what they "
@@ -103,9 +98,8 @@ class SessionSink:
             )
             self._reached, self._passed_over = batches[0].start, True
         for batch in (batch for batch in batches if batch.start == self._reached):
-            left = unread(batch.planned, batch.receipts)
-            if left:
-                self.failure = _not_read(self._job.alias, batch.planned, left)
+            self.failure = not_read(self._job.alias, batch.planned, batch.receipts)
+            if self.failure is not None:
                 return
             self._reached = batch.end
         if self._named is not None and not self._passed_over:
@@ -140,9 +134,9 @@ class SessionSink:
         rows = numbers(self._lake.spark, len(parts)).mapInArrow(read, _handed(job)).persist()
         try:
             done = rows.where(rows["partition"] == PART_DONE).select("topic").collect()
-            left = unread(ranges, [row["topic"] for row in done])
-            if left:
-                raise _not_read(job.alias, ranges, left)
+            problem = not_read(job.alias, ranges, [row["topic"] for row in done])
+            if problem is not None:
+                raise problem
             check()
             writer = _records(job, rows).write.format("delta").mode("append")
             writer.option("txnAppId", application)
@@ -167,7 +161,7 @@ def stream_of(spark: "SparkSession", job: LandJob, lake_id: str) -> "DataFrame":
     # A set: of a stage that Spark runs twice each task counts once.
     receipts = F.collect_set(F.when(F.col("partition") == PART_DONE, F.col("topic")))
     handed = spark.readStream.format(source.name()).load()
-    return _records(job, handed.observe(_RECEIPTS, receipts.alias(_RECEIPTS)))
+    return _records(job, handed.observe(RECEIPTS, receipts.alias(RECEIPTS)))
 
 
 def _handed(job: LandJob) -> "StructType":
@@ -184,40 +178,3 @@ def _records(job: LandJob, rows: "DataFrame") -> "DataFrame":
     added = {"source_cluster": F.lit(job.alias), "landed_at": F.timestamp_millis("batch_id")}
     columns = [added.get(name, F.col(name)).alias(name) for name in job.schema.names]
     return rows.where(F.col("partition") != PART_DONE).select(columns)
-
-
-def _not_read(alias: str, planned: Ranges, left: Stretches) -> ReplicationError:
-    total = offset_count(planned)
-    read = total - sum(last + 1 - first for several in left.values() for first, last in several)
-    return ReplicationError(
-        f"of a batch of cluster {alias} that Spark reports as done its tasks have read {read:,} of "
-        f"{total:,} offsets, and not {stretches_in_words(left)}; they are read again, and where a "
-        "hole was staged meanwhile, `mirrorlake status` names it: compare Spark's version with "
-        "docs/compatibility.md"
-    )
-
-
-class _Batch(NamedTuple):
-    """Where a batch begins and ends that Spark reports, and what its tasks say that they read."""
-
-    start: Ends
-    end: Ends
-    receipts: Sequence[str]
-
-    @property
-    def planned(self) -> Ranges:
-        return ranges_between(self.start, self.end)
-
-
-def _batch_of(progress: "StreamingQueryProgress", starts: Ends) -> _Batch:
-    """The batch of a query that began at `starts`: Spark names no start of the first one."""
-    report = json.loads(progress.json)
-    # Spark hands the offsets over as a JSON text within the JSON where it is one of Connect.
-    given = [report["sources"][0].get(name) for name in ("startOffset", "endOffset")]
-    first, last = (json.loads(each) if isinstance(each, str) else each for each in given)
-    start = read_document(first)[0] if first else starts
-    end = read_document(last)[0] if last else start
-    observed = report.get("observedMetrics", {}).get(_RECEIPTS, {})
-    # As one of Connect, Spark 4.2 gives a row as its values, beside their schema.
-    (receipts,) = observed.get("values") or (observed.get(_RECEIPTS),)
-    return _Batch(start, end, receipts or ())

@@ -25,8 +25,9 @@ from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.small_batches import SmallBatches
 from mirrorlake.landing.checkpoints import is_fenced, planned_end
 from mirrorlake.landing.driver_log import DriverLog
-from mirrorlake.landing.job import LandJob, read_document
+from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.pace import Pace
+from mirrorlake.landing.ranges import read_document
 from mirrorlake.landing.stage_file import ADDED, landed_of, write_parts
 from mirrorlake.landing.stage_rows import read_part
 from mirrorlake.offsets.positions import Ends, Ranges, offset_count, ranges_between

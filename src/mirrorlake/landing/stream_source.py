@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
 
 from mirrorlake.errors import ReplicationError
-from mirrorlake.landing.job import LandJob, Part, offsets_document, read_document
+from mirrorlake.landing.job import LandJob, Part
 from mirrorlake.landing.pace import UNKNOWN_RECORD_BYTES, Pace
-from mirrorlake.landing.ranges import next_ends
+from mirrorlake.landing.ranges import next_ends, offsets_document, read_document
 from mirrorlake.offsets.positions import Ends, offset_count, ranges_between
 
 if TYPE_CHECKING:  # three processes import this, and each needs a part of the rest, or none

@@ -11,12 +11,12 @@ from mirrorlake.kafka.values import Row
 from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.place import place_of
 from mirrorlake.landing.excluded import ExcludedPartitions
-from mirrorlake.landing.job import Part, offsets_document, read_document
+from mirrorlake.landing.job import Part
 from mirrorlake.landing.landing_incidents import LandingIncidents
 from mirrorlake.landing.pace import Pace
 from mirrorlake.landing.plan import LandingPlanner
 from mirrorlake.landing.ports import SourceTopic
-from mirrorlake.landing.ranges import next_ends, shared_out
+from mirrorlake.landing.ranges import next_ends, offsets_document, read_document, shared_out
 from mirrorlake.landing.source_comparison import (
     Branch,
     CurrentGenerations,

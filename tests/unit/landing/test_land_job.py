@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mirrorlake.landing.job import offsets_document, read_document
 from mirrorlake.landing.pace import NOTHING_KNOWN, Pace
+from mirrorlake.landing.ranges import offsets_document, read_document
 from mirrorlake.offsets.positions import TopicAndPartition
 from tests.support.landing import job_in
 

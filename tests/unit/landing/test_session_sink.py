@@ -19,10 +19,10 @@ from mirrorlake.landing.checkpoints import (
     new_checkpoint,
 )
 from mirrorlake.landing.gaps import LeftQuery
-from mirrorlake.landing.job import offsets_document
 from mirrorlake.landing.land import LandingQuery
-from mirrorlake.landing.receipts import receipt, unread
-from mirrorlake.landing.session_sink import SessionSink, _batch_of
+from mirrorlake.landing.ranges import offsets_document
+from mirrorlake.landing.receipts import receipt, reported_batch, unread
+from mirrorlake.landing.session_sink import SessionSink
 from mirrorlake.offsets.positions import TopicAndPartition
 from tests.support.landing import job_in, lake_in, write_offsets
 
@@ -223,6 +223,6 @@ def started_sink(lake: PathLake, folder: Path, query: object = None) -> Any:
 )
 def test_what_tasks_have_read_is_told_in_either_form_of_a_row(observed: dict[str, Any]) -> None:
     report = {"sources": [{"endOffset": of(8)}], "observedMetrics": {"receipts": observed}}
-    batch = _batch_of(SimpleNamespace(json=json.dumps(report)), {A: 5, B: 0})  # type: ignore[arg-type]
+    batch = reported_batch(json.dumps(report), {A: 5, B: 0})
     assert batch.planned == {A: (5, 8)}
     assert not unread(batch.planned, batch.receipts)

@@ -10,8 +10,9 @@ import pytest
 
 from mirrorlake.errors import ReplicationError
 from mirrorlake.landing import stream_source
-from mirrorlake.landing.job import LandJob, offsets_document, read_document
+from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.pace import FIRST_BYTES, LEAST_BYTES, UNKNOWN_RECORD_BYTES, Pace
+from mirrorlake.landing.ranges import offsets_document, read_document
 from mirrorlake.landing.stream_source import source_of
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.spark.jars import spark_minor
