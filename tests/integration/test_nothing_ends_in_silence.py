@@ -122,7 +122,8 @@ def test_what_breaks_is_tried_again_until_it_goes(
             if name.startswith(
                 ("flow: begin", "flow: make", "landing: start", "landing: plan", "landing: watch")
             ):
-                run.replicator._landings["east"]._changed.set()  # these are steps of a beginning
+                # these are steps of a beginning
+                run.replicator._landings.workers["east"]._changed.set()
                 run.replicator._here.running["east->west"].worker._again.set()
             fill(clusters.east, topic_name, f"{number}", 10, 1)
             wanted += texts(f"{number}", 10, 1)

@@ -17,13 +17,12 @@ from mirrorlake.lake.lease import locks_work
 from mirrorlake.lake.objectives import Mode, note_objectives
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.landing.worker import LandingWorker
-from mirrorlake.naming.worker_groups import work_of_landing
 from mirrorlake.run.control_loop import beat_once
 from mirrorlake.run.edits import Edits, in_force
 from mirrorlake.run.first_start import note_first_starts
 from mirrorlake.run.flow_worker import TRANSIENT_KINDS
 from mirrorlake.run.flows_here import FlowsHere, ReportBatch, Running, Sampled
+from mirrorlake.run.landings_here import LandingsHere
 from mirrorlake.run.leases import Leases
 from mirrorlake.run.other_process import run_by_other_process
 from mirrorlake.run.preparing import preparing
@@ -87,17 +86,19 @@ class Replicator:
         self._upkeep: UpkeepWorker | None = None
         if isinstance(lake, PathLake):  # a catalog's platform does it
             self._upkeep = UpkeepWorker(lake, self._stage, lambda: self._leases.any_held)
-        self._landings: dict[str, LandingWorker] = {}
+        self._errors: list[MirrorlakeError] = []
+        self._landings = LandingsHere(
+            self._stage, self._leases, once=options.once, note=self._errors.append
+        )
         self._here = FlowsHere(
             self._stage,
             self._leases,
-            self._landings,
+            self._landings.workers,
             once=options.once,
             reader=options.reader,
             report=report or (lambda flow, batch: None),
             sampled=sampled,
         )
-        self._errors: list[MirrorlakeError] = []
         # of a run with an end; reported after those about records
         self._control_errors: list[ReplicationError] = []
         self._complaints: list[ReplicationError] = []
@@ -126,7 +127,7 @@ class Replicator:
     @property
     def workers(self) -> list[Worker]:
         """Its threads."""
-        workers = [landing.thread for landing in list(self._landings.values())]
+        workers = list(self._landings.threads.values())
         for running in self.running:
             workers += [running.worker.thread, running.control.thread]
         workers += self._leases.workers
@@ -237,9 +238,7 @@ class Replicator:
     def _all_ended(self) -> bool:
         """Whether there is nothing left to do. Paused flows wait in a continuous run."""
         if not self._here.wanted:
-            return self._options.once and all(
-                landing.thread.ended.is_set() for landing in self._landings.values()
-            )
+            return self._options.once and self._landings.all_ended
         return self._here.all_ended
 
     def _judge_again(self) -> None:
@@ -329,44 +328,23 @@ class Replicator:
             begun = [flow for flow in flows if flow.name not in self._unbegun]
             if any(flow.name in names for flow in begun):
                 readers[source] = begun
-        for source in [source for source in self._landings if source not in readers]:
-            landing = self._landings.pop(source)
-            landing.thread.stop()
-            landing.thread.join()
-            if landing.error is not None:
-                self._errors.append(landing.error)
-            self._leases.give_up(work_of_landing(source))
-        for source, flows in readers.items():
-            fresh = source not in self._landings
-            if fresh:
-                lease = self._leases.of_landing(source, [flow.name for flow in flows])
-                self._landings[source] = LandingWorker(
-                    source, self._deployment, self._stage, self._options.once, lease
-                )
-            self._landings[source].set_flows(flows, self._connections)
-            if fresh:
-                self._landings[source].thread.start()
+        self._landings.want(readers, self._deployment)
 
     def _end(self) -> None:
         """End everything; in a run that came to its end, sample where it is. What did not end in
         order is an error of the run."""
         names = self._here.wanted
         self._ask_for(())
-        for landing in self._landings.values():
-            landing.thread.stop()
+        self._landings.stop()
         self._here.stop()
         if self._upkeep is not None:
             self._upkeep.thread.stop()
-        landings = {
-            work_of_landing(source): landing.thread for source, landing in self._landings.items()
-        }
-        self._leases.leave_behind({**landings, **self._here.producing})
-        errors = [landing.error for landing in self._landings.values()]
-        errors += self._here.end()
+        self._leases.leave_behind({**self._landings.threads, **self._here.producing})
+        self._errors += self._landings.errors + self._here.end()
         if self._upkeep is not None:
             self._upkeep.thread.join()
-            errors.append(self._upkeep.thread.error)
-        self._errors += [error for error in errors if error is not None]
+            if self._upkeep.thread.error is not None:
+                self._errors.append(self._upkeep.thread.error)
         if self._options.once:
             self._control_errors += [
                 error for running in self.running for error in running.control.errors

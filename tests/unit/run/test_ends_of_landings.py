@@ -24,10 +24,10 @@ def test_a_landing_that_no_flow_reads_any_more_is_asked_what_it_ended_with(
     calls: list[str] = []
     thread = SimpleNamespace(stop=lambda: calls.append("stop"), join=lambda: calls.append("join"))
     landing: Any = SimpleNamespace(thread=thread, error=error)
-    replicator._landings["east"] = landing
+    replicator._landings.workers["east"] = landing
     nothing: Any = SimpleNamespace(
         connections=SimpleNamespace(topology=SimpleNamespace(sources=dict)), flows=()
     )
     replicator._apply_landings(nothing)
-    assert calls == ["stop", "join"] and replicator._landings == {}
+    assert calls == ["stop", "join"] and replicator._landings.workers == {}
     assert replicator._errors == ([] if error is None else [error])

@@ -14,7 +14,7 @@ from mirrorlake.errors import ClusterUnreachable, ReplicationError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
-from mirrorlake.run import replicator, silent_clusters
+from mirrorlake.run import landings_here, replicator, silent_clusters
 from mirrorlake.run.replicator import Replicator, RunOptions
 from mirrorlake.testing import MemoryCluster
 from tests.support.lake_rows import FLOW, no_session, opened, write_file
@@ -111,7 +111,7 @@ def test_only_the_flow_waits_of_which_it_is_not_known_where_it_begins(
                 raise ReplicationError(f"flow {flow.name} cannot begin at latest")
 
     monkeypatch.setattr(replicator, "note_first_starts", note)
-    monkeypatch.setattr(replicator, "LandingWorker", Landing)
+    monkeypatch.setattr(landings_here, "LandingWorker", Landing)
     flows = {"east->west": {}, "west->east": {}, "east->north": {}}
     lake, topology = opened(no_session, write_file(tmp_path, flows=flows))
     deployment = Deployment(lake, Connections(topology), EventLog(lake))
