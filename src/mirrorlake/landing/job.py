@@ -84,7 +84,11 @@ class LandJob:
     def tasks_for(self, ranges: Ranges) -> int:
         """How many tasks read a batch where they hand over rows: one of a small one, since each
         costs more than its records do, and makes a file of its own."""
-        return 1 if offset_count(ranges) <= self.small_batch_records else self.tasks
+        return 1 if self.is_small(ranges) else self.tasks
+
+    def is_small(self, ranges: Ranges) -> bool:
+        """Whether a batch is a small one by how many offsets it has."""
+        return offset_count(ranges) <= self.small_batch_records
 
     def parts(self, ranges: Ranges, noted: str | None, tasks: int, pace: Pace) -> list[Part]:
         """Share a batch that begins now out over tasks; `noted` is what it notes of the ends of

@@ -116,7 +116,7 @@ class _Batches(DataSourceStreamReader):
         due = time.monotonic() - self._began >= apart - job.trigger_seconds / 2
         if due or job.directory is None or job.final is not None:
             return False
-        return offset_count(ranges_between(self._reached, ends)) <= job.small_batch_records
+        return job.is_small(ranges_between(self._reached, ends))
 
     def _pace(self) -> Pace:
         """What the next batch goes by. Where the session's sink commits, the batch before is
