@@ -49,6 +49,9 @@ EXTRAS: Mapping[str, Extra] = {
         "the SQL warehouse that the topology file names (--engine spark does without it)",
         {"databricks": "databricks-sql-connector"},
     ),
+    "unity": Extra(
+        "a lake with credentials of Unity Catalog", {"databricks.sdk": "databricks-sdk"}
+    ),
     "metrics": Extra(
         "what a run serves for Prometheus", {"prometheus_client": "prometheus-client"}
     ),
@@ -66,9 +69,10 @@ def needs(extra: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if _module(error) in EXTRAS[extra].libraries:
-            raise missing(extra, _module(error)) from error
-        raise
+        module = _module_of(EXTRAS[extra], error)
+        if module is None:
+            raise
+        raise missing(extra, module) from error
 
 
 def missing(extra: str, module: str | None = None) -> MissingExtra:
@@ -86,8 +90,10 @@ def missing(extra: str, module: str | None = None) -> MissingExtra:
 
 def missing_by(error: ModuleNotFoundError) -> MissingExtra | None:
     """The same for whatever could not be imported; None where it is of no extra."""
-    named = [extra for extra, each in EXTRAS.items() if _module(error) in each.libraries]
-    return missing(named[0], _module(error)) if named else None
+    for name, extra in EXTRAS.items():
+        if module := _module_of(extra, error):
+            return missing(name, module)
+    return None
 
 
 def installed(extra: str) -> bool:
@@ -99,5 +105,15 @@ def installed(extra: str) -> bool:
         return False
 
 
-def _module(error: ModuleNotFoundError) -> str:
-    return (error.name or "").partition(".")[0]
+def _module_of(extra: Extra, error: ModuleNotFoundError) -> str | None:
+    """The module of an extra that could not be imported, or of which a part or the package around
+    it could not be."""
+    name = error.name or ""
+    return next(
+        (
+            module
+            for module in extra.libraries
+            if f"{name}.".startswith(f"{module}.") or f"{module}.".startswith(f"{name}.")
+        ),
+        None,
+    )

@@ -15,10 +15,12 @@ from typing import Any
 import pytest
 import yaml
 
+from mirrorlake.lake.renewed_options import LEFT_SECONDS
 from tests.support.clusters import ClusterPair
 from tests.support.commands import forked
 from tests.support.instance_profile import instance_profile
 from tests.support.kafka import create_topic, read_topic
+from tests.support.lending_workspace import lending_workspace
 from tests.support.load import load
 from tests.support.object_store import KEY, SECRET, Store
 from tests.support.replication import finish, start_run, write_topology
@@ -265,3 +267,34 @@ def test_credentials_that_expire_are_renewed_in_the_middle(
             keys = {request.access_key for request in scene.link.requests[known:]}
             assert "second" in keys
         scene.is_whole()
+
+
+def test_credentials_that_a_workspace_lends_are_renewed_in_the_middle(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file has none, nor has this machine. Those of a table that is open are renewed, too."""
+    document = yaml.safe_load(scene.topology.read_text(encoding="utf-8"))
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        del document["lake"]["storage"][name]
+        monkeypatch.delenv(name, raising=False)
+    document["lake"]["credentials"] = "unity_catalog"
+    scene.topology.write_text(yaml.safe_dump(document), encoding="utf-8")
+    with lending_workspace() as workspace:
+        for variable, value in workspace.environment.items():
+            monkeypatch.setenv(variable, value)
+        workspace.seconds = LEFT_SECONDS + 5
+        scene.write(20)
+        with scene.running():
+            scene.comes_through()
+            asked, workspace.key = len(workspace.asked), "second"
+            until(lambda: len(workspace.asked) > asked, "they are asked for again", 60.0)
+            known = len(scene.link.requests)
+            scene.link.fault = lambda request: "expired" if request.access_key == "first" else None
+            for _ in range(3):
+                scene.write(20)
+                scene.comes_through()
+            keys = [request.access_key for request in scene.link.requests[known:]]
+            assert keys.count("second") > 0 and keys.count("first") < 5, keys
+        scene.is_whole()
+        assert scene.ask("status")["healthy"]
+    assert {body["url"] for _, body in workspace.asked} == {document["lake"]["path"]}

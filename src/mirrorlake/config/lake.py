@@ -1,6 +1,7 @@
 """Where the tables live, by the topology file."""
 
 import re
+from typing import Literal
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 
@@ -23,12 +24,14 @@ class Lake(Model):
     warehouse may read. Tables at a path may have names in a catalog, too (`mirrorlake register`).
 
     `path` may be the URL of an object store, which `storage` says how to reach, in the words of
-    delta-rs; there what says nothing new is written every `idle_seconds`. `checkpoints` is a
+    delta-rs, with `credentials` that a workspace lends, or else those of `storage` or of the
+    process; there what says nothing new is written every `idle_seconds`. `checkpoints` is a
     folder; a catalog's own tables need one.
     """
 
     path: str | None = None
     storage: dict[str, str] = {}
+    credentials: Literal["unity_catalog"] | None = None
     #: Readers look back 65 minutes for what is written again within 60.
     idle_seconds: int | None = Field(default=None, ge=10, le=240)
     catalog: str | None = None
@@ -56,6 +59,8 @@ class Lake(Model):
             raise ValueError("needs path, or catalog and schema, or all three")
         if self.storage and not self.path:
             raise ValueError("storage is about a path")
+        if self.credentials is not None and not self.in_store:
+            raise ValueError("credentials are for a path that is a URL of an object store")
         if self.idle_seconds is not None and not self.in_store:
             raise ValueError("idle_seconds is about a path that is a URL of an object store")
         if self.warehouse is not None and not self.catalog:

@@ -55,6 +55,7 @@ class DuckLake(Reader):
         self._memory = {} if memory is None else {"memory_limit": memory}
         self._snapshots: dict[str, DeltaTable] = {}
         self._marks: dict[str, Hashable | None] = {}
+        self._reached_by: dict[str, Mapping[str, str] | None] = {}
         self._known: set[str] = set()
         self._stored: StoreFiles | None = None
         if self._root.in_store:
@@ -96,10 +97,13 @@ class DuckLake(Reader):
                 self._snapshots.pop(table, None)
 
     def _is_newest(self, table: str) -> bool:
-        """Whether a table is as it was opened, or still not there."""
+        """Whether a table is as it was opened, or still not there. One that was opened with
+        credentials that are renewed by now cannot be read any more."""
         delta = self._snapshots.get(table)
         if delta is None:
             return not has_table(self._root, table)
+        if self._root.options != self._reached_by[table]:
+            return False
         mark = DeltaLog(self._root / table).newest_mark(delta.version())
         return mark is not None and mark == self._marks[table]
 
@@ -204,6 +208,7 @@ class DuckLake(Reader):
         """Read a table as of this until `refresh`."""
         self._snapshots[table] = delta
         self._marks[table] = DeltaLog(self._root / table).newest_mark(delta.version())
+        self._reached_by[table] = self._root.options
 
     def folder(self, table: str) -> str:
         """What the names of a table's files begin with, as DuckDB has them."""

@@ -22,7 +22,7 @@ STORES = ("s3", "s3a", "abfs", "abfss", "az", "azure", "gs")
 
 def lake_place(location: Location, directory: Path) -> Place:
     """The place that `lake.path` names, of a topology file in `directory`, with the options of
-    `lake.storage`, whose references are resolved here.
+    `lake.storage`, whose references are resolved here, and credentials where these are lent.
 
     Raises LakeError for a URL of something else than a store, TopologyError for a reference without
     a value.
@@ -36,7 +36,12 @@ def lake_place(location: Location, directory: Path) -> Place:
             f"the lake cannot be at {path}: a path is a folder, or a URL of "
             f"{', '.join(f'{one}://' for one in STORES)}; mount it, or use catalog and schema"
         )
-    return place_of(path, {name: resolved(value) for name, value in location.storage.items()})
+    options = {name: resolved(value) for name, value in location.storage.items()}
+    if location.credentials is None:
+        return place_of(path, options)
+    from mirrorlake.lake.unity_catalog import lent_options  # few files need it
+
+    return place_of(path, lent_options(path.rstrip("/"), options))
 
 
 def check_characters(root: Place) -> None:

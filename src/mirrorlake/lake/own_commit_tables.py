@@ -155,6 +155,7 @@ class FollowedLog:
         self._open()
 
     def _open(self) -> None:
+        self._options = self._place.options
         self.table = self._opened()
         self.version = self.table.version()
         self._applications: dict[str, int | None] = {}
@@ -164,6 +165,8 @@ class FollowedLog:
 
     def newest(self) -> int:
         """The table's newest version; what came up to it is taken over."""
+        if self._place.options != self._options:
+            self._open()  # by credentials that are renewed; those before it may be no longer good
         try:
             while (came := self._log.commit(self.version + 1)) is not None:
                 self._take(came)

@@ -19,6 +19,8 @@ from mirrorlake.config.urls import is_url
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
+    from mirrorlake.lake.renewed_options import RenewedOptions
+
 
 #: How often a store is asked whose answers break off, and what the libraries call that: both try
 #: again by themselves what was not answered at all, and take a broken answer for final.
@@ -40,13 +42,13 @@ def answered_whole(ask: Callable[[], Answer]) -> Answer:
 
 
 class Place(ABC):
-    """A folder of files. `place / "name"` is what lies below it. Can be pickled: tasks get it.
+    """A folder of files. `place / "name"` is what lies below it. Can be pickled: tasks get it."""
 
-    Attributes:
-        options: how delta-rs reaches it; None on a disk. May hold secrets, and is never shown.
-    """
-
-    options: Mapping[str, str] | None
+    @property
+    def options(self) -> Mapping[str, str] | None:
+        """How delta-rs reaches it now, None on a disk. May hold secrets, and is never shown. Raises
+        LakeError where credentials are lent, and none are."""
+        return None
 
     @abstractmethod
     def __truediv__(self, path: str) -> "Place":
@@ -59,7 +61,7 @@ class Place(ABC):
     @property
     def in_store(self) -> bool:
         """Whether it is in an object store."""
-        return self.options is not None
+        return False
 
     @property
     def name(self) -> str:
@@ -145,8 +147,6 @@ class FileWriter(ABC):
 class FolderPlace(PosixPath, Place):
     """On a disk of this host: a path with what else a place has."""
 
-    options = None
-
     def __str__(self) -> str:
         return PosixPath.__str__(self)
 
@@ -218,7 +218,9 @@ class _OnDisk(FileWriter):
         self._path.unlink(missing_ok=True)
 
 
-def place_of(path: str | Path | Place, options: Mapping[str, str] | None = None) -> Place:
+def place_of(
+    path: str | Path | Place, options: "Mapping[str, str] | RenewedOptions | None" = None
+) -> Place:
     """The place that a path or a URL names."""
     if isinstance(path, Place):
         return path

@@ -52,8 +52,7 @@ class StageFiles:
     def __init__(self, lake: Reader) -> None:
         read = _read_by_files(lake)
         place = None if read is None else read.directory
-        #: How its files are opened, see `Place.options`.
-        self.storage = None if place is None else place.options
+        self._place = place
         #: Whether its files are the table, as far as is known: no table becomes that again.
         self.is_its_files = True
         self._lake = lake
@@ -64,6 +63,11 @@ class StageFiles:
             self._source = _LocalStage(place, read.checkpoints, ours=lake.directory is not None)
         else:
             self._source = _SparkStage(lake) if isinstance(lake, Lake) else _CatalogStage(lake)
+
+    @property
+    def storage(self) -> Mapping[str, str] | None:
+        """How its files are opened now, see `Place.options`."""
+        return None if self._place is None else self._place.options
 
     @contextmanager
     def reading(self) -> Iterator[StageIndex]:
@@ -76,7 +80,7 @@ class StageFiles:
                 self._lake.leave_files()
                 logger.warning("the stage is read by Spark from now on: %s", error)
                 self._source, self.is_its_files = _SparkStage(self._lake), False
-                self.storage, self._index = None, None
+                self._place, self._index = None, None
                 self._index = self._newest()
             yield self._index
 

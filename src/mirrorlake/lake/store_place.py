@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from mirrorlake.extras import needs
 from mirrorlake.lake.place import Answer, FileWriter, Place, answered_whole
+from mirrorlake.lake.renewed_options import RenewedOptions
 
 with needs("stores"):
     import obstore
@@ -42,10 +43,20 @@ class StorePlace(Place):
     """In an object store: S3, Azure's, Google's, or one that speaks as they do."""
 
     url: str
-    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+    given: Mapping[str, str] | RenewedOptions = field(default_factory=dict, repr=False)
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """See `Place.options`."""
+        return self.given.now() if isinstance(self.given, RenewedOptions) else self.given
+
+    @property
+    def in_store(self) -> bool:
+        """See `Place.in_store`."""
+        return True
 
     def __truediv__(self, path: str) -> "StorePlace":
-        return StorePlace(f"{self.url.rstrip('/')}/{path}", self.options)
+        return StorePlace(f"{self.url.rstrip('/')}/{path}", self.given)
 
     def __str__(self) -> str:
         return self.url

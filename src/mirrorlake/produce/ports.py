@@ -27,7 +27,8 @@ class Stage(Protocol):
     """The stage, as the driver plans from it. `storage` says how its files are opened, see
     `lake.place.Place.options`; to read them is to read the table as long as it `is_its_files`."""
 
-    storage: Mapping[str, str] | None
+    @property
+    def storage(self) -> Mapping[str, str] | None: ...
 
     @property
     def is_its_files(self) -> bool: ...
