@@ -12,7 +12,7 @@ _PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 class Landing(Model):
     """How a source cluster is read into `records`: batch size in records, files per batch, trigger
     in milliseconds (None: by who commits, `landing/land.py`), and how far apart small batches may
-    begin where commits take long, ms.
+    begin in an object store where commits take long, ms.
 
     A batch of up to `small_batch_records` records goes the short way: without a task of Spark
     except for reading Kafka.

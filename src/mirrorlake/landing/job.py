@@ -56,7 +56,7 @@ class LandJob:
     `starts` and `final` are offsets by partition; None reads on for ever. `final_noted` is what the
     batch notes that comes to `final` (offsets/as_of.py). `waiting` are partitions that wait for
     others, `waiting_seconds` at most. A batch has `max_records` at most and `tasks` parts; one
-    begins every `trigger_seconds` at most, a small one where commits take long up to
+    begins every `trigger_seconds` at most, a small one in a store where commits take long up to
     `apart_seconds` behind the one before it, and of `small_batch_records` it needs no task, or one
     (`tasks_for`). Tasks write files of `schema` into `directory`, that of the table `records`; None
     where they hand over rows. `forgotten` (inclusive) is left out, for whatever reason.

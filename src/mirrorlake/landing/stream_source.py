@@ -109,12 +109,14 @@ class _Batches(DataSourceStreamReader):
         return self._document
 
     def _too_soon(self, pace: Pace, ends: Ends) -> bool:
-        """Whether a batch waits for more records: few are there, and commits take long."""
+        """Whether a batch waits for more records: few are there, and commits take long, and have a
+        price, in a store."""
         job = self._job
+        if job.final is not None or job.directory is None or not job.directory.in_store:
+            return False
         apart = pace.apart_seconds(job.trigger_seconds, job.apart_seconds)
         # Spark asks again a trigger later: the nearest of these times is taken.
-        due = time.monotonic() - self._began >= apart - job.trigger_seconds / 2
-        if due or job.directory is None or job.final is not None:
+        if time.monotonic() - self._began >= apart - job.trigger_seconds / 2:
             return False
         return job.is_small(ranges_between(self._reached, ends))
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mirrorlake.errors import ReplicationError
+from mirrorlake.lake.place import Place, place_of
 from mirrorlake.landing import stream_source
 from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.pace import FIRST_BYTES, LEAST_BYTES, UNKNOWN_RECORD_BYTES, Pace
@@ -194,12 +195,15 @@ def test_where_commits_take_long_few_records_wait_for_more(
     clock, ends = Clock(), Ends()
     monkeypatch.setattr(stream_source, "time", clock)
     given = {"trigger_seconds": 0.35, "apart_seconds": 1.0, "small_batch_records": 20_000}
-    job = job_in(tmp_path, starts=STARTS, directory="/lake", max_records=10**6, **given)
-    job.keep_pace(Pace().after_commits([0.2] * 9))
-    stream = stream_of(job)
-    stream._ends = ends
 
-    def begins_at(rising: int, ticks: int) -> list[int]:
+    def stream_in(directory: Place) -> tuple[LandJob, Any]:
+        job = job_in(tmp_path, starts=STARTS, directory=directory, max_records=10**6, **given)
+        job.keep_pace(Pace().after_commits([0.2] * 9))
+        stream = stream_of(job)
+        stream._ends = ends
+        return job, stream
+
+    def begins_at(stream: Any, rising: int, ticks: int) -> list[int]:
         """The ticks of the trigger with a batch, while each has so many more records."""
         before, ticked = stream.latestOffset(), list[int]()
         for tick in range(ticks):
@@ -211,13 +215,16 @@ def test_where_commits_take_long_few_records_wait_for_more(
         return ticked
 
     ends.known_ends = dict(STARTS)
-    assert begins_at(1, 10) == [0, 3, 6, 9]
+    job, stream = stream_in(place_of("s3://bucket/lake"))
+    assert begins_at(stream, 1, 10) == [0, 3, 6, 9]
     clock.now += 60.0
-    assert begins_at(1, 4)[0] == 0, "behind a rest"
-    assert begins_at(20_000, 3) == [0, 1, 2], "no small ones"
+    assert begins_at(stream, 1, 4)[0] == 0, "behind a rest"
+    assert begins_at(stream, 20_000, 3) == [0, 1, 2], "no small ones"
     job.keep_pace(Pace().after_commits([0.01] * 9))
     clock.now += 0.35
-    assert begins_at(1, 3) == [0, 1, 2], "a folder"
+    assert begins_at(stream, 1, 3) == [0, 1, 2], "a store that is quick"
+    ends.known_ends = dict(STARTS)
+    assert begins_at(stream_in(place_of(tmp_path))[1], 1, 3) == [0, 1, 2], "a folder that is slow"
 
 
 def total(ends: dict[TopicAndPartition, int]) -> int:
