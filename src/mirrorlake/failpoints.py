@@ -2,7 +2,8 @@
 
 `MIRRORLAKE_CRASH=point[:driver]` with `MIRRORLAKE_CRASH_ONCE=FILE`: the first process that reaches
 the point makes the file and sends SIGKILL, or MIRRORLAKE_CRASH_SIGNAL, to itself or to the driver.
-Unset, as it always is outside tests, `reached` does nothing.
+Unset, as it always is outside tests, `reached` does nothing. A name that is none of these is an
+error wherever the first point is reached: a test that kills nothing proves nothing.
 """
 
 import os
@@ -38,14 +39,32 @@ RESEND_POINTS = (
     "resend-begun",  # what is sent is noted in `changes`, nothing was sent
     "resend-sent",  # all is at the target and in the map, the end is not noted
 )
+#: Points of landing where a session commits.
+SESSION_POINTS = (
+    "reported",  # Spark reports a batch, what its tasks have read is not compared yet
+    "gap-noted",  # a hole in the stage is an incident, nothing is read again
+)
+#: Points of groups, of `verify`, and of another number of `produce_tasks`.
+BESIDE_POINTS = (
+    "checkpointed",  # positions are translated and in `checkpoints`
+    "group-moved",  # some groups stand where they were to be moved, others do not
+    "compared",  # partitions are compared, `audits` does not say so
+    "audited",  # it does
+    "token-noted",  # the target has a newer fencing token, older producers are not fenced yet
+)
+ALL_POINTS = frozenset(
+    POINTS + PARK_POINTS + FORGET_POINTS + RESEND_POINTS + SESSION_POINTS + BESIDE_POINTS
+)
 
 
 def reached(point: str) -> None:
-    """Die here if a test asked for it."""
+    """Die here if a test asked for it. Raises ValueError where it asks for a point that is not."""
     wanted = os.environ.get("MIRRORLAKE_CRASH")
     if not wanted:
         return
     name, _, victim = wanted.partition(":")
+    if name not in ALL_POINTS:
+        raise ValueError(f"MIRRORLAKE_CRASH names {name}, which is no point: {sorted(ALL_POINTS)}")
     if name != point:
         return
     try:
