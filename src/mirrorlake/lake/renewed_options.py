@@ -13,8 +13,9 @@ logger = logging.getLogger(__name__)
 #: Others are asked for while those in hand are good for so long yet, seconds: a task that gets them
 #: has that time, and a workspace that does not answer has it too.
 LEFT_SECONDS = 1_200.0
-#: How long after a failure they are asked for again, seconds, as long as those in hand are good.
-_AGAIN_SECONDS = 30.0
+#: How long after an answer, or after none, they are asked for again, seconds, as long as those in
+#: hand are good.
+_AGAIN_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -49,20 +50,29 @@ class RenewedOptions:
     def now(self) -> dict[str, str]:
         """All of them, as they are good now. Raises LakeError."""
         with self._use:
-            now, lent = self._clock(), self._lent
+            lent, now = self._lent, self._clock()
             if lent is None or lent.until <= now:
-                lent = self._renewed(now)
-            elif lent.until - now < LEFT_SECONDS and now >= self._next:
-                try:
-                    lent = self._renewed(now)
-                except LakeError as error:
-                    logger.warning("%s; those in hand are good for %.0f s", error, lent.until - now)
-            return {**self._fixed, **lent.options}
+                lent = self._lent = self._ask()
+            due = lent.until - now < LEFT_SECONDS and now >= self._next
+            if due:  # this thread asks, and no other one waits for that
+                self._next = lent.until
+        if due:
+            lent = self._renewed(lent)
+        return {**self._fixed, **lent.options}
 
-    def _renewed(self, now: float) -> Lent:
-        self._next = now + _AGAIN_SECONDS
-        self._lent = self._ask()
-        return self._lent
+    def _renewed(self, lent: Lent) -> Lent:
+        """Others, or else those in hand."""
+        known = lent
+        try:
+            lent = self._ask()
+        except LakeError as error:
+            left = known.until - self._clock()
+            logger.warning("%s; those in hand are good for %.0f s", error, left)
+        with self._use:
+            self._next = self._clock() + _AGAIN_SECONDS
+            if lent is not known:
+                self._lent = lent
+        return lent
 
     def __reduce__(self) -> tuple[type[dict[str, str]], tuple[dict[str, str]]]:
         return dict, (self.now(),)

@@ -2,7 +2,9 @@
 
 import logging
 import pickle
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 
@@ -38,6 +40,15 @@ def test_they_are_asked_for_once_and_again_before_they_are_over() -> None:
     assert options.now()["key"] == "s3cret-2" and lender.asked == 2
 
 
+def test_those_that_are_never_good_for_long_are_not_asked_for_at_each_use() -> None:
+    lender = Lender()
+    lend = lender.lend
+    options = RenewedOptions({}, lambda: replace(lend(), until=lender.now + 60), lambda: lender.now)
+    for _ in range(20):
+        options.now()
+    assert lender.asked == 2
+
+
 def test_those_in_hand_do_while_no_one_answers_and_no_longer(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -55,6 +66,27 @@ def test_those_in_hand_do_while_no_one_answers_and_no_longer(
         options.now()
     lender.answers = True
     assert options.now()["key"] == "s3cret-4"
+
+
+def test_no_thread_waits_for_another_that_asks_while_those_in_hand_are_good() -> None:
+    lender, asking, answer = Lender(), threading.Event(), threading.Event()
+    options = lender.options()
+    options.now()
+    lender.now += HOUR - LEFT_SECONDS + 1
+    lend = lender.lend
+
+    def slow() -> Lent:
+        asking.set()
+        assert answer.wait(30)
+        return lend()
+
+    options._ask = slow
+    with ThreadPoolExecutor(1) as pool:
+        renewed = pool.submit(options.now)
+        assert asking.wait(30)
+        assert options.now()["key"] == "s3cret-1"
+        answer.set()
+        assert renewed.result()["key"] == options.now()["key"] == "s3cret-2"
 
 
 def test_a_task_gets_what_is_good_now() -> None:
