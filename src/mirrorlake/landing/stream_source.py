@@ -91,6 +91,8 @@ class _Batches(DataSourceStreamReader):
             )
         pace, due = self._pace(), time.monotonic() - self._quiet_since >= job.waiting_seconds
         ends = self._log_ends().known(self._reached) if job.final is None else job.final
+        if self._too_soon(pace, ends):
+            return self._document
         reached = next_ends(
             self._reached,
             ends,
@@ -98,8 +100,6 @@ class _Batches(DataSourceStreamReader):
             waiting=() if due else job.waiting,
             pace=pace,
         )
-        if self._too_soon(pace, ends):
-            return self._document
         if any(reached[key] != self._reached[key] for key in job.waiting):
             self._quiet_since = time.monotonic()
         if reached != self._reached:
