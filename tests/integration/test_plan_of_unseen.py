@@ -73,7 +73,11 @@ def test_groups_that_its_settings_leave_out(
     sentence = notes(topology)["left-out-groups"]
     assert f"leaves out group connect-{topic_name}, with positions in topics" in sentence
     (of_flow,) = planned(topology)["flows"]
-    assert of_flow["groups"] == {"positions": 1, "left_out": [f"connect-{topic_name}"]}
+    assert of_flow["groups"] == {
+        "positions": 1,
+        "left_out": [f"connect-{topic_name}"],
+        "untold": (),
+    }
 
 
 def test_configs_of_a_topic_that_waits_for_a_decision_stay(

@@ -1,5 +1,6 @@
 """What a flow does not see, and its operators might miss after a failover: deletions that were
-cleaned away while it did not run, and positions of groups that it leaves out. Pure."""
+cleaned away while it did not run, positions of groups that it leaves out, and groups that its
+source did not list. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -51,6 +52,21 @@ def left_out_groups(flow: str, groups: Sequence[str]) -> Iterator[Problem]:
             sentence=f"flow {flow} leaves out {_named('group', names)}, with positions in topics "
             "that it mirrors: after a failover they find no position at the target",
             fix="let `groups` and `groups_exclude` select those that have to move",
+        )
+
+
+def unlisted_groups(flow: str, source: str, why: Sequence[str]) -> Iterator[Problem]:
+    """That the source of a flow may have more groups than it listed, and why: what is said of its
+    groups is of those that it did."""
+    if why:
+        yield Problem(
+            "unlisted-groups",
+            "note",
+            (flow,),
+            source,
+            sentence=f"cluster {source} did not list all its groups ({why[0]}): flow {flow} may "
+            "have more of them than are counted here",
+            fix="ask again when all its brokers answer",
         )
 
 

@@ -27,6 +27,8 @@ logger = logging.getLogger(__name__)
 #: Groups in one step: a check and a move of so many take a tenth of a second.
 STEP_GROUPS = 50
 _LOOK_SECONDS = 0.2
+#: The state, as Kafka names it, of a group of which only its members are known.
+_HAS_MEMBERS = "UNKNOWN"
 
 
 @dataclass(frozen=True)
@@ -81,24 +83,41 @@ def target_groups(
     """How groups stand on a cluster; and by group why it did not report it: such groups are left
     out. `starts` are the first offsets still there, where they are known.
 
-    Positions of groups with members are not asked for: nothing is done to them.
+    Positions of groups with members are not asked for: nothing is done to them. One that is not
+    listed has none only where all brokers listed theirs, or where its coordinator says so.
     """
     wanted = sorted(set(groups))
     if not wanted:
         return {}, {}
     listing = admin.listing()
+    unlisted = [group for group in wanted if group not in listing.states] if listing.errors else []
+    told, errors = _told_by_coordinators(admin, unlisted, listing.errors)
     at_target = {
-        group: TargetGroup(listing.states.get(group), {}, starts or {}) for group in wanted
+        group: TargetGroup(listing.states.get(group, told.get(group)), {}, starts or {})
+        for group in wanted
+        if group not in errors
     }
-    reported = admin.positions([group for group in wanted if not at_target[group].is_active])
-    for group, positions in reported.positions.items():
-        at_target[group] = replace(at_target[group], positions=positions)
-    left = {
-        group: target_group
-        for group, target_group in at_target.items()
-        if group not in reported.errors
+    reported = admin.positions([name for name, group in at_target.items() if not group.is_active])
+    for name, positions in reported.positions.items():
+        at_target[name] = replace(at_target[name], positions=positions)
+    errors |= reported.errors
+    return {name: group for name, group in at_target.items() if name not in errors}, errors
+
+
+def _told_by_coordinators(
+    admin: GroupAdmin, groups: Sequence[str], why: Sequence[str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Of groups that were not listed, since some brokers list none (`why`), the state of those that
+    have members; and by group why its coordinator does not say either."""
+    if not groups:
+        return {}, {}
+    described = admin.members(groups)
+    having = {group: _HAS_MEMBERS for group, members in described.members.items() if members}
+    return having, {
+        group: f"not all groups were listed ({why[0]}), and its coordinator does not say who is in "
+        f"it: {error}"
+        for group, error in described.errors.items()
     }
-    return left, reported.errors
 
 
 def move_in_steps(

@@ -21,10 +21,13 @@ class PlannedGroups:
         positions: of groups that the flow selects, in partitions of these topics; about as many
             where there are more groups than were asked.
         left_out: those that the flow's settings leave out; some, where there are more.
+        untold: why the source may have groups that are not counted: not all of its brokers listed
+            theirs.
     """
 
     positions: int = 0
     left_out: tuple[str, ...] = ()
+    untold: tuple[str, ...] = ()
 
 
 def planned_groups(
@@ -36,7 +39,8 @@ def planned_groups(
     if not topics or not settings.emit_checkpoints_enabled:
         return PlannedGroups()
     admin = connections.groups(flow.source)
-    listed = sorted(admin.listing().states)
+    listing = admin.listing()
+    listed = sorted(listing.states)
     selected = [group for group in listed if selects_group(settings, group)]
     others = [group for group in listed if leaves_out(settings, group)][:MOST_GROUPS]
     asked = selected[:MOST_GROUPS]
@@ -47,4 +51,5 @@ def planned_groups(
     return PlannedGroups(
         round(found * len(selected) / max(1, len(answers))),
         tuple(group for group in others if group in places),
+        listing.errors,
     )

@@ -1,6 +1,6 @@
 """Deletions and groups that a flow does not see are notes that name them."""
 
-from mirrorlake.checks.unseen import left_out_groups, missed_deletions
+from mirrorlake.checks.unseen import left_out_groups, missed_deletions, unlisted_groups
 
 DAY, HOUR = 86_400_000, 3_600_000
 FLOW = "east->west"
@@ -27,3 +27,10 @@ def test_groups_are_named_and_many_are_counted() -> None:
     (many,) = left_out_groups(FLOW, ["d", "c", "b", "a"])
     assert "leaves out 4 groups, such as a, b, c, with" in many.sentence
     assert many.severity == "note" and many.subject == "a"
+
+
+def test_a_source_that_does_not_list_all_its_groups_is_a_note() -> None:
+    assert list(unlisted_groups(FLOW, "east", [])) == []
+    (one,) = unlisted_groups(FLOW, "east", ["broker 2: timed out", "broker 3: timed out"])
+    assert "cluster east did not list all its groups (broker 2: timed out)" in one.sentence
+    assert (one.severity, one.subject) == ("note", "east") and one.fix

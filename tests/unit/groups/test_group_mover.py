@@ -11,9 +11,9 @@ from mirrorlake.config.flow import Flow
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnreachable, LakeError, LeaseTaken
 from mirrorlake.groups.checkpoint_plan import Checkpoint
-from mirrorlake.groups.mover import move_in_steps, sole_mover
+from mirrorlake.groups.mover import move_in_steps, sole_mover, target_groups
 from mirrorlake.groups.sync_plan import BEHIND, TargetGroup
-from mirrorlake.kafka.groups import GroupPositions
+from mirrorlake.kafka.groups import GroupMembers, GroupPositions, Listing
 from mirrorlake.lake.place import place_of
 from mirrorlake.naming.naming import Naming
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
@@ -81,6 +81,46 @@ def test_steps_are_small_and_one_that_fails_holds_up_nobody() -> None:
     refused = {item.checkpoint.group_id: item.refused for step in steps for item in step}
     assert refused == {"a": "timed out", "b": None, "c": "nobody", "d": "nobody", "e": None}
     assert goal.positions_now == {"a": 3, "b": 10, "c": 3, "d": 3, "e": 10}
+
+
+class HalfListed(Goal):
+    """A goal of which one broker lists no groups: of those that it coordinates, and of those that
+    are nowhere, only a coordinator knows who is in them. That of `mute` ones does not answer."""
+
+    def __init__(self, members: Mapping[str, int], mute: Iterable[str] = (), why: str = "") -> None:
+        super().__init__({"listed": 3, **dict.fromkeys(members, 3)})
+        self.in_them, self.mute = members, set(mute)
+        self.errors = (why,) if why else ()
+        self.described: list[list[str]] = []
+
+    def listing(self) -> Listing:
+        return Listing({"listed": "EMPTY"}, self.errors)
+
+    def members(self, groups: Iterable[str]) -> GroupMembers:
+        self.described.append(sorted(groups))
+        told = {
+            group: [("client", True)] * self.in_them.get(group, 0)
+            for group in groups
+            if group not in self.mute
+        }
+        return GroupMembers(told, dict.fromkeys(self.mute, "its coordinator is away"))
+
+
+def test_a_group_that_no_broker_listed_is_none_only_if_its_coordinator_says_so() -> None:
+    goal = HalfListed({"reads": 1, "rests": 0}, {"mute"}, "broker 2: timed out")
+    groups, errors = target_groups(goal, ["listed", "reads", "rests", "new", "mute"])  # type: ignore[arg-type]
+    assert goal.described == [["mute", "new", "reads", "rests"]]
+    active = {name: group.is_active for name, group in groups.items()}
+    assert active == {"listed": False, "reads": True, "rests": False, "new": False}
+    assert set(errors) == {"mute"} and "its coordinator is away" in errors["mute"]
+    assert goal.asked == [{"listed", "rests", "new"}], "positions of the others mean nothing"
+
+
+def test_where_all_brokers_list_their_groups_no_coordinator_is_asked_for_members() -> None:
+    goal = HalfListed({})
+    groups, errors = target_groups(goal, ["listed", "new"])  # type: ignore[arg-type]
+    assert {name: group.state for name, group in groups.items()} == {"listed": "EMPTY", "new": None}
+    assert not errors and goal.described == []
 
 
 def flow(name: str) -> ResolvedFlow:

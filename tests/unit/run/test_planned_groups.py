@@ -25,6 +25,7 @@ POSITIONS = {
 def found(
     topics: Iterable[str] = ("orders",),
     groups: Mapping[str, list[tuple[str, int]]] = POSITIONS,
+    errors: tuple[str, ...] = (),
     **settings: Any,
 ) -> PlannedGroups:
     """What is planned of the groups of a source, one of which is not answered."""
@@ -35,7 +36,7 @@ def found(
         return GroupPositions(answers, {"silent": "its coordinator is away"})
 
     admin = SimpleNamespace(
-        listing=lambda: Listing(dict.fromkeys(groups, "EMPTY")), positions=positions
+        listing=lambda: Listing(dict.fromkeys(groups, "EMPTY"), errors), positions=positions
     )
     connections: Any = SimpleNamespace(groups=lambda _alias: admin)
     flow: Any = SimpleNamespace(source="east", settings=Flow(**settings))
@@ -46,6 +47,12 @@ def test_positions_in_topics_of_the_flow_count() -> None:
     """Of the groups that it selects; one that is not answered is taken for like the others."""
     assert found() == PlannedGroups(4, ("connect-sink",)), "three of three, of four"
     assert found(groups_exclude=["billing", "silent"]) == PlannedGroups(2, ("billing",))
+
+
+def test_where_a_broker_lists_no_groups_the_plan_says_so() -> None:
+    """As of no groups at all: those that it coordinates are not counted."""
+    assert found(errors=("broker 2: timed out",)).untold == ("broker 2: timed out",)
+    assert found(groups={}, errors=("away",)) == PlannedGroups(untold=("away",))
 
 
 def test_groups_in_other_topics_are_none() -> None:
