@@ -35,7 +35,7 @@ from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.groups.running_flow import RunningFlow
 from mirrorlake.groups.sent_checkpoints import as_kept, as_set, change_tried, published
 from mirrorlake.groups.shared_topics import Route, joined
-from mirrorlake.groups.sync_plan import NOT_THERE, Keep, Move, TargetGroup, decide
+from mirrorlake.groups.sync_plan import NOT_THERE, SILENT, Keep, Move, TargetGroup, decide
 from mirrorlake.lake.changes import ChangeLog
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.translate import Translator
@@ -184,7 +184,7 @@ class Checkpoints:
     def _decisions(self) -> "_Decisions":
         """What is right for each checkpoint, by what the target says now."""
         checkpoints = self._movable()
-        starts = self._starts.offsets_of({checkpoint.target for checkpoint in checkpoints})
+        starts, silent = self._starts.told_of({checkpoint.target for checkpoint in checkpoints})
         groups, errors = target_groups(
             self._target, {checkpoint.group_id for checkpoint in checkpoints}, starts
         )
@@ -198,7 +198,7 @@ class Checkpoints:
             decision = (
                 decide(checkpoint, groups[checkpoint.group_id])
                 if checkpoint.target in starts
-                else Keep(NOT_THERE)
+                else Keep(SILENT if checkpoint.target in silent else NOT_THERE)
             )
             if isinstance(decision, Move):
                 moves.append(checkpoint)

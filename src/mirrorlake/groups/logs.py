@@ -48,5 +48,19 @@ class LogStarts:
     def offsets_of(self, wanted: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
         """The starts of partitions; those that are not there, or do not answer, are missing.
         Raises ClusterUnreachable."""
-        places = {key: key for key in wanted}
-        return self._known.of(self._clock(), places, lambda keys: starts(self._admin, keys))
+        return self.told_of(wanted)[0]
+
+    def told_of(
+        self, wanted: Collection[TopicAndPartition]
+    ) -> tuple[dict[TopicAndPartition, int], set[TopicAndPartition]]:
+        """The starts of partitions, and those that are there and whose leader does not answer; what
+        is in neither is not there. Raises ClusterUnreachable."""
+        silent: set[TopicAndPartition] = set()
+
+        def ask(keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
+            asked = there(self._admin, keys)
+            answered = self._admin.start_offsets(asked, skip_silent=True)
+            silent.update(asked - answered.keys())
+            return answered
+
+        return self._known.of(self._clock(), {key: key for key in wanted}, ask), silent

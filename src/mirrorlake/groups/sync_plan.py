@@ -23,6 +23,10 @@ ACTIVE = "the group has members at the target: not touched"
 BEHIND = "the group is further ahead at the target: not moved backwards"
 READ_ON = "moved here before: it reads on by itself"
 NOT_THERE = "the mirror is not there"
+SILENT = (
+    "the leader of the mirror's partition does not answer, so that it is not known where its log "
+    "begins: left where it is until it does"
+)
 
 
 class Move(NamedTuple):

@@ -9,8 +9,9 @@ import pytest
 from confluent_kafka import KafkaException
 
 from mirrorlake.groups import checkpoint_sync
+from mirrorlake.groups.logs import LogStarts
 from mirrorlake.groups.mover import move_in_steps
-from mirrorlake.groups.sync_plan import BEHIND, REWOUND
+from mirrorlake.groups.sync_plan import BEHIND, NOT_THERE, REWOUND, SILENT
 from mirrorlake.kafka.groups import GroupPositions
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
 from mirrorlake.testing import MemoryLake
@@ -122,6 +123,23 @@ def test_who_is_set_back_at_the_source_is_not_moved_back_at_the_target(tmp_path:
     turn.groups.checkpoint()
     assert synced(turn) == [("alice", True, None)]
     assert turn.moved[1:] == [("alice", ("orders", 0), 18)]
+
+
+def test_a_mirror_whose_leader_is_silent_is_not_called_gone(tmp_path: Path) -> None:
+    """Alice's is silent, and Bob's is not there: neither group is moved, and each is moved once its
+    mirror is there and answers."""
+    turn = Watching(tmp_path, ALICE, BOB)
+    turn.groups._starts = LogStarts(turn.cluster)  # which knows nothing
+    turn.cluster.silent = {ALICE[1:]}
+    turn.cluster.delete(BOB[1])
+    assert synced(turn) == [("alice", False, SILENT), ("bob", False, NOT_THERE)]
+    assert not turn.moved and turn.groups.sync() == []
+    turn.cluster.silent = set()
+    turn.cluster.make(BOB[1], 100)
+    assert synced(turn) == [("alice", True, None), ("bob", True, None)]
+    turn.groups._starts = LogStarts(turn.cluster)
+    turn.cluster.silent = {ALICE[1:]}
+    assert turn.groups.sync() == [], "what was moved stays so"
 
 
 @pytest.mark.parametrize("in_store", [False, True])
