@@ -30,8 +30,8 @@ class MemorySource:
             if name in self._world.selected
         }
 
-    def denied(self, topics: Collection[str]) -> Collection[str]:
-        return ()
+    def denied(self, topics: Collection[str]) -> Mapping[str, str | None]:
+        return {}
 
     def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
         silent: set[TopicAndPartition] = set()

@@ -45,8 +45,8 @@ class Model:
     ids: dict[str, str] = field(default_factory=lambda: {"t": "id"})
     leaderless: set[TopicAndPartition] = field(default_factory=set)
     unreadable: set[str] = field(default_factory=set)
-    #: Topics that are there, or may be, and are not shown.
-    hidden: set[str] = field(default_factory=set)
+    #: Topics that are there, or may be, and are not shown; and why, None where they may not be.
+    hidden: dict[str, str | None] = field(default_factory=dict)
     silent: set[TopicAndPartition] = field(default_factory=set)
     staged: dict[tuple[str, int, int], dict[int, Row]] = field(default_factory=dict)
     known: CurrentGenerations = field(default_factory=CurrentGenerations)
@@ -62,11 +62,11 @@ class Model:
         lost = {name: frozenset(p for t, p in self.leaderless if t == name) for name in self.ids}
         return {
             name: SourceTopic(self.ids[name], counts[name], lost[name], name not in self.unreadable)
-            for name in self.ids.keys() - self.hidden
+            for name in self.ids.keys() - self.hidden.keys()
         }
 
-    def denied(self, topics: Collection[str]) -> Collection[str]:
-        return self.hidden.intersection(topics)
+    def denied(self, topics: Collection[str]) -> Mapping[str, str | None]:
+        return {name: why for name, why in self.hidden.items() if name in topics}
 
     def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
         logs = {key: self.logs[key] for key in keys if key not in self.silent}

@@ -4,6 +4,7 @@ nothing.
 A cluster without an authorizer allows everything; one that does not answer counts as allowing.
 """
 
+import logging
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -12,25 +13,31 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from mirrorlake.kafka.admin_configs import chunks
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
+from mirrorlake.kafka.refusals import is_answer, not_described, reason_of
+
+logger = logging.getLogger(__name__)
 
 #: What a broker from before KIP-516 (Kafka 2.8) says of the id of each topic.
 NO_TOPIC_ID = str(Uuid(0, 0))
 #: Topics in one request.
 _AT_ONCE = 500
-_NOT_DESCRIBED = (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.UNKNOWN_TOPIC_OR_PART)
+#: Of a topic that its cluster describes, and did not show a moment ago.
+NOT_SHOWN = "it was not shown a moment ago"
 
 
 class TopicAccess(NamedTuple):
-    """A topic as its cluster describes it to us: Kafka's id of it, None where it is gone or may not
-    be described; and the operations (READ, WRITE, ...) that we may do, None where the cluster does
-    not say."""
+    """A topic as its cluster describes it to us: Kafka's id of it, None where it is gone or is not
+    described; the operations (READ, WRITE, ...) that we may do, none where it may not be described,
+    None where the cluster does not say; and what the cluster answered about it otherwise."""
 
     topic_id: str | None
     rights: frozenset[str] | None
+    error: str | None = None
 
 
 def described(client: AdminClient, topics: Collection[str]) -> dict[str, TopicAccess]:
-    """Ask about topics. Raises KafkaException when no broker answers."""
+    """Ask about topics. An error of one is in what is told of it, and for all such one line is
+    logged. Raises KafkaException when no broker answers."""
     access: dict[str, TopicAccess] = {}
     for chunk in chunks(sorted(topics), _AT_ONCE):
         futures = client.describe_topics(
@@ -42,22 +49,36 @@ def described(client: AdminClient, topics: Collection[str]) -> dict[str, TopicAc
             try:
                 topic = future.result()
             except KafkaException as error:
-                code = error.args[0].code()
-                if code not in _NOT_DESCRIBED:
+                if not is_answer(error.args[0]):
                     raise
-                denied = code == KafkaError.TOPIC_AUTHORIZATION_FAILED
-                access[name] = TopicAccess(None, frozenset() if denied else None)
+                access[name] = _not_described(error.args[0])
             else:
                 operations = topic.authorized_operations
                 rights = frozenset(each.name for each in operations) if operations else None
                 access[name] = TopicAccess(str(topic.topic_id), rights)
+    odd = {name: topic.error for name, topic in access.items() if topic.error is not None}
+    if odd:
+        logger.warning("%s", not_described("a cluster", odd))
     return access
 
 
-def hidden(client: AdminClient, topics: Collection[str]) -> set[str]:
-    """Those of some topics that may be there, and may not be described. Raises as `described`."""
+def _not_described(error: KafkaError) -> TopicAccess:
+    if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        return TopicAccess(None, None)
+    if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        return TopicAccess(None, frozenset())
+    return TopicAccess(None, None, reason_of(error))
+
+
+def hidden(client: AdminClient, topics: Collection[str]) -> dict[str, str | None]:
+    """Those of some topics, which their cluster did not show, that may be there; and why they are
+    not described, None where they may not be. Raises as `described`."""
     access = described(client, topics) if topics else {}
-    return {name for name, topic in access.items() if topic.rights == frozenset()}
+    return {
+        name: NOT_SHOWN if topic.topic_id is not None else topic.error
+        for name, topic in access.items()
+        if topic != TopicAccess(None, None)
+    }
 
 
 def topic_rights(client: AdminClient, topics: Collection[str]) -> dict[str, frozenset[str] | None]:

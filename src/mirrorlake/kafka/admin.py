@@ -1,7 +1,8 @@
 """What mirrorlake asks of and does to a cluster, apart from records: metadata, offsets, topics and
 partitions."""
 
-from collections.abc import Collection, Iterable, Sequence
+import logging
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from confluent_kafka import OFFSET_END, KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, OffsetSpec
@@ -11,9 +12,12 @@ from mirrorlake.kafka import admin_offsets, admin_topics
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, AdminConnection
 from mirrorlake.kafka.answered_offsets import answered_offset
 from mirrorlake.kafka.client_settings import Settings
+from mirrorlake.kafka.refusals import is_answer, not_described, reason_of
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.kafka.values import TopicIdentity, TopicInfo
 from mirrorlake.offsets.positions import LogEnd, LogEnds, TopicAndPartition
+
+logger = logging.getLogger(__name__)
 
 
 class ClusterAdmin:
@@ -197,25 +201,37 @@ class ClusterAdmin:
 
     def topic_ids(self, topics: Sequence[str]) -> dict[str, str]:
         """Topic ids by name: a topic that was deleted and made again has another one. One that is
-        gone has none. Raises ReplicationError for one that may not be described."""
-        identities, missing = self.identities(topics)
+        gone has none. Raises ReplicationError for one that is not described."""
+        identities, missing, odd = self._identities(topics)
         for name in sorted(set(topics) - identities.keys() - missing):
             raise ReplicationError(
-                f"topic {name} may not be described at cluster {self.alias}; grant DESCRIBE on it",
+                f"topic {name} is not described by cluster {self.alias}: {odd[name]}"
+                if name in odd
+                else f"topic {name} may not be described at cluster {self.alias}; grant DESCRIBE "
+                "on it",
                 topic=name,
             )
         return {name: topic.topic_id for name, topic in identities.items()}
 
     def identities(self, topics: Sequence[str]) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
-        """Topics by name, and the names that no topic has. What these clients may not see is in
-        neither."""
+        """Topics by name, and the names that no topic has. What these clients may not see, and what
+        the cluster does not describe, is in neither."""
+        identities, missing, odd = self._identities(topics)
+        if odd:
+            logger.warning("%s", not_described(f"cluster {self.alias}", odd))
+        return identities, missing
+
+    def _identities(
+        self, topics: Sequence[str]
+    ) -> tuple[dict[str, TopicIdentity], frozenset[str], Mapping[str, str]]:
+        """The same, and what the cluster answers about topics that it does not describe."""
         if not topics:
-            return {}, frozenset()
+            return {}, frozenset(), {}
         connection = self._connection.connected()
         futures = connection.client.describe_topics(
             TopicCollection(list(topics)), request_timeout=ANSWER_SECONDS
         )
-        identities, missing = {}, set()
+        identities, missing, odd = {}, set(), {}
         for name, future in futures.items():
             try:
                 topic = future.result()
@@ -226,6 +242,8 @@ class ClusterAdmin:
                     missing.add(name)
                 elif code in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT):
                     raise self._connection.unanswered(connection, error, ANSWER_SECONDS) from error
-                elif code != KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                elif not is_answer(error.args[0]):
                     raise
-        return identities, frozenset(missing)
+                elif code != KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                    odd[name] = reason_of(error.args[0])
+        return identities, frozenset(missing), odd

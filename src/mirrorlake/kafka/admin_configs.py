@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
+from mirrorlake.kafka.refusals import is_answer
 from mirrorlake.kafka.values import ConfigValue, Origin, TopicConfigs
 
 #: Topics in one request: an answer has some 35 keys a topic, so that it stays at about a megabyte.
@@ -116,7 +117,7 @@ def refusal_of(admin: ClusterAdmin, future: Any) -> KafkaError | None:
         future.result()
     except KafkaException as raised:
         error: KafkaError = raised.args[0]
-        if error.code() > 0:
+        if is_answer(error):
             return error
         raise _unreachable(admin, error) from raised
     return None

@@ -9,7 +9,7 @@ an alert, _TRANSPORT like any silence.
 import re
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from confluent_kafka import KafkaError
@@ -28,6 +28,12 @@ def reason_of(error: KafkaError) -> str:
     return _WHEN.sub("", _WHERE.sub("", str(error.str()))).rstrip(". ")
 
 
+def not_described(where: str, why: Mapping[str, str]) -> str:
+    """One sentence about topics that a cluster does not describe; `why` is not empty."""
+    name = min(why)
+    return f"{where} does not describe {len(why)} topics, such as {name}: {why[name]}"
+
+
 def principal_of(client: Settings) -> str:
     """Who the brokers see, as far as a client's settings say."""
     name = client.get("sasl.username") or client.get("sasl.oauthbearer.client.id")
@@ -41,6 +47,12 @@ def is_refusal(error: KafkaError) -> bool:
     """Whether an error says that a client was refused, which asking again does not change."""
     codes = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL)
     return error.code() in codes or "SSL alert number" in str(error.str())
+
+
+def is_answer(error: KafkaError) -> bool:
+    """Whether a broker answered with an error, which is then about what was asked for alone; the
+    others are librdkafka's own, mostly that no broker answered."""
+    return bool(error.code() > 0 or error.code() == KafkaError.UNKNOWN)
 
 
 def is_about_group(error: KafkaError) -> bool:

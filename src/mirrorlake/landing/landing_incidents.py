@@ -38,6 +38,7 @@ class LandingIncidents:
         """Report what a plan comes to, before its query runs. Returns what operators have to know,
         if anything."""
         self._shown |= planned.topics.keys()
+        unseen = {topic for topic, why in planned.denied.items() if why is None} - self._shown
         accepted = [
             Incident(flow, loss.kind, given_up(self.alias, loss))
             for loss in planned.given_up
@@ -56,11 +57,9 @@ class LandingIncidents:
                 for flow in _concerned(flows, key[0])
             ),
             *(
-                Incident(flow, REFUSED, denied(self.alias, topic))
+                Incident(flow, REFUSED, denied(self.alias, topic, planned.denied[topic]))
                 for flow, selection in flows
-                for topic in sorted(
-                    planned.denied - self._told_gone(flow, planned.denied - self._shown)
-                )
+                for topic in sorted(planned.denied.keys() - self._told_gone(flow, unseen))
                 if selection.selects(topic)
             ),
         ]
@@ -72,7 +71,7 @@ class LandingIncidents:
             )
         self._event_log.incidents.report(incidents)
         known = planned.current_generations.topics.keys()
-        self._tell_gone(flows, known - planned.topics.keys() - planned.denied)
+        self._tell_gone(flows, known - planned.topics.keys() - planned.denied.keys())
         if planned.open:
             return waiting(self.alias, planned.open)
         return incidents[0].error if incidents else None
@@ -101,7 +100,7 @@ class LandingIncidents:
                     key.kind == FAILED
                     or key.kind == REFUSED
                     and (
-                        key.topic not in planned.topics.keys() | planned.denied
+                        key.topic not in planned.topics.keys() | planned.denied.keys()
                         or key.partition is None
                         and key.topic not in planned.denied
                         or (key.topic, key.partition) in planned.plan.starts
@@ -218,13 +217,20 @@ def _error(text: str, loss: Loss) -> SourceDataLost:
     )
 
 
-def denied(alias: str, topic: str) -> ReplicationError:
-    """What was mirrored, and cannot be seen any more."""
-    return ReplicationError(
-        f"topic {topic} is not shown by cluster {alias} any more, and may not be described there: "
-        "grant DESCRIBE and READ on it; or leave it out by topics_exclude, if it was deleted",
-        topic=topic,
-    )
+def denied(alias: str, topic: str, why: str | None) -> ReplicationError:
+    """What was mirrored, and cannot be seen any more: it may not be, or `why`."""
+    if why is not None:
+        text = (
+            f"topic {topic} is not described by cluster {alias} ({why}); the others go on, and it "
+            "is asked for again"
+        )
+    else:
+        text = (
+            f"topic {topic} is not shown by cluster {alias} any more, and may not be described "
+            "there: grant DESCRIBE and READ on it; or leave it out by topics_exclude, if it was "
+            "deleted"
+        )
+    return ReplicationError(text, topic=topic)
 
 
 def refused(alias: str, key: TopicAndPartition, reason: str) -> ReplicationError:

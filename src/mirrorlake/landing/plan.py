@@ -7,7 +7,7 @@ nothing that a query before it noted down is used.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import monotonic
 
 from mirrorlake.lake.retention import Removal
@@ -38,12 +38,12 @@ class Planned:
 
     `losses` are news, `given_up` was lost behind a loss that an operator accepted. `refused` are
     partitions that are left out for now, with the reason; topics that may not be read, and never
-    were, are reported elsewhere. `denied` are topics that were read before, and may not even be
-    seen any more. `unanswered` are those of them of which the cluster did not tell what is there.
-    `open` names what waits for an operator since before, and `waiting` are all topics and
-    partitions that wait for one, or that one stopped. `covered` is how far queries before this one
-    came, as far as that still holds. `passed_over` is what no flow wanted that reads from here now,
-    and what will not be in the stage.
+    were, are reported elsewhere. `denied` are topics that were read before and are not shown any
+    more, and why, None where they may not even be seen. `unanswered` are those of the partitions of
+    which the cluster did not tell what is there. `open` names what waits for an operator since
+    before, and `waiting` are all topics and partitions that wait for one, or that one stopped.
+    `covered` is how far queries before this one came, as far as that still holds. `passed_over` is
+    what no flow wanted that reads from here now, and what will not be in the stage.
     """
 
     plan: LandingPlan
@@ -58,7 +58,7 @@ class Planned:
     waiting: tuple[frozenset[str], frozenset[TopicAndPartition]]
     covered: Mapping[TopicAndPartition, int]
     passed_over: tuple[Removal, ...] = ()
-    denied: frozenset[str] = frozenset()
+    denied: Mapping[str, str | None] = field(default_factory=dict)
 
     @property
     def leaderless(self) -> bool:
@@ -157,7 +157,7 @@ class LandingPlanner:
                 for key, start in result.starts.items()
                 if key in begins and key not in positions and start > log[key].start
             ),
-            denied=frozenset(self.source.denied(gone) if gone else ()),
+            denied=self.source.denied(gone) if gone else {},
         )
 
     def differs(self, planned: Planned, covered: Mapping[TopicAndPartition, int]) -> bool:

@@ -27,9 +27,9 @@ class Source(SourceRows, Protocol):
     def topics(self) -> Mapping[str, SourceTopic]:
         """The selected topics that are there. Raises ClusterUnreachable."""
 
-    def denied(self, topics: Collection[str]) -> Collection[str]:
-        """Those of some topics, which it does not show, that we may not see: they may be there.
-        Raises ClusterUnreachable."""
+    def denied(self, topics: Collection[str]) -> Mapping[str, str | None]:
+        """Those of some topics, which it does not show, that may be there; and why it does not
+        describe them, None where we may not see them. Raises ClusterUnreachable."""
 
     def ends(self, keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
         """What is there of some partitions (the end: the high watermark); those that do not answer

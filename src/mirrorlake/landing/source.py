@@ -45,9 +45,9 @@ class ClusterSource:
             if topic.topic_id is not None
         }
 
-    def denied(self, topics: Collection[str]) -> set[str]:
-        """Those of some topics, which it does not show, that we may not see: they may be there.
-        Raises ClusterUnreachable."""
+    def denied(self, topics: Collection[str]) -> dict[str, str | None]:
+        """Those of some topics, which it does not show, that may be there; and why it does not
+        describe them, None where we may not see them. Raises ClusterUnreachable."""
         selections = self._selections()
         selected = {name for name in topics if any(each.lands(name) for each in selections)}
         return hidden(self._admin().client, selected)

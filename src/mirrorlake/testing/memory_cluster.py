@@ -102,15 +102,16 @@ class MemoryCluster(ClusterAdmin):
         self._ask("topics")
         return {name: TopicInfo(name, len(ends), 1) for name, ends in self.ends.items()}
 
-    def identities(self, topics: Sequence[str]) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
-        """Topics by name, and the names that no topic has."""
+    def _identities(
+        self, topics: Sequence[str]
+    ) -> tuple[dict[str, TopicIdentity], frozenset[str], Mapping[str, str]]:
         self._ask("identities")
         identities = {
             name: TopicIdentity(self._ids[name], len(self.ends[name]))
             for name in topics
             if name in self._ids
         }
-        return identities, frozenset(topics) - identities.keys()
+        return identities, frozenset(topics) - identities.keys(), {}
 
     def start_offsets(
         self, partitions: Iterable[TopicAndPartition], skip_silent: bool = False

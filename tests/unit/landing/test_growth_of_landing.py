@@ -55,8 +55,8 @@ class Side:
         topics = dict.fromkeys(topic for topic, _ in self.keys)
         return {topic: SourceTopic(self.topic_id, count, self.leaderless) for topic in topics}
 
-    def denied(self, topics: Collection[str]) -> Collection[str]:
-        return ()
+    def denied(self, topics: Collection[str]) -> Mapping[str, str | None]:
+        return {}
 
     def ends(self, wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnds]:
         return dict.fromkeys(wanted, self.log)

@@ -243,12 +243,13 @@ def test_a_right_that_is_revoked_is_told_of_where_the_topic_was_read() -> None:
 
 def test_a_topic_that_is_not_shown_any_more_is_denied_or_gone() -> None:
     model, planner = staged_once()
-    assert planner.plan({}).denied == frozenset()
-    model.hidden = {"t"}
-    planned = planner.plan({})
-    assert planned.denied == {"t"} and not planned.plan.starts
-    model.ids, model.hidden = {}, set()
-    assert planner.plan({}).denied == frozenset(), "it was deleted"
+    assert planner.plan({}).denied == {}
+    for why in (None, "Disk error"):
+        model.hidden = {"t": why}
+        planned = planner.plan({})
+        assert planned.denied == {"t": why} and not planned.plan.starts
+    model.ids, model.hidden = {}, {}
+    assert planner.plan({}).denied == {}, "it was deleted"
 
 
 def test_what_queries_covered_counts_for_their_generation_only() -> None:

@@ -120,7 +120,7 @@ def test_a_topic_that_may_not_be_seen_any_more_is_told_until_it_may(lake: Lake) 
     news, shown = LandingIncidents("east", event_log), _planned([])
     generations = CurrentGenerations({"wide": TopicGeneration(0, "id")})
     hidden = replace(
-        shown, topics={}, denied=frozenset({"wide"}), plan=LandingPlan("east", {}),
+        shown, topics={}, denied={"wide": None}, plan=LandingPlan("east", {}),
         current_generations=generations,
     )  # fmt: skip
     assert news.report_plan(shown, FLOWS) is None
@@ -130,12 +130,31 @@ def test_a_topic_that_may_not_be_seen_any_more_is_told_until_it_may(lake: Lake) 
     assert event_log.history(NAMES[0], "topic") == ()
     news.succeeded(NAMES, shown)
     assert event_log.incidents.open_counts() == {}
-    assert news.report_plan(replace(hidden, denied=frozenset()), FLOWS) is None
+    assert news.report_plan(replace(hidden, denied={}), FLOWS) is None
     assert [change.outcome for change in event_log.history(NAMES[0], "topic")] == ["gone"]
     assert LandingIncidents("east", event_log).report_plan(hidden, FLOWS) is None, (
         "who deleted it took its ACLs away, too"
     )
     assert news.report_plan(hidden, FLOWS) is not None, "it was made again since, and seen"
+
+
+def test_a_topic_that_is_not_described_is_told_with_the_reason_and_not_as_deleted(
+    lake: Lake,
+) -> None:
+    event_log = EventLog(lake)
+    news, shown = LandingIncidents("east", event_log), _planned([])
+    odd = replace(
+        shown, topics={}, denied={"wide": "Disk error"}, plan=LandingPlan("east", {}),
+        current_generations=CurrentGenerations({"wide": TopicGeneration(0, "id")}),
+    )  # fmt: skip
+    news.report_plan(shown, FLOWS)
+    told = str(news.report_plan(odd, FLOWS))
+    assert "topic wide is not described by cluster east (Disk error)" in told
+    assert "grant" not in told and event_log.history(NAMES[0], "topic") == ()
+    news.succeeded(NAMES, odd)
+    assert event_log.incidents.open_counts() == dict.fromkeys(NAMES, 1)
+    news.succeeded(NAMES, shown)
+    assert event_log.incidents.open_counts() == {}
 
 
 def test_what_landing_lost(lake: Lake, commits: Callable[[Callable[[], object]], int]) -> None:
