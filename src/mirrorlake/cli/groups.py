@@ -41,7 +41,8 @@ def groups(
     cluster did not report everything."""
     shared: Context = context.obj.by(engine)
     known = shared.lake.flows
-    flows = [known[name] for name in flow] or [one for one in known.values() if one.enabled]
+    names = flow or [one.name for one in shared.lake.internals.topology.some_flows()]
+    flows = [known[name] for name in names]
     answers = [shared.lake.groups(open_flow.name, group or None) for open_flow in flows]
     documents = [answer.to_dict() for answer in answers]
 

@@ -227,6 +227,17 @@ class Topology(Model):
                 )
         return chosen
 
+    def some_flows(self, names: Sequence[str] | None = None) -> list[ResolvedFlow]:
+        """The same for what would do nothing without a flow: raises TopologyError, too, where none
+        of the file is enabled."""
+        flows = self.active_flows(names)
+        if not flows and names is None:
+            raise TopologyError(
+                "no flow of the topology file is enabled, so that there is nothing to do for any; "
+                f"set flows.{next(iter(self.flows))}.enabled: true"
+            )
+        return flows
+
     def objectives_of(self, flow: str) -> dict[str, int]:
         """The thresholds of a flow, by name. Where the file says nothing of heartbeats, they may be
         as old as the pace of the lake makes them."""

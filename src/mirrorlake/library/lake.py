@@ -90,7 +90,7 @@ class OpenLake(Queries, Positions, Resends):
             flows: only these; all that are enabled for None.
 
         Raises:
-            TopologyError: a flow is unknown or disabled.
+            TopologyError: a flow is unknown or disabled, or no flow of the file is enabled.
             ClusterUnusable: a cluster does not answer, or refuses us.
         """
         return planned(self.internals, flows)
@@ -278,7 +278,7 @@ class OpenLake(Queries, Positions, Resends):
             stop: set it to end; ranges in hand are finished. For None an interrupt does.
 
         Raises:
-            TopologyError: a flow is unknown or disabled.
+            TopologyError: a flow is unknown or disabled, or no flow of the file is enabled.
             InputError: no flow has brought such a topic.
             ClusterUnusable: a cluster cannot be read; what was compared before is noted.
         """

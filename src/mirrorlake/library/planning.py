@@ -29,7 +29,7 @@ _PLACES = "topic STRING, partition INT, generation INT, first BIGINT"
 
 def planned(known: Internals, flows: Sequence[str] | None) -> Plan:
     """Plan flows. Raises as `OpenLake.plan` says."""
-    wanted = known.topology.active_flows(flows)
+    wanted = known.topology.some_flows(flows)
     lake = known.sessionless
     document = make_plan(known.connections, wanted, WrittenChanges(lake), lake, _staged(lake))
     needs = needs_of(document["flows"], wanted, _busiest(lake), kind_of(known.location))

@@ -95,7 +95,8 @@ def _replicated(
     # Nor is a session needed by a run with an end that finds few records: it starts when there are
     # many.
     later = once and known.short and known.starts_session
-    flows = topology.active_flows(names)
+    flows = topology.some_flows(names) if once else topology.active_flows(names)
+    _tell_idle(flows)
     _check_unheld(topology, flows)
     if register:
         prepare_to_register(known)
@@ -167,6 +168,15 @@ def _check_standby(topology: Topology, once: bool, standby: bool) -> None:
         )
     if standby and once:
         raise InputError("--standby has no end, and --once has one; leave one of them out")
+
+
+def _tell_idle(flows: Sequence[ResolvedFlow]) -> None:
+    """Say of what a run will do nothing; one without an end does once the file is edited."""
+    if not flows:
+        logger.warning("no flow of the topology file is enabled: nothing is mirrored until one is")
+    for flow in flows:
+        if flow.paused:
+            logger.warning("flow %s is paused as a whole: nothing of it is mirrored", flow.name)
 
 
 def _check_unheld(topology: Topology, flows: Sequence[ResolvedFlow]) -> None:
