@@ -16,6 +16,7 @@ from typing import get_args
 from mirrorlake import errors
 from mirrorlake.errors import MirrorlakeError
 from mirrorlake.landing.source_comparison import LossKind
+from mirrorlake.run.attention import no_decision
 from mirrorlake.run.control_incidents import kind_of
 from mirrorlake.run.control_loop import TURN
 from mirrorlake.run.resolve import CHOICES
@@ -160,6 +161,18 @@ def test_every_kind_of_incident_is_on_its_page() -> None:
 def test_every_choice_is_on_the_page_too() -> None:
     for kind, choices in CHOICES.items():
         assert [choice for choice in choices if f"`{choice}`" not in rows()[kind]] == [], kind
+
+
+def test_what_the_page_says_to_close_by_itself_offers_no_decision() -> None:
+    """And what it does not is decided, or acknowledged."""
+    by_itself = {
+        kind
+        for kind, row in rows().items()
+        if re.search(r"(?<!never )closes by itself|start again", row, re.IGNORECASE)
+    }
+    undecided = {kind for kind in written() if no_decision(kind) is not None}
+    assert not undecided & CHOICES.keys()
+    assert undecided == by_itself - CHOICES.keys() - {"map_contradiction"}, "which is acknowledged"
 
 
 def test_the_short_list_of_operate_names_kinds_that_there_are() -> None:

@@ -41,8 +41,7 @@ def groups(
     cluster did not report everything."""
     shared: Context = context.obj.by(engine)
     known = shared.lake.flows
-    names = flow or [one.name for one in shared.lake.internals.topology.some_flows()]
-    flows = [known[name] for name in names]
+    flows = [known[name] for name in flow] or known.enabled()
     answers = [shared.lake.groups(open_flow.name, group or None) for open_flow in flows]
     documents = [answer.to_dict() for answer in answers]
 

@@ -1,6 +1,6 @@
 """`mirrorlake resolve`: what waits for an operator's decision, and deciding it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,19 @@ def resolve(
         rows.append((row["flow"], row["kind"], *place, row["detail"], choice or choices))
     columns = ("flow", "kind", "topic", "offsets", "what", "decided" if choice else "choice")
     print_table(shared.out, *columns, rows=rows)
-    shared.say(_DECIDED if choice else _how_to_decide(shared.config, incidents[0]))
+    for line in (_DECIDED,) if choice else _what_helps(shared.config, incidents):
+        shared.say(line)
+
+
+def _what_helps(config: Path, incidents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What to do about open incidents: for each kind that no decision ends what helps, and for the
+    first of the others how to decide."""
+    passing = {row["kind"]: row["helps"] for row in incidents if row["closes_by_itself"]}
+    yield from (f"{kind}: {helps}" for kind, helps in passing.items())
+    decided = [row for row in incidents if row["kind"] not in passing]
+    if decided:
+        which = "the others" if passing else "these"
+        yield f"decide the first of {which} by: {_how_to_decide(config, decided[0])}"
 
 
 def _how_to_decide(config: Path, incident: Mapping[str, Any]) -> str:
@@ -61,4 +73,4 @@ def _how_to_decide(config: Path, incident: Mapping[str, Any]) -> str:
     first, *others = incident["choices"]
     line = typed(config, incident["decide_by"].removeprefix("mirrorlake "))
     or_others = f" (or {', '.join(others)})" if others else ""
-    return f"decide the first of these by: {line} --choice {first}{or_others}"
+    return f"{line} --choice {first}{or_others}"

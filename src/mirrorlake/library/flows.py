@@ -144,6 +144,12 @@ class Flows(Mapping[str, OpenFlow]):
     def __len__(self) -> int:
         return len(self._names())
 
+    def enabled(self) -> list[OpenFlow]:
+        """Those that are enabled. Raises TopologyError where none of the topology file is."""
+        if self._internals.has_topology:
+            self._internals.topology.some_flows()
+        return [flow for flow in self.values() if flow.enabled]
+
     def __repr__(self) -> str:
         return f"Flows({', '.join(self._names())})"
 

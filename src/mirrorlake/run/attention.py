@@ -11,6 +11,37 @@ _URGENCY = (
     "not_running", "target_recreated", "target_behind", "map_gap", "stuck", "hanging_transaction",
     "heartbeat", "lag", "latency",
 )  # fmt: skip
+#: What is tried again all the time by who runs the flow.
+_TRIED_AGAIN = (
+    "nothing is to be decided: `mirrorlake run` tries it again, and it closes by itself once that "
+    "comes through"
+)
+_CONTROL = (
+    "nothing is to be decided: `mirrorlake run` tries it again, and it closes by itself once that "
+    "succeeds, or the topology file does not ask for it any more"
+)
+#: Kinds of incident that close by themselves, and what helps.
+_BY_ITSELF: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            "source_refused",
+            "landing_failed",
+            "cluster_unreachable",
+            "flow_waits",
+            "not_a_member",
+            "upkeep_failed",
+        ),
+        _TRIED_AGAIN,
+    ),
+    "topic_refused": "change the topology file or the rights: it closes by itself once its cause "
+    "is gone and `mirrorlake run` goes on with the topic",
+    "flow_stopped": "remove its cause and start `mirrorlake run` again: it closes by itself once "
+    "the flow goes on",
+    "fenced": "let one process run the flow: it closes by itself once a `mirrorlake run` goes on "
+    "with it",
+    "topology_edit": "edit the topology file again where it is invalid: it closes by itself once "
+    "a `mirrorlake run` goes by the file",
+}
 
 
 def standing(flow: AnswerRow, quiet_seconds: float = 60.0) -> str:
@@ -45,7 +76,19 @@ def attention(incidents: Sequence[AnswerRow], alerts: Sequence[AnswerRow]) -> li
 def _incident(row: AnswerRow) -> str:
     place = _place(row)
     sentence = f"{row['flow']}: {row['kind']}{f' of {place}' if place else ''}: {row['detail']}"
-    return f"{sentence}; decide by: {resolving(row)}"
+    return f"{sentence}; {what_helps(row)}"
+
+
+def what_helps(incident: AnswerRow) -> str:
+    """What to do about an open incident: the command that decides it, or what no decision
+    changes."""
+    return no_decision(incident["kind"]) or f"decide by: {resolving(incident)}"
+
+
+def no_decision(kind: str) -> str | None:
+    """What helps about a kind of incident that closes by itself, and that no decision ends while
+    its cause is there; None for one that is decided."""
+    return _CONTROL if kind.startswith("control_") else _BY_ITSELF.get(kind)
 
 
 def resolving(incident: AnswerRow) -> str:

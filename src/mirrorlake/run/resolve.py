@@ -20,7 +20,7 @@ from mirrorlake.landing.generations import (
 )
 from mirrorlake.landing.source_comparison import Branch, TopicGeneration, blocked
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.run.attention import resolving
+from mirrorlake.run.attention import no_decision, resolving, what_helps
 
 #: What can be chosen for each kind of incident, and what it means. Any other kind can only be
 #: acknowledged.
@@ -92,6 +92,8 @@ CHOICES: Mapping[str, Mapping[str, str]] = {
     },
 }
 _OTHERS = {"acknowledge": "close it: it is known, or over"}
+#: Of what closes by itself.
+_PASSING = {"acknowledge": "close it, if it is over: while its cause is there it is reported again"}
 #: Kinds that concern a source cluster, and so every flow that reads from it.
 _OF_SOURCE = frozenset({"topic_recreated", "source_truncated", "source_rewound"})
 
@@ -122,18 +124,21 @@ def source_of(flow: str) -> str:
 
 def choices_of(kind: str) -> Mapping[str, str]:
     """What can be chosen for an incident, with the meaning."""
-    return CHOICES.get(kind, _OTHERS)
+    return CHOICES.get(kind, _OTHERS if no_decision(kind) is None else _PASSING)
 
 
 def open_incidents(lake: Reader, wanted: Wanted) -> list[dict[str, Any]]:
-    """Open incidents, each with its `choices`, a mapping of choice to meaning, and `decide_by`, the
-    command that takes one of them with --choice."""
+    """Open incidents, each with its `choices`, a mapping of choice to meaning, `decide_by`, the
+    command that takes one of them with --choice, `helps`, what to do about it in words, and
+    `closes_by_itself`, whether no decision ends it while its cause is there."""
     rows = sorted(lake.table_rows("open_incidents"), key=lambda row: row["at"])
     return [
         {
             **row,
             "choices": dict(choices_of(row["kind"])),
             "decide_by": f"{resolving(row)} --kind {row['kind']}",
+            "helps": what_helps(row),
+            "closes_by_itself": no_decision(row["kind"]) is not None,
         }
         for row in rows
         if wanted.meets(row)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from mirrorlake.run.attention import no_decision
 from mirrorlake.trace.facts import FactRow, Facts
 
 #: Incidents that hold records up. All others (of control, of comparisons) are about something else.
@@ -214,7 +215,9 @@ def _open(facts: Facts, kind: str) -> Sequence[FactRow]:
 
 
 def _decide(facts: Facts, incident: FactRow) -> str:
-    """What to type about an open incident."""
+    """What to do about an open incident."""
+    if (helps := no_decision(incident["kind"])) is not None:
+        return f"; {helps}"
     topic = "" if incident["topic"] is None else f" --topic {incident['topic']}"
     partition = "" if incident["partition"] is None else f" --partition {incident['partition']}"
     return f"; `mirrorlake resolve --flow '{incident['flow']}'{topic}{partition}` shows the choices"

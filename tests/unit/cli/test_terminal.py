@@ -159,10 +159,11 @@ def test_resolve(shared: Context, shown: io.StringIO, monkeypatch: pytest.Monkey
         "partition": None,
         "first_offset": None,
         "detail": ODD,
+        "choices": {"stop": ODD},
+        "decide_by": ODD,
+        "closes_by_itself": False,
     }
-    monkeypatch.setattr(
-        library, "open_incidents", lambda *_: [{**row, "choices": {"stop": ODD}, "decide_by": ODD}]
-    )
+    monkeypatch.setattr(library, "open_incidents", lambda *_: [row])
     resolve.resolve(of(shared), None, None, None, None, None, None, as_json=False)
     assert shown.getvalue().count(ODD) == 6, "and the line to type"
 
@@ -178,6 +179,7 @@ def test_resolve_says_what_decides_and_what_then(
         "kind": "target_refused",
         "choices": {"retry": "r", "skip": "s"},
         "decide_by": "mirrorlake resolve --topic t",
+        "closes_by_itself": False,
     }
     monkeypatch.setattr(library, "open_incidents", lambda *_: [row])
     said: list[str] = []
@@ -185,6 +187,19 @@ def test_resolve_says_what_decides_and_what_then(
     resolve.resolve(of(shared), None, None, None, None, None, None, as_json=False)
     line = f"mirrorlake -c {shared.config} resolve --topic t"
     assert said == [f"decide the first of these by: {line} --choice retry (or skip)"]
+    passing = {
+        **row,
+        "kind": "landing_failed",
+        "closes_by_itself": True,
+        "helps": "it passes",
+    }
+    for rows in ([passing, row], [passing]):
+        said.clear()
+        monkeypatch.setattr(library, "open_incidents", lambda *_, rows=rows: rows)
+        resolve.resolve(of(shared), None, None, None, None, None, None, as_json=False)
+        closes = "landing_failed: it passes"
+        decided = f"decide the first of the others by: {line} --choice retry (or skip)"
+        assert said == [closes, *([decided] if row in rows else [])]
 
 
 def test_groups_and_moves(shared: Context, shown: io.StringIO) -> None:

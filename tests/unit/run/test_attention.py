@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mirrorlake.run.attention import attention, standing
+from mirrorlake.run.attention import attention, no_decision, standing
 
 AT = datetime(2026, 3, 1, 12, 3)
 FLOW = {
@@ -40,6 +40,14 @@ FLOW = {
 def test_how_a_flow_stands(more: dict[str, Any], said: str) -> None:
     assert standing({**FLOW, **more}) == said
     assert standing({"flow": "a->b", "open_incidents": 0, "enabled": True}) == "never run"
+
+
+@pytest.mark.parametrize("kind", ["landing_failed", "flow_stopped", "control_samples"])
+def test_what_no_decision_changes_offers_none(kind: str) -> None:
+    incident = {"flow": "a->b", "kind": kind, "topic": None, "detail": "the disk is full", "at": AT}
+    (said,) = attention([incident], [])
+    assert said == f"a->b: {kind}: the disk is full; {no_decision(kind)}"
+    assert "resolve" not in said and "mirrorlake run" in said
 
 
 def test_what_is_decided_comes_first_and_says_what_to_type() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from mirrorlake.control.acl_reports import LEFT
 from mirrorlake.lake.reader import Reader
+from mirrorlake.run.attention import no_decision
 from mirrorlake.run.resolve import CHOICES, Wanted, choices_of, open_incidents
 
 REMADE = {"flow": "east->west", "kind": "topic_recreated", "topic": "orders", "partition": None}
@@ -40,9 +41,19 @@ def test_every_kind_that_stops_something_can_be_stopped_for_good_or_gone_on_from
     assert set(choices_of("flow_stopped")) == {"acknowledge"}
 
 
+def test_what_closes_by_itself_says_that_a_decision_does_not_help() -> None:
+    assert "reported again" in choices_of("landing_failed")["acknowledge"]
+    assert "reported again" not in choices_of("other_writer")["acknowledge"]
+    row = {"flow": "a->b", "kind": "landing_failed", "topic": None, "partition": None, "at": 1}
+    reader = cast(Reader, SimpleNamespace(table_rows=lambda _name: [row]))
+    (incident,) = open_incidents(reader, Wanted())
+    assert incident["closes_by_itself"] and incident["helps"] == no_decision("landing_failed")
+
+
 def test_an_incident_has_the_command_that_decides_it() -> None:
     row = {"flow": "a->b", "kind": "target_refused", "topic": "t", "partition": 3, "at": 1}
     reader = cast(Reader, SimpleNamespace(table_rows=lambda _name: [row]))
     (incident,) = open_incidents(reader, Wanted())
     wanted = "mirrorlake resolve --flow 'a->b' --topic t --partition 3 --kind target_refused"
     assert incident["decide_by"] == wanted and "skip" in incident["choices"]
+    assert incident["helps"] == f"decide by: {wanted.removesuffix(' --kind target_refused')}"

@@ -78,7 +78,7 @@ def test_a_record_that_is_at_the_target() -> None:
             replace(STAGED, incidents=[incident("cluster_unreachable", first_offset=None)]),
             "blocked",
             True,
-            "reachable",
+            "reachable.*closes by itself",
         ),
         (
             replace(STAGED, incidents=[incident("control_acls")]),
@@ -133,7 +133,7 @@ def test_a_record_that_is_at_the_target() -> None:
             ),
             "blocked",
             True,
-            "landing_failed",
+            "landing_failed.*nothing is to be decided",
         ),
         (
             MISSING,
