@@ -76,7 +76,7 @@ def test_groups_that_its_settings_leave_out(
     assert of_flow["groups"] == {
         "positions": 1,
         "left_out": [f"connect-{topic_name}"],
-        "untold": (),
+        "untold": [],
     }
 
 

@@ -184,7 +184,9 @@ class Checkpoints:
     def _decisions(self) -> "_Decisions":
         """What is right for each checkpoint, by what the target says now."""
         checkpoints = self._movable()
-        starts, silent = self._starts.told_of({checkpoint.target for checkpoint in checkpoints})
+        starts, silent = self._starts.starts_and_silent(
+            {checkpoint.target for checkpoint in checkpoints}
+        )
         groups, errors = target_groups(
             self._target, {checkpoint.group_id for checkpoint in checkpoints}, starts
         )

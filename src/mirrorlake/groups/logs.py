@@ -48,9 +48,9 @@ class LogStarts:
     def offsets_of(self, wanted: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
         """The starts of partitions; those that are not there, or do not answer, are missing.
         Raises ClusterUnreachable."""
-        return self.told_of(wanted)[0]
+        return self.starts_and_silent(wanted)[0]
 
-    def told_of(
+    def starts_and_silent(
         self, wanted: Collection[TopicAndPartition]
     ) -> tuple[dict[TopicAndPartition, int], set[TopicAndPartition]]:
         """The starts of partitions, and those that are there and whose leader does not answer; what

@@ -91,7 +91,7 @@ def target_groups(
         return {}, {}
     listing = admin.listing()
     unlisted = [group for group in wanted if group not in listing.states] if listing.errors else []
-    told, errors = _told_by_coordinators(admin, unlisted, listing.errors)
+    told, errors = _asked_of_coordinators(admin, unlisted, listing.errors)
     at_target = {
         group: TargetGroup(listing.states.get(group, told.get(group)), {}, starts or {})
         for group in wanted
@@ -104,7 +104,7 @@ def target_groups(
     return {name: group for name, group in at_target.items() if name not in errors}, errors
 
 
-def _told_by_coordinators(
+def _asked_of_coordinators(
     admin: GroupAdmin, groups: Sequence[str], why: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Of groups that were not listed, since some brokers list none (`why`), the state of those that
