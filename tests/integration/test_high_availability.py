@@ -197,7 +197,7 @@ def test_a_rolling_restart_leaves_less_than_ten_seconds_without_a_record(scene: 
     assert max(pauses) < ROLLING_SECONDS, pauses
 
 
-@pytest.mark.slow
+@pytest.mark.quiet
 def test_by_the_newer_protocol_a_kill_and_an_end_in_order_are_followed_as_well(
     spark: SparkSession,
     topic_name: str,
@@ -288,7 +288,7 @@ def two_doors(folder: Path) -> Iterator[tuple[str, Link]]:
         link.close()
 
 
-@pytest.mark.slow
+@pytest.mark.quiet
 @pytest.mark.parametrize("cut", ["east", "west"])
 def test_who_is_cut_off_from_one_cluster_leaves_what_is_there_to_the_other(
     spark: SparkSession,
@@ -325,7 +325,7 @@ def test_who_is_cut_off_from_one_cluster_leaves_what_is_there_to_the_other(
         assert pause <= TAKE_OVER_SECONDS, pause
 
 
-@pytest.mark.slow
+@pytest.mark.quiet
 def test_two_processes_share_the_flows_of_a_file_and_a_third_stands_by_for_both(
     spark: SparkSession, scene: Scene
 ) -> None:

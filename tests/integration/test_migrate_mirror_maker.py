@@ -32,7 +32,7 @@ def ours(topic: str) -> str:
     return f"east.mirrorlake.{topic}"
 
 
-def wait_for(what: Callable[[], bool], seconds: float = 90) -> None:
+def wait_for(what: Callable[[], bool], seconds: float = 240) -> None:
     deadline = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < deadline, "it took too long"
@@ -116,7 +116,7 @@ def test_two_waves_and_a_rollback(
             maker.kill()
             maker.start()
             with replicating(spark, topology):
-                wait_for(lambda: has_repeated(clusters), 120)
+                wait_for(lambda: has_repeated(clusters))
                 wait_for(lambda: ours(AUDIT) in topics_of(clusters.west))
                 billing.end()
                 wave = move(topology, ORDERS, "--groups", "billing|slow")

@@ -88,7 +88,7 @@ def seen_elsewhere(kind: str, topology: Path, topic_name: str) -> dict[str, Any]
         command,
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=600,
         cwd=Path(__file__).parents[2],
         check=False,
     )
@@ -179,7 +179,7 @@ def test_a_command_uses_the_session_of_spark_submit(topology: Path, tmp_path: Pa
     command += [str(folder / "__main__.py"), "-c", str(topology), "run", "--once"]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": str(folder.parent)}
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=240, env=environment, check=False
+        command, capture_output=True, text=True, timeout=600, env=environment, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert f"{RECORDS:,} records" in done.stdout + done.stderr
