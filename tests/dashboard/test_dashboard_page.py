@@ -333,6 +333,7 @@ def test_the_live_page_follows_the_lake(
         sample = {
             "flow": ["west->east"], "topic": ["inventory"], "partition": pa.array([0], pa.int32()),
             "sampled_at": pa.array([datetime.now(timezone.utc) + timedelta(seconds=1)], TIME),
+            "source_start": [0], "source_end": [6_000_000], "produced_end": [1_000_000],
             "lag_records": [5_000_000], "lag_seconds": [900.0],
         }  # fmt: skip
         lake.append("positions", pa.table(sample))
