@@ -6,10 +6,11 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
+
+from tests.support.http_server import HttpAnswer, HttpRequest, http_server, json_answer
 
 Answer = tuple[int, dict[str, Any] | bytes]
 _MISSING: Answer = (
@@ -215,58 +216,32 @@ class FakeWorkspace:
         return 200, held
 
 
+def _request_of(came: HttpRequest) -> Request:
+    parts = urlsplit(came.path)
+    path = unquote(parts.path).lstrip("/")
+    path = path.split("/", 2)[2] if path.startswith("api/") else path
+    has_json = "json" in (came.headers.get("Content-Type") or "")
+    is_file = path.startswith("workspace-files/")
+    body = json.loads(came.body) if has_json and not is_file and came.body else {}
+    return Request(came.method, path, dict(parse_qsl(parts.query)), body)
+
+
 @contextmanager
 def fake_workspace() -> Iterator[FakeWorkspace]:
     """A workspace for the time of the block."""
     workspace = FakeWorkspace()
     lock = threading.Lock()
 
-    class Handler(BaseHTTPRequestHandler):
-        def _serve(self) -> None:
-            raw = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            parts = urlsplit(self.path)
-            path = unquote(parts.path).lstrip("/")
-            path = path.split("/", 2)[2] if path.startswith("api/") else path
-            is_json = "json" in (self.headers.get("Content-Type") or "") and not path.startswith(
-                "workspace-files/"
-            )
-            request = Request(
-                self.command,
-                path,
-                dict(parse_qsl(parts.query)),
-                json.loads(raw) if is_json and raw else {},
-            )
-            with lock:
-                workspace.requests.append(request)
-                status, said = workspace.answer(request, raw)
-            data = said if isinstance(said, bytes) else json.dumps(said).encode()
-            self.send_response(status)
-            self.send_header(
-                "Content-Type",
-                "application/octet-stream" if isinstance(said, bytes) else "application/json",
-            )
-            self.send_header("Content-Length", str(len(data)))
-            self.send_header("X-Databricks-Org-Id", "4242")
-            self.end_headers()
-            self.wfile.write(data)
+    def answer(came: HttpRequest) -> HttpAnswer:
+        request = _request_of(came)
+        with lock:
+            workspace.requests.append(request)
+            status, content = workspace.answer(request, came.body)
+        if isinstance(content, bytes):
+            reply = HttpAnswer(status, content, {"Content-Type": "application/octet-stream"})
+        else:
+            reply = json_answer(status, content)
+        return reply._replace(headers={**reply.headers, "X-Databricks-Org-Id": "4242"})
 
-        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = _serve
-
-        def log_message(self, *_args: object) -> None:
-            """Say nothing."""
-
-    class Server(ThreadingHTTPServer):
-        request_queue_size = (
-            128  # a deployment opens many connections at once, and makes again what is refused
-        )
-
-    server = Server(("127.0.0.1", 0), Handler)
-    workspace.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
+    with http_server(answer) as workspace.url:
         yield workspace
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

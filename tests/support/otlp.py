@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+
+from tests.support.http_server import HttpAnswer, HttpRequest, http_server
 
 #: The value of one series: its number, or its count, sum and buckets.
 Value = float | tuple[int, float, tuple[int, ...]]
@@ -16,18 +16,21 @@ Value = float | tuple[int, float, tuple[int, ...]]
 @dataclass
 class Collector:
     """What has come: requests as decoded, their paths and headers. `status` is what the next ones
-    are answered."""
+    are answered; `endpoint` is the address, as a topology file has it."""
 
-    port: int
+    endpoint: str = ""
     status: int = 200
     requests: list[Any] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
 
-    @property
-    def endpoint(self) -> str:
-        """The address, as a topology file has it."""
-        return f"http://127.0.0.1:{self.port}"
+    def answer(self, request: HttpRequest) -> HttpAnswer:
+        """Keep what came, unless it is refused."""
+        if self.status == 200:
+            self.paths.append(request.path)
+            self.headers.append(dict(request.headers))
+            self.requests.append(ExportMetricsServiceRequest.FromString(request.body))
+        return HttpAnswer(self.status)
 
     def resource(self) -> dict[str, str]:
         """Who has sent the newest request."""
@@ -63,28 +66,6 @@ def _value(point: Any) -> Value:
 @contextmanager
 def collector() -> Iterator[Collector]:
     """One that listens on a free port of this machine."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            if known.status == 200:
-                known.paths.append(self.path)
-                known.headers.append(dict(self.headers))
-                known.requests.append(ExportMetricsServiceRequest.FromString(body))
-            self.send_response(known.status)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    known = Collector(server.server_address[1])
-    thread = Thread(target=server.serve_forever, args=[0.05], daemon=True)
-    thread.start()
-    try:
+    known = Collector()
+    with http_server(known.answer) as known.endpoint:
         yield known
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

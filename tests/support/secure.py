@@ -11,13 +11,11 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -42,6 +40,7 @@ from cryptography.x509.oid import NameOID
 from mirrorlake.devtools.local.cluster import EmbeddedCluster
 from mirrorlake.devtools.local.clusters import start_clusters, stop_clusters
 from mirrorlake.devtools.local.ports import free_ports
+from tests.support.http_server import HttpAnswer, HttpRequest, http_server, json_answer
 
 USER = "mirror"
 #: Every secret of these clusters has this in it, so that a test can look for it anywhere.
@@ -104,50 +103,27 @@ class Authority:
 
 class TokenEndpoint:
     """An OAuth server: client credentials in, a signed token out; and the key that brokers check it
-    with."""
+    with. Ended by `close`."""
 
     def __init__(self) -> None:
         self._key = rsa.generate_private_key(65537, 2048)
-        endpoint = self
         self.asked: list[Mapping[str, Sequence[str]]] = []
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self._answer(200, endpoint._key_set())
-
-            def do_POST(self) -> None:
-                length = int(self.headers.get("Content-Length", 0))
-                asked = parse_qs(self.rfile.read(length).decode())
-                expected = base64.b64encode(f"{USER}:{CLIENT_SECRET}".encode()).decode()
-                if self.headers.get("Authorization") != f"Basic {expected}":
-                    self._answer(401, {"error": "invalid_client"})
-                    return
-                endpoint.asked.append(asked)
-                token = {
-                    "access_token": endpoint._token(),
-                    "token_type": "Bearer",
-                    "expires_in": 600,
-                }
-                self._answer(200, token)
-
-            def _answer(self, status: int, document: Mapping[str, object]) -> None:
-                body = json.dumps(document).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, format: str, *args: Any) -> None:
-                """Say nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-        Thread(target=self._server.serve_forever, name="token endpoint", daemon=True).start()
+        self._ends = ExitStack()
+        self.url = self._ends.enter_context(http_server(self._answer))
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._ends.close()
+
+    def _answer(self, request: HttpRequest) -> HttpAnswer:
+        if request.method == "GET":
+            return json_answer(200, self._key_set())
+        expected = base64.b64encode(f"{USER}:{CLIENT_SECRET}".encode()).decode()
+        if request.headers.get("Authorization") != f"Basic {expected}":
+            return json_answer(401, {"error": "invalid_client"})
+        self.asked.append(parse_qs(request.body.decode()))
+        return json_answer(
+            200, {"access_token": self._token(), "token_type": "Bearer", "expires_in": 600}
+        )
 
     def _key_set(self) -> dict[str, object]:
         numbers = self._key.public_key().public_numbers()

@@ -33,6 +33,7 @@ class BenchLake(str, Enum):
 
     folder = "folder"
     s3 = "s3"
+    tables = "tables"
     catalog = "catalog"
 
 
@@ -65,8 +66,8 @@ def bench(
     ),
     lake: BenchLake = typer.Option(
         BenchLake.folder,
-        help="Where mirrorlake's lakes lie: s3 is moto's server here, catalog a Hive metastore; "
-        "throughput, fan-out, latency and feel.",
+        help="Where mirrorlake's lakes lie: s3 is moto's server here, tables the same with the "
+        "names of a catalog, catalog a Hive metastore; throughput, fan-out, latency and feel.",
     ),
     minutes: float = typer.Option(60.0, min=2.0, help="Minutes of the soak."),
     seconds: float = typer.Option(20.0, min=1.0, help="Seconds of latency that are measured."),

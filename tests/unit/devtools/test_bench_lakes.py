@@ -30,10 +30,14 @@ def test_a_lake_lies_beside_its_topology_file(tmp_path: Path) -> None:
     assert lake.stage == f"delta.`{tmp_path}/lake/records`"
 
 
-def test_a_lake_in_a_store_is_reached_by_what_the_environment_says(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "catalog"), [("s3", None), ("tables", "main")])
+def test_a_lake_in_a_store_is_reached_by_what_the_environment_says(
+    tmp_path: Path, kind: str, catalog: str | None
+) -> None:
     before = dict(os.environ)
-    with lakes_of("s3", tmp_path / "lakes") as lake_of:
+    with lakes_of(kind, tmp_path / "lakes") as lake_of:
         said = Lake(**written(lake_of("feel", tmp_path), tmp_path))
+        assert said.catalog == catalog
         options = {key: os.path.expandvars(_plain(text)) for key, text in said.storage.items()}
         place = place_of(str(said.path), options) / "probe"
         place.create(b"here")

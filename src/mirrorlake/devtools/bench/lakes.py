@@ -1,10 +1,10 @@
-"""Where mirrorlake's lakes lie while it is measured: in folders, in an object store, or as the own
-tables of a catalog."""
+"""Where mirrorlake's lakes lie while it is measured: in folders, in an object store, in one as
+tables that a catalog knows by their URLs, or as the own tables of a catalog."""
 
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,12 @@ def _stores(directory: Path) -> Iterator[LakeOf]:
 
 
 @contextmanager
+def _tables(directory: Path) -> Iterator[LakeOf]:
+    with _stores(directory) as lake_of:
+        yield lambda name, folder: _known_to_a_catalog(lake_of(name, folder))
+
+
+@contextmanager
 def _catalogs(directory: Path) -> Iterator[LakeOf]:
     with hive_metastore(directory) as metastore, in_environment(metastore.environment):
         yield lambda name, folder: _in_catalog(metastore, name, folder / "state")
@@ -59,6 +65,7 @@ def _catalogs(directory: Path) -> Iterator[LakeOf]:
 KINDS: Mapping[str, Callable[[Path], AbstractContextManager[LakeOf]]] = {
     "folder": _folders,
     "s3": _stores,
+    "tables": _tables,
     "catalog": _catalogs,
 }
 
@@ -72,6 +79,11 @@ def lakes_of(kind: str, directory: Path) -> AbstractContextManager[LakeOf]:
 
 def _in_store(store: ObjectStore, name: str, state: Path) -> JobLake:
     return JobLake({**store.lake(name), "checkpoints": str(state)}, state, stage=None)
+
+
+def _known_to_a_catalog(lake: JobLake) -> JobLake:
+    """A lake whose tables `mirrorlake register` or a job tells a catalog of; a run needs none."""
+    return replace(lake, document={**lake.document, "catalog": "main", "schema": "replication"})
 
 
 def _in_catalog(metastore: Metastore, name: str, state: Path) -> JobLake:
