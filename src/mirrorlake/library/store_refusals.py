@@ -21,8 +21,8 @@ _OF_STORE = re.compile(r"Generic (S3|MicrosoftAzure|GCS) error|The operation lac
 #: Colours and arrows of delta-rs' chains of causes, and the rest of a page of XML.
 _ADORNED, _PAGE = re.compile(r"(\x1b\[\d*m|↳|\s)+"), re.compile(r":? ?<\?xml.*")
 _LONGEST = 400
-#: What a disk says, or the system of all files together, without naming a file.
-_OF_DISKS = (ENOSPC, EDQUOT, EROFS, EIO, EMFILE, ENFILE)
+#: What a disk says without naming a file.
+_OF_DISKS = (ENOSPC, EDQUOT, EROFS, EIO)
 
 
 def store_refusal(error: BaseException) -> LakeError | None:
@@ -48,10 +48,15 @@ def disk_refusal(error: BaseException) -> LakeError | None:
 
     if isinstance(error, FileNotFoundError) and error.filename is None and not _is_somewhere():
         return LakeError("the folder in which this was typed is not there any more: go to another")
+    if isinstance(error, OSError) and error.errno in (EMFILE, ENFILE):
+        return LakeError(
+            f"no more files can be opened ({error.strerror}); allow this process more of them, as "
+            "by `ulimit -n 4096`"
+        )
     if isinstance(error, OSError) and error.filename is None and error.errno in _OF_DISKS:
         return LakeError(
             f"a file cannot be read or written ({error.strerror}); look at the room on the disks "
-            "of the lake and of temporary files (TMPDIR), and at `ulimit -n`"
+            "of the lake and of temporary files (TMPDIR)"
         )
     if isinstance(error, OSError) and error.filename is not None:
         return LakeError(

@@ -55,6 +55,10 @@ def test_what_a_disk_says_is_none_of_it(error: Exception) -> None:
             "a file cannot be read or written (No space left on device); look at the room on",
         ),
         (
+            OSError(errno.EMFILE, "Too many open files", "/lake/records"),
+            "no more files can be opened (Too many open files); allow this process more of them",
+        ),
+        (
             DeltaError("Kernel error: unexpected 'g'\nstack backtrace:\n  1: core"),
             "a table of the lake cannot be read or written (Kernel error: unexpected 'g'); where",
         ),
