@@ -8,6 +8,7 @@ import pytest
 
 from mirrorlake import attempts as module
 from mirrorlake.attempts import attempts
+from tests.support.syntax import syntax_of
 
 SRC = Path(__file__).parents[2] / "src"
 
@@ -66,10 +67,10 @@ def test_nothing_sleeps() -> None:
     sleeps = {
         str(path.relative_to(SRC)): calls
         for path in sorted(SRC.rglob("*.py"))
-        if (calls := calls_of(ast.parse(path.read_text(encoding="utf-8")), "time.sleep", "sleep"))
+        if (calls := calls_of(syntax_of(path.read_text(encoding="utf-8")), "time.sleep", "sleep"))
     }
     assert sleeps == {}, "wait by `attempts`, or for an event that ends the wait"
 
 
 def test_the_check_sees_a_sleep() -> None:
-    assert calls_of(ast.parse("while x:\n    time.sleep(0.5)"), "time.sleep") == ["time.sleep(0.5)"]
+    assert calls_of(syntax_of("while x:\n    time.sleep(0.5)"), "time.sleep") == ["time.sleep(0.5)"]

@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tests.support.syntax import syntax_of
+
 ROOT = Path(__file__).parents[2]
 CODE = ROOT / "src" / "mirrorlake"
 FOLDERS = ("src", "tests", "docs", "notebooks", "bundles", "ops")
@@ -48,7 +50,7 @@ def told(path: Path) -> Iterator[tuple[int, str]]:
     if path.suffix == ".md":
         yield 1, text
     elif path.suffix == ".py":
-        yield from _docstrings(ast.parse(text))
+        yield from _docstrings(syntax_of(text))
         comments = [token for token in _tokens(text) if token.type == tokenize.COMMENT]
         yield from _joined([(token.start[0], token.string.lstrip("#: ")) for token in comments])
     else:
@@ -111,7 +113,7 @@ def anchors(page: Path) -> set[str]:
 @cache
 def names(module: Path) -> frozenset[str]:
     """What a module defines, at its top or in its classes."""
-    nodes = list(ast.walk(ast.parse(module.read_text(encoding="utf-8"))))
+    nodes = list(ast.walk(syntax_of(module.read_text(encoding="utf-8"))))
     defined = {node.name for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     return frozenset(defined | {node.id for node in nodes if isinstance(node, ast.Name)})
 

@@ -19,6 +19,7 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.path_tables import PathTables
 from tests.support.house import ROOT, SRC, package, room
 from tests.support.libraries import BASE, OF_A_TASK
+from tests.support.syntax import syntax_of
 
 PROJECT = (SRC.parent / "pyproject.toml").read_text(encoding="utf-8")
 TASKS = (
@@ -60,7 +61,7 @@ def requirements(name: str) -> list[str]:
 def imported(path: Path) -> set[str]:
     """The first names of everything that a module imports, in functions and by name too, but not
     for types alone."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = syntax_of(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             node.body = []

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.house import FLOORS, ROOT, SRC, package, room
+from tests.support.syntax import syntax_of
 
 MODULES = sorted(SRC.rglob("*.py"))
 ROOMS = sorted({room(package(path)) for path in MODULES})
@@ -123,7 +124,7 @@ def exists(name: str) -> bool:
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return syntax_of(path.read_text(encoding="utf-8"))
 
 
 @cache
@@ -353,11 +354,11 @@ def test_who_goes_behind_the_face() -> None:
     ],
 )
 def test_the_check_sees_what_goes_up(module: str, text: str) -> None:
-    assert wrong_ways(f"mirrorlake.{module}", imported(ast.parse(text)))
+    assert wrong_ways(f"mirrorlake.{module}", imported(syntax_of(text)))
 
 
 def test_the_check_sees_what_a_text_names() -> None:
-    tree = ast.parse(
+    tree = syntax_of(
         '"""mirrorlake.cli.main is for people."""\nrun("-m", "mirrorlake.lake.warmup")'
     )
     assert wrong_ways("mirrorlake.spark.jars", named_in_texts(tree)) == ["mirrorlake.lake.warmup"]
@@ -375,7 +376,7 @@ def test_the_check_sees_what_a_text_names() -> None:
     ],
 )
 def test_the_check_sees_what_pure_code_must_not_do(text: str) -> None:
-    assert refused(ast.parse(text), PURE_REFUSES)
+    assert refused(syntax_of(text), PURE_REFUSES)
 
 
 @pytest.mark.parametrize(
@@ -389,17 +390,17 @@ def test_the_check_sees_what_pure_code_must_not_do(text: str) -> None:
     ],
 )
 def test_the_check_sees_the_jvm(text: str) -> None:
-    assert jvm_names(ast.parse(text))
+    assert jvm_names(syntax_of(text))
 
 
 def test_the_check_lets_others_pass() -> None:
     text = "from datetime import timedelta\nimport timeit\nfrom mirrorlake.offsets import runs"
-    assert refused(ast.parse(text), PURE_REFUSES) == []
+    assert refused(syntax_of(text), PURE_REFUSES) == []
     assert (
         wrong_ways("mirrorlake.lake.lake", {"mirrorlake.offsets.runs", "mirrorlake.lake.lease"})
         == []
     )
-    assert jvm_names(ast.parse("spark.table('rdd')")) == set()
+    assert jvm_names(syntax_of("spark.table('rdd')")) == set()
     assert not is_pure("mirrorlake.lake.lake") and is_pure("mirrorlake.lake.retention")
 
 

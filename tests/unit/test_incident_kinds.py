@@ -20,6 +20,7 @@ from mirrorlake.run.attention import no_decision
 from mirrorlake.run.control_incidents import kind_of
 from mirrorlake.run.control_loop import TURN
 from mirrorlake.run.resolve import CHOICES
+from tests.support.syntax import syntax_of
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src" / "mirrorlake").rglob("*.py"))
@@ -30,7 +31,7 @@ HANDED_ON = {"loss.kind": set(get_args(LossKind)), "kind": set[str]()}
 
 @cache
 def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return syntax_of(path.read_text(encoding="utf-8"))
 
 
 def rows() -> dict[str, str]:

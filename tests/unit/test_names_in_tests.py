@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+from tests.support.syntax import syntax_of
+
 TESTS = Path(__file__).parents[1]
 
 
@@ -39,7 +41,7 @@ def used(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 def missing_in(file: Path) -> list[str]:
     """Names that a file uses by a module of the package, which has none of them."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
+    tree = syntax_of(file.read_text(encoding="utf-8"))
     modules = modules_of(tree)
     shadowed = {
         node.arg if isinstance(node, ast.arg) else node.id

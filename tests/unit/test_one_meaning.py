@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.syntax import syntax_of
+
 ROOT = Path(__file__).parents[2] / "src" / "mirrorlake"
 #: What stands on the house has words of its own: Databricks' for the dashboard, MirrorMaker's for
 #: its files.
@@ -44,7 +46,7 @@ def types_of(tree: ast.Module) -> set[str]:
     ],
 )
 def test_the_check_sees_names_of_types(text: str, names: set[str]) -> None:
-    assert types_of(ast.parse(text)) == names
+    assert types_of(syntax_of(text)) == names
 
 
 def test_each_name_of_a_type_is_one_thing() -> None:
@@ -52,7 +54,7 @@ def test_each_name_of_a_type_is_one_thing() -> None:
     for path in sorted(ROOT.rglob("*.py")):
         file = str(path.relative_to(ROOT))
         if not file.startswith(OUTBUILDINGS):
-            for name in types_of(ast.parse(path.read_text(encoding="utf-8"))):
+            for name in types_of(syntax_of(path.read_text(encoding="utf-8"))):
                 where[name].append(file)
     twice = {name: files for name, files in where.items() if len(files) > 1}
     assert {name: files for name, files in twice.items() if name not in TWICE} == {}, (

@@ -8,6 +8,8 @@ from pkgutil import resolve_name
 
 import pytest
 
+from tests.support.syntax import syntax_of
+
 TESTS = Path(__file__).parents[1]
 
 
@@ -15,7 +17,7 @@ def replaced() -> Iterator[tuple[str, str]]:
     """The dotted names that tests hand to `setattr` of a MonkeyPatch, and where."""
     for path in sorted(TESTS.rglob("test_*.py")):
         text = path.read_text(encoding="utf-8")
-        for node in ast.walk(ast.parse(text)) if ".setattr(" in text else ():
+        for node in ast.walk(syntax_of(text)) if ".setattr(" in text else ():
             if (
                 not isinstance(node, ast.Call)
                 or not isinstance(node.func, ast.Attribute)

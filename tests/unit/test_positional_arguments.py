@@ -5,6 +5,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.support.syntax import syntax_of
+
 ROOT = Path(__file__).parents[2] / "src" / "mirrorlake"
 MODULES = sorted(ROOT.rglob("*.py"))
 #: So many arguments without a name are too many.
@@ -52,7 +54,7 @@ def test_no_call_leaves_six_arguments_to_their_order() -> None:
     too_long = [
         f"{path.relative_to(ROOT)}:{call.lineno} {called(call)}"
         for path in MODULES
-        for call in calls(ast.parse(path.read_text(encoding="utf-8")))
+        for call in calls(syntax_of(path.read_text(encoding="utf-8")))
         if len(call.args) >= TOO_MANY and called(call) not in ANY_NUMBER and not is_compiled(call)
     ]
     assert too_long == []
@@ -62,7 +64,7 @@ def test_few_functions_take_six_arguments_by_their_order() -> None:
     too_long = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
         for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(syntax_of(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and places(node) >= TOO_MANY
         and not is_command(node)

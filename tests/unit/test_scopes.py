@@ -4,6 +4,8 @@ clusters, a `Route` a flow with both."""
 import ast
 from pathlib import Path
 
+from tests.support.syntax import syntax_of
+
 ROOT = Path(__file__).parents[2] / "src" / "mirrorlake"
 #: What a function calls a lake, or one that is only read.
 LAKES = {"lake", "reader"}
@@ -20,7 +22,7 @@ def test_few_functions_take_a_lake_and_its_clusters_apart() -> None:
     apart = [
         f"{path.relative_to(ROOT)}:{node.lineno} {node.name}"
         for path in sorted(ROOT.rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(syntax_of(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef)
         and "connections" in names(node)
         and names(node) & LAKES

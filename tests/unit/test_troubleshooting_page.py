@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.syntax import syntax_of
+
 ROOT = Path(__file__).parents[2]
 GAP = "…"
 QUOTED = re.findall(
@@ -32,7 +34,7 @@ def templates() -> tuple[str, ...]:
     nodes = [
         node
         for path in sorted((ROOT / "src" / "mirrorlake").rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(syntax_of(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.expr)
     ]
     return tuple(text for node in nodes if (text := template(node)) and " " in text)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.syntax import syntax_of
+
 TESTS = Path(__file__).parents[1]
 #: A test module that a text names: what a process of its own is to import.
 _NAMED = re.compile(r"\btests(?:\.\w+)*\.test_\w+")
@@ -22,7 +24,7 @@ DOORS = {
 
 def named(text: str) -> set[str]:
     """The modules of tests that code imports, or names in a text that is run."""
-    tree = ast.parse(text)
+    tree = syntax_of(text)
     documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     modules: set[str] = set()
     for node in ast.walk(tree):

@@ -13,6 +13,7 @@ from mirrorlake.lake.opening import check_location, lake_exists
 from mirrorlake.lake.place import FolderPlace, place_of
 from mirrorlake.lake.store_place import StorePlace
 from tests.support.commands import ROOT
+from tests.support.syntax import syntax_of
 
 SRC = ROOT / "src" / "mirrorlake"
 
@@ -83,7 +84,7 @@ def test_what_is_of_the_lake_is_named_by_places_alone() -> None:
         for module in sorted((SRC / package).glob("*.py")):
             calls = [
                 node
-                for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+                for node in ast.walk(syntax_of(module.read_text(encoding="utf-8")))
                 if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("Path", "open")
             ]
             name = module.stem if package == "lake" else f"{package}/{module.stem}"

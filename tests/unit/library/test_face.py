@@ -23,6 +23,7 @@ from mirrorlake.library import (
     verify_answer,
 )
 from mirrorlake.library.flows import Flows, UnknownFlow
+from tests.support.syntax import syntax_of
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "library.md").read_text(encoding="utf-8")
@@ -135,7 +136,7 @@ def named_in_signatures() -> set[str]:
 
 def imported_for_type_checkers() -> set[str]:
     """What the source of the package imports, for those that read it: type checkers and editors."""
-    tree = ast.parse(inspect.getsource(mirrorlake))
+    tree = syntax_of(inspect.getsource(mirrorlake))
     names = [
         (node.module, name.name)
         for node in ast.walk(tree)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.syntax import syntax_of
+
 FOLDER = Path(__file__).parents[3] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.py"))
 NAMES = [
@@ -74,7 +76,7 @@ def test_the_wheel_is_installed_before_it_is_imported(path: Path) -> None:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_all_logic_is_in_the_package(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    tree = syntax_of(path.read_text(encoding="utf-8"))
     assert [node for node in ast.walk(tree) if isinstance(node, LOGIC)] == []
     strings = [
         node.value
