@@ -87,7 +87,7 @@ class StoreLock:
             _had.add(str(self._object(newest + 1)))
             try:
                 self._object(newest + 1).create(_content(mine))
-            except OSError as error:
+            except (OSError, LakeError) as error:
                 _had.discard(str(self._object(newest + 1)))  # which may be there all the same
                 if isinstance(error, FileExistsError):
                     continue  # another was quicker
@@ -98,7 +98,11 @@ class StoreLock:
             renewing = threading.Thread(
                 target=self._renew, args=(mine, newest + 1, self._ended), name="lease", daemon=True
             )
-            renewing.start()
+            try:
+                renewing.start()
+            except BaseException:  # a host may have no thread more
+                self.release()
+                raise
             return None
 
     def _is_free(self, held: HeldLease, number: int) -> bool:
@@ -121,7 +125,7 @@ class StoreLock:
         """Delete an object that says nothing any more, also where that fails."""
         try:
             self._object(number).delete()
-        except OSError as error:
+        except (OSError, LakeError) as error:  # the latter where credentials are lent, and none are
             logger.warning("%s: what is left of it could not be deleted: %s", self.what, error)
 
     def _renew(self, holder: Holder, number: int, ended: threading.Event) -> None:
@@ -136,7 +140,7 @@ class StoreLock:
                         return
                     self._object(number).write(_content(holder))
                 pause = RENEW_SECONDS
-            except OSError as error:
+            except Exception as error:  # noqa: BLE001 - of whatever kind: nothing else renews it
                 pause = AGAIN_SECONDS
                 logger.warning("%s could not be renewed: %s", self.what, error)
 
