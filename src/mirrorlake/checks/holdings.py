@@ -9,6 +9,7 @@ from typing import Literal
 
 from mirrorlake.checks.problem import Problem
 from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.mm2.topics import offset_syncs_separator
 
@@ -31,15 +32,17 @@ class Holding:
 @dataclass(frozen=True)
 class OtherMaker:
     """What MirrorMaker 2 left of a flow between the same clusters: the names that it gives to the
-    source's topics, and how old its newest offset sync is, seconds; None for none."""
+    source's topics, and how old its newest offset sync is, seconds; None for none. `silent` says
+    why that is not known, where it is not."""
 
     names: frozenset[str]
     age: float | None
+    silent: str | None = None
 
     @property
     def is_running(self) -> bool:
-        """Whether it writes now."""
-        return self.age is not None and self.age < LIVE_SECONDS
+        """Whether it writes now, or may."""
+        return self.silent is not None or (self.age is not None and self.age < LIVE_SECONDS)
 
 
 def other_maker(connections: Connections, flow: ResolvedFlow) -> OtherMaker | None:
@@ -51,12 +54,26 @@ def other_maker(connections: Connections, flow: ResolvedFlow) -> OtherMaker | No
             separator = offset_syncs_separator(name, other)
             if separator is None:
                 continue
-            newest = connections.admin(alias).newest_times([(name, 0)]).get((name, 0))
             default = {topic: f"{flow.source}{separator}{topic}" for topic in topics}
             # Under its identity policy there are no such names.
             names = frozenset(name if name in there else topic for topic, name in default.items())
-            return OtherMaker(names, None if newest is None else time.time() - newest / 1000)
+            return OtherMaker(names, *_newest_sync(connections.admin(alias), name))
     return None
+
+
+def _newest_sync(admin: ClusterAdmin, name: str) -> tuple[float | None, str | None]:
+    """How old the newest record of a topic of offset syncs is, seconds, None for none; and why
+    that is not known, where its leader does not answer."""
+    place = (name, 0)
+    newest = admin.newest_times([place]).get(place)
+    if newest is not None:
+        return time.time() - newest / 1000, None
+    if place in admin.log_ends([place]):
+        return None, None
+    return None, (
+        f"the leader of its topic {name} on cluster {admin.alias} does not answer, so it is not "
+        "known whether it runs"
+    )
 
 
 def holdings(
@@ -77,14 +94,19 @@ def holdings(
         if _wanted(flow, name)
     }
     names = {name: mirror for name, mirror in sorted(names.items()) if mirror in there}
-    ends = target.log_ends(
-        [(name, number) for name in names.values() for number in range(there[name].partitions)]
-    )
+    places = [(name, number) for name in names.values() for number in range(there[name].partitions)]
+    ends = target.log_ends(places)
     counts: Counter[str] = Counter()
     for (mirror, _), log in ends.items():
         counts[mirror] += log.end - log.start
+    silent = {mirror for mirror, number in places if (mirror, number) not in ends}
     return [
-        Holding(name, mirror, _whose(mirror, counts[mirror], ours, maker), counts[mirror])
+        Holding(
+            name,
+            mirror,
+            _whose(mirror, counts[mirror], ours, maker, may_have=mirror in silent),
+            counts[mirror],
+        )
         for name, mirror in names.items()
     ]
 
@@ -93,12 +115,20 @@ def _wanted(flow: ResolvedFlow, topic: str) -> bool:
     return flow.selection.selects(topic) and not flow.pauses(topic)
 
 
-def _whose(mirror: str, records: int, ours: Collection[str], maker: OtherMaker | None) -> Owner:
+def _whose(
+    mirror: str,
+    records: int,
+    ours: Collection[str],
+    maker: OtherMaker | None,
+    *,
+    may_have: bool,
+) -> Owner:
+    """Whose a target topic is, which `may_have` records that its leaders do not tell of."""
     if mirror in ours:
         return "ours"
-    if not records:
-        return "nobody"
-    return "MirrorMaker 2" if maker is not None and mirror in maker.names else "foreign"
+    if maker is not None and mirror in maker.names and (records or (may_have and maker.is_running)):
+        return "MirrorMaker 2"
+    return "foreign" if records else "nobody"
 
 
 def holding_problems(
@@ -112,19 +142,7 @@ def holding_problems(
     }
     problems = []
     if by["MirrorMaker 2"] and maker is not None and maker.is_running:
-        problems.append(
-            Problem(
-                "second-writer",
-                "refuse",
-                (flow.name,),
-                by["MirrorMaker 2"][0].target_topic,
-                sentence=f"MirrorMaker 2 writes to {_topics(by['MirrorMaker 2'])} on cluster "
-                f"{flow.target}, into which flow {flow.name} would write each record once more: "
-                f"its newest offset sync is {maker.age:.0f} s old",
-                fix="run beside it under other names (`mirrorlake import --beside`, "
-                f"docs/migrate.md), or stop it and wait {LIVE_SECONDS / 60:.0f} minutes",
-            )
-        )
+        problems.append(_second_writer(flow, by["MirrorMaker 2"], maker))
     elif by["MirrorMaker 2"]:
         problems.append(
             _note(flow, by["MirrorMaker 2"], "MirrorMaker 2 wrote, which does not run any more")
@@ -132,6 +150,32 @@ def holding_problems(
     if by["foreign"]:
         problems.append(_note(flow, by["foreign"], f"flow {flow.name} did not write"))
     return problems
+
+
+def _second_writer(flow: ResolvedFlow, holdings: Sequence[Holding], maker: OtherMaker) -> Problem:
+    topics = _topics(holdings)
+    fix = (
+        "run beside it under other names (`mirrorlake import --beside`, docs/migrate.md), or stop "
+        f"it and wait {LIVE_SECONDS / 60:.0f} minutes"
+    )
+    sentence = (
+        f"MirrorMaker 2 writes to {topics} on cluster {flow.target}, into which flow {flow.name} "
+        f"would write each record once more: its newest offset sync is {maker.age or 0:.0f} s old"
+    )
+    if maker.silent is not None:
+        sentence = (
+            f"MirrorMaker 2 may write to {topics} on cluster {flow.target}, into which flow "
+            f"{flow.name} would write each record once more: {maker.silent}"
+        )
+        fix += ", and have that leader answer"
+    return Problem(
+        "second-writer",
+        "refuse",
+        (flow.name,),
+        holdings[0].target_topic,
+        sentence=sentence,
+        fix=fix,
+    )
 
 
 def _note(flow: ResolvedFlow, holdings: Sequence[Holding], who: str) -> Problem:

@@ -100,3 +100,30 @@ def test_under_other_names_both_may_write() -> None:
     east.make("mirrorlake.orders", 1)
     maker = other_maker(connections, flow)
     assert holdings(connections, flow, (), maker)[0].whose == "MirrorMaker 2"
+
+
+def test_that_it_does_not_run_is_known_only_where_its_topic_answers() -> None:
+    """A flow began beside it, and each record was written twice."""
+    connections, east, _ = two()
+    flow = connections.topology.flow("east->west")
+    maker = other_maker(connections, flow)
+    assert maker is not None and not maker.is_running, "it never wrote a sync"
+    east.silent.add((SYNCS, 0))
+    maker = other_maker(connections, flow)
+    assert maker is not None and maker.is_running
+    (problem,) = holding_problems(flow, holdings(connections, flow, (), maker), maker)
+    assert problem.severity == "refuse"
+    assert "may write to topic east.audit" in problem.sentence
+    assert "not known whether it runs" in problem.sentence
+
+
+def test_a_topic_whose_leaders_do_not_answer_may_be_full() -> None:
+    connections, east, west = two()
+    running(east, 5)
+    flow = connections.topology.flow("east->west")
+    maker = other_maker(connections, flow)
+    west.silent |= {("east.audit", 0), ("east.audit", 1), ("east.orders", 0)}
+    held = {item.topic: item.whose for item in holdings(connections, flow, (), maker)}
+    assert held == {"audit": "MirrorMaker 2", "empty": "nobody", "orders": "MirrorMaker 2"}
+    held = {item.topic: item.whose for item in holdings(connections, flow, (), None)}
+    assert set(held.values()) == {"nobody"}, "no record is known of"
