@@ -81,6 +81,7 @@ class AclSync:
         self._mirrored = mirrored
         self._on_read = on_read
         self._refusals = RefusedChanges()
+        self._unrecorded: list[Change] = []
         #: When `sync` compared both sides last, by the monotonic clock.
         self.compared_at = float("-inf")
         self._folded: dict[str, tuple[Sequence[Change], dict[Acl, str | None]]] = {}
@@ -306,5 +307,7 @@ class AclSync:
             logger.info(
                 "flow %s: made or took away %d ACLs on %s", self.flow.name, done, self.flow.target
             )
-        if rows:
-            self._log.record(self.flow.name, rows)
+        self._unrecorded += rows  # until the lake takes them: none is made a second time
+        if self._unrecorded:
+            self._log.record(self.flow.name, self._unrecorded)
+            self._unrecorded = []

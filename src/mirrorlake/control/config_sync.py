@@ -64,6 +64,7 @@ class ConfigSync:
         self._waiting, self._made_again = waiting, made_again
         self._refusals = RefusedChanges()
         self._contests = Contests()
+        self._unrecorded: list[Change] = []
         #: When `sync` compared both sides last, by the monotonic clock.
         self.compared_at = float("-inf")
 
@@ -208,8 +209,10 @@ class ConfigSync:
             logger.info(
                 "flow %s: changed %d topic configs on %s", self.flow.name, done, self.flow.target
             )
-        if rows:
-            self._log.record(self.flow.name, rows)
+        self._unrecorded += rows  # until the lake takes them: none is made a second time
+        if self._unrecorded:
+            self._log.record(self.flow.name, self._unrecorded)
+            self._unrecorded = []
 
 
 def _key(change: ConfigChange) -> tuple[str, str, str | None]:

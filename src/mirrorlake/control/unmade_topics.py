@@ -41,10 +41,10 @@ class UnmadeTopics:
         self._reported.intersection_update(plans)  # what was over is told of again
         fresh = [plan for plan in plans if plan not in self._reported]
         refused = refusals(fresh)
-        self._reported.update(refused)
         self._incidents.open_all(
             self._flow, _KIND, [_refused(self._flow, plan) for plan in refused]
         )
+        self._reported.update(refused)
         return fresh
 
     def _tell(self, refused: Mapping[str, TargetRefused]) -> None:

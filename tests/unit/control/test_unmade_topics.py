@@ -35,3 +35,21 @@ def test_a_topic_is_told_of_until_it_can_be_mirrored_and_again(incidents: Incide
     # ... and of a topic that was closed, by whatever, nothing was told in this process again.
     assert refreshed(unmade, PLAN) == [PLAN]
     assert incidents.open_kinds(FLOW) == {"topic_refused"}
+
+
+def test_a_topic_of_which_the_lake_took_no_news_is_told_of_by_the_next_refresh(
+    incidents: Incidents, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would not be mirrored, and no operator would know, for as long as the process
+    lasts."""
+    unmade = UnmadeTopics(FLOW, incidents)
+
+    def full(_flow: str, _kind: str, errors: list[object]) -> None:
+        if errors:
+            raise OSError("no space left")
+
+    with monkeypatch.context() as lake, pytest.raises(OSError, match="no space"):
+        lake.setattr(incidents, "open_all", full)
+        refreshed(unmade, PLAN)
+    assert refreshed(unmade, PLAN) == [PLAN]
+    assert incidents.open_kinds(FLOW) == {"topic_refused"}
