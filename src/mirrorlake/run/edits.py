@@ -84,12 +84,13 @@ class Edits:
         that is so."""
         path = self._watch.path
         problem = as_mirrorlake_error(error, f"the edit of {path}")
-        if not self._watch.again:
+        is_news = not self._watch.again
+        if is_news:
             logger.error("%s; what ran before goes on unchanged%s", problem, later)
-            if isinstance(problem, TopologyError):
-                self._note(flows, "refused", str(problem))
-        problem_found = ReplicationError(f"the edited {path} is not in force: {problem}{later}")
-        self._tell(flows, problem_found)
+        # First of all: it is tried again where the lake takes no news just now.
+        self._tell(flows, ReplicationError(f"the edited {path} is not in force: {problem}{later}"))
+        if is_news and isinstance(problem, TopologyError):
+            self._note(flows, "refused", str(problem))
 
     def _tell(self, flows: Sequence[ResolvedFlow], problem: ReplicationError) -> None:
         self._unreported = flows, problem

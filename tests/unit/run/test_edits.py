@@ -31,9 +31,11 @@ class News:
         self.open: dict[tuple[str, str], str] = {}
         self.changes: list[tuple[str, str]] = []
         self.incidents = self
+        self.is_away = False
 
     def report(self, incidents: Iterable[Incident]) -> None:
         """An incident is open once."""
+        self._answer()
         for flow, kind, error in incidents:
             self.open.setdefault((flow, kind), str(error))
 
@@ -45,7 +47,12 @@ class News:
 
     def record(self, flow: str, changes: list[Change]) -> None:
         """A change."""
+        self._answer()
         self.changes += [(flow, change.outcome) for change in changes]
+
+    def _answer(self) -> None:
+        if self.is_away:
+            raise OSError("the store is away")
 
 
 class Running:
@@ -141,3 +148,18 @@ def test_another_lake_needs_a_start(running: Running) -> None:
     running.poll()
     assert not running.applied and "stop and start" in running.news.open["east->west", EDIT]
     assert "tried again" not in running.news.open["east->west", EDIT]
+
+
+def test_an_invalid_edit_is_an_incident_once_the_lake_takes_one(running: Running) -> None:
+    """The file stayed out of force, and no operator heard of it."""
+    running.edit("[")
+    running.news.is_away = True
+    for _ in range(2):
+        with pytest.raises(OSError, match="away"):
+            running.poll()
+    running.news.is_away = False
+    running.poll()
+    assert "tried again" not in running.news.open["east->west", EDIT]
+    running.edit("a")
+    running.poll()
+    assert not running.news.open
