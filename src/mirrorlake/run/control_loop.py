@@ -39,6 +39,8 @@ NOTES_SECONDS = 60.0
 #: How long a task that failed waits at least, seconds: heartbeats would otherwise complain every
 #: second.
 RETRY_SECONDS = 10.0
+#: How long commands may move groups, seconds, until operators hear that the flow moves none.
+MOVED_SECONDS = 1800.0
 
 
 @dataclass
@@ -92,6 +94,7 @@ class ControlLoop:
         self.errors: list[ReplicationError] = []
         self._incidents = ControlIncidents(flow.name, event_log)
         self._acls_left: Mapping[Acl, str | None] | None = None  # not checked yet
+        self._moved_since: float | None = None  # by commands, in each turn since then
         self._tasks = self._made()
         self._begun: list[ControlTask] | None = None  # those of the thread
         retry = Retry(report=lambda failure: self._incidents.failed(TURN, failure.error))
@@ -161,13 +164,18 @@ class ControlLoop:
 
     def _sync_groups(self) -> None:
         """Set positions of groups. While a command moves groups that waits for the next turn; a run
-        with an end, which has none, has not done it."""
+        with an end, which has none, has not done it, nor has one that waits for a command that does
+        not end."""
         try:
             self.groups.sync()
         except LeaseTaken as taken:
-            if self._flow_worker.once:
+            now = time.monotonic()
+            self._moved_since = now if self._moved_since is None else self._moved_since
+            if self._flow_worker.once or now - self._moved_since >= MOVED_SECONDS:
                 raise
             logger.info("flow %s: %s; group positions wait", self.flow.name, taken)
+        else:
+            self._moved_since = None
 
     def run_once(self) -> None:
         """Do every task one time, and those that failed once more. No heartbeats: no flow would

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from mirrorlake.errors import LeaseTaken, MapError, MirrorlakeError
-from mirrorlake.run.control_loop import ControlLoop
+from mirrorlake.run import control_loop
+from mirrorlake.run.control_loop import MOVED_SECONDS, ControlLoop
 
 
 @pytest.mark.parametrize(
@@ -49,9 +50,38 @@ def test_groups_that_a_command_moves_wait_for_a_turn_where_there_is_one(once: bo
         flow=SimpleNamespace(name="east->west"),
         groups=SimpleNamespace(sync=sync),
         _flow_worker=SimpleNamespace(once=once),
+        _moved_since=None,
     )
     if not once:
         ControlLoop._sync_groups(loop)
         return
     with pytest.raises(LeaseTaken):
         ControlLoop._sync_groups(loop)
+
+
+def test_groups_that_a_command_moves_for_ever_are_news(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that hangs kept all positions at the target where they were, and the task counted as
+    done."""
+    now, taken = [1_000.0], [True]
+    monkeypatch.setattr(control_loop, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def sync() -> None:
+        if taken[0]:
+            raise LeaseTaken("process 7 moves groups")
+
+    loop: Any = SimpleNamespace(
+        flow=SimpleNamespace(name="east->west"),
+        groups=SimpleNamespace(sync=sync),
+        _flow_worker=SimpleNamespace(once=False),
+        _moved_since=None,
+    )
+    ControlLoop._sync_groups(loop)
+    now[0] += MOVED_SECONDS - 1
+    ControlLoop._sync_groups(loop)
+    now[0] += 1
+    with pytest.raises(LeaseTaken):
+        ControlLoop._sync_groups(loop)
+    taken[0] = False
+    ControlLoop._sync_groups(loop)
+    taken[0] = True
+    ControlLoop._sync_groups(loop)  # by another one
