@@ -86,6 +86,7 @@ class LandingWorker:
         self._stage = stage
         self._lease = lease or Lease(lake, work_of_landing(alias))
         self._query: LandingQuery | None = None
+        self._waits = False  # for another process that lands
         self._forget_what_was_seen()
 
     def _forget_what_was_seen(self) -> None:
@@ -125,9 +126,9 @@ class LandingWorker:
 
     def generations(self) -> CurrentGenerations:
         """The generations that are landed now; before the first plan, the newest ones that the lake
-        knows, and again from time to time where this process stands by for one that lands."""
+        knows, and again from time to time where another process lands."""
         with self._lock:
-            elsewhere = self._lease.stands_by and not self._lease.held
+            elsewhere = self._waits or (self._lease.stands_by and not self._lease.held)
             old = elsewhere and time.monotonic() - self._read_at >= COMPARE_SECONDS
             if self._current_generations is None or old:
                 self._read_at = time.monotonic()
@@ -176,9 +177,13 @@ class LandingWorker:
                     raise
                 if self._lease.stands_by:
                     self._stopping.wait(STANDBY_SECONDS)
-                else:
-                    logger.info("%s", taken)
-                    self._stopping.wait(self._flows.pace.leases)
+                    continue
+                if not self._waits:  # it may have landed some before
+                    self._forget_what_was_seen()
+                    self._waits = True
+                logger.info("%s", taken)
+                self._stopping.wait(self._flows.pace.leases)
+        self._waits = False
         try:
             return True if self._stopping.is_set() else self._land()
         finally:

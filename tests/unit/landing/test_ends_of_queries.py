@@ -167,6 +167,44 @@ def test_who_lost_the_lease_stands_by_and_knows_nothing_of_what_it_saw(
     assert worker._turn() is None, "and ends when it is told to"
 
 
+class Taken:
+    """A lease that no process stands by for: another one has it the first times."""
+
+    stands_by, held = False, True
+
+    def __init__(self, worker: LandingWorker, times: int) -> None:
+        self._worker, self._left = worker, times
+        self.generations: list[object] = []
+
+    def take(self, sure: bool = False) -> None:
+        self.generations.append(self._worker.generations())
+        self._left -= 1
+        if self._left >= 0:
+            raise LeaseTaken("another process lands")
+
+    def release(self) -> None:
+        pass
+
+
+def test_who_waits_for_another_process_that_lands_goes_by_what_that_one_begins(
+    worker: LandingWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its flows were sampled in the generations that there were when it began: of a topic that was
+    made again since they had nothing, and lagged for ever."""
+    monkeypatch.setattr(landing_worker, "COMPARE_SECONDS", 0.0)
+    pace = SimpleNamespace(leases=0.0, owners=0.0)
+    monkeypatch.setattr(type(worker._flows), "pace", property(lambda _: pace))
+    newest = iter(range(10))
+    monkeypatch.setattr(landing_worker, "generations_of", lambda *_: next(newest))
+    monkeypatch.setattr(worker, "_land", lambda: True)
+    worker._covered, before = {("t", 0): 5}, worker._planner
+    lease = worker._lease = Taken(worker, times=3)
+    assert worker._land_with_lease()
+    assert lease.generations == [0, 1, 2, 3]
+    assert worker.covered() == {} and worker._planner is not before
+    assert worker.generations() == worker.generations(), "what it lands itself it knows"
+
+
 def test_what_fails_while_it_has_the_lease_is_reported(
     worker: LandingWorker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
