@@ -116,8 +116,9 @@ class GroupLease:
         if self._thread is None:
             retry = Retry(report=self._report_failure, pauses=PAUSES)
             name = f"member of the group of {self.work}"
-            self._thread = Worker(name, self._turn, retry, self._leave_group, self._in_words)
-            self._thread.start()
+            thread = Worker(name, self._turn, retry, self._leave_group, self._in_words)
+            thread.start()
+            self._thread = thread  # not before: one that did not start is to be made again
 
     def leave(self) -> None:
         """Let another process have it, at once; returns when the group knows."""

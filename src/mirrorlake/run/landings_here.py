@@ -51,15 +51,14 @@ class LandingsHere:
         for source in [source for source in self.workers if source not in readers]:
             self._end(source)
         for source, flows in readers.items():
-            fresh = source not in self.workers
-            if fresh:
-                lease = self._leases.of_landing(source, [flow.name for flow in flows])
-                self.workers[source] = LandingWorker(
-                    source, deployment, self._stage, self._once, lease
-                )
-            self.workers[source].set_flows(flows, deployment.connections)
-            if fresh:
-                self.workers[source].thread.start()
+            if source in self.workers:
+                self.workers[source].set_flows(flows, deployment.connections)
+                continue
+            lease = self._leases.of_landing(source, [flow.name for flow in flows])
+            landing = LandingWorker(source, deployment, self._stage, self._once, lease)
+            landing.set_flows(flows, deployment.connections)
+            landing.thread.start()
+            self.workers[source] = landing  # not before: one that did not start is to be made again
 
     def stop(self) -> None:
         """Ask for the end of all."""

@@ -122,6 +122,22 @@ def test_a_member_has_it_while_its_group_says_so(cluster: Cluster, made: list[Gr
     assert not lease.held
 
 
+def test_one_whose_thread_does_not_start_joins_the_next_time(
+    cluster: Cluster, made: list[GroupLease], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a host has no thread more for a moment."""
+    lease = lease_of(cluster, made)
+
+    def start(_worker: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as no_threads, pytest.raises(RuntimeError):
+        no_threads.setattr(group_lease.Worker, "start", start)
+        lease.join()
+    lease.join()
+    assert member().ended is None
+
+
 def test_a_command_is_a_member_from_take_to_release(
     cluster: Cluster, made: list[GroupLease]
 ) -> None:
