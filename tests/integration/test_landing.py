@@ -164,7 +164,7 @@ def test_records_go_on_where_objectives_cannot_be_noted(
     def refuse(*_: object, **__: object) -> None:
         raise LakeError("the table objectives takes no rows")
 
-    monkeypatch.setattr("mirrorlake.run.replicator.note_objectives", refuse)
+    monkeypatch.setattr("mirrorlake.run.noted_modes.note_objectives", refuse)
     topology = write_topology(tmp_path, clusters.east, clusters.west, {"topics": [topic_name]})
     create_topic(clusters.east, topic_name, 1)
     write(clusters.east, topic_name, numbered(10, 1))

@@ -50,7 +50,7 @@ def drain(deployment: Deployment, flow: ResolvedFlow) -> Drained:
             Replicator(
                 deployment,
                 [flow],
-                RunOptions(once=True),
+                RunOptions(once=True, keeps_modes=True),
                 report=lambda _flow, batch: counted.append(batch.record_count),
             ).run()
         except MirrorlakeError as error:

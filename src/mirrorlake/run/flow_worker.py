@@ -105,6 +105,8 @@ class FlowWorker:
         self._miscounts = 0  # since the last batch
         self._closed: frozenset[str] | None = None
         self._lease = lease
+        #: Whether this process was ever the only one that may produce the flow.
+        self.had_lease = False
 
     @property
     def error(self) -> MirrorlakeError | None:
@@ -193,6 +195,7 @@ class FlowWorker:
     def _with_lease(self) -> bool:
         """Produce as the only process that does. True at the end, False to begin again."""
         self._lease.take()
+        self.had_lease = True
         try:
             self._refresh()
             return self._produce()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from mirrorlake.checks.preflight import Preflight
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.errors import Fenced, MirrorlakeError
+from mirrorlake.errors import Fenced, LeaseTaken, MirrorlakeError
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lease import AnyLease
 from mirrorlake.lake.stage_index import StageFiles
@@ -92,6 +92,8 @@ class FlowsHere:
         self._wanted: dict[str, _Wanted] = {}
         self._given_up: list[tuple[str, Running]] = []
         self._setbacks: dict[str, _Setback] = {}
+        #: Flows of which this process has had the lease.
+        self._had: set[str] = set()
 
     @property
     def wanted(self) -> list[str]:
@@ -102,7 +104,8 @@ class FlowsHere:
     def all_ended(self) -> bool:
         """Whether all that it runs has come to its end, and it stands by for nothing."""
         return self._wanted.keys() == self.running.keys() and all(
-            running.worker.thread.ended.is_set() for running in self.running.values()
+            running.worker.thread.ended.is_set() and not self._is_interrupted(name, running)
+            for name, running in self.running.items()
         )
 
     def keep(self, wanted: Mapping[str, ResolvedFlow], preflight: Preflight) -> None:
@@ -115,6 +118,7 @@ class FlowsHere:
                 self._end(name)
             if name not in wanted:
                 del self._wanted[name]
+                self._had.discard(name)
                 self._leases.give_up(work_of_flow(name))
 
     def want(self, wanted: Mapping[str, ResolvedFlow], preflight: Preflight) -> None:
@@ -126,9 +130,11 @@ class FlowsHere:
         """Run what this process has the lease of, and nothing else; returns what began. One that
         cannot begin holds up no other: it waits, and is an incident until it comes through."""
         for name, running in list(self.running.items()):
-            if running.lease.stands_by and not self._once and _is_over(running):
+            if self._is_interrupted(name, running):
                 running.stop()
                 self._given_up.append((name, self.running.pop(name)))
+                if running.worker.had_lease:
+                    self._had.add(name)
                 if running.lease.held and running.worker.thread.error is not None:
                     self._set_back(name, running.worker.thread.error, deployment)
         self._given_up = [(name, each) for name, each in self._given_up if not each.join(0.0)]
@@ -140,6 +146,17 @@ class FlowsHere:
             if self._once or (wanted.lease.held and not self._waits(name))
         ]
         return [name for name in due if self._begins(name, deployment)]
+
+    def _is_interrupted(self, name: str, running: Running) -> bool:
+        """Whether a flow is to run anew here, once this process has its lease again. Where two
+        processes of one flow are a mistake, that is so of one that this process ran: another one
+        has taken the lease between two attempts, as a command does for a moment."""
+        if self._once:
+            return False
+        if running.lease.stands_by:
+            return _is_over(running)
+        ran = name in self._had or running.worker.had_lease
+        return ran and isinstance(running.worker.thread.error, LeaseTaken)
 
     def _begins(self, name: str, deployment: Deployment) -> bool:
         try:
@@ -163,7 +180,8 @@ class FlowsHere:
         pause = SETBACK_PAUSES[min(times, len(SETBACK_PAUSES)) - 1]
         self._setbacks[name] = _Setback(times, now + pause)
         logger.error("flow %s: %s; it begins again in %.0f s", name, problem, pause)
-        if times > QUIET_FAILURES:
+        # of one that another process has there is nothing to do: it is healthy
+        if times > QUIET_FAILURES and not isinstance(problem, LeaseTaken):
             try:  # it closes when the flow comes through, here or in another process
                 deployment.event_log.incidents.open(name, "flow_waits", problem)
             except Exception as error:  # noqa: BLE001 - the next setback reports it
@@ -189,11 +207,17 @@ class FlowsHere:
                 running.control.run_once()
             else:
                 running.control.thread.join()
-            if self._once or self._leases.is_deserted(name):
+            if self._once or self.is_deserted(name):
                 running.control.finish()
         for _name, given_up in self._given_up:
             given_up.join()
         return [*self.errors, *_errors(self.running.values())]
+
+    def is_deserted(self, name: str) -> bool:
+        """Whether no process runs a flow, or stands by for it, once this one does not."""
+        running = self.running.get(name)
+        error = None if running is None else running.worker.thread.error
+        return not isinstance(error, Fenced | LeaseTaken) and self._leases.is_deserted(name)
 
     def _start(self, wanted: _Wanted, deployment: Deployment) -> None:
         flow = wanted.flow
@@ -210,10 +234,16 @@ class FlowsHere:
             left_out=wanted.preflight.left_out.get(flow.name),
         )
         control = ControlLoop(flow, deployment, worker, self._sampled)
-        self.running[flow.name] = Running(worker, control, wanted.lease)
-        worker.thread.start()
-        if not self._once:
-            control.thread.start()
+        running = Running(worker, control, wanted.lease)
+        try:
+            worker.thread.start()
+            if not self._once:
+                control.thread.start()
+        except BaseException:  # a host may have no thread more; else nothing would start it again
+            running.stop()
+            self._given_up.append((flow.name, running))
+            raise
+        self.running[flow.name] = running
 
     def _end(self, name: str) -> None:
         running = self.running.pop(name, None)

@@ -119,10 +119,10 @@ class Leases:
     def is_deserted(self, flow: str) -> bool:
         """Whether no process runs a flow, or stands by for it, now that this one does not. Where
         that is not known, it is not said."""
-        if not self.by_kafka:
-            return True
-        group = group_of_flow(self._lake.lake_id, flow)
         try:
+            if not self.by_kafka:
+                return Lease(self._lake, work_of_flow(flow)).lock.holder() is None
+            group = group_of_flow(self._lake.lake_id, flow)
             target = self._connections.groups(flow.rpartition("->")[2])
             return not target.members([group]).members.get(group, [flow])
         except MirrorlakeError as error:
@@ -146,7 +146,7 @@ class Leases:
                 for flow in flows:
                     self._event_log.record(flow, [change])
 
-            self._kept[what] = lease = GroupLease(
+            lease = GroupLease(
                 what,
                 group,
                 alias,
@@ -159,6 +159,7 @@ class Leases:
                 refused=partial(self._refusals.note, what, flows),
             )
             lease.join()
+            self._kept[what] = lease
         return self._kept[what]
 
 

@@ -14,7 +14,7 @@ from mirrorlake.errors import ClusterUnusable, LeaseTaken, MirrorlakeError, Repl
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.identity import store_identity
 from mirrorlake.lake.lease import locks_work
-from mirrorlake.lake.objectives import Mode, note_objectives
+from mirrorlake.lake.objectives import Mode
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.run.control_loop import beat_once
@@ -24,6 +24,7 @@ from mirrorlake.run.flow_worker import TRANSIENT_KINDS
 from mirrorlake.run.flows_here import FlowsHere, ReportBatch, Running, Sampled
 from mirrorlake.run.landings_here import LandingsHere
 from mirrorlake.run.leases import Leases
+from mirrorlake.run.noted_modes import NotedModes
 from mirrorlake.run.other_process import run_by_other_process
 from mirrorlake.run.preparing import preparing
 from mirrorlake.run.silent_clusters import asking, judged_late
@@ -43,13 +44,15 @@ WATCH_SECONDS = 3.0
 class RunOptions:
     """How `run` was asked to go. `reader` is auto, files or rows (see `produce/flow.py`); `config`
     is the topology file to watch, and `chosen` the flows that `--flow` named. `standby` works only
-    where another process has worked."""
+    where another process has worked. `keeps_modes`: how the flows run stays noted as it was, since
+    a command brings them up to an end, beside or between their runs."""
 
     once: bool = False
     reader: str = "auto"
     config: Path | None = None
     chosen: tuple[str, ...] | None = None
     standby: bool = False
+    keeps_modes: bool = False
 
 
 class Replicator:
@@ -87,6 +90,7 @@ class Replicator:
         if isinstance(lake, PathLake):  # a catalog's platform does it
             self._upkeep = UpkeepWorker(lake, self._stage, lambda: self._leases.any_held)
         self._errors: list[MirrorlakeError] = []
+        self._modes = NotedModes(lake)
         self._landings = LandingsHere(
             self._stage, self._leases, once=options.once, note=self._errors.append
         )
@@ -182,6 +186,7 @@ class Replicator:
                 continue
             checked_at = time.monotonic()
             self.lake.check_session()
+            self._modes.again()
             try:
                 if edits is not None:
                     edits.take_over(self._connections, self._flows)
@@ -248,14 +253,22 @@ class Replicator:
         if self._asking is None or not self._asking.ended.is_set():
             return
         silent = self._silent
-        self._ask_for(silent)  # again, where this fails
+        try:
+            self._judge_late(silent)
+        except BaseException:  # what it leaves undone, the next judgement does
+            self._ask_for(silent)
+            raise
+
+    def _judge_late(self, silent: Collection[str]) -> None:
         preflight, refused = judged_late(self._deployment, self._flows, silent)
-        self._apply(preflight)
-        self._errors += refused.values()
+        # Before they end: a judgement behind that knows nothing of them.
         for name, why in refused.items():
-            logger.error("%s; flow %s has ended", why, name)
             self.event_log.incidents.close_kinds([name], TRANSIENT_KINDS)
             self.event_log.incidents.open(name, why.incident_kind, why)
+        self._errors += refused.values()
+        self._apply(preflight)
+        for name, why in refused.items():
+            logger.error("%s; flow %s has ended", why, name)
 
     def _ask_for(self, silent: Collection[str]) -> None:
         if self._asking is not None:
@@ -305,14 +318,9 @@ class Replicator:
         return {name: flows[name].source for name in problems}
 
     def _note(self, flows: Sequence[str], mode: Mode, gone: Sequence[str] = ()) -> None:
-        """Tell the lake the objectives of the flows, and how these of them run: `alerts` go by it.
-        Records go on where that fails; the run's end reports it."""
-        try:
-            note_objectives(self.lake, self._connections.topology, dict.fromkeys(flows, mode), gone)
-        except Exception as error:  # noqa: BLE001 - of whatever kind: records go on
-            problem = as_mirrorlake_error(error, "noting the objectives of the flows")
-            logger.error("%s", problem)
-            self._errors.append(problem)
+        """Have the lake know the objectives of the flows, and how these of them run."""
+        modes = dict[str, Mode]() if self._options.keeps_modes else dict.fromkeys(flows, mode)
+        self._modes.note(self._connections.topology, modes, gone)
 
     def _beat(self, flows: Sequence[ResolvedFlow]) -> None:
         """One heartbeat a flow for a run with an end, before landing asks for the ends: this run
@@ -351,7 +359,10 @@ class Replicator:
             ]
         self._leases.close()
         if self._stop.is_set() and not self._options.once:
-            self._note([name for name in names if self._leases.is_deserted(name)], "stopped")
+            self._note([name for name in names if self._here.is_deserted(name)], "stopped")
+        self._modes.again()
+        if self._modes.error is not None:
+            self._errors.append(self._modes.error)
 
 
 def stopped_early() -> ReplicationError:

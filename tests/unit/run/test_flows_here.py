@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from mirrorlake.errors import Fenced, ReplicationError
+from mirrorlake.errors import Fenced, LeaseTaken, ReplicationError
 from mirrorlake.run import flows_here
+from mirrorlake.run.flow_worker import FlowWorker
 from mirrorlake.run.flows_here import FlowsHere
 
 A, B = "east->west", "west->east"
@@ -40,6 +41,15 @@ class Lease:
         self.held = False
 
 
+class Lock(Lease):
+    """One that the lake keeps, as whose holder a process counts once it took it."""
+
+    stands_by = False
+
+    def __init__(self) -> None:
+        self.held = True
+
+
 class Leases:
     def __init__(self) -> None:
         self.by_flow = {A: Lease(), B: Lease()}
@@ -65,7 +75,7 @@ def leases() -> Leases:
 def here(leases: Leases, monkeypatch: pytest.MonkeyPatch) -> FlowsHere:
     def worker(flow: Any, *_: Any, **__: Any) -> Any:
         made = SimpleNamespace(flow=flow, thread=Thread(slow=flow.name == B))
-        made.error = None
+        made.error, made.had_lease = None, False
         return made
 
     def control(*_: Any) -> Any:
@@ -251,3 +261,92 @@ def test_who_is_fenced_again_and_again_does_not_begin_at_once(
         now[0] += 0.1
     assert 5 <= begun <= 8
     assert set(incidents.told) == {(A, "flow_waits")}
+
+
+def end(here: FlowsHere, error: Exception, had_lease: bool) -> None:
+    """A flow's thread ends."""
+    worker: Any = here.running[A].worker
+    worker.had_lease = had_lease
+    worker.thread.error, worker.thread.is_over = error, True
+
+
+def test_a_flow_goes_on_once_a_command_that_had_its_lease_meanwhile_has_ended(
+    here: FlowsHere, leases: Leases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While its target was away `forget` had taken its lease, between two attempts: it was over
+    for good, and waited for no operator, though other flows of the process went on."""
+    now, incidents = [1_000.0], Opened()
+    monkeypatch.setattr(flows_here, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    leases.by_flow = {A: Lock(), B: Lock()}  # type: ignore[dict-item]
+    here.want(wanted(), preflight())
+    assert follow(here) == [A, B]
+    end(here, LeaseTaken("process 7 has it"), had_lease=True)
+    thread: Any = here.running[B].worker.thread
+    thread.is_over = True  # its landing has ended
+    assert not here.all_ended
+    begun = 0
+    for _ in range(600):  # a minute
+        begun += len(follow(here, incidents=incidents))
+        assert not here.all_ended
+        if A in here.running:
+            end(here, LeaseTaken("process 7 has it"), had_lease=False)
+        now[0] += 0.1
+    assert 5 <= begun <= 8
+    assert incidents.told == [], "the flow is healthy"
+    now[0] += 30.0
+    assert follow(here) == [A]
+
+
+def test_a_worker_knows_whether_it_ever_had_the_lease() -> None:
+    def taken() -> None:
+        raise LeaseTaken("process 7 has it")
+
+    lease = SimpleNamespace(take=taken, release=lambda: None)
+    flow: Any = SimpleNamespace(
+        _lease=lease, had_lease=False, _refresh=lambda: None, _produce=lambda: True
+    )
+    with pytest.raises(LeaseTaken):
+        FlowWorker._with_lease(flow)
+    assert not flow.had_lease
+    lease.take = lambda: None
+    assert FlowWorker._with_lease(flow) and flow.had_lease
+
+
+def test_a_second_process_of_a_flow_does_not_wait_for_it(here: FlowsHere, leases: Leases) -> None:
+    leases.by_flow = {A: Lock(), B: Lock()}  # type: ignore[dict-item]
+    here.want({A: wanted()[A]}, preflight())
+    here.keep({A: wanted()[A]}, preflight())
+    assert follow(here) == [A]
+    end(here, LeaseTaken("process 7 has it"), had_lease=False)
+    assert follow(here) == [] and here.all_ended
+
+
+@pytest.mark.parametrize("error", [LeaseTaken("process 7 has it"), Fenced("process 7 took over")])
+def test_a_flow_that_another_process_runs_is_not_deserted(
+    here: FlowsHere, leases: Leases, error: Exception
+) -> None:
+    leases.by_flow[A].held = True
+    follow(here)
+    assert here.is_deserted(A)
+    end(here, error, had_lease=True)
+    assert not here.is_deserted(A)
+
+
+def test_a_flow_whose_thread_does_not_start_is_tried_again(
+    here: FlowsHere, leases: Leases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a host has no thread more it counted as running, for ever, and kept its lease."""
+    now, made = [1_000.0], flows_here.ControlLoop
+    monkeypatch.setattr(flows_here, "time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    class NoThread(Thread):
+        def start(self) -> None:
+            raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(flows_here, "ControlLoop", lambda *_: SimpleNamespace(thread=NoThread()))
+    leases.by_flow[A].held = True
+    assert follow(here) == [] and here.running == {}
+    assert here._given_up[0][1].worker.thread.asked, "no flow goes on without its control"
+    monkeypatch.setattr(flows_here, "ControlLoop", made)
+    now[0] += 60.0
+    assert follow(here) == [A]

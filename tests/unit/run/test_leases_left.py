@@ -2,12 +2,22 @@
 more."""
 
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from mirrorlake.errors import MirrorlakeError, ReplicationError
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.identity import store_identity
+from mirrorlake.lake.lease import Lease
+from mirrorlake.run import leases as leases_module
 from mirrorlake.run.leases import Leases, _Refusals
 from mirrorlake.worker import Worker
+from tests.support.lake_rows import no_session, opened, write_file
 
 FLOW, LANDING = "flow east->west", "landing of cluster east"
 
@@ -91,3 +101,42 @@ def test_all_are_settled_once_each_has_been_heard_of() -> None:
     assert not leases.are_settled
     landing.is_settled = True
     assert leases.are_settled
+
+
+def test_a_flow_that_another_process_has_the_lease_of_is_not_deserted(tmp_path: Path) -> None:
+    """The end of a second process was noted as that of the flow, which had no alert from then on,
+    though the first one ran it."""
+    lake, topology = opened(no_session, write_file(tmp_path))
+    leases = Leases(Deployment(lake, Connections(topology), EventLog(lake)))
+    assert leases.is_deserted("east->west")
+    other = Lease(lake, FLOW)
+    other.take()
+    assert not leases.is_deserted("east->west")
+    other.release()
+    assert leases.is_deserted("east->west")
+
+
+def test_a_member_whose_thread_does_not_start_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else this process would never hear of the group, and no other would know."""
+    joined: list[str] = []
+
+    def join() -> None:
+        if not joined:
+            joined.append("in vain")
+            raise RuntimeError("can't start new thread")
+        joined.append("joined")
+
+    made = SimpleNamespace(join=join, leave=bool)
+    monkeypatch.setattr(leases_module, "GroupLease", lambda *_, **__: made)
+    lake, topology = opened(no_session, write_file(tmp_path, availability="kafka"))
+    store_identity(lake)
+    leases = Leases(Deployment(lake, Connections(topology), EventLog(lake)))
+    flow = topology.flow("east->west")
+    with pytest.raises(RuntimeError):
+        leases.of_flow(flow)
+    leases.of_flow(flow)
+    leases.of_flow(flow)
+    assert joined == ["in vain", "joined"]
+    leases.close()

@@ -80,6 +80,60 @@ def test_a_flow_that_must_not_run_ends_once_that_is_known(
     assert applied == [[OTHER]], "once"
 
 
+def test_operators_hear_of_it_where_the_lake_takes_no_news_at_first(
+    run: Replicator, east: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The flow had ended by then, and no judgement behind that knew of it."""
+    east.cluster_id = lambda: "id-of-west"  # type: ignore[method-assign]
+    east.refusal = None
+    incidents = run.event_log.incidents
+
+    def full(*_: object) -> None:
+        raise OSError("no space left")
+
+    def judged_again() -> None:
+        thread = run._asking
+        assert thread is not None
+        until(thread.ended.is_set, "it answers")
+        run._judge_again()
+
+    with monkeypatch.context() as lake, pytest.raises(OSError, match="no space"):
+        lake.setattr(incidents, "open", full)
+        judged_again()
+    judged_again()
+    assert run.applied == [[OTHER]]  # type: ignore[attr-defined]
+    assert incidents.open_kinds(FLOW) == {"flow_stopped"}
+    assert len(run._errors) == 1
+
+
+def test_what_could_not_be_applied_is_judged_once_more(
+    run: Replicator, east: MemoryCluster
+) -> None:
+    """As where a landing could not be started: a flow that waited for its cluster never began."""
+    east.refusal = None
+    apply, calls = run._apply, [0]
+
+    def applied(preflight: Preflight) -> None:
+        apply(preflight)
+        calls[0] += 1
+        if calls[0] == 1:
+            raise RuntimeError("can't start new thread")
+
+    run._apply = applied  # type: ignore[method-assign]
+    for _ in range(2):
+        thread = run._asking
+        assert thread is not None
+        until(thread.ended.is_set, "it answers")
+        if calls[0]:
+            run._judge_again()
+        else:
+            with pytest.raises(RuntimeError):
+                run._judge_again()
+    assert calls == [2]
+    run._judge_again()
+    assert calls == [2], "once"
+
+
 def test_a_run_with_an_end_does_not_wait_for_it(run: Replicator) -> None:
     run._options = RunOptions(once=True)
     run._ask_for(["east"])
