@@ -64,8 +64,8 @@ def unlisted_groups(flow: str, source: str, why: Sequence[str]) -> Iterator[Prob
             "note",
             (flow,),
             source,
-            sentence=f"cluster {source} did not list all its groups ({why[0]}): flow {flow} may "
-            "have more of them than are counted here",
+            sentence=f"cluster {source} did not tell of all its groups ({why[0]}): flow {flow} may "
+            "have more of them than are counted, or named, here",
             fix="ask again when all its brokers answer",
         )
 

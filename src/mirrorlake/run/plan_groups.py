@@ -21,8 +21,8 @@ class PlannedGroups:
         positions: of groups that the flow selects, in partitions of these topics; about as many
             where there are more groups than were asked.
         left_out: those that the flow's settings leave out; some, where there are more.
-        untold: why the source may have groups that are not counted: not all of its brokers listed
-            theirs.
+        untold: why the source may have groups that are not counted, or not named: not all of its
+            brokers listed theirs, or one that is left out was not answered for.
     """
 
     positions: int = 0
@@ -48,8 +48,13 @@ def planned_groups(
     answers = [committed.positions[group] for group in asked if group in committed.positions]
     found = sum(topic in topics for positions in answers for topic, _ in positions)
     places = places_within(committed, topics.__contains__)
+    silent = [
+        f"group {group}, which the flow leaves out, was not answered for: {committed.errors[group]}"
+        for group in others
+        if group in committed.errors and group not in places
+    ]
     return PlannedGroups(
         round(found * len(selected) / max(1, len(answers))),
         tuple(group for group in others if group in places),
-        listing.errors,
+        (*listing.errors, *silent),
     )

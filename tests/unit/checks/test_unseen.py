@@ -32,5 +32,5 @@ def test_groups_are_named_and_many_are_counted() -> None:
 def test_a_source_that_does_not_list_all_its_groups_is_a_note() -> None:
     assert list(unlisted_groups(FLOW, "east", [])) == []
     (one,) = unlisted_groups(FLOW, "east", ["broker 2: timed out", "broker 3: timed out"])
-    assert "cluster east did not list all its groups (broker 2: timed out)" in one.sentence
+    assert "cluster east did not tell of all its groups (broker 2: timed out)" in one.sentence
     assert (one.severity, one.subject) == ("note", "east") and one.fix
