@@ -6,7 +6,13 @@ from collections.abc import Collection, Mapping
 from mirrorlake.kafka.values import Row as SingleRow
 from mirrorlake.landing.plan import LandingPlanner, Planned
 from mirrorlake.landing.ports import SourceTopic
-from mirrorlake.landing.source_comparison import CurrentGenerations, Decision, Loss, TopicGeneration
+from mirrorlake.landing.source_comparison import (
+    NO_GENERATIONS,
+    CurrentGenerations,
+    Decision,
+    Loss,
+    TopicGeneration,
+)
 from mirrorlake.offsets.positions import LogEnd, LogEnds, PartitionGeneration, TopicAndPartition
 from tests.simulation.kafka import timed_out
 from tests.simulation.streaming import Checkpoint, Query, QueryFailed, QueryPlan
@@ -153,6 +159,7 @@ class Lander:
             SOURCE, MemorySource(world), MemoryLandingStore(world), lambda: 0.0
         )
         self._covered: dict[TopicAndPartition, int] = {}
+        self._covered_in = NO_GENERATIONS
         self._selected: frozenset[str] = frozenset()
         self._planned: Planned | None = None
         self._query: Query | None = None
@@ -167,9 +174,10 @@ class Lander:
                 self._query = None
         if self._query is None or planned is None:
             self._end_queries()
-            planned = self._planned = self._planner.plan(self._covered)
+            planned = self._planned = self._planner.plan(self._covered, self._covered_in)
             world.unseen = False
             self._selected, self._covered = frozenset(world.selected), dict(planned.covered)
+            self._covered_in = planned.current_generations
             self._tell(planned)
             if not planned.plan.starts:
                 return False
@@ -180,7 +188,8 @@ class Lander:
             query.check_owner()
         except QueryFailed:
             self._query = None
-            if not self._planner.plan(self._covered).explains(planned.plan, self._covered):
+            now = self._planner.plan(self._covered, self._covered_in)
+            if not now.explains(planned.plan, self._covered):
                 raise
             return True
         self._covered.update(query.progress)

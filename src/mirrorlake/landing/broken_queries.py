@@ -40,7 +40,7 @@ class BrokenQueries:
     ) -> None:
         """What a query could not read is left out of the next one: because it is gone, as planning
         again finds out, or because the error names it, twice in a row. Anything else is raised."""
-        now = planner.plan(covered)
+        now = planner.plan(covered, planned.current_generations)
         if now.explains(planned.plan, covered):
             self.begin_anew(cause_of(error), has_news=bool(now.losses))
             return

@@ -15,6 +15,7 @@ from mirrorlake.landing.excluded import ExcludedPartitions
 from mirrorlake.landing.ports import LandingStore, Source, SourceTopic
 from mirrorlake.landing.rewound import RewindCheck
 from mirrorlake.landing.source_comparison import (
+    NO_GENERATIONS,
     CurrentGenerations,
     Decision,
     LandingPlan,
@@ -96,17 +97,20 @@ class LandingPlanner:
         self._begins = begins
         self._refusals = ExcludedPartitions()
         self._rewinds = RewindCheck(source, store)
-        self._generations: Mapping[TopicAndPartition, int] = {}
         self._planned_at = clock()
         #: Partitions of the plan whose leader did not answer when it was asked last: since when.
         self._silent: dict[TopicAndPartition, float] = {}
 
-    def plan(self, covered: Mapping[TopicAndPartition, int]) -> Planned:
+    def plan(
+        self,
+        covered: Mapping[TopicAndPartition, int],
+        covered_in: CurrentGenerations = NO_GENERATIONS,
+    ) -> Planned:
         """Compare the source with what is staged, and plan a query around what must wait.
 
         `covered` is how far queries of this process came, over transaction markers too: it says
-        what is not lost, and not where to begin. Whatever is new among the losses has to be
-        reported before the query runs.
+        what is not lost, and not where to begin. `covered_in` are the generations that these were
+        planned for. Whatever is new among the losses has to be reported before the query runs.
         """
         self._planned_at, self._silent = self._clock(), {}
         topics = self.source.topics()
@@ -122,7 +126,7 @@ class LandingPlanner:
         staged = self._store.staged_ends()
         known = {key: position_of(key, current, staged) for key in log}
         positions = {key: position for key, position in known.items() if position is not None}
-        covered = self._still_covered(covered, log, current)
+        covered = _still_covered(covered, covered_in, log, current)
         seen = self._seen(log, positions, covered, decisions, current)
         rewound = self._rewound(log, positions, current, decisions)
         begins = self._begins(current)
@@ -237,20 +241,6 @@ class LandingPlanner:
             log, ends, {key: current.topics[key[0]].generation for key in ends}
         )
 
-    def _still_covered(
-        self,
-        covered: Mapping[TopicAndPartition, int],
-        log: Mapping[TopicAndPartition, LogEnds],
-        current: CurrentGenerations,
-    ) -> dict[TopicAndPartition, int]:
-        """What queries covered, without what they covered of a generation before the newest one."""
-        before, self._generations = self._generations, {key: current.generation(key) for key in log}
-        return {
-            key: min(end, log[key].end) if key in log else end
-            for key, end in covered.items()
-            if before.get(key, current.generation(key)) == current.generation(key)
-        }
-
     def _seen(
         self,
         log: Mapping[TopicAndPartition, LogEnds],
@@ -272,6 +262,20 @@ class LandingPlanner:
             key = place.topic_partition
             seen[key] = max(position, seen.get(key, 0))
         return seen
+
+
+def _still_covered(
+    covered: Mapping[TopicAndPartition, int],
+    covered_in: CurrentGenerations,
+    log: Mapping[TopicAndPartition, LogEnds],
+    current: CurrentGenerations,
+) -> dict[TopicAndPartition, int]:
+    """What queries covered, without what they covered of a generation before the newest one."""
+    return {
+        key: min(end, log[key].end) if key in log else end
+        for key, end in covered.items()
+        if covered_in.generation(key) == current.generation(key)
+    }
 
 
 def _in_generations(losses: Iterable[Loss], current: CurrentGenerations) -> tuple[Loss, ...]:

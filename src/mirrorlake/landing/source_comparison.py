@@ -67,6 +67,10 @@ class CurrentGenerations:
         return newest
 
 
+NO_GENERATIONS = CurrentGenerations()
+"""Of a cluster of which nothing is known."""
+
+
 @dataclass(frozen=True)
 class LandingPlan:
     """What one landing query of a cluster reads: the next offset of every partition, and the

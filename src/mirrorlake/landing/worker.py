@@ -28,7 +28,7 @@ from mirrorlake.landing.landing_incidents import LandingIncidents
 from mirrorlake.landing.plan import LandingPlanner, Planned
 from mirrorlake.landing.reading_flows import ReadingFlows
 from mirrorlake.landing.source import ClusterSource
-from mirrorlake.landing.source_comparison import CurrentGenerations
+from mirrorlake.landing.source_comparison import NO_GENERATIONS, CurrentGenerations
 from mirrorlake.landing.source_states import note_fresh_topics
 from mirrorlake.landing.unread import UnreadOffsets
 from mirrorlake.naming.worker_groups import work_of_landing
@@ -97,6 +97,7 @@ class LandingWorker:
             store = LakeLandingStore(self._lake, self._stage, self.alias)
             self._planner = LandingPlanner(self.alias, source, store, begins=flows.begins)
             self._covered: dict[TopicAndPartition, int] = {}
+            self._covered_in = NO_GENERATIONS
             self._begun: dict[TopicAndPartition, int] = {}
             self._current_generations: CurrentGenerations | None = None
             self._read_at = 0.0
@@ -228,12 +229,12 @@ class LandingWorker:
     def _plan(self) -> Planned:
         """Plan a query, and report what operators must know before it runs."""
         for _ in range(LEADERLESS_TRIES):
-            planned = self._planner.plan(self._covered)
+            planned = self._planner.plan(self._covered, self._covered_in)
             if not planned.leaderless or self._stopping.wait(LEADERLESS_SECONDS):
                 break
         with self._lock:
             self._covered = dict(planned.covered)
-            self._current_generations = planned.current_generations
+            self._covered_in = self._current_generations = planned.current_generations
             self._begun = dict(planned.plan.starts)
         self._waiting = self._incidents.report_plan(planned, self._flows.named())
         note_removals(self._lake, planned.passed_over)  # a flow that comes later may want it

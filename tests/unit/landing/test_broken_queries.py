@@ -8,6 +8,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.errors import ReplicationError
 from mirrorlake.landing.broken_queries import BEGUN_ANEW, BrokenQueries
+from mirrorlake.landing.source_comparison import NO_GENERATIONS
 from mirrorlake.offsets.positions import TopicAndPartition
 
 A, B = ("a", 0), ("b", 1)
@@ -19,7 +20,7 @@ class Planner:
     def __init__(self) -> None:
         self.refused: set[TopicAndPartition] = set()
 
-    def plan(self, _covered: object) -> Any:
+    def plan(self, _covered: object, _covered_in: object) -> Any:
         return SimpleNamespace(explains=lambda *_: False, losses=())
 
     def refuse(self, refused: dict[TopicAndPartition, str]) -> None:
@@ -34,7 +35,9 @@ def unreadable(*names: str) -> KafkaException:
 @pytest.mark.parametrize("came_through", [False, True])
 def test_a_partition_is_left_out_that_errors_name_twice_in_a_row(came_through: bool) -> None:
     planner, broken = Planner(), BrokenQueries("landing from cluster east")
-    planned: Any = SimpleNamespace(plan=SimpleNamespace(starts={A: 0, B: 0}))
+    planned: Any = SimpleNamespace(
+        plan=SimpleNamespace(starts={A: 0, B: 0}), current_generations=NO_GENERATIONS
+    )
 
     def fails(*names: str) -> None:
         broken.failed(unreadable(*names), planned, planner, {})  # type: ignore[arg-type]

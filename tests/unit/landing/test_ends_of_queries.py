@@ -15,6 +15,11 @@ from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import place_of
 from mirrorlake.landing import worker as landing_worker
 from mirrorlake.landing.broken_queries import BEGUN_ANEW
+from mirrorlake.landing.source_comparison import (
+    NO_GENERATIONS,
+    CurrentGenerations,
+    TopicGeneration,
+)
 from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.testing import MemoryCluster
 from tests.support.lake_rows import no_session, write_file
@@ -62,7 +67,9 @@ def worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LandingWorker:
     log.states = None
     deployment = Deployment(lake, connections, log)
     worker = LandingWorker("east", deployment, None, once=False)  # type: ignore[arg-type]
-    planned = SimpleNamespace(plan=SimpleNamespace(starts={("t", 0): 0}))
+    planned = SimpleNamespace(
+        plan=SimpleNamespace(starts={("t", 0): 0}), current_generations=NO_GENERATIONS
+    )
     monkeypatch.setattr(worker, "_plan", lambda: planned)
     monkeypatch.setattr(worker._flows, "known_heartbeats", lambda: lambda _topic: False)
     monkeypatch.setattr(worker._unread, "make_up", lambda *_, **__: made_up.append(1))
@@ -98,7 +105,7 @@ def test_what_a_batch_has_not_read_is_reported_where_a_topic_is_gone_as_well(
     no task."""
     monkeypatch.setattr(landing_worker, "start_landing", lambda *_, **__: Query(MISSED, True))
     gone: Any = SimpleNamespace(
-        plan=lambda _covered: SimpleNamespace(explains=lambda *_: True),
+        plan=lambda *_: SimpleNamespace(explains=lambda *_: True),
         succeeded=lambda _keys: None,
     )
     monkeypatch.setattr(worker, "_planner", gone)
@@ -210,7 +217,7 @@ def test_what_fails_while_it_has_the_lease_is_reported(
 ) -> None:
     monkeypatch.setattr(landing_worker, "start_landing", lambda *_, **__: Query(MISSED, True))
     unexplained = SimpleNamespace(explains=lambda *_: False)
-    planner: Any = SimpleNamespace(succeeded=bool, plan=lambda _covered: unexplained)
+    planner: Any = SimpleNamespace(succeeded=bool, plan=lambda *_: unexplained)
     worker._planner = planner
     monkeypatch.setattr(worker._incidents, "succeeded", lambda *_: None)
     worker._lease = Kept(asked=100)
@@ -236,7 +243,7 @@ def test_what_begins_anew_again_and_again_is_a_failure(
     without did so without a pause, and no operator heard of it."""
     ends_at_once(monkeypatch, error)
     found = SimpleNamespace(explains=lambda *_: True, losses=())
-    planner: Any = SimpleNamespace(succeeded=bool, plan=lambda _covered: found)
+    planner: Any = SimpleNamespace(succeeded=bool, plan=lambda *_: found)
     worker._planner, worker._once = planner, once
     assert [worker._turn() for _ in range(BEGUN_ANEW)] == [0.0] * 10
     for _ in range(2):  # after a pause, too
@@ -251,7 +258,7 @@ def test_each_loss_leaves_less_to_begin_with(
     """So a source of which much is lost, one topic after the other, is landed around all of it."""
     ends_at_once(monkeypatch, OSError("the topic is gone"))
     found = SimpleNamespace(explains=lambda *_: True, losses=("one",))
-    planner: Any = SimpleNamespace(succeeded=bool, plan=lambda _covered: found)
+    planner: Any = SimpleNamespace(succeeded=bool, plan=lambda *_: found)
     worker._planner, worker._once = planner, True
     assert [worker._turn() for _ in range(30)] == [0.0] * 30
 
@@ -265,3 +272,33 @@ def test_what_came_through_in_between_is_no_failure(
     planner: Any = SimpleNamespace(succeeded=bool)
     worker._planner = planner
     assert [worker._turn() for _ in range(30)] == [0.0] * 30
+
+
+def test_what_was_covered_is_planned_by_with_the_generations_that_it_is_of(
+    worker: LandingWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each time, as where a partition without a leader has it planned again: what is of an older
+    generation would else count for the newer one from the second time on."""
+    asked: list[tuple[dict[object, int], CurrentGenerations]] = []
+    older, newer = (CurrentGenerations({"t": TopicGeneration(at, "id")}) for at in (0, 1))
+
+    def plan(covered: dict[object, int], covered_in: CurrentGenerations) -> Any:
+        asked.append((dict(covered), covered_in))
+        return SimpleNamespace(
+            leaderless=len(asked) == 1,
+            covered={},
+            current_generations=newer,
+            plan=SimpleNamespace(starts={}),
+            topics={},
+            passed_over=(),
+        )
+
+    planner: Any = SimpleNamespace(plan=plan)
+    worker._planner, worker._covered, worker._covered_in = planner, {("t", 0): 5}, older
+    monkeypatch.setattr(landing_worker, "LEADERLESS_SECONDS", 0.0)
+    monkeypatch.setattr(landing_worker, "note_fresh_topics", lambda *_: None)
+    monkeypatch.setattr(worker._incidents, "report_plan", lambda *_: None)
+    for _ in range(2):
+        LandingWorker._plan(worker)
+    assert asked == [({("t", 0): 5}, older)] * 2 + [({}, newer)]
+    assert worker.covered() == {} and worker.generations() is newer

@@ -57,7 +57,7 @@ class LandingLaws(RuleBasedStateMachine):
             before = {row.offset for row in log.rows}
             log.truncate(log.start + (log.end - log.start) * part // 9)
             gone = before - {row.offset for row in log.rows}
-            if key in self.covered or self._staged(key):
+            if self._is_landed(key):
                 self.trimmed.setdefault(key, set()).update(
                     at for at in gone if not self._has(key, at)
                 )
@@ -75,10 +75,21 @@ class LandingLaws(RuleBasedStateMachine):
         if key in self.model.logs:
             self.model.logs[key].epoch += 1
 
+    @rule(topic=st.sampled_from(["t", "u"]))
+    def make_again(self, topic: str) -> None:
+        """What is there now is of another generation, which begins when it is decided so: of that
+        nothing is owed before."""
+        self.number += 1
+        self.model.ids[topic] = f"{topic}{self.number}"
+        for key in [key for key in self.model.logs if key[0] == topic]:
+            self.model.logs[key] = Log()
+            self.trimmed.pop(key, None)
+            self.told.pop(key, None)
+
     @rule(limit=st.integers(1, 30), keys=st.sets(KEYS))
     def land(self, limit: int, keys: set[TopicAndPartition]) -> None:
         """A query that comes up to `limit` records far in some partitions, then ends."""
-        planned = self.planner.plan(self.covered)
+        planned = self.planner.plan(self.covered, self.covered_in)
         self.covered, self.covered_in = dict(planned.covered), planned.current_generations
         for loss in (*planned.losses, *planned.given_up):
             given = loss in planned.given_up
@@ -121,10 +132,12 @@ class LandingLaws(RuleBasedStateMachine):
             replace(item, open=False, resolution=choice) if item in deciding else item
             for item in self.model.told
         ]
+        begun = {item.topic for item in deciding if item.kind == "topic_recreated"}
+        for topic in sorted(begun):
+            self._begin(topic)
         for item in deciding:
-            if item.kind == "topic_recreated":
-                self._begin(item.topic)
-            elif item.kind == "source_rewound" and item.partition is not None:
+            if item.kind == "source_rewound" and item.topic not in begun:
+                assert item.partition is not None
                 self._branch((item.topic, item.partition))
 
     @rule(epochs_too=st.booleans())
@@ -186,25 +199,35 @@ class LandingLaws(RuleBasedStateMachine):
         generation = TopicGeneration(current.newest(topic) + 1, self.model.ids[topic])
         branches = {key: branch for key, branch in current.branches.items() if key[0] != topic}
         self.model.known = CurrentGenerations({**current.topics, topic: generation}, branches)
-        self._forget_decisions(lambda item: item.topic == topic)
+        self.model.told = [item for item in self.model.told if item.topic != topic]
 
     def _branch(self, key: TopicAndPartition) -> None:
         current, first = self.model.known, self.firsts[key]
         assert first is not None
         branches = {**current.branches, key: Branch(current.generation(key) + 1, first)}
         self.model.known = CurrentGenerations(current.topics, branches)
-        self._forget_decisions(lambda item: (item.topic, item.partition) == key)
+        self.model.told = [
+            item for item in self.model.told if item.open or (item.topic, item.partition) != key
+        ]
 
-    def _forget_decisions(self, of):  # type: ignore[no-untyped-def]
-        """What was decided of a generation before says nothing about the newer one."""
-        self.model.told = [item for item in self.model.told if item.open or not of(item)]
-
-    def _staged(self, key: TopicAndPartition) -> bool:
-        return (*key, self.model.known.generation(key)) in self.model.staged
+    def _is_landed(self, key: TopicAndPartition) -> bool:
+        """Whether something was landed, or covered, of the log that is there."""
+        known = self.model.known
+        topic = known.topics.get(key[0])
+        if topic is None or topic.topic_id != self.model.ids[key[0]]:
+            return False
+        generation = known.generation(key)
+        covered = key in self.covered and self.covered_in.generation(key) == generation
+        return covered or (*key, generation) in self.model.staged
 
     def _has(self, key: TopicAndPartition, offset: int) -> bool:
+        """Whether an offset of the log that is there is staged: below where a partition began a
+        generation by itself it is the same log."""
+        since = self.model.known.topics[key[0]].generation
         return any(
-            offset in rows for (*place, _), rows in self.model.staged.items() if tuple(place) == key
+            offset in rows
+            for (*place, generation), rows in self.model.staged.items()
+            if tuple(place) == key and generation >= since
         )
 
     def _has_above(self, key: TopicAndPartition, offset: int) -> bool:

@@ -262,3 +262,25 @@ def test_what_queries_covered_counts_for_their_generation_only() -> None:
     planned = planner.plan({T0: 53, T1: 50})
     assert planned.covered == {} and planned.plan.starts == {T0: 0, T1: 0}
     assert planned.plan.generations == {T0: 1, T1: 1}
+
+
+def test_what_was_covered_of_a_topic_before_it_was_made_again_is_nothing_of_the_new_one() -> None:
+    """A topic that waits for a decision is asked for nothing meanwhile. What was covered of the old
+    one would count for the new one, of which nothing is landed yet: what retention deletes of it
+    would be passed in silence."""
+    model, planner = staged_once()
+    first = planner.plan({})
+    model.ids, model.logs = {"t": "new"}, {T0: Log(), T1: Log()}
+    model.logs[T0].write("n", 70)
+    waiting = planner.plan({T0: 50, T1: 50}, first.current_generations)
+    assert [loss.kind for loss in waiting.losses] == ["topic_recreated"]
+    assert waiting.covered == {T0: 50, T1: 50} and waiting.plan.starts == {}
+    model.known = CurrentGenerations({"t": TopicGeneration(1, "new")})
+    for _ in range(2):  # as where a partition without a leader has it planned again
+        planned = planner.plan(waiting.covered, waiting.current_generations)
+        assert planned.covered == {} and planned.plan.starts == {T0: 0, T1: 0}
+    model.stage(T0, 0, generation=1)
+    model.staged["t", 0, 1] = {at: row for at, row in model.staged["t", 0, 1].items() if at < 9}
+    model.logs[T0].truncate(30)
+    lost = planner.plan(planned.covered, planned.current_generations).losses
+    assert [(loss.kind, loss.first, loss.last) for loss in lost] == [("source_truncated", 9, 29)]
