@@ -15,7 +15,7 @@ from mirrorlake.lake.table_upkeep import removals_from
 from mirrorlake.landing.generations import generations_of
 from mirrorlake.landing.land import land_again
 from mirrorlake.landing.source_comparison import Branch, LandingPlan
-from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import PartitionGeneration
 
 logger = logging.getLogger(__name__)
 
@@ -48,8 +48,9 @@ def read_again(deployment: Deployment, alias: str, incident: Mapping[str, Any]) 
                 f"cluster {alias} has nothing of offsets {first} to {last} of {name} any more: its "
                 f"log begins at {log.start}; choose continue or stop"
             )
-        # another flow lacked it, too
-        end = min(end, _first_staged(lake, alias, key, generation, start) or end)
+        staged = _first_staged(lake, alias, place, start)
+        if staged is not None:  # another flow lacked it, too
+            end = min(end, staged)
         if start == end:
             return int(start)
         plan = LandingPlan(alias, {key: start}, {key: generation} if generation else {})
@@ -66,13 +67,12 @@ def read_again(deployment: Deployment, alias: str, incident: Mapping[str, Any]) 
         return int(start)
 
 
-def _first_staged(
-    lake: Lake, alias: str, key: TopicAndPartition, generation: int, offset: int
-) -> int | None:
+def _first_staged(lake: Lake, alias: str, place: PartitionGeneration, offset: int) -> int | None:
     """The first staged offset at or above one, of the same generation."""
     with StageFiles(lake).reading() as index:
-        staged = next(index.partition(alias, key).above(generation, offset), None)
-    if staged is None or staged.generation != generation:
+        ranges = index.partition(alias, place.topic_partition)
+        staged = next(ranges.above(place.generation, offset), None)
+    if staged is None or staged.generation != place.generation:
         return None
     return max(staged.first, offset)
 

@@ -1,5 +1,6 @@
 """What is read again is of the topic that was staged, also at the moment when it is committed."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,20 @@ from mirrorlake.errors import InputError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.deployment import Deployment
+from mirrorlake.lake.lake import Lake
 from mirrorlake.landing import read_again as module
+from mirrorlake.landing.source_comparison import LandingPlan
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.testing import MemoryCluster
 from tests.support.lake_rows import ago, commit, no_session, opened, staged, write_file
 
+PLACE = {"topic": "orders", "partition": 0, "generation": 0}
 
-@pytest.mark.parametrize("again", [False, True], ids=["as it was", "made again meanwhile"])
-def test_a_topic_that_is_made_again_while_it_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: bool
-) -> None:
-    file = write_file(tmp_path)
+
+def trimmed(folder: Path, east: MemoryCluster) -> Deployment:
+    """A lake of which retention has deleted offsets below 30, and the stage holds 30 to 49."""
+    file = write_file(folder)
     lake, _ = opened(no_session, file)
-    topology = load_topology(file)
-    east = MemoryCluster("east", {"orders": [50]})
     topic_id = east.topic_ids(["orders"])["orders"]
     common = {"source_cluster": "east", "topic": "orders"}
     begun = {**common, "generation": 0, "topic_id": topic_id, "started_at": ago(9)}
@@ -30,6 +32,15 @@ def test_a_topic_that_is_made_again_while_it_is_read(
     removal = {**common, "partition": 0, "generation": 0, "first_offset": 0, "below": 30}
     lake.append("removals", rows_of("removals", [{**removal, "removed_at": ago(9)}]))
     commit(lake, "records", staged(range(30, 50)))
+    return Deployment.opened(lake, Connections(load_topology(file), {"east": east}))
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["as it was", "made again meanwhile"])
+def test_a_topic_that_is_made_again_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: bool
+) -> None:
+    east = MemoryCluster("east", {"orders": [50]})
+    deployment = trimmed(tmp_path, east)
     committed: list[dict[str, Any]] = []
 
     def land_again(*_: object, check: Any, ends: dict[str, int], **_more: object) -> None:
@@ -39,9 +50,7 @@ def test_a_topic_that_is_made_again_while_it_is_read(
         committed.append(ends)
 
     monkeypatch.setattr(module, "land_again", land_again)
-    deployment = Deployment.opened(lake, Connections(topology, {"east": east}))
-    place = {"topic": "orders", "partition": 0, "generation": 0}
-    incident = {**place, "first_offset": 10, "last_offset": 29, "at": ago(5)}
+    incident = {**PLACE, "first_offset": 10, "last_offset": 29, "at": ago(5)}
     if again:
         with pytest.raises(InputError, match="was made again"):
             module.read_again(deployment, "east", incident)
@@ -49,3 +58,29 @@ def test_a_topic_that_is_made_again_while_it_is_read(
     else:
         assert module.read_again(deployment, "east", incident) == 10
         assert committed == [{("orders", 0): 30}]
+
+
+@pytest.mark.parametrize("first", [0, 10])
+def test_what_was_read_again_for_another_flow_is_not_staged_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: int
+) -> None:
+    """From the start of the log, too: no flow goes on behind an offset that is there twice."""
+    deployment = trimmed(tmp_path, MemoryCluster("east", {"orders": [50]}))
+    committed: list[Mapping[TopicAndPartition, int]] = []
+
+    def land_again(
+        lake: Lake,
+        plan: LandingPlan,
+        *_: object,
+        ends: Mapping[TopicAndPartition, int],
+        **_more: object,
+    ) -> None:
+        (start,), (end,) = plan.starts.values(), ends.values()
+        commit(lake, "records", staged(range(start, end)))
+        committed.append(ends)
+
+    monkeypatch.setattr(module, "land_again", land_again)
+    for minutes in (5, 4):  # the incident of one flow, and of another
+        incident = {**PLACE, "first_offset": first, "last_offset": 29, "at": ago(minutes)}
+        assert module.read_again(deployment, "east", incident) == first
+    assert committed == [{("orders", 0): 30}]
