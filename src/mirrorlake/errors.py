@@ -61,6 +61,7 @@ class MirrorlakeError(Exception):
     def from_facts(cls, facts: Mapping[str, Any]) -> Self:
         """The exception with these attributes, as `vars` gives them; `message` is one."""
         error = cls.__new__(cls, facts["message"])
+        error.args = (facts["message"],)  # which one that is an OSError too takes when it is made
         error.__dict__.update(facts)
         return error
 

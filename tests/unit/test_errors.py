@@ -15,6 +15,7 @@ from mirrorlake.errors import (
     TargetRefused,
 )
 from mirrorlake.lake.incidents import Incident, _row
+from mirrorlake.lake.renewed_options import NotLent
 from mirrorlake.library.flows import UnknownFlow
 
 KINDS = [
@@ -46,6 +47,7 @@ def test_each_class_says_what_kind_of_incident_it_is(kind: type[MirrorlakeError]
     [
         MirrorlakeError("plain"),
         UnknownFlow("with two bases"),
+        NotLent("with one that keeps its text apart"),
         ClusterUnreachable("with what it needs", alias="east"),
         MapError("with a place", topic="t", partition=1, first_offset=2, last_offset=3),
         TargetRecreated("with more", topic="t", partition=1, target_generation=2, reason="R"),

@@ -47,7 +47,7 @@ class Place(ABC):
     @property
     def options(self) -> Mapping[str, str] | None:
         """How delta-rs reaches it now, None on a disk. May hold secrets, and is never shown. Raises
-        LakeError where credentials are lent, and none are."""
+        NotLent, an OSError, where credentials are lent, and none are."""
         return None
 
     @abstractmethod

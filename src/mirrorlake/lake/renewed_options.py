@@ -26,13 +26,18 @@ class Lent:
     until: float
 
 
+class NotLent(LakeError, OSError):
+    """Raised when credentials for a store are not lent now: to what reads and writes there an error
+    of the store's, which passes as others do."""
+
+
 class RenewedOptions:
     """Options of which some are lent. For all threads of a process; pickled, it is what is good
     now: a task has no one to ask.
 
     Args:
         fixed: those that hold for ever; what is lent goes before them.
-        ask: lends some. Raises LakeError, which is passed on where none are good.
+        ask: lends some. Raises NotLent, which is passed on where none are good.
         clock: epoch seconds.
     """
 
@@ -48,7 +53,7 @@ class RenewedOptions:
         self._use = threading.Lock()
 
     def now(self) -> dict[str, str]:
-        """All of them, as they are good now. Raises LakeError."""
+        """All of them, as they are good now. Raises NotLent."""
         with self._use:
             lent, now = self._lent, self._clock()
             if lent is None or lent.until <= now:
@@ -65,7 +70,7 @@ class RenewedOptions:
         known = lent
         try:
             lent = self._ask()
-        except LakeError as error:
+        except NotLent as error:
             left = known.until - self._clock()
             logger.warning("%s; those in hand are good for %.0f s", error, left)
         with self._use:

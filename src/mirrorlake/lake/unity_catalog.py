@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from mirrorlake.errors import LakeError, first_line
+from mirrorlake.errors import first_line
 from mirrorlake.extras import needs
-from mirrorlake.lake.renewed_options import Lent, RenewedOptions
+from mirrorlake.lake.renewed_options import Lent, NotLent, RenewedOptions
 
 if TYPE_CHECKING:  # whose import takes time
     from databricks.sdk import WorkspaceClient
@@ -39,7 +39,7 @@ def _lent_options(url: str, fixed: tuple[tuple[str, str], ...]) -> RenewedOption
 
 
 def _asked(url: str) -> Lent:
-    """Ask the workspace. Raises LakeError."""
+    """Ask the workspace. Raises NotLent."""
     with needs("unity"):
         from databricks.sdk import WorkspaceClient
         from databricks.sdk.core import Config
@@ -48,14 +48,15 @@ def _asked(url: str) -> Lent:
         config = Config(
             http_timeout_seconds=_ANSWER_SECONDS, retry_timeout_seconds=_PATIENCE_SECONDS
         )
-        return _lent(url, _granted(WorkspaceClient(config=config), url))
+        answer = _granted(WorkspaceClient(config=config), url)
     except (DatabricksError, ValueError, OSError, TimeoutError) as error:
-        raise LakeError(
+        raise NotLent(
             f"Unity Catalog lends no credentials for {url} ({first_line(error)}); grant EXTERNAL "
             "USE LOCATION on its external location and, once tables are registered, EXTERNAL USE "
             "SCHEMA, see that DATABRICKS_HOST and its credentials are there outside of a job, or "
             "leave out lake.credentials"
         ) from error
+    return _lent(url, answer)
 
 
 def _granted(workspace: "WorkspaceClient", url: str) -> "GenerateTemporaryPathCredentialResponse":
@@ -72,7 +73,7 @@ def _granted(workspace: "WorkspaceClient", url: str) -> "GenerateTemporaryPathCr
 
 
 def _lent(url: str, answer: "GenerateTemporaryPathCredentialResponse") -> Lent:
-    """What was lent, in the words of delta-rs. Raises LakeError where it has none for it."""
+    """What was lent, in the words of delta-rs. Raises NotLent where it has none for it."""
     options: dict[str, str | None] = {}
     if (aws := answer.aws_temp_credentials) is not None:
         options = {
@@ -86,7 +87,7 @@ def _lent(url: str, answer: "GenerateTemporaryPathCredentialResponse") -> Lent:
         options = {"azure_storage_token": aad.aad_token}
     known = {name: value for name, value in options.items() if value}
     if not known or answer.expiration_time is None:
-        raise LakeError(
+        raise NotLent(
             f"Unity Catalog lends credentials for {url} of a kind that cannot be used: those of S3 "
             "and Azure can; leave out lake.credentials, and name the store's own in lake.storage"
         )

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from mirrorlake.errors import LakeError
-from mirrorlake.lake.renewed_options import LEFT_SECONDS, Lent, RenewedOptions
+from mirrorlake.lake.renewed_options import LEFT_SECONDS, Lent, NotLent, RenewedOptions
 
 HOUR = 3_600.0
 
@@ -23,7 +23,7 @@ class Lender:
     def lend(self) -> Lent:
         self.asked += 1
         if not self.answers:
-            raise LakeError("the workspace does not answer")
+            raise NotLent("the workspace does not answer")
         return Lent({"key": f"s3cret-{self.asked}"}, self.now + HOUR)
 
     def options(self) -> RenewedOptions:

@@ -15,7 +15,9 @@ from mirrorlake.errors import LakeError, LeaseTaken
 from mirrorlake.lake import store_lock
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
-from mirrorlake.lake.place import Place, place_of
+from mirrorlake.lake.place import FolderPlace, Place, place_of
+from mirrorlake.lake.renewed_options import NotLent
+from mirrorlake.lake.store_lock import StoreLock
 from tests.support.object_store import Store
 from tests.support.store_link import Fault, Request, StoreLink, link_to
 from tests.support.waiting import until
@@ -126,6 +128,64 @@ def test_one_of_a_process_before_that_had_the_same_number_is_free(place: Place) 
     """As in a container that was started again: its name and its first process are the same."""
     (folder(place) / "3").write(noted(os.uname().nodename, os.getpid(), time.time()))
     lease_at(place).take(sure=True)
+
+
+class Borrowed(FolderPlace):
+    """A place that is reached by credentials that are lent; not always."""
+
+    lends = True
+
+    def _check(self) -> None:
+        if not self.lends:
+            raise NotLent("no credentials are lent")
+
+    def read(self) -> bytes:
+        self._check()
+        return super().read()
+
+    def write(self, content: bytes) -> None:
+        self._check()
+        super().write(content)
+
+    def delete(self) -> None:
+        self._check()
+        super().delete()
+
+
+@pytest.fixture
+def borrowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StoreLock:
+    """A lease at such a place, of this process, renewed each moment."""
+    monkeypatch.setattr(store_lock, "RENEW_SECONDS", 0.02)
+    monkeypatch.setattr(store_lock, "AGAIN_SECONDS", 0.02)
+    lock = StoreLock(WHAT, Borrowed(tmp_path))
+    lock.take(sure=False)
+    return lock
+
+
+def test_one_is_renewed_once_credentials_are_lent_again(
+    borrowed: StoreLock,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Else another host takes it for free some minutes later, while this process works on."""
+    with monkeypatch.context() as away:
+        away.setattr(Borrowed, "lends", False)
+        until(lambda: "could not be renewed: no credentials" in caplog.text, "it is tried")
+    before = (tmp_path / "0").read_bytes()
+    until(lambda: (tmp_path / "0").read_bytes() != before, "renewed")
+    borrowed.release()
+
+
+def test_one_that_was_given_back_while_no_credentials_were_lent_is_free(
+    borrowed: StoreLock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To this process, which would else wait for itself for ever."""
+    with monkeypatch.context() as away:
+        away.setattr(Borrowed, "lends", False)
+        borrowed.release()
+    borrowed.take(sure=False)
+    borrowed.release()
 
 
 def is_put(request: Request) -> bool:

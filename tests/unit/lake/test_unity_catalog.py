@@ -83,11 +83,13 @@ def test_who_may_only_read_gets_that(workspace: Workspace, tmp_path: Path) -> No
 def test_where_none_are_lent_one_sentence_says_what_to_do(
     workspace: Workspace, tmp_path: Path, answers: list[Any], words: str
 ) -> None:
-    workspace.answers = answers
+    workspace.answers = answers * 2
     place = lake_place(Location(path=WORDS[0][0], credentials="unity_catalog"), tmp_path)
     with pytest.raises(LakeError, match=words) as refused:
         assert place.options
     assert "s3cret" not in str(refused.value) and "lake.credentials" in str(refused.value)
+    with pytest.raises(OSError, match=words):  # as for what else the store refuses
+        place.read()
 
 
 def test_outside_of_a_workspace_it_is_said_which_one_is_missing(
