@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from mirrorlake.errors import MirrorlakeError, ReplicationError, TargetLost, first_line
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.reader import Frame, Reader
+from mirrorlake.lake.reader import Frame, QueryRows, Reader
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 
@@ -25,6 +25,9 @@ CAME_THROUGH, WENT_ON = "it came through again", "the flow went on behind the re
 #: given up.
 PRODUCE_AGAIN, ACCEPT = "produce-again", "accept"
 _KEY = "flow STRING, kind STRING, topic STRING, partition INT, generation INT"
+#: Kinds of which each incident is about the offsets that it names, and nothing waits for a
+#: decision: one that is open says nothing of other offsets of its partition.
+_OF_OFFSETS = frozenset({"landing_gap"})
 
 
 class IncidentKey(NamedTuple):
@@ -100,7 +103,7 @@ class Incidents:
 
     def open(self, flow: str, kind: str, error: MirrorlakeError) -> None:
         """Record an incident; one of the same kind, topic, partition and generation that is open is
-        not repeated."""
+        not repeated, unless it is about other offsets, and of a kind that goes by these."""
         self.report([Incident(flow, kind, error)])
 
     def open_all(self, flow: str, kind: str, errors: Iterable[MirrorlakeError]) -> None:
@@ -110,16 +113,16 @@ class Incidents:
     def report(self, incidents: Iterable[Incident]) -> None:
         """The same of incidents of any flows and kinds, in one commit: a topic may have thousands
         of partitions, and who reports does nothing else meanwhile."""
-        rows: dict[IncidentKey, dict[str, object]] = {}
+        rows: dict[tuple[object, ...], dict[str, object]] = {}
         for row in map(_row, incidents):
-            rows.setdefault(key_of(row), row)
+            rows.setdefault(_said_by(row), row)
         if not rows:
             return
         with self._use:
-            known = self._open_keys()
-            fresh = {key: row for key, row in rows.items() if key not in known}
-            self._lake.append("incidents", rows_of("incidents", list(fresh.values())))
-            self._seen |= fresh.keys()
+            known = set(map(_said_by, self._open_rows()))
+            fresh = [row for said, row in rows.items() if said not in known]
+            self._lake.append("incidents", rows_of("incidents", fresh))
+            self._seen |= set(map(key_of, fresh))
 
     def note(self, incidents: Iterable[Incident], resolution: str) -> None:
         """Record what is decided already, in one commit."""
@@ -231,10 +234,14 @@ class Incidents:
         )
 
     def _open_keys(self) -> set[IncidentKey]:
+        self._open_rows()
+        return set(self._seen)
+
+    def _open_rows(self) -> QueryRows:
         rows = self._lake.ask_table("open_incidents")
         self._asked = True
         self._seen = frozenset(map(key_of, rows))
-        return set(self._seen)
+        return rows
 
 
 def made_again(lake: Reader, flow: str) -> set[str]:
@@ -253,6 +260,14 @@ def key_of(row: Mapping[str, Any]) -> IncidentKey:
     return IncidentKey(
         row["flow"], row["kind"], row["topic"], row["partition"], row["generation"] or 0
     )
+
+
+def _said_by(row: Mapping[str, Any]) -> tuple[object, ...]:
+    """What the row of an incident says, so that it is not said twice."""
+    key = key_of(row)
+    if key.kind not in _OF_OFFSETS:
+        return key
+    return *key, row["first_offset"], row["last_offset"]
 
 
 def _row(incident: Incident) -> dict[str, object]:

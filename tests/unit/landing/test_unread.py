@@ -13,6 +13,7 @@ from confluent_kafka import KafkaError, KafkaException
 
 from mirrorlake.config.cluster import Landing
 from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.incidents import IncidentKey
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing import driver_log, unread
@@ -91,9 +92,9 @@ class World:
 
     def close(self) -> None: ...
 
-    def leave(self, ends: Mapping[TopicAndPartition, int]) -> None:
+    def leave(self, ends: Mapping[TopicAndPartition, int], name: str = "q") -> None:
         """A query that has read up to some ends."""
-        keep_read(self.lake, "east", self.lake.checkpoints / "land" / "east" / "q", ends, {})
+        keep_read(self.lake, "east", self.lake.checkpoints / "land" / "east" / name, ends, {})
         end_queries(self.lake, "east")
 
     def make_up(self) -> None:
@@ -213,3 +214,22 @@ def test_who_dies_once_it_was_told_lands_it_all_the_same(
     assert world.gaps() == [("landing_gap", 10, 19)] and len(world.offsets()) == 20
     world.make_up()
     assert world.offsets() == [*range(0, 30)] and world.gaps() == [("landing_gap", 10, 19)]
+
+
+def test_each_gap_of_a_partition_is_told(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while one before it is open, which names other offsets: a flow may lack these, too."""
+    append(world.lake, "records", staged([*range(0, 10), *range(20, 30)]))
+    world.leave({KEY: 5})
+    world.make_up()
+    append(world.lake, "records", staged(range(35, 40)))
+    world.leave({KEY: 30}, "r")
+    with monkeypatch.context() as dying:
+        dying.setattr(unread, "land_again", out_of_room)
+        with pytest.raises(OSError):
+            world.make_up()
+    world.make_up()
+    assert world.offsets() == [*range(0, 40)]
+    assert sorted(world.gaps()) == [("landing_gap", 10, 19), ("landing_gap", 30, 34)]
+    key = IncidentKey("east->west", "landing_gap", "orders", 0)
+    EventLog(world.lake).incidents.settle_all([key], "acknowledge")
+    assert world.gaps() == []
