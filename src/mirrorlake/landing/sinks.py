@@ -46,8 +46,6 @@ class PathSink:
     query: there is no `failure` of one that goes on."""
 
     failure: Exception | None = None
-    #: See `SessionSink.compared`: a batch is committed when all of it was read.
-    compared = True
 
     def __init__(self, lake: PathLake, job: LandJob, application: str) -> None:
         self._lake = lake
@@ -59,6 +57,10 @@ class PathSink:
         self._log = DriverLog(job)
         #: Up to where it has committed the batches of a query.
         self._reached: Ends = {}
+        #: See `SessionSink.compared`: whether each of its commits is known to be there, or not to
+        #: be. One whose answer was lost may come later, unless who comes next fences it, and for
+        #: that finds its name (`checkpoints.end_queries`).
+        self.compared = True
         self._in_hand, self._no_more = threading.RLock(), False
 
     def start(self, writer: "DataStreamWriter", checkpoint: Path) -> "StreamingQuery":
@@ -147,9 +149,10 @@ class PathSink:
             for file in files
         ]
         if adds:
-            began = time.monotonic()
+            began, self.compared = time.monotonic(), False
             with self._lake.measured("records"):
                 self._lake.tables.add_files("records", adds, self._application, batch)
+            self.compared = True
             self._commit_seconds.append(time.monotonic() - began)
             self._lake.meter.landed(self._job.alias, landed_of(files))
         failpoints.reached("landed")

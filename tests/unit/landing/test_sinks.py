@@ -12,6 +12,7 @@ from mirrorlake.errors import Fenced, ReplicationError
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import place_of
 from mirrorlake.landing import driver_log
+from mirrorlake.landing.checkpoints import application_of, end_queries, new_checkpoint
 from mirrorlake.landing.job import LandJob
 from mirrorlake.landing.land import LandingQuery
 from mirrorlake.landing.pace import Pace
@@ -139,6 +140,32 @@ def test_what_was_not_committed_is_not_covered(
     with pytest.raises(Fenced):
         take(SimpleNamespace(sparkSession=None), 0)
     assert sink.covered() == {}
+
+
+def test_a_commit_whose_answer_was_lost_comes_no_more_behind_the_next_query(
+    lake: PathLake, log: OpenLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has would else be staged twice, by it and by that query, and no flow goes on behind
+    that."""
+    checkpoint = new_checkpoint(lake, "east")
+    sink = PathSink(lake, job_of(lake, tmp_path), application_of(checkpoint))
+    sink.land({A: (5, 6)}, None, 0)
+    assert sink.compared
+    on_its_way: list[Any] = []
+
+    def lost(*commit: Any) -> None:
+        on_its_way.append(commit)
+        raise OSError("no answer")
+
+    with monkeypatch.context() as away:
+        away.setattr(lake.tables, "add_files", lost)
+        with pytest.raises(OSError, match="no answer"):
+            sink.land({A: (6, 8)}, None, 1)
+    assert not sink.compared, "so its name is not forgotten"
+    end_queries(lake, "east")
+    with pytest.raises(Fenced):
+        lake.tables.add_files(*on_its_way[0])
+    assert landed(lake) == [("a", 5)]
 
 
 def test_nothing_is_committed_of_a_batch_that_a_stop_did_not_wait_for(
