@@ -49,7 +49,8 @@ class SessionSink:
         self.failure: Exception | None = None
 
     def start(self, writer: "DataStreamWriter", checkpoint: Path) -> "StreamingQuery":
-        """Take the batches of a query with a checkpoint."""
+        """Take the batches of a query with a checkpoint. Raises OSError where its mark cannot say
+        where it begins: nothing would look for a hole that it leaves."""
         self._keep_read(checkpoint)
         # Makes the session this thread's active one, which Delta's sink asks for by name; any frame
         # does.
@@ -103,15 +104,16 @@ class SessionSink:
                 return
             self._reached = batch.end
         if self._named is not None and not self._passed_over:
-            self._keep_read(self._named[1])
+            try:
+                self._keep_read(self._named[1])
+            except OSError as error:
+                # Who ends the query then looks at more than it would have to.
+                alias = self._job.alias
+                logger.info("how far landing from cluster %s is was not kept: %s", alias, error)
 
     def _keep_read(self, checkpoint: Path) -> None:
         job = self._job
-        try:
-            keep_read(self._lake, job.alias, checkpoint, self._reached, job.generations)
-        except OSError as error:
-            # Who ends the query then looks at more than it would have to.
-            logger.info("how far landing from cluster %s is was not kept: %s", job.alias, error)
+        keep_read(self._lake, job.alias, checkpoint, self._reached, job.generations)
 
     def stop_after_batch(self) -> None:
         """Nothing: behind a batch Spark plans the next one, which takes a moment."""

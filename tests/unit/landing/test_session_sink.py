@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from mirrorlake.lake.path_lake import PathLake
+from mirrorlake.landing import session_sink
 from mirrorlake.landing.checkpoints import (
     application_of,
     end_queries,
@@ -176,6 +177,26 @@ def test_what_tasks_have_not_said_is_left_for_who_ends_the_query(tmp_path: Path)
     assert sink.covered() == {A: 8, B: 0} and not sink.compared
     shutil.rmtree(checkpoint)
     assert left_queries(lake, "east", "q") == [read]
+
+
+def test_a_query_begins_only_where_its_mark_says_from_where_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else nothing would look for a hole that it leaves. What it notes later may fail: then more is
+    looked at."""
+    lake = lake_in(tmp_path)
+    query = OfSpark()
+    begun = started_sink(lake, tmp_path, query)
+
+    def full(*_: object) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(session_sink, "keep_read", full)
+    with pytest.raises(OSError, match="no space left"):
+        sink_of(tmp_path, lake).start(None, tmp_path / "checkpoints/land/east/r")
+    query.report(WHOLE)
+    assert begun.covered() == {A: 8, B: 0}
+    assert left_queries(lake, "east", "q") == [LeftQuery("q", {A: 5, B: 0}, {A: 2})]
 
 
 def test_who_ends_queries_fences_each_once_and_keeps_what_they_have_read(tmp_path: Path) -> None:
