@@ -7,12 +7,16 @@ import fcntl
 import json
 import logging
 import os
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 
 from mirrorlake.errors import LakeError
 from mirrorlake.lake.lease_holder import Holder, holder_of, taken, this_process
 
 logger = logging.getLogger(__name__)
+
+#: What a disk says that has no room: of whether files can be locked there it says nothing.
+_FULL = (ENOSPC, EDQUOT)
 
 
 class FileLock:
@@ -24,11 +28,13 @@ class FileLock:
         self._handle: int | None = None
 
     def take(self, sure: bool) -> None:
-        """See `Lease.take`."""
+        """See `Lease.take`. Raises OSError where the disk has no room for the file."""
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             self._handle, before = self._locked()
         except OSError as error:
+            if error.errno in _FULL:
+                raise
             if sure:
                 raise LakeError(
                     f"whether another process has {self.what} cannot be known, since "
@@ -56,13 +62,13 @@ class FileLock:
         logger.warning("%s was not given back by %s; be sure that it is gone", self.what, before)
 
     def _locked(self) -> tuple[int, Holder | None]:
-        """A handle of the file with the lock, in which the holder's name is noted, and who of
-        another host has not given it back. Raises OSError, LeaseTaken."""
+        """A handle of the file with the lock, in which the holder's name is noted where there is
+        room for it, and who of another host has not given it back. Raises OSError, LeaseTaken."""
         handle = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             before = _noted(handle)
-            _note(handle, this_process())
+            self._note_this(handle)
         except BlockingIOError:
             holder = _noted(handle) or "another process"
             os.close(handle)
@@ -71,6 +77,16 @@ class FileLock:
             os.close(handle)
             raise
         return handle, None if before is None or before.is_of_this_host else before
+
+    def _note_this(self, handle: int) -> None:
+        """Note this process. A disk that is full for a moment does not take the lock away, which
+        this process would then lack for as long as it runs."""
+        try:
+            _note(handle, this_process())
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            logger.warning("who has %s is not noted (%s)", self.what, error.strerror)
 
     def holder(self) -> Holder | None:
         """Which process has it, as far as a lock here shows it; nothing is taken."""

@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import json
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -72,3 +73,26 @@ def test_locks_that_fail_are_none(lake: Lake, monkeypatch: pytest.MonkeyPatch) -
     assert not locks_work(lake) and not list(lake.leases.glob("probe-*"))
     with pytest.raises(LakeError, match=r"whether another process has flow a->b cannot be known"):
         Lease(lake, WHAT).take(sure=True)
+
+
+def full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_disk_that_is_full_takes_no_lock_away(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Who goes on without one may meet another process hours later, each fencing the other."""
+    lease = Lease(lake, WHAT)
+    with monkeypatch.context() as out_of_room:
+        out_of_room.setattr(os, "open", full)
+        with pytest.raises(OSError, match="No space left"):
+            lease.take()
+    with monkeypatch.context() as out_of_room:
+        out_of_room.setattr(os, "pwrite", full)
+        lease.take()
+    assert "who has flow a->b is not noted (No space left on device)" in caplog.text
+    with pytest.raises(LeaseTaken, match="is held by another process"):
+        Lease(lake, WHAT).take()
+    lease.release()
+    Lease(lake, WHAT).take(sure=True)
