@@ -47,6 +47,8 @@ class Model:
     unreadable: set[str] = field(default_factory=set)
     #: Topics that are there, or may be, and are not shown; and why, None where they may not be.
     hidden: dict[str, str | None] = field(default_factory=dict)
+    #: Topics that are shown and not described, and why.
+    undescribed: dict[str, str] = field(default_factory=dict)
     silent: set[TopicAndPartition] = field(default_factory=set)
     staged: dict[tuple[str, int, int], dict[int, Row]] = field(default_factory=dict)
     known: CurrentGenerations = field(default_factory=CurrentGenerations)
@@ -60,10 +62,12 @@ class Model:
     def topics(self) -> Mapping[str, SourceTopic]:
         counts = {name: sum(1 for topic, _ in self.logs if topic == name) for name in self.ids}
         lost = {name: frozenset(p for t, p in self.leaderless if t == name) for name in self.ids}
-        return {
+        shown = {
             name: SourceTopic(self.ids[name], counts[name], lost[name], name not in self.unreadable)
             for name in self.ids.keys() - self.hidden.keys()
         }
+        odd = self.undescribed.items()
+        return shown | {name: SourceTopic("", 0, undescribed=why) for name, why in odd}
 
     def denied(self, topics: Collection[str]) -> Mapping[str, str | None]:
         return {name: why for name, why in self.hidden.items() if name in topics}

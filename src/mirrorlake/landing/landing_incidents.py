@@ -218,7 +218,7 @@ def _error(text: str, loss: Loss) -> SourceDataLost:
 
 
 def denied(alias: str, topic: str, why: str | None) -> ReplicationError:
-    """What was mirrored, and cannot be seen any more: it may not be, or `why`."""
+    """What was mirrored, and may not be seen any more; or what is not described, and `why`."""
     if why is not None:
         text = (
             f"topic {topic} is not described by cluster {alias} ({why}); the others go on, and it "

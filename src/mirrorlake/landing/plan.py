@@ -39,12 +39,13 @@ class Planned:
 
     `losses` are news, `given_up` was lost behind a loss that an operator accepted. `refused` are
     partitions that are left out for now, with the reason; topics that may not be read, and never
-    were, are reported elsewhere. `denied` are topics that were read before and are not shown any
-    more, and why, None where they may not even be seen. `unanswered` are those of the partitions of
-    which the cluster did not tell what is there. `open` names what waits for an operator since
-    before, and `waiting` are all topics and partitions that wait for one, or that one stopped.
-    `covered` is how far queries before this one came, as far as that still holds. `passed_over` is
-    what no flow wanted that reads from here now, and what will not be in the stage.
+    were, are reported elsewhere. `denied` are topics that are shown and not described, or that were
+    read before and are not shown any more, and why, None where they may not even be seen.
+    `unanswered` are those of the partitions of which the cluster did not tell what is there. `open`
+    names what waits for an operator since before, and `waiting` are all topics and partitions that
+    wait for one, or that one stopped. `covered` is how far queries before this one came, as far as
+    that still holds. `passed_over` is what no flow wanted that reads from here now, and what will
+    not be in the stage.
     """
 
     plan: LandingPlan
@@ -113,7 +114,8 @@ class LandingPlanner:
         planned for. Whatever is new among the losses has to be reported before the query runs.
         """
         self._planned_at, self._silent = self._clock(), {}
-        topics = self.source.topics()
+        shown = self.source.topics()
+        topics = {name: topic for name, topic in shown.items() if topic.undescribed is None}
         ids = {name: topic.topic_id for name, topic in topics.items()}
         current, decisions = self._current_generations(ids), self._store.decisions()
         remade = recreated(ids, current, decisions)
@@ -142,11 +144,11 @@ class LandingPlanner:
         reported = {
             key: why for key, why in refused.items() if topics[key[0]].readable or key in staged
         }
-        gone = current.topics.keys() - topics.keys()
+        gone = current.topics.keys() - shown.keys()
         waiting, still_open = _waiting(decisions, losses), _named(decisions, ids)
         return Planned(
             plan,
-            topics,
+            shown,
             log,
             losses,
             given_up=_in_generations(result.given_up, current),
@@ -161,7 +163,7 @@ class LandingPlanner:
                 for key, start in result.starts.items()
                 if key in begins and key not in positions and start > log[key].start
             ),
-            denied=self.source.denied(gone) if gone else {},
+            denied={**_undescribed(shown), **(self.source.denied(gone) if gone else {})},
         )
 
     def differs(self, planned: Planned, covered: Mapping[TopicAndPartition, int]) -> bool:
@@ -285,6 +287,14 @@ def _in_generations(losses: Iterable[Loss], current: CurrentGenerations) -> tupl
         for loss in losses
         if loss.partition is not None
     )
+
+
+def _undescribed(topics: Mapping[str, SourceTopic]) -> dict[str, str | None]:
+    """Why some topics, which are shown, are not described: also those that were never read, of
+    which nothing else would tell."""
+    return {
+        name: topic.undescribed for name, topic in topics.items() if topic.undescribed is not None
+    }
 
 
 def _keys(topics: Mapping[str, SourceTopic]) -> list[TopicAndPartition]:

@@ -2,7 +2,7 @@
 same decisions run against clusters and against a model."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from mirrorlake.landing.rewound import SourceRows, StagedRows
@@ -13,12 +13,14 @@ from mirrorlake.offsets.positions import LogEnd, LogEnds, PartitionGeneration, T
 @dataclass(frozen=True)
 class SourceTopic:
     """A topic as the source shows it now: Kafka's id of it, how many partitions it has, those of
-    them that have no leader, and whether it may be read."""
+    them that have no leader, and whether it may be read. One that is shown, and not described, has
+    neither id nor partitions, and says why it is not, which is one thing whatever it is."""
 
     topic_id: str
     partitions: int
     leaderless: frozenset[int] = frozenset()
     readable: bool = True
+    undescribed: str | None = field(default=None, compare=False)
 
 
 class Source(SourceRows, Protocol):

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from mirrorlake.kafka.access import described, hidden
+from mirrorlake.kafka.access import TopicAccess, described, hidden
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.records import first_rows
-from mirrorlake.kafka.values import Row
+from mirrorlake.kafka.values import Row, TopicInfo
 from mirrorlake.landing.ports import SourceTopic
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import LogEnd, LogEnds, TopicAndPartition
@@ -27,7 +27,8 @@ class ClusterSource:
         self._selections = selections
 
     def topics(self) -> dict[str, SourceTopic]:
-        """The selected topics that are there. Raises ClusterUnreachable."""
+        """The selected topics that are there; one that the cluster lists, and of which it says
+        then that it is gone or may not be described, is none. Raises ClusterUnreachable."""
         admin, selections = self._admin(), self._selections()
         infos = {
             name: info
@@ -35,14 +36,9 @@ class ClusterSource:
             if any(selection.lands(name) for selection in selections)
         }
         return {
-            name: SourceTopic(
-                topic.topic_id,
-                infos[name].partitions,
-                infos[name].leaderless,
-                topic.rights is None or "READ" in topic.rights,
-            )
+            name: _shown(topic, infos[name])
             for name, topic in described(admin.client, infos.keys()).items()
-            if topic.topic_id is not None
+            if topic.topic_id is not None or topic.error is not None
         }
 
     def denied(self, topics: Collection[str]) -> dict[str, str | None]:
@@ -71,3 +67,10 @@ class ClusterSource:
 
     def _admin(self) -> ClusterAdmin:
         return self._connections().admin(self.alias)
+
+
+def _shown(topic: TopicAccess, info: TopicInfo) -> SourceTopic:
+    if topic.topic_id is None:
+        return SourceTopic("", 0, undescribed=topic.error)
+    may_read = topic.rights is None or "READ" in topic.rights
+    return SourceTopic(topic.topic_id, info.partitions, info.leaderless, may_read)

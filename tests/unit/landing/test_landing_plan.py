@@ -252,6 +252,26 @@ def test_a_topic_that_is_not_shown_any_more_is_denied_or_gone() -> None:
     assert planner.plan({}).denied == {}, "it was deleted"
 
 
+def test_a_topic_that_is_shown_and_not_described_is_named_also_where_it_was_never_read() -> None:
+    """A run with an end would else be done without it. What was read of others goes on, and is not
+    begun anew for each thing that a cluster says of it."""
+    model, planner = staged_once()
+    model.undescribed = {"t": "Disk error", "u": "Disk error"}
+    planned = planner.plan({})
+    assert planned.denied == {"t": "Disk error", "u": "Disk error"} and not planned.plan.starts
+    assert planned.losses == () and model.known.topics.keys() == {"t"}
+    model.undescribed = {"u": "Disk error"}
+    assert planner.differs(planned, {})
+    planned = planner.plan({})
+    assert planned.denied == {"u": "Disk error"} and planned.plan.starts == {T0: 50, T1: 50}
+    model.undescribed = {"u": "Unknown error"}
+    assert not planner.differs(planned, {})
+    model.undescribed, model.ids = {}, {**model.ids, "u": "other"}
+    model.logs["u", 0] = Log()
+    assert planner.differs(planned, {})
+    assert planner.plan({}).plan.starts == {T0: 50, T1: 50, ("u", 0): 0}
+
+
 def test_what_queries_covered_counts_for_their_generation_only() -> None:
     model, planner = staged_once()
     planner.plan({})
