@@ -183,8 +183,14 @@ class Translator:
         translated = _translations(
             self._lake.ask("translate_forward", frames, flow=self._flow, **names)
         )
-        for (topic, partition, _), (position, _) in translated.items():
-            ends[topic, partition] = position.end
+        now = {(topic, at): one.end for (topic, at, _), (one, _) in translated.items()}
+        if fewer := [key for key, end in now.items() if end < ends.get(key, 0)]:
+            # What a target lost was taken out of the map since: all that is left of it lies in
+            # front of what was read.
+            for key in fewer:
+                del ends[key]
+            return self.translate(rows, reached)
+        ends.update(now)
         return {
             key: position
             for key, (position, known) in translated.items()
