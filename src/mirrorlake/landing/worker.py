@@ -213,9 +213,11 @@ class LandingWorker:
         try:
             is_over = self._watch(query, planned, client)
         finally:
-            query.stop()
-            self.covered()
-            self._query = None
+            try:
+                query.stop()
+                self.covered()
+            finally:  # one whose session is away says nothing any more, and of an older plan
+                self._query = None
             if query.sink.compared:
                 forget_query(self._lake, self.alias, query.name)
         if not query.sink.compared:

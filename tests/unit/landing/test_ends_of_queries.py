@@ -130,6 +130,24 @@ def test_a_query_that_others_stop_has_not_come_to_its_end(
     assert worker._land() is ended
 
 
+def test_a_query_that_cannot_be_stopped_is_asked_for_nothing_any_more(
+    worker: LandingWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where the server of its session is away: flows, which ask how far landing is, go on, and
+    what it had covered by an older plan is not taken for what the next one has."""
+
+    def away(_query: Query) -> None:
+        raise OSError("the session is away")
+
+    monkeypatch.setattr(landing_worker, "start_landing", lambda *_, **__: Query(None, False))
+    monkeypatch.setattr(Query, "stop", away)
+    monkeypatch.setattr(Query, "covered", away)
+    worker.thread.stop()
+    with pytest.raises(OSError, match="away"):
+        worker._land()
+    assert not worker.lands and worker.covered() == {}
+
+
 class Kept:
     """A lease for which processes stand by; another one has it once it was asked `asked` times."""
 
