@@ -3,7 +3,7 @@
 A log's end goes back when a replica that lacks records becomes leader, or when a disk is restored
 from a copy. What is written then gets offsets that are staged already. A leader writes its epoch
 into every batch (KIP-320): as long as the records at the end of what is staged are of the epoch
-known, nothing changed below; what is of a newer epoch was either staged as it is, or differs from
+known, nothing changed below; what is of one newer epoch was either staged as it is, or differs from
 there on.
 """
 

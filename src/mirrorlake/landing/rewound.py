@@ -76,28 +76,36 @@ class RewindCheck:
         def written_since(rows: Mapping[TopicAndPartition, Row]) -> Collection[TopicAndPartition]:
             return {key for key, row in rows.items() if row.epoch is None or row.epoch > known[key]}
 
-        ends = {key: min(log[key].end, staged[key]) for key in (*doubtful, *later)}
-        firsts = (
-            self._store.staged_firsts({key: since[key] for key in doubtful}) if doubtful else {}
-        )
+        asked = (*doubtful, *later)
+        ends = {key: min(log[key].end, staged[key]) for key in asked}
+        firsts = self._store.staged_firsts({key: since[key] for key in asked}) if asked else {}
         starts = {key: max(log[key].start, firsts.get(key, 0)) for key in doubtful}
         shorter = [key for key in doubtful if log[key].end < staged[key]]
         bounds = {key: (starts[key], ends[key]) for key in doubtful}
         went_back = first_offsets(bounds, self._source.rows, differing, shorter)
         bounds = {key: (log[key].start, ends[key]) for key in later}
         began = first_offsets(bounds, self._source.rows, written_since)
-        differ = self._that_differ(began, ends, since)
-        return went_back | {key: began[key] for key in differ}
+        differ = self._that_differ(began, ends, since, firsts)
+        # What one leader wrote since may be as it was staged, and what the next one wrote not.
+        rest = {
+            key: (max(at, firsts.get(key, 0)), ends[key])
+            for key, at in began.items()
+            if key not in differ
+        }
+        behind = first_offsets(rest, self._source.rows, differing)
+        return went_back | {key: began[key] for key in differ} | behind
 
     def _that_differ(
         self,
         began: Mapping[TopicAndPartition, int],
         ends: Mapping[TopicAndPartition, int],
         since: Mapping[TopicAndPartition, int],
+        firsts: Mapping[TopicAndPartition, int],
     ) -> set[TopicAndPartition]:
-        """Of partitions of which all records from an offset on, below an end, are as they were
-        staged, or none is, those of which none is: the first record that can be compared shows it.
-        Where all of them were deleted by predicate nothing does, and a record that is lost must not
+        """Of partitions of which the first records from an offset on, below an end, are as they
+        were staged, or none is, those of which none is: the first record that can be compared shows
+        it. None can that lies in front of the first one that the stage still has (`firsts`). Where
+        all of them were deleted by predicate nothing shows it, and a record that is lost must not
         be taken for one that was deleted."""
         differ: set[TopicAndPartition] = set()
         left = dict(began)
@@ -111,6 +119,8 @@ class RewindCheck:
                     differ.add(key)
                 elif staged is not None and staged.forgotten_to is not None:
                     behind[key] = staged.forgotten_to + 1
+                elif staged is None and row.offset < firsts.get(key, 0):
+                    behind[key] = firsts[key]
                 elif not row.same(staged):
                     differ.add(key)
             left = behind

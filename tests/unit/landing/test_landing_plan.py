@@ -53,6 +53,43 @@ def test_a_process_that_read_on_behind_a_new_leader_finds_where_it_began() -> No
     assert planner.plan({}).losses == (Loss("source_rewound", "t", 0, 30, 59),)
 
 
+def test_of_two_leaders_since_the_second_ones_records_are_looked_at_too() -> None:
+    """Offsets 50 to 69 were staged of a leader that was new, before the process died, and 60 to 69
+    are of the next one by now: what is new at 50 is as it was staged."""
+    model, _ = staged_once()
+    log = model.logs[T0]
+    log.epoch += 1
+    log.write("b", 20)
+    model.stage(T0, 50)
+    assert model.planner().plan({}).losses == ()
+    model.leaders = {T0: 0, T1: 0}
+    log.rewind(60)
+    log.write("c", 10)
+    assert model.planner().plan({}).losses == (Loss("source_rewound", "t", 0, 60, 69),)
+
+
+def test_what_the_stage_keeps_no_more_is_not_taken_for_what_a_new_leader_wrote() -> None:
+    """As where a host takes over that noted leaders weeks ago: retention has taken from the stage
+    what was written since then, and the source has it still."""
+    model, planner = staged_once()
+    noted = dict(model.leaders)
+    for log in model.logs.values():
+        log.epoch += 1
+        log.write("b", 50)
+    model.land(planner)
+    for place, rows in model.staged.items():
+        model.staged[place] = {at: row for at, row in rows.items() if at >= 80}
+    model.leaders = noted
+    assert model.planner().plan({}).losses == ()
+    for key, end in ((T0, 90), (T1, 40)):
+        model.logs[key].rewind(end)
+        model.logs[key].write("c", 70)
+    assert model.planner().plan({}).losses == (
+        Loss("source_rewound", "t", 0, 90, 99),
+        Loss("source_rewound", "t", 1, 40, 99),
+    ), "of what was written since, all is new, in front of what the stage has as well"
+
+
 @pytest.mark.parametrize("same", [True, False])
 @pytest.mark.parametrize("deleted", [range(30, 40), range(29, 50), range(30, 60)])
 def test_what_was_deleted_by_predicate_is_not_taken_for_what_a_new_leader_wrote(
