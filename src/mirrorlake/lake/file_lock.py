@@ -22,6 +22,9 @@ _FULL = (ENOSPC, EDQUOT)
 class FileLock:
     """One lease, `what` it is for, in a file."""
 
+    #: A lock does not go away from who has it.
+    held = True
+
     def __init__(self, what: str, file: Path) -> None:
         self.what = what
         self.file = file

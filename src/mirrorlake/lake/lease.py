@@ -50,14 +50,18 @@ class Lease:
 
     #: Two processes of one flow are a mistake, unless the topology file says otherwise.
     stands_by = False
-    #: A lock does not go away from who has it.
-    held = True
 
     def __enter__(self) -> None:
         self.take()
 
     def __exit__(self, *_error: object) -> None:
         self.release()
+
+    @property
+    def held(self) -> bool:
+        """See `AnyLease.held`: a lock does not go away; what a store keeps may, where it could not
+        be renewed for long."""
+        return self.lock.held
 
     def take(self, sure: bool = False) -> None:
         """Take it. Raises LeaseTaken, which names the process that has it.

@@ -46,6 +46,8 @@ class StoreLock:
     def __init__(self, what: str, folder: Place) -> None:
         self.what = what
         self._folder = folder
+        #: Whether another process has not taken it meanwhile, as far as that was seen.
+        self.held = True
         self._mine: int | None = None
         self._ended = threading.Event()
         self._renewing = threading.Lock()
@@ -92,7 +94,7 @@ class StoreLock:
                 if isinstance(error, FileExistsError):
                     continue  # another was quicker
                 raise
-            self._mine, self._ended = newest + 1, threading.Event()
+            self._mine, self._ended, self.held = newest + 1, threading.Event(), True
             for number in numbers:
                 self._delete(number)
             renewing = threading.Thread(
@@ -137,6 +139,7 @@ class StoreLock:
                         return
                     if self._read(number + 1) is not None:
                         logger.warning("%s was taken by another process", self.what)
+                        self.held = False
                         return
                     self._object(number).write(_content(holder))
                 pause = RENEW_SECONDS

@@ -235,10 +235,7 @@ class FlowWorker:
                 ended = self._landing.thread.ended.is_set()
                 wanted = self._snapshots.wanted
                 if not self._lease.held:
-                    raise Fenced(
-                        f"another process has taken over flow {self.flow.name} while this one was "
-                        "suspended or cut off; this one stands by"
-                    )
+                    raise self._lost()
                 # Asked for before the poll: what was landed by then is produced once the poll finds
                 # nothing. And before it the generations: what an older one covered must not be
                 # taken for what a newer one did.
@@ -275,6 +272,14 @@ class FlowWorker:
                     self._rest(known)
         finally:
             producer.close()
+
+    def _lost(self) -> Fenced:
+        """What a process hears whose lease another one has."""
+        what_now = "stands by" if self._lease.stands_by else "ends: be sure that only one runs it"
+        return Fenced(
+            f"another process has taken over flow {self.flow.name} while this one was suspended or "
+            f"cut off; this one {what_now}"
+        )
 
     def _rest(self, known: int | None) -> None:
         """Wait until it is time to look for what others landed; or until this process has landed

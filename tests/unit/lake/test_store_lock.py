@@ -177,6 +177,25 @@ def test_one_is_renewed_once_credentials_are_lent_again(
     borrowed.release()
 
 
+def test_one_that_another_process_took_is_held_no_more(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where this one was suspended for minutes: who works by it ends, and does not go on beside
+    the other one."""
+    monkeypatch.setattr(store_lock, "RENEW_SECONDS", 0.05)
+    lease = lease_at(place)
+    lease.take()
+    assert lease.held
+    other = folder(place) / "1"
+    other.write(noted("elsewhere", 7, time.time()))
+    until(lambda: not lease.held, "it is seen")
+    lease.release()
+    other.delete()
+    lease.take()
+    assert lease.held
+    lease.release()
+
+
 def test_one_that_was_given_back_while_no_credentials_were_lent_is_free(
     borrowed: StoreLock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
