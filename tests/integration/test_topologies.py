@@ -330,10 +330,8 @@ def test_one_landing_serves_all_flows_of_a_source(
         assert topics == set(read_by(world.prefix))
         # Each source had one landing; no query goes on from the checkpoint of another, so none is
         # left.
-        left = sorted(
-            path.name for path in (world.run.lake.checkpoints / "land").glob("*-epochs.json")
-        )
-        assert left == ["east-epochs.json", "north-epochs.json", "west-epochs.json"]
+        left = sorted((world.run.lake.leases / "landing-epochs").names())
+        assert left == ["east.json", "north.json", "west.json"]
         folders = [
             path for path in (world.run.lake.checkpoints / "land").iterdir() if path.is_dir()
         ]

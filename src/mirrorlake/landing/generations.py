@@ -10,7 +10,6 @@ from mirrorlake.kafka.values import Row
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.forgotten import forgotten_ends, forgotten_from
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.place import FolderPlace
 from mirrorlake.lake.reader import SINGLE_OFFSETS, Frame, Reader
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.source_comparison import (
@@ -110,7 +109,9 @@ class LakeLandingStore:
         self._lake = lake
         self._stage = stage
         self._alias = alias
-        self._epochs_file = lake.checkpoints / "land" / f"{alias}-epochs.json"
+        # What logs match is the lake's stage, whichever host has landed it; checkpoints are a
+        # host's own where the lake is in a store.
+        self._epochs_file = lake.leases / "landing-epochs" / f"{alias}.json"
 
     def current_generations(self) -> CurrentGenerations:
         """The newest generation of every topic."""
@@ -183,10 +184,10 @@ class LakeLandingStore:
     def epochs(self) -> Mapping[TopicAndPartition, int]:
         """See `StagedRows.epochs`: none where the file is lost."""
         try:
-            return from_topics(json.loads(self._epochs_file.read_text(encoding="utf-8")))
+            return from_topics(json.loads(self._epochs_file.read()))
         except (FileNotFoundError, ValueError):
             return {}
 
     def note_epochs(self, epochs: Mapping[TopicAndPartition, int]) -> None:
         """Replace them."""
-        FolderPlace(self._epochs_file).write(json.dumps(by_topic(epochs)).encode())
+        self._epochs_file.write(json.dumps(by_topic(epochs)).encode())
