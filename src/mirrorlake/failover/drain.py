@@ -3,10 +3,11 @@ now."""
 
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from mirrorlake.attempts import attempts
 from mirrorlake.config.topology import ResolvedFlow
+from mirrorlake.control.closed_sources import closed_sources
 from mirrorlake.errors import LakeError, LeaseTaken, MirrorlakeError
 from mirrorlake.failover.drained import Drained
 from mirrorlake.kafka.access import hidden
@@ -43,6 +44,10 @@ def drain(deployment: Deployment, flow: ResolvedFlow) -> Drained:
     """
     lake = deployment.lake
     ends, held, silent = _ends(deployment.connections, flow, living_targets(lake.now, flow.name))
+    source = deployment.connections.admin(flow.source)
+    closed = closed_sources(lake.now, source, flow, {topic for topic, _ in ends})
+    # the end of another log than the mirrored one may lie in front of what was mirrored
+    ends = {key: end for key, end in ends.items() if key[0] not in closed}
     counted: list[int] = []
     free, detail = _is_free(deployment, flow)
     if free:
@@ -59,12 +64,8 @@ def drain(deployment: Deployment, flow: ResolvedFlow) -> Drained:
     else:
         missing = _wait(lake, flow, ends)
         detail = detail if missing else None
-    if silent and detail is None:
-        detail = (
-            f"{len(silent)} partitions or topics of {flow.source}, such as {silent[0]}, did not "
-            "report their ends"
-        )
-    missing += silent
+    detail = detail or _unknown(flow, silent, closed)
+    missing += [*silent, *closed]
     complete = not missing and not held and detail is None
     return Drained(
         flow.name,
@@ -74,6 +75,18 @@ def drain(deployment: Deployment, flow: ResolvedFlow) -> Drained:
         detail=detail,
         held=tuple(held),
     )
+
+
+def _unknown(
+    flow: ResolvedFlow, silent: Sequence[str], closed: Mapping[str, str]
+) -> str | None:
+    """Why it is not known that all is mirrored; None where it is."""
+    if silent:
+        return (
+            f"{len(silent)} partitions or topics of {flow.source}, such as {silent[0]}, did not "
+            "report their ends"
+        )
+    return next((f"topic {topic}: {why}" for topic, why in closed.items()), None)
 
 
 def _ends(

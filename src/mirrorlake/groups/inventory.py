@@ -5,6 +5,7 @@ import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from mirrorlake.control.closed_sources import closed_sources
 from mirrorlake.control.closed_targets import closed_targets
 from mirrorlake.errors import ClusterUnusable
 from mirrorlake.groups.checkpoint_plan import (
@@ -37,7 +38,8 @@ class GroupInventory:
     """What there is. `states` of the groups at the origin, `errors` of groups that were not
     reported, by group; `unreported` says why the origin may have more groups than it reported.
     `gone` says why the origin's positions are those of the last checkpoints; `closed` of source
-    topics why no position in their target topics means anything now: these have no standings."""
+    topics why no position in them, or in their target topics, means anything now: these have no
+    standings."""
 
     standings: tuple[Standing, ...]
     states: Mapping[str, str] = field(default_factory=dict)
@@ -70,19 +72,34 @@ def take_inventory(route: Route, named: Sequence[str] | None, gone: str | None) 
         inventory = _by_checkpoints(route, named, gone)
     else:
         inventory = _by_cluster(route, named)
+    topics = _source_topics(inventory, route.reverse)
     closed = closed_targets(route.lake, route.connections, route.flow)
-    return _without_closed(inventory, closed, route.reverse)
+    if gone is None:
+        source = route.connections.admin(route.flow.source)
+        closed |= closed_sources(route.lake, source, route.flow, topics)
+    return _without_closed(inventory, closed, topics, route.reverse)
+
+
+def _source_topic(standing: Standing, reverse: bool) -> str:
+    return standing.checkpoint.target_topic if reverse else standing.checkpoint.topic
+
+
+def _source_topics(inventory: GroupInventory, reverse: bool) -> set[str]:
+    """The source topics that positions are about."""
+    nowhere = set() if reverse else {name for _, name, _ in inventory.lost}
+    return nowhere | {_source_topic(standing, reverse) for standing in inventory.standings}
 
 
 def _without_closed(
-    inventory: GroupInventory, closed: Mapping[str, str], reverse: bool
+    inventory: GroupInventory, closed: Mapping[str, str], topics: Collection[str], reverse: bool
 ) -> GroupInventory:
-    def topic(standing: Standing) -> str:
-        return standing.checkpoint.target_topic if reverse else standing.checkpoint.topic
-
-    kept = tuple(standing for standing in inventory.standings if topic(standing) not in closed)
-    nowhere = set() if reverse else {name for _, name, _ in inventory.lost}
-    left = ({topic(standing) for standing in inventory.standings} | nowhere) & closed.keys()
+    """Without positions of topics that are closed; `topics` are those of all of them."""
+    kept = tuple(
+        standing
+        for standing in inventory.standings
+        if _source_topic(standing, reverse) not in closed
+    )
+    left = closed.keys() & topics
     lost = {key: position for key, position in inventory.lost.items() if key[1] not in left}
     return replace(
         inventory, standings=kept, closed={name: closed[name] for name in sorted(left)}, lost=lost

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.failover import drain
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.testing import MemoryCluster
+from mirrorlake.testing import MemoryCluster, MemoryLake
 from tests.support.lake_rows import FLOW, write_file
 
 ORDERS = ("orders", 0)
@@ -59,3 +60,29 @@ def test_a_topic_that_may_not_be_seen_any_more(
     monkeypatch.setattr(drain, "hidden", lambda _client, topics: topics & {"lost"})
     assert ends(source, tmp_path, ["orders", "lost"])[2] == ["lost"]
     assert ends(source, tmp_path, ["orders", "other"])[2] == []
+
+
+def test_a_topic_that_was_made_again(
+    source: MemoryCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its end lies in front of what was mirrored of the one before, and nothing of it is mirrored:
+    another process runs the flow, and waits for a decision."""
+    source.make("payments", 9)
+    waited: list[dict[TopicAndPartition, int]] = []
+    monkeypatch.setattr(drain, "_is_free", lambda *_: (False, None))
+    monkeypatch.setattr(drain, "_wait", lambda _lake, _flow, ends: waited.append(ends) or [])
+    landed = [
+        {"topic": name, "partition": None, "topic_id": topic.topic_id}
+        for name, topic in source.identities(["orders", "payments"])[0].items()
+    ]
+    answers: Any = dict.fromkeys(("living_targets_of", "source_decisions"), ())
+    lake = MemoryLake({**answers, "generations_of": landed})
+    topology = load_topology(write_file(tmp_path))
+    clusters: Any = {"east": source, "west": MemoryCluster("west", {})}
+    deployment: Any = SimpleNamespace(lake=lake, connections=Connections(topology, clusters))
+    assert drain.drain(deployment, topology.flow(FLOW)).complete
+    source.make("payments", 3)
+    drained = drain.drain(deployment, topology.flow(FLOW))
+    assert (drained.complete, drained.missing) == (False, ("payments",))
+    assert drained.detail is not None and "topic payments: it was made again" in drained.detail
+    assert waited[-1] == {ORDERS: 7, ("orders", 1): 5}

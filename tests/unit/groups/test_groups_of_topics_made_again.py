@@ -1,0 +1,92 @@
+"""A source topic that was made again, and of which no operator has decided: the map leads to
+offsets of a log that is gone, so no position is moved by it, whichever way."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mirrorlake.config.topology import load_topology
+from mirrorlake.groups import inventory
+from mirrorlake.groups.inventory import GroupInventory, take_inventory
+from mirrorlake.groups.moves import Standing
+from mirrorlake.groups.shared_topics import Route
+from mirrorlake.kafka.connections import Connections
+from mirrorlake.testing import MemoryCluster, MemoryLake
+from tests.support.group_turns import row
+from tests.support.lake_rows import FLOW, write_file
+
+TOPICS = ["orders", "payments"]
+
+
+@pytest.fixture
+def source() -> MemoryCluster:
+    return MemoryCluster("east", dict.fromkeys(TOPICS, [50]))
+
+
+@pytest.fixture
+def lake(source: MemoryCluster) -> MemoryLake:
+    """It has landed both topics as they are."""
+    landed = [
+        {"topic": name, "partition": None, "topic_id": topic.topic_id}
+        for name, topic in source.identities(TOPICS)[0].items()
+    ]
+    nothing = dict.fromkeys(("living_targets_of", "source_decisions"), ())
+    return MemoryLake({**nothing, "generations_of": landed})
+
+
+@pytest.fixture
+def positions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group stands in both topics."""
+    standings = tuple(Standing(row(("billing", topic, 0)), True, 0) for topic in TOPICS)
+    for way in ("_by_cluster", "_by_checkpoints"):
+        monkeypatch.setattr(inventory, way, lambda *_: GroupInventory(standings))
+
+
+def taken(
+    lake: MemoryLake,
+    source: MemoryCluster,
+    directory: Path,
+    reverse: bool = False,
+    gone: str | None = None,
+) -> tuple[list[str], list[str]]:
+    """The topics of positions that may be moved, and those that are closed."""
+    topology = load_topology(write_file(directory))
+    clusters: Any = {"east": source, "west": MemoryCluster("west")}
+    connections = Connections(topology, clusters)
+    route = Route(topology.flow(FLOW), reverse, lake=lake, connections=connections)
+    found = take_inventory(route, None, gone)
+    assert all("made again at cluster east" in why for why in found.closed.values())
+    return [one.checkpoint.topic for one in found.standings], list(found.closed)
+
+
+@pytest.mark.usefixtures("positions")
+@pytest.mark.parametrize("reverse", [False, True])
+def test_no_position_in_it_is_moved(
+    lake: MemoryLake, source: MemoryCluster, tmp_path: Path, reverse: bool
+) -> None:
+    """On the way back the group would skip what the new log has in front of the old offset."""
+    assert taken(lake, source, tmp_path, reverse) == (TOPICS, [])
+    source.make("orders", 900)
+    assert taken(lake, source, tmp_path, reverse) == (["payments"], ["orders"])
+
+
+@pytest.mark.usefixtures("positions")
+@pytest.mark.parametrize("decision", [(True, None), (False, "stop")])
+def test_nor_while_it_waits_or_is_stopped(
+    lake: MemoryLake,
+    source: MemoryCluster,
+    tmp_path: Path,
+    decision: tuple[bool, str | None],
+) -> None:
+    noted = dict(zip(("open", "resolution"), decision, strict=True))
+    lake.answers["source_decisions"] = [{"topic": "orders", "kind": "topic_recreated", **noted}]
+    assert taken(lake, source, tmp_path) == (["payments"], ["orders"])
+
+
+@pytest.mark.usefixtures("positions")
+def test_without_the_source_its_groups_read_on_in_what_is_mirrored(
+    lake: MemoryLake, source: MemoryCluster, tmp_path: Path
+) -> None:
+    source.make("orders", 900)
+    assert taken(lake, source, tmp_path, gone="it is gone") == (TOPICS, [])
