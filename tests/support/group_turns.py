@@ -53,12 +53,16 @@ class Running:
 
     def __init__(self, generation: int = 0, target_generation: int = 0) -> None:
         self.landed, self.target = generation, target_generation
+        self.again: set[str] = set()
 
     def mirrors(self, _: str) -> bool:
         return True
 
     def refuses(self, _: str) -> bool:
         return False
+
+    def made_again(self) -> set[str]:
+        return self.again
 
     def generation(self, _: TopicAndPartition) -> int:
         return self.landed

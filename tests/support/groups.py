@@ -40,6 +40,9 @@ class NotRunning:
     def refuses(self, _topic: str) -> bool:
         return False
 
+    def made_again(self) -> frozenset[str]:
+        return frozenset()
+
     def generation(self, _key: TopicAndPartition) -> int:
         return self.landed
 

@@ -288,9 +288,10 @@ class Checkpoints:
     def _selected(
         self, positions: Mapping[GroupPartition, Committed]
     ) -> dict[GroupPartition, Committed]:
-        mirrored = {
-            topic for topic in {key[1] for key in positions} if self._running.mirrors(topic)
-        }
+        """Those in topics that the flow mirrors. One in a topic that was made again is of another
+        log than the map, until an operator has let its generation begin."""
+        topics = {key[1] for key in positions} - self._running.made_again()
+        mirrored = {topic for topic in topics if self._running.mirrors(topic)}
         return {key: position for key, position in positions.items() if key[1] in mirrored}
 
     def _translate(

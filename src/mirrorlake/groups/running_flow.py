@@ -1,7 +1,7 @@
 """What consumer groups have to know of the flow that they belong to, which runs in a thread of its
 own."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Protocol
 
 from mirrorlake.offsets.positions import Reached, TopicAndPartition
@@ -18,6 +18,10 @@ class RunningFlow(Protocol):
     def refuses(self, topic: str) -> bool:
         """Whether a topic must not be mirrored, or its mirror could not bear its name: no group is
         moved there."""
+
+    def made_again(self) -> Set[str]:
+        """Topics that were made again at the source, and wait for an operator or were stopped by
+        one: positions there are of a log of which nothing is landed."""
 
     def generation(self, key: TopicAndPartition) -> int:
         """In which generation of its topic a partition is landed now."""

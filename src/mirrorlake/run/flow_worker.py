@@ -146,6 +146,11 @@ class FlowWorker:
         """Whether a topic must not be mirrored, or its mirror could not bear its name."""
         return self.targets.remote_topic(topic) is None
 
+    def made_again(self) -> set[str]:
+        """Topics of the source that were made again, and wait for an operator, or were stopped by
+        one."""
+        return self._event_log.incidents.made_again(self.flow.name)
+
     def generation(self, key: TopicAndPartition) -> int:
         """In which generation of its topic a partition is landed now."""
         return self._landing.generations().generation(key)

@@ -125,6 +125,18 @@ def test_who_is_set_back_at_the_source_is_not_moved_back_at_the_target(tmp_path:
     assert turn.moved[1:] == [("alice", ("orders", 0), 18)]
 
 
+def test_a_position_in_a_topic_that_was_made_again_waits_for_a_decision(tmp_path: Path) -> None:
+    """It is of a log of which nothing is mirrored: what was known of the log before stays."""
+    turn = Watching(tmp_path, ALICE, BOB)
+    turn.flow.again = {ALICE[1]}
+    turn.all_stand_at(15)
+    assert [row.group_id for row in turn.groups.checkpoint()] == ["bob"]
+    known = turn.groups._newest.known()[ALICE]
+    assert (known.source_position, known.is_gone) == (10, False)
+    turn.flow.again = set()
+    assert [row.group_id for row in turn.groups.checkpoint()] == ["alice"]
+
+
 def test_a_mirror_whose_leader_is_silent_is_not_called_gone(tmp_path: Path) -> None:
     """Alice's is silent, and Bob's is not there: neither group is moved, and each is moved once its
     mirror is there and answers."""

@@ -153,6 +153,9 @@ class _Mapped:
     def refuses(self, _topic: str) -> bool:
         return False
 
+    def made_again(self) -> frozenset[str]:
+        return frozenset()
+
     def generation(self, _key: TopicAndPartition) -> int:
         return 0
 
