@@ -10,12 +10,14 @@ from pyspark.sql import SparkSession
 import mirrorlake
 from mirrorlake.config.topology import load_topology
 from mirrorlake.errors import MirrorlakeError
+from mirrorlake.groups.checkpoint_table import newest_checkpoints
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.translate import translate, translate_all
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.clusters import ClusterPair
+from tests.support.groups import commit_all
 from tests.support.kafka import create_topic, read_topic
 from tests.support.lake_rows import now_of
 from tests.support.replication import FLOW, lake_of, replicate_once, write_topology
@@ -23,21 +25,25 @@ from tests.support.rewind import rewind
 from tests.support.topologies import fill, incidents, map_pairs, texts, values
 
 #: Records of each partition, in transactions of 5 with a marker behind each; the target keeps two
-#: of these.
-STAGED, KEPT = 20, 10
+#: of these. A group has read all but the last ones.
+STAGED, KEPT, READ = 20, 10, 15
 
 
 def scene(
     spark: SparkSession, clusters: ClusterPair, topic: str, directory: Path
 ) -> tuple[Path, Lake]:
-    """Four runs of 5 records in each of two partitions; the target has lost what the last two
-    brought to one."""
+    """Four runs of 5 records in each of two partitions, and a group that has read three of them;
+    the target has lost what the last two brought to one."""
     if clusters.embedded is None:
         pytest.skip("the brokers' disks are not ours to change")
-    topology = write_topology(directory, clusters.east, clusters.west, {"topics": [topic]})
+    group = f"{topic}-billing"
+    settings = {"topics": [topic], "groups": [group], "emit_checkpoints_enabled": True}
+    topology = write_topology(directory, clusters.east, clusters.west, settings)
     create_topic(clusters.east, topic, 2)
     for number in range(4):
         fill(clusters.east, topic, "a", 10, start=10 * number)
+        if number == 3:
+            commit_all(clusters.east, topic, [group], READ, 2)
         replicate_once(spark, topology)
     rewind(clusters.embedded["west"], f"east.{topic}-0", 12)
     return topology, lake_of(spark, topology)
@@ -102,6 +108,11 @@ def test_they_are_produced_from_the_stage_again(
             partition,
             [(number, record.offset) for number, record in enumerate(records)],
         )
+    for partition, records in enumerate(target):
+        checkpoint, _ = newest_checkpoints(now_of(lake), FLOW)[
+            f"{topic_name}-billing", topic_name, partition
+        ]
+        assert checkpoint.target_position == records[READ].offset, "a group misses none of them"
     verified = mirrorlake.open(topology).verify()
     assert verified.differences == [] and verified.proven == verified.records
 

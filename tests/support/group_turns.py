@@ -54,12 +54,16 @@ class Running:
     def __init__(self, generation: int = 0, target_generation: int = 0) -> None:
         self.landed, self.target = generation, target_generation
         self.again: set[str] = set()
+        self.lost = 0
 
     def mirrors(self, _: str) -> bool:
         return True
 
     def refuses(self, _: str) -> bool:
         return False
+
+    def losses(self) -> int:
+        return self.lost
 
     def made_again(self) -> set[str]:
         return self.again

@@ -40,6 +40,9 @@ class NotRunning:
     def refuses(self, _topic: str) -> bool:
         return False
 
+    def losses(self) -> int:
+        return 0
+
     def made_again(self) -> frozenset[str]:
         return frozenset()
 

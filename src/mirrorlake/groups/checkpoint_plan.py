@@ -40,6 +40,7 @@ OTHER_KIND = (
     "they are not mirrored"
 )
 OVER = "the target topic is not the one that the position was of"
+BEHIND_LOST = "the position is ahead of the mirror: the target has lost records in front of it"
 NAMELESS = (
     "a group without a name, as old clients commit for (OffsetCommit v2); no client can ask "
     "for its positions"
@@ -99,7 +100,7 @@ class Checkpoint(InGeneration):
         if self.reason is None:  # as of nearly all: each turn asks each
             return True
         own = self.own_reason
-        return own is None or own.startswith(TRIMMED)
+        return not self.is_behind_lost and (own is None or own.startswith(TRIMMED))
 
     @property
     def is_rewound(self) -> bool:
@@ -113,8 +114,14 @@ class Checkpoint(InGeneration):
 
     @property
     def is_over(self) -> bool:
-        """Whether the target position is of a target topic that is gone: it means nothing."""
-        return self.reason == OVER
+        """Whether the target position is of a target topic that is gone, or lies behind records
+        that the target has lost: it means nothing."""
+        return self.reason == OVER or self.is_behind_lost
+
+    @property
+    def is_behind_lost(self) -> bool:
+        """Whether it lies behind records that the target has lost since it was translated."""
+        return self.reason == BEHIND_LOST
 
 
 def selects_group(settings: Flow, group: str) -> bool:

@@ -1,4 +1,5 @@
-"""The newest checkpoints of a running flow: kept in memory, and read from the lake at the start."""
+"""The newest checkpoints of a running flow: kept in memory, and read from the lake at the start,
+and when the target has lost records."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -36,6 +37,7 @@ class NewestCheckpoints:
         self._running = running
         self._forget = forget
         self._newest: dict[GroupPartition, Checkpoint] | None = None
+        self._losses = 0  # of the flow, when they were read
         self.unpublished: dict[GroupPartition, Checkpoint] = {}
         self.landed: dict[TopicAndPartition, int] = {}
         self.noted_at: datetime | None = None
@@ -67,12 +69,15 @@ class NewestCheckpoints:
 
     def write(self, rows: Sequence[Checkpoint], read_at: datetime | None) -> None:
         """Append rows, and know them; `read_at` is when the source was asked for the positions."""
+        losses = self._losses
         self._read()
         self.noted_at = append_checkpoints(
             self._lake, self._flow.name, rows, read_at, newest=self.noted_at
         )
         self.known()
         self._read().update({row.group_partition: row for row in rows})
+        if self._running.losses() != losses:
+            self._newest = None  # the lake says which of them lie behind what was lost meanwhile
 
     def generations(self, topics: Iterable[str]) -> dict[str, int]:
         """The generations that topics are produced to; those without one are left out."""
@@ -93,11 +98,20 @@ class NewestCheckpoints:
         self._forget(begun)
 
     def _read(self) -> dict[GroupPartition, Checkpoint]:
-        if self._newest is None:
+        losses = self._running.losses()
+        if self._newest is None or losses != self._losses:
+            if self._newest is not None:
+                self._forget({key[1] for key in self._newest})
             newest = newest_checkpoints(self._lake.now, self._flow.name)
             self.noted_at = max((at for _, at in newest.values()), default=None)
-            ours = {key for key in newest if selects_group(self._flow.settings, key[0])}
-            self._newest = {key: newest[key][0] for key in ours}
+            # What lies behind records that the target has lost is translated anew: they may be
+            # produced again, at other offsets.
+            ours = {
+                key
+                for key, (checkpoint, _) in newest.items()
+                if selects_group(self._flow.settings, key[0]) and not checkpoint.is_behind_lost
+            }
+            self._newest, self._losses = {key: newest[key][0] for key in ours}, losses
             # a process before this one may have died between the two
             self.unpublished = dict(self._newest)
         return self._newest

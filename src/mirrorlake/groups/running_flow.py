@@ -38,3 +38,7 @@ class RunningFlow(Protocol):
         self, keys: Iterable[TopicAndPartition]
     ) -> Mapping[TopicAndPartition, Reached] | None:
         """How far the flow is in partitions of its own knowledge; None if it does not know now."""
+
+    def losses(self) -> int:
+        """How often it has taken out of its map what the target has lost: what was translated
+        before may lie behind that."""

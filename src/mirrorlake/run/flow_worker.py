@@ -103,6 +103,7 @@ class FlowWorker:
         )
         self._written_to: dict[str, int] = {}
         self._miscounts = 0  # since the last batch
+        self._losses = 0
         self._closed: frozenset[str] | None = None
         self._lease = lease
         #: Whether this process was ever the only one that may produce the flow.
@@ -145,6 +146,10 @@ class FlowWorker:
     def refuses(self, topic: str) -> bool:
         """Whether a topic must not be mirrored, or its mirror could not bear its name."""
         return self.targets.remote_topic(topic) is None
+
+    def losses(self) -> int:
+        """How often what the target has lost was taken out of the map."""
+        return self._losses
 
     def made_again(self) -> set[str]:
         """Topics of the source that were made again, and wait for an operator, or were stopped by
@@ -235,6 +240,7 @@ class FlowWorker:
         try:
             self._stopped.stop_before_holes(producer, self._stage, decided)
             if self._stopped.stop_where_lost(producer, self._target_ends, decided):
+                self._losses += 1
                 return False
             while True:
                 ended = self._landing.thread.ended.is_set()

@@ -9,6 +9,7 @@ import pytest
 from mirrorlake.dashboard.data import read_data
 from mirrorlake.dashboard.model import load_dashboard
 from mirrorlake.groups.checkpoint_plan import (
+    BEHIND_LOST,
     EXCLUDED,
     GONE,
     HELD_BACK,
@@ -66,6 +67,7 @@ def with_group(directory: Path, *positions: dict[str, object]) -> Lake:
     [
         ({}, "exact", "exactly"),
         ({"reason": HELD_BACK}, "held back", "reads some records again"),
+        ({"reason": BEHIND_LOST}, "held back", "reads some records again"),
         ({"reason": f"{PAST_END} (it ends at 100)"}, "held back", "reads some records again"),
         ({"reason": trimmed_reason(7)}, "lacks records", "without some records"),
         (

@@ -153,6 +153,9 @@ class _Mapped:
     def refuses(self, _topic: str) -> bool:
         return False
 
+    def losses(self) -> int:
+        return 0
+
     def made_again(self) -> frozenset[str]:
         return frozenset()
 
