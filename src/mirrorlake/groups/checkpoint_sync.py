@@ -87,11 +87,17 @@ class Checkpoints:
         self._topic = topic
         self._log: ChangeLog = deployment.event_log
         self._translator = Translator(deployment.lake, flow.name)
-        self._newest = NewestCheckpoints(flow, self._lake, running, self._translator.forget)
+        self._newest = NewestCheckpoints(flow, self._lake, running, self._forget)
         self._listed = ListedGroups(flow, self._source)
         self._left_out = LeftOutGroups(flow, self._lake, self._source, running)
         self._at_source: Mapping[GroupPartition, Committed] = {}
         self._at_target: tuple[Sequence[Checkpoint], Mapping[str, TargetGroup]] = (), {}
+
+    def _forget(self, topics: Collection[str]) -> None:
+        """Forget what is known of topics of which a log, here or there, is over."""
+        self._translator.forget(topics)
+        if topics:
+            self._starts.forget()
 
     def positions(self) -> dict[str, dict[GroupPartition, int]]:
         """Where groups stood at the newest turn, by the source's partitions: at the `source`, and

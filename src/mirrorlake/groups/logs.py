@@ -45,6 +45,10 @@ class LogStarts:
         self._clock = clock
         self._known = KnownStarts()
 
+    def forget(self) -> None:
+        """Ask for all of them the next time: some are of logs that are over."""
+        self._known.forget()
+
     def offsets_of(self, wanted: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
         """The starts of partitions; those that are not there, or do not answer, are missing.
         Raises ClusterUnreachable."""

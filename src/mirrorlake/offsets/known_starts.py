@@ -21,6 +21,10 @@ class KnownStarts:
         self._known: dict[Hashable, int] = {}
         self._all_at = float("-inf")
 
+    def forget(self) -> None:
+        """Ask for all of them the next time."""
+        self._all_at = float("-inf")
+
     def of(
         self,
         now: float,

@@ -77,6 +77,24 @@ def test_a_target_topic_that_is_made_again_within_a_turn_holds_up_no_other_group
     assert {row[0] for row in synced(turn)} == {gone[0]}
 
 
+def test_where_a_mirrors_log_began_says_nothing_of_one_that_took_its_place(tmp_path: Path) -> None:
+    """Within the minute for which starts are known: Alice would be moved past what she has not
+    read."""
+    turn = Watching(tmp_path, ALICE)
+    turn.groups._starts = LogStarts(turn.cluster)
+    turn.cluster.starts[ALICE[1:]] = 8
+    assert synced(turn) == [("alice", True, None)]
+    turn.cluster.starts.clear()  # it is made again, and an operator decides how it goes on
+    turn.flow.over = {ALICE[1]}
+    assert synced(turn) == []
+    turn.flow.over = set()
+    turn.at_target(ALICE, None)
+    turn.all_stand_at(3)
+    turn.groups.checkpoint()
+    synced(turn)
+    assert turn.moved[1:] == [("alice", ALICE[1:], 3)]
+
+
 def test_what_was_moved_before_a_turn_ends_by_an_error_is_written_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
