@@ -210,10 +210,12 @@ def _mark_moved(checkpoint: Checkpoint, done_before: set[tuple[str, str | None]]
 def _withheld(result: MoveResult, wave: Wave) -> MoveResult:
     """Nothing is done about what is not exact, unless it is asked for and can be."""
     checkpoint = result.standing.checkpoint
-    if result.standing.exact or result.done in ("there", "failed") or result.detail == ACTIVE:
+    if result.standing.exact or result.done == "failed" or result.detail == ACTIVE:
         return result
-    if checkpoint.target_position < 0:
+    if checkpoint.target_position < 0:  # wherever the group is there
         return replace(result, done="kept", detail=checkpoint.reason)
+    if result.done == "there":
+        return result
     if not wave.inexact:
         why = f"{checkpoint.reason}; --inexact moves it, and some are read again"
         return replace(result, done="kept", detail=why)

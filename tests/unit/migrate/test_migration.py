@@ -278,6 +278,17 @@ def test_a_position_whose_leader_does_not_answer_is_left(
     assert world.migrate(rollback=rollback)["complete"]
 
 
+def test_a_group_that_stands_at_the_start_of_a_copy_is_not_there_for_that(world: World) -> None:
+    """Where it has to stand is not known."""
+    west: Any = world.connections.admin("west")
+    west.silent = {OURS}
+    world.groups.stand("billing", THEIRS, 20)
+    world.groups.held["billing"][OURS] = Committed(0)
+    document = world.migrate()
+    assert [row["done"] for row in document["groups"]] == ["kept"]
+    assert not document["complete"] and "leader" in document["left"][0]
+
+
 def test_a_position_in_a_partition_that_only_one_copy_has_is_left(world: World) -> None:
     """The source got a partition more: one of the two replicators has not seen it yet."""
     west: Any = world.connections.admin("west")
