@@ -7,8 +7,9 @@ does what is left.
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from mirrorlake.attempts import attempts
@@ -24,6 +25,7 @@ from mirrorlake.kafka.groups import GroupAdmin, GroupPositions
 from mirrorlake.lake.event_log import EventLog, WrittenChanges
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Reader
+from mirrorlake.lake.targets import living_targets
 from mirrorlake.migrate.locating import Located, Locator, Pair
 from mirrorlake.migrate.reading import read_syncs
 from mirrorlake.migrate.wave import Wave
@@ -81,12 +83,17 @@ def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
 
 
 def _pairs(route: Route, wave: Wave) -> tuple[list[Pair], list[str]]:
-    """The partitions of a wave that are on the target twice, and why others are not."""
+    """The partitions of a wave that are on the target twice, and why others are not. A topic that
+    the source has no more, or does not show, counts as long as groups may stand in its copies."""
     flow = route.flow
     there = route.connections.admin(flow.target).topics()
-    source = route.connections.admin(flow.source).topics()
+    by_theirs: Callable[[str], str] = partial(wave.copy_of, flow.source)
+    left = flow.target_topic if wave.rollback else by_theirs
+    known = route.connections.admin(flow.source).topics().keys() | {
+        name for name in living_targets(route.lake, flow.name) if left(name) in there
+    }
     names = sorted(
-        name for name in source if flow.selection.selects(name) and re.fullmatch(wave.topics, name)
+        name for name in known if flow.selection.selects(name) and re.fullmatch(wave.topics, name)
     )
     if not names:
         raise InputError(f"flow {flow.name} mirrors no topic that --topics {wave.topics} matches")

@@ -82,11 +82,15 @@ class FakeGroups:
 
 @dataclass
 class FakeLake:
-    """What a wave asks of a lake: the history of changes. What is recorded comes into it."""
+    """What a wave asks of a lake: the history of changes, and which topics have mirrors. What is
+    recorded comes into it."""
 
     changes: list[Change] = field(default_factory=list)
 
     def query_rows(self, name: str, **_args: object) -> list[dict[str, Any]]:
+        if name == "living_targets_of":
+            living = {"target_generation": 0, "topic_id": "", "lives": True}
+            return [{"topic": "orders", "target_topic": OURS[0], **living}]
         assert name == "changes_of"
         return [vars(change) for change in self.changes]
 
@@ -287,6 +291,25 @@ def test_a_group_that_stands_at_the_start_of_a_copy_is_not_there_for_that(world:
     document = world.migrate()
     assert [row["done"] for row in document["groups"]] == ["kept"]
     assert not document["complete"] and "leader" in document["left"][0]
+
+
+@pytest.mark.parametrize("rollback", [False, True])
+def test_a_topic_that_the_source_does_not_show_has_its_groups_moved(
+    world: World, rollback: bool
+) -> None:
+    """It was deleted there, or may not be seen, and both copies are there still."""
+    clusters: Any = {alias: world.connections.admin(alias) for alias in ("east", "west")}
+    clusters["east"].delete("orders")
+    origin, goal = (OURS, THEIRS) if rollback else (THEIRS, OURS)
+    world.groups.stand("billing", origin, 20)
+    document = world.migrate(rollback=rollback)
+    assert [row["done"] for row in document["groups"]] == ["moved"] and document["complete"]
+    clusters["west"].delete(goal[0])
+    with pytest.raises(InputError, match=f"no {goal[0]}"):
+        world.migrate(rollback=rollback)
+    clusters["west"].delete(origin[0])
+    with pytest.raises(InputError, match="mirrors no topic"):
+        world.migrate(rollback=rollback)
 
 
 def test_a_position_in_a_partition_that_only_one_copy_has_is_left(world: World) -> None:
