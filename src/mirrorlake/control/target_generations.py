@@ -8,7 +8,7 @@ was before.
 """
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from mirrorlake.attempts import attempts
 from mirrorlake.control.target_comparison import TargetComparison, TargetLoss, compare_targets
@@ -105,7 +105,7 @@ class TargetGenerations:
         comparison = self._compared(names, identities, missing)
         gone = {loss.target_topic for loss in comparison.losses if not loss.made_again}
         if gone:
-            confirmed, still = self._until_known(gone, GONE_SECONDS)
+            confirmed, still = until_known(self._target, gone, GONE_SECONDS)
             comparison = self._compared(
                 names, {**identities, **confirmed}, (missing - gone) | still
             )
@@ -125,7 +125,7 @@ class TargetGenerations:
         names = {topic: target for topic, target in names.items() if topic in comparison.begin}
         if not names:
             return {}
-        identities, _ = self._until_known(set(names.values()), MADE_SECONDS)
+        identities, _ = until_known(self._target, set(names.values()), MADE_SECONDS)
         known = identities.keys() & names.values()
         ends = self._ends({target: identities[target].partitions for target in known})
         begun = {
@@ -234,18 +234,6 @@ class TargetGenerations:
         }
         self._note(lost)
 
-    def _until_known(
-        self, topics: Collection[str], seconds: float
-    ) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
-        """Topics by name, and those that the cluster did not know for so long."""
-        identities, missing = dict[str, TopicIdentity](), frozenset(topics)
-        for _ in attempts(seconds, _PAUSE_SECONDS):
-            known, missing = self._target.identities(sorted(missing))
-            identities |= known
-            if not missing:
-                break
-        return identities, missing
-
     def _ends(self, partitions: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
         """The log ends of topics. Those of which a leader does not answer yet are asked again, and
         left out in the end; one that was left out before is waited for no more."""
@@ -302,6 +290,20 @@ class TargetGenerations:
             topic=topic,
             reason="UNKNOWN_TOPIC_ID",
         )
+
+
+def until_known(
+    target: ClusterAdmin, topics: Iterable[str], seconds: float
+) -> tuple[dict[str, TopicIdentity], frozenset[str]]:
+    """Topics by name, and those that a cluster did not know for so long. Raises
+    ClusterUnreachable."""
+    identities, missing = dict[str, TopicIdentity](), frozenset(topics)
+    for _ in attempts(seconds, _PAUSE_SECONDS):
+        known, missing = target.identities(sorted(missing))
+        identities |= known
+        if not missing:
+            break
+    return identities, missing
 
 
 def _end(ends: Sequence[int], partition: int) -> int:

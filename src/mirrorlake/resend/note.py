@@ -32,7 +32,8 @@ class ResentTopic:
     `ranges` are the offsets (inclusive) within which it lies, one for each generation of a
     partition; their counts are of the records that are sent. `began` are the log ends of the
     target's partitions before the first record. `picked` are the records one by one, where they are
-    few and nothing else tells which they are.
+    few and nothing else tells which they are. `topic_id` is Kafka's of the target topic when it
+    began; empty where the cluster did not say it.
     """
 
     topic: str
@@ -40,6 +41,7 @@ class ResentTopic:
     ranges: tuple[StagedRange, ...]
     began: tuple[int, ...] = ()
     picked: tuple[Picked, ...] = ()
+    topic_id: str = ""
 
     @property
     def records(self) -> int:
@@ -122,8 +124,10 @@ def is_resend(flow: str) -> bool:
 
 def _part_document(part: ResentTopic) -> dict[str, Any]:
     ranges = [list(staged_range[2:]) for staged_range in part.ranges]  # from `partition` on
+    document = {"topic": part.topic, "ranges": ranges, "began": list(part.began)}
     picked = {"picked": [list(place) for place in part.picked]} if part.picked else {}
-    return {"topic": part.topic, "ranges": ranges, "began": list(part.began), **picked}
+    topic_id = {"topic_id": part.topic_id} if part.topic_id else {}
+    return {**document, **picked, **topic_id}
 
 
 def read_notes(rows: Iterable[Mapping[str, Any]]) -> list[Resend]:
@@ -136,7 +140,10 @@ def read_notes(rows: Iterable[Mapping[str, Any]]) -> list[Resend]:
             source = row["flow"].split(":", 2)[2].partition("->")[0]
             ranges = tuple(StagedRange(source, note["topic"], *values) for values in note["ranges"])
             picked = tuple(tuple(place) for place in note.get("picked", ()))
-            part = ResentTopic(note["topic"], row["resource"], ranges, tuple(note["began"]), picked)
+            began, topic_id = tuple(note["began"]), note.get("topic_id", "")
+            part = ResentTopic(
+                note["topic"], row["resource"], ranges, began, picked=picked, topic_id=topic_id
+            )
         except (ValueError, KeyError, TypeError, IndexError) as error:
             raise LakeError(
                 f"what `changes` says of {row['flow']} cannot be read ({error}); a newer "
@@ -178,8 +185,12 @@ def first_of(
     return kept, None
 
 
-def with_began(resend: Resend, ends: Mapping[str, tuple[int, ...]]) -> Resend:
-    """The same with the log ends of target topics."""
-    return replace(
-        resend, parts=tuple(replace(part, began=ends[part.target_topic]) for part in resend.parts)
-    )
+def with_began(
+    resend: Resend, ends: Mapping[str, tuple[int, ...]], ids: Mapping[str, str]
+) -> Resend:
+    """The same with the log ends of target topics, and their ids, as far as they are known."""
+    parts = [
+        replace(part, began=ends[part.target_topic], topic_id=ids.get(part.target_topic, ""))
+        for part in resend.parts
+    ]
+    return replace(resend, parts=tuple(parts))

@@ -5,7 +5,7 @@ the target already."""
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mirrorlake.config.topology import ResolvedFlow
@@ -22,6 +22,7 @@ from mirrorlake.resend.matches import REPLAY_HEADER, of_picked
 from mirrorlake.resend.note import Picked, Resend, ResentTopic
 from mirrorlake.resend.sender import Sending, SendOutcome
 from mirrorlake.resend.steps import PlannedResend, Steps
+from mirrorlake.resend.topics import made_again
 from mirrorlake.run.flow_spec import provenance_of
 
 _SENT = "topic STRING, partition INT, generation INT, offset BIGINT, target_topic STRING"
@@ -88,7 +89,7 @@ class ParkedReplay:
             if not resend.records:
                 return planned, SendOutcome(complete=True)
             if planned.replaces is not None:
-                self._note_sent(planned.replaces)
+                self._note_replaced(planned.replaces)
             picked = [(part.topic, *place) for part in resend.parts for place in part.picked]
             sending = Sending(
                 of_picked(self._lake.spark, picked, resend.id),
@@ -99,6 +100,12 @@ class ParkedReplay:
                 provenance=provenance_of(flow, self._steps.deployment),
             )
             return self._steps.carry_out(planned, sending, stop, self._note_sent)
+
+    def _note_replaced(self, resend: Resend) -> None:
+        """Say in `parked` what one that is given up has sent to topics that are there still."""
+        again = made_again(self._steps.admin, resend.parts)
+        parts = tuple(part for part in resend.parts if part.target_topic not in again)
+        self._note_sent(replace(resend, parts=parts))
 
     def _note_sent(self, resend: Resend) -> ExtrasDone:
         """Say in `parked` which ones were sent; twice changes nothing."""

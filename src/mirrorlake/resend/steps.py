@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from mirrorlake import failpoints
+from mirrorlake.control.target_generations import MADE_SECONDS, until_known
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.deployment import Deployment
@@ -79,6 +80,16 @@ class Steps:
                     f"{known.name} began with {what} {was}, and now it is {now}: it cannot go on; "
                     "start over with --start-over"
                 )
+        self._check_targets(known)
+
+    def _check_targets(self, resend: Resend) -> None:
+        """Raise InputError where what was sent before is gone: the map says that it is there."""
+        for name in sorted(topics.made_again(self.admin, resend.parts)):
+            raise InputError(
+                f"topic {name} of cluster {self.admin.alias} was deleted, or made again, since "
+                f"{resend.name} began, and what was sent there is gone with it: it cannot go on; "
+                "start over with --start-over"
+            )
 
     def staged_topics(self) -> dict[str, set[str]]:
         """The topics that the stage has of each cluster of the file."""
@@ -98,6 +109,7 @@ class Steps:
         resend = planned.resend if planned.continued else self._begin(planned)
         outcome = Sender(self.deployment, self.stage, resend, sending).send(stop)
         if outcome.complete:
+            self._check_targets(resend)
             failpoints.reached("resend-sent")
             outcome.extras = rest(resend)
             outcome.complete = outcome.extras.complete
@@ -135,7 +147,10 @@ class Steps:
         present = {
             name: there[name].partitions for name in resend.names.values() if name not in made
         }
-        resend = with_began(resend, {**made, **topics.ends_of_topics(self.admin, present)})
+        ends = {**made, **topics.ends_of_topics(self.admin, present)}
+        identities, _ = until_known(self.admin, resend.names.values(), MADE_SECONDS)
+        ids = {name: topic.topic_id for name, topic in identities.items()}
+        resend = with_began(resend, ends, ids)
         self.event_log.record(resend.name, resend.began())
         failpoints.reached("resend-begun")
         return resend

@@ -1,7 +1,7 @@
 """The target topics of a resend: looked at before anything is done, and made where they are
 missing."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from mirrorlake.config.topology import Topology
 from mirrorlake.control.config_plan import ALWAYS
@@ -12,6 +12,7 @@ from mirrorlake.lake.changes import Change
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.topic_states import TopicState
 from mirrorlake.naming.policy import check_topic_name
+from mirrorlake.resend.note import ResentTopic
 
 #: What a restored topic is made with, so that its cluster does not delete what is older than it
 #: keeps others, and does not write its own time over the timestamps of records.
@@ -96,3 +97,14 @@ def ends_of_topics(admin: ClusterAdmin, topics: Mapping[str, int]) -> dict[str, 
         topic: tuple(ends[topic, partition] for partition in range(count))
         for topic, count in topics.items()
     }
+
+
+def made_again(admin: ClusterAdmin, parts: Iterable[ResentTopic]) -> set[str]:
+    """The target topics of parts of a resend that are gone, or other ones than when it began: what
+    was sent there is gone with them. Raises ClusterUnreachable."""
+    noted = {part.target_topic: part.topic_id for part in parts if part.topic_id}
+    if not noted:
+        return set()
+    there, missing = admin.identities(sorted(noted))
+    others = {name for name, topic in there.items() if topic.topic_id != noted[name]}
+    return others | missing

@@ -88,8 +88,9 @@ def test_counts_ranges_and_ends() -> None:
     one = resend()
     assert (one.records, one.parts[0].records, len(one.ranges)) == (13, 12, 3)
     assert one.names == {"orders": "orders.replay", "a.b": "a.b"}
-    began = with_began(one, {"orders.replay": (9,), "a.b": (1, 2)})
-    assert [item.began for item in began.parts] == [(9,), (1, 2)]
+    began = with_began(one, {"orders.replay": (9,), "a.b": (1, 2)}, {"a.b": "its id"})
+    assert [(item.began, item.topic_id) for item in began.parts] == [((9,), ""), ((1, 2), "its id")]
+    assert read_notes(rows_of(began)) == [began]
 
 
 @given(

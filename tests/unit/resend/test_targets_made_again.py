@@ -1,0 +1,114 @@
+"""What a resend has sent is gone with the topic that it was sent to: another call must not go on by
+its map, nor be complete."""
+
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from mirrorlake.config.topology import load_topology
+from mirrorlake.errors import InputError, LakeError
+from mirrorlake.kafka.values import TopicInfo
+from mirrorlake.lake.changes import MemoryLog
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.offsets.partition_ranges import StagedRange
+from mirrorlake.resend import steps
+from mirrorlake.resend.note import Resend, ResentTopic, read_notes
+from mirrorlake.resend.parked import ParkedReplay, ParkedReplayRequest
+from mirrorlake.resend.sender import Sending, SendOutcome
+from mirrorlake.resend.steps import PlannedResend, Steps
+from mirrorlake.testing import MemoryCluster, MemoryLake
+from tests.support.lake_rows import FLOW, write_file
+
+PARTS = (
+    ResentTopic("t", "u", (StagedRange("east", "t", 0, 0, 0, 9, 10),), picked=((0, 0, 3),)),
+    ResentTopic("v", "w", (StagedRange("east", "v", 0, 0, 0, 9, 10),), picked=((0, 0, 3),)),
+)
+
+
+@pytest.fixture
+def cluster() -> MemoryCluster:
+    """It has one of the target topics; the other one is made."""
+    return MemoryCluster("west", {"w": [7]})
+
+
+@pytest.fixture
+def deployment(cluster: MemoryCluster) -> Deployment:
+    connections = SimpleNamespace(admin=lambda _: cluster)
+    return Deployment(MemoryLake(), cast(Any, connections), cast(Any, MemoryLog()))
+
+
+@pytest.fixture
+def made(deployment: Deployment) -> Steps:
+    return Steps(deployment, cast(Any, None), "west")
+
+
+@pytest.fixture
+def begun(made: Steps) -> Resend:
+    """A replay as the next call reads it."""
+    resend = made.new("replay", "east", {}, PARTS)
+    made._begin(PlannedResend(resend, makes=(TopicInfo("u", 1, 1),)))
+    log: Any = made.event_log
+    rows = [(name, row) for name, row in log.rows if row.outcome == "begun"]
+    (noted,) = read_notes(
+        {"flow": name, "resource": row.resource, "after": row.after} for name, row in rows
+    )
+    return noted
+
+
+def test_what_it_wrote_to_is_noted(begun: Resend, made: Steps, cluster: MemoryCluster) -> None:
+    there = cluster.identities(["u", "w"])[0]
+    assert {part.target_topic: part.topic_id for part in begun.parts} == {
+        name: topic.topic_id for name, topic in there.items()
+    }
+    made.check_can_go_on(begun)
+
+
+@pytest.mark.parametrize("topic", ["u", "w"])
+@pytest.mark.parametrize("again", [False, True])
+def test_it_does_not_go_on_without_it(
+    begun: Resend, made: Steps, cluster: MemoryCluster, topic: str, again: bool
+) -> None:
+    cluster.delete(topic)
+    if again:
+        cluster.make(topic, 20)
+    with pytest.raises(InputError, match=f"topic {topic} of cluster west was deleted.*start-over"):
+        made.check_can_go_on(begun)
+
+
+def test_of_one_that_an_earlier_version_began_nothing_is_known(
+    made: Steps, cluster: MemoryCluster
+) -> None:
+    cluster.make("w", 0)
+    made.check_can_go_on(made.new("replay", "east", {}, PARTS))
+
+
+def test_it_is_not_complete_where_that_happens_meanwhile(
+    begun: Resend, made: Steps, cluster: MemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def send(_stop: threading.Event) -> SendOutcome:
+        cluster.make("u", 0)
+        return SendOutcome({"u": 10, "w": 10}, complete=True)
+
+    monkeypatch.setattr(steps, "Sender", lambda *_: SimpleNamespace(send=send))
+    with pytest.raises(InputError, match="topic u "):
+        made.carry_out(PlannedResend(begun, continued=True), Sending(), threading.Event())
+    log: Any = made.event_log
+    assert not [row for _, row in log.rows if (row.after or "").startswith("records=")]
+
+
+def test_what_was_sent_there_stays_parked(
+    begun: Resend, deployment: Deployment, cluster: MemoryCluster, tmp_path: Path
+) -> None:
+    """A replay that is begun anew sends it: it would be noted as sent, and never be."""
+    lake: Any = deployment.lake
+    sent = {"topic": "t", "partition": 0, "generation": 0}
+    lake.answers["resent_segments"] = [sent | {"source_first": 3, "stride": 1, "record_count": 1}]
+    flow = load_topology(write_file(tmp_path)).flow(FLOW)
+    replay = ParkedReplay(deployment, cast(Any, None), ParkedReplayRequest(flow))
+    with pytest.raises(LakeError, match="note_parked_sent"):  # which a lake in memory cannot
+        replay._note_replaced(begun)
+    cluster.make("u", 0)
+    replay._note_replaced(begun)
