@@ -92,7 +92,7 @@ class Auditor:
             outcome.topics |= {partition.topic, partition.target_topic}
         seen = {*scope.selected, *(stretch.topic for stretch in targets.not_compared)}
         outcome.topics |= {*seen, *map(flow.target_topic, seen)}
-        outcome.proven_before += _proven_before(partitions, chosen)
+        outcome.note_proven_before(flow.name, _proven_before(partitions, chosen))
         held += targets.not_compared
         outcome.held_up[flow.name], outcome.on_the_way[flow.name] = held, free
         left = self._compare_all(scope, chosen, self._clusters(flow, bytes_per_s), outcome)

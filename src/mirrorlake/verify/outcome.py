@@ -17,17 +17,15 @@ class Outcome:
     """What was compared: ranges, records (of the stage), how many of these are in ranges without a
     difference, and how many were left out, by reason.
 
-    `rows` are those of `audits`; `proven_before` are records of ranges that needed no comparison
-    any more, `topics` the names, at either side, of what was looked at. `dropped_ranges` are those
-    of which the rows are not kept, and `unlisted_differences` the ones that ranges with very many
-    do not list. `held_up` is what was not compared, by flow; `on_the_way` what of that may be on
-    its way, until that is looked up.
+    `rows` are those of `audits`, `topics` the names, at either side, of what was looked at.
+    `dropped_ranges` are those of which the rows are not kept, and `unlisted_differences` the ones
+    that ranges with very many do not list. `held_up` is what was not compared, by flow;
+    `on_the_way` what of that may be on its way, until that is looked up.
     """
 
     ranges: int = 0
     records: int = 0
     proven: int = 0
-    proven_before: int = 0
     bytes_read: int = 0
     excused: Counter[str] = field(default_factory=Counter)
     differences: list[dict[str, Any]] = field(default_factory=list)
@@ -37,6 +35,17 @@ class Outcome:
     unlisted_differences: int = 0
     held_up: dict[str, list[NotCompared]] = field(default_factory=dict)
     on_the_way: dict[str, list[NotCompared]] = field(default_factory=dict)
+    _before: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def proven_before(self) -> int:
+        """How many records needed no comparison any more."""
+        return sum(self._before.values())
+
+    def note_proven_before(self, flow: str, count: int) -> None:
+        """Take over how many records of a flow were proven; who watches asks each time, and what is
+        proven meanwhile was not before."""
+        self._before.setdefault(flow, count)
 
     @property
     def not_compared(self) -> list[dict[str, Any]]:

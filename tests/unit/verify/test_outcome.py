@@ -28,6 +28,14 @@ def test_what_compaction_took_is_not_proven() -> None:
     assert (found.records, found.proven, dict(found.excused)) == (30, 10 + 3, {"superseded": 9})
 
 
+def test_what_was_proven_before_is_counted_once_however_long_it_is_watched() -> None:
+    found = Outcome()
+    for count in (10, 40):  # thirty more were proven by the first turn
+        found.note_proven_before("a->b", count)
+        found.note_proven_before("b->a", 5)
+    assert found.proven_before == 15
+
+
 def test_what_is_not_kept_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outcome, "MOST_ROWS", 2)
     found = Outcome()
