@@ -17,8 +17,17 @@ def closed_sources(
     an operator has let its generation begin. Raises ClusterUnreachable."""
     again = made_again(lake, flow.name).intersection(topics)
     again |= made_again_since(lake, source, topics)
-    return {
-        topic: f"it was made again at cluster {flow.source} since it was mirrored, and no position "
+    why = (
+        f"it was made again at cluster {flow.source} since it was mirrored, and no position "
         "there means what it did; run the flow, and decide with mirrorlake resolve"
-        for topic in sorted(again)
-    }
+    )
+    return dict.fromkeys(sorted(again), why)
+
+
+def other_log(flow: ResolvedFlow, offset: int) -> str:
+    """Why positions behind an offset, from which on the log of a partition went back, mean nothing
+    until an operator has decided."""
+    return (
+        f"its log went back at cluster {flow.source} since it was mirrored, and is another one "
+        f"from offset {offset} on; run the flow, and decide with mirrorlake resolve"
+    )

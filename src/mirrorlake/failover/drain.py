@@ -7,13 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 
 from mirrorlake.attempts import attempts
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.control.closed_sources import closed_sources
+from mirrorlake.control.closed_sources import closed_sources, other_log
 from mirrorlake.errors import LakeError, LeaseTaken, MirrorlakeError
 from mirrorlake.failover.drained import Drained
 from mirrorlake.kafka.access import hidden
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.heartbeats import known_heartbeats
+from mirrorlake.lake.incidents import went_back
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.targets import living_targets
 from mirrorlake.lake.translate import Translator
@@ -44,10 +45,8 @@ def drain(deployment: Deployment, flow: ResolvedFlow) -> Drained:
     """
     lake = deployment.lake
     ends, held, silent = _ends(deployment.connections, flow, living_targets(lake.now, flow.name))
-    source = deployment.connections.admin(flow.source)
-    closed = closed_sources(lake.now, source, flow, {topic for topic, _ in ends})
-    # the end of another log than the mirrored one may lie in front of what was mirrored
-    ends = {key: end for key, end in ends.items() if key[0] not in closed}
+    others, closed = _other_logs(deployment, flow, ends)
+    ends = {key: end for key, end in ends.items() if key not in others}
     counted: list[int] = []
     free, detail = _is_free(deployment, flow)
     if free:
@@ -77,9 +76,24 @@ def drain(deployment: Deployment, flow: ResolvedFlow) -> Drained:
     )
 
 
-def _unknown(
-    flow: ResolvedFlow, silent: Sequence[str], closed: Mapping[str, str]
-) -> str | None:
+def _other_logs(
+    deployment: Deployment, flow: ResolvedFlow, keys: Collection[TopicAndPartition]
+) -> tuple[set[TopicAndPartition], dict[str, str]]:
+    """The partitions that are another log than the mirrored one, whose end may lie in front of what
+    was mirrored; and by topic, or partition, why."""
+    lake, source = deployment.lake.now, deployment.connections.admin(flow.source)
+    topics = closed_sources(lake, source, flow, {topic for topic, _ in keys})
+    back = went_back(lake, flow.name)
+    others = {key for key in keys if key[0] in topics or key in back}
+    parts = {
+        f"{key[0]}-{key[1]}": other_log(flow, back[key])
+        for key in sorted(others & back.keys())
+        if key[0] not in topics
+    }
+    return others, topics | parts
+
+
+def _unknown(flow: ResolvedFlow, silent: Sequence[str], closed: Mapping[str, str]) -> str | None:
     """Why it is not known that all is mirrored; None where it is."""
     if silent:
         return (

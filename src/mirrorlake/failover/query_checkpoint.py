@@ -5,12 +5,13 @@ Spark keeps the positions of a Kafka source in the query's own checkpoint and in
 replicator moves them.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
+from mirrorlake.lake.incidents import made_again
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import never_seen, translate_living
 from mirrorlake.offsets.positions import TopicPartitionOffset, Translated
@@ -90,23 +91,18 @@ def translate_query(
             reverse,
         )
     )
+    again = made_again(lake, flow.name)
     translated = TranslatedQuery({}, [])
     for number, positions in query.sources.items():
         there = translated.positions.setdefault(number, {})
         for (topic, partition), offset in sorted(positions.items()):
-            translation = known.get((topic, partition, offset))
-            if translation is None:
-                reason = never_seen(flow.name, topic, partition, reverse)
-                translated.problems.append(
-                    InexactPosition(number, topic, partition, offset, reason)
-                )
-                continue
-            there[translation.topic, partition] = translation.offset
-            if translation.gone or not translation.exact:
-                reason = _inexact(flow, topic, partition, offset, translation)
-                translated.problems.append(
-                    InexactPosition(number, topic, partition, offset, reason)
-                )
+            position = (topic, partition, offset)
+            translation = known.get(position)
+            if translation is not None:
+                there[translation.topic, partition] = translation.offset
+            reason = _problem_of(flow, position, translation, reverse=reverse, again=again)
+            if reason is not None:
+                translated.problems.append(InexactPosition(number, *position, reason))
     return translated
 
 
@@ -125,13 +121,32 @@ def _marks(
     return marks
 
 
-def _inexact(
-    flow: ResolvedFlow, topic: str, partition: int, offset: int, translation: Translated
-) -> str:
+def _problem_of(
+    flow: ResolvedFlow,
+    position: TopicPartitionOffset,
+    translation: Translated | None,
+    *,
+    reverse: bool,
+    again: Container[str],
+) -> str | None:
+    """What is wrong with a translated position; `again` are topics of the source that were made
+    again, and of which no operator has decided."""
+    topic, partition, offset = position
+    named = f"position {offset} of partition {partition} of topic {topic}"
+    if translation is None:
+        return never_seen(flow.name, topic, partition, reverse)
+    at_source = translation.topic if reverse else topic
+    if at_source in again and offset not in (EARLIEST, LATEST):
+        return (
+            f"{named} is translated by what was mirrored of topic {at_source} before it was made "
+            f"again at cluster {flow.source}: decide with mirrorlake resolve, run the flow, then "
+            "ask again"
+        )
+    if translation.exact and not translation.gone:
+        return None
     return (
-        f"position {offset} of partition {partition} of topic {topic} is beyond what flow "
-        f"{flow.name} has mirrored; {translation.offset} is the highest safe one, from which "
-        "records come again: run the flow, then ask again"
+        f"{named} is beyond what flow {flow.name} has mirrored; {translation.offset} is the "
+        "highest safe one, from which records come again: run the flow, then ask again"
     )
 
 

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mirrorlake.control.closed_sources import closed_sources
+from mirrorlake.control.closed_sources import closed_sources, other_log
 from mirrorlake.control.closed_targets import closed_targets
 from mirrorlake.errors import ClusterUnusable
 from mirrorlake.groups.checkpoint_plan import (
@@ -24,6 +24,7 @@ from mirrorlake.groups.readable import bounded, readable_positions
 from mirrorlake.groups.route_sides import sides_of
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.kafka.groups import Listing, positions_or_errors
+from mirrorlake.lake.incidents import went_back
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.targets import living_targets
 from mirrorlake.lake.translate import translate_all
@@ -38,8 +39,8 @@ class GroupInventory:
     """What there is. `states` of the groups at the origin, `errors` of groups that were not
     reported, by group; `unreported` says why the origin may have more groups than it reported.
     `gone` says why the origin's positions are those of the last checkpoints; `closed` of source
-    topics why no position in them, or in their target topics, means anything now: these have no
-    standings."""
+    topics, and of single partitions, why no position in them, or in their mirrors, means anything
+    now: these have no standings."""
 
     standings: tuple[Standing, ...]
     states: Mapping[str, str] = field(default_factory=dict)
@@ -77,7 +78,8 @@ def take_inventory(route: Route, named: Sequence[str] | None, gone: str | None) 
     if gone is None:
         source = route.connections.admin(route.flow.source)
         closed |= closed_sources(route.lake, source, route.flow, topics)
-    return _without_closed(inventory, closed, topics, route.reverse)
+    inventory = _without_closed(inventory, closed, topics, route.reverse)
+    return inventory if gone is not None else _without_other_logs(inventory, route)
 
 
 def _source_topic(standing: Standing, reverse: bool) -> str:
@@ -104,6 +106,22 @@ def _without_closed(
     return replace(
         inventory, standings=kept, closed={name: closed[name] for name in sorted(left)}, lost=lost
     )
+
+
+def _without_other_logs(inventory: GroupInventory, route: Route) -> GroupInventory:
+    """Without positions in partitions of the source whose log went back, behind where it did."""
+    back = went_back(route.lake, route.flow.name)
+    kept: list[Standing] = []
+    closed: dict[str, str] = {}
+    for standing in inventory.standings:
+        checkpoint, topic = standing.checkpoint, _source_topic(standing, route.reverse)
+        at = checkpoint.target_position if route.reverse else checkpoint.source_position
+        first = back.get((topic, checkpoint.partition), at)
+        if at > first:
+            closed[f"{topic}-{checkpoint.partition}"] = other_log(route.flow, first)
+        else:
+            kept.append(standing)
+    return replace(inventory, standings=tuple(kept), closed={**inventory.closed, **closed})
 
 
 def why_unreachable(route: Route) -> str | None:

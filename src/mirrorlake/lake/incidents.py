@@ -255,6 +255,19 @@ def made_again(lake: Reader, flow: str) -> set[str]:
     }
 
 
+def went_back(lake: Reader, flow: str) -> dict[TopicAndPartition, int]:
+    """The partitions of a flow's source whose log went back, and which wait for a decision or were
+    stopped by one: from which offset on it is another log than was mirrored."""
+    alias = flow.partition("->")[0]
+    offsets: dict[TopicAndPartition, int] = {}
+    for row in lake.query_rows("source_decisions", source_cluster=alias, prefix=f"{alias}->"):
+        if row["kind"] == "source_rewound" and (row["open"] or row["resolution"] == "stop"):
+            key = (row["topic"], row["partition"])
+            first = row["first_offset"] or 0
+            offsets[key] = min(first, offsets.get(key, first))
+    return offsets
+
+
 def key_of(row: Mapping[str, Any]) -> IncidentKey:
     """What an incident is about, by its row."""
     return IncidentKey(

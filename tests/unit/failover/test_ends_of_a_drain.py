@@ -62,15 +62,21 @@ def test_a_topic_that_may_not_be_seen_any_more(
     assert ends(source, tmp_path, ["orders", "other"])[2] == []
 
 
-def test_a_topic_that_was_made_again(
-    source: MemoryCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("partition", [False, True], ids=["made again", "went back"])
+def test_another_log_than_was_mirrored(
+    source: MemoryCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partition: bool
 ) -> None:
     """Its end lies in front of what was mirrored of the one before, and nothing of it is mirrored:
     another process runs the flow, and waits for a decision."""
     source.make("payments", 9)
     waited: list[dict[TopicAndPartition, int]] = []
+
+    def wait(_lake: object, _flow: object, ends: dict[TopicAndPartition, int]) -> list[str]:
+        waited.append(ends)
+        return []
+
     monkeypatch.setattr(drain, "_is_free", lambda *_: (False, None))
-    monkeypatch.setattr(drain, "_wait", lambda _lake, _flow, ends: waited.append(ends) or [])
+    monkeypatch.setattr(drain, "_wait", wait)
     landed = [
         {"topic": name, "partition": None, "topic_id": topic.topic_id}
         for name, topic in source.identities(["orders", "payments"])[0].items()
@@ -81,8 +87,14 @@ def test_a_topic_that_was_made_again(
     clusters: Any = {"east": source, "west": MemoryCluster("west", {})}
     deployment: Any = SimpleNamespace(lake=lake, connections=Connections(topology, clusters))
     assert drain.drain(deployment, topology.flow(FLOW)).complete
-    source.make("payments", 3)
+    if partition:
+        lost = {"topic": "payments", "partition": 0, "first_offset": 2, "open": True}
+        lost |= {"resolution": None, "kind": "source_rewound"}
+        lake.answers["source_decisions"] = [lost, {**lost, "topic": "of another flow"}]
+    else:
+        source.make("payments", 3)
     drained = drain.drain(deployment, topology.flow(FLOW))
-    assert (drained.complete, drained.missing) == (False, ("payments",))
-    assert drained.detail is not None and "topic payments: it was made again" in drained.detail
+    name, why = ("payments-0", "its log went") if partition else ("payments", "it was made again")
+    assert (drained.complete, drained.missing) == (False, (name,))
+    assert drained.detail is not None and f"topic {name}: {why}" in drained.detail
     assert waited[-1] == {ORDERS: 7, ("orders", 1): 5}

@@ -121,6 +121,7 @@ def law(monkeypatch: pytest.MonkeyPatch) -> None:
         }
 
     monkeypatch.setattr(query_checkpoint, "translate_living", translate_all)
+    monkeypatch.setattr(query_checkpoint, "made_again", lambda *_: {"again"})
 
 
 @pytest.mark.usefixtures("law")
@@ -155,6 +156,16 @@ def test_what_cannot_be_translated_is_named() -> None:
         None, FLOW, QueryPosition(1, {0: {("other", 0): -2}}), True
     ).problems
     assert "never seen" in problem.reason
+
+
+@pytest.mark.usefixtures("law")
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_position_in_a_topic_that_was_made_again_is_of_another_log(reverse: bool) -> None:
+    """No operator has decided, so the map knows the one before alone."""
+    here = "east.again" if reverse else "again"
+    query = QueryPosition(1, {0: {(here, 0): 2000, (here, 1): -2, (here, 2): -1}})
+    (problem,) = translate_query(None, FLOW, query, reverse).problems
+    assert problem.offset == 2000 and "topic again before it was made again" in problem.reason
 
 
 def command(root: Path, directory: Path, *flags: str) -> Result:

@@ -1,5 +1,6 @@
-"""A source topic that was made again, and of which no operator has decided: the map leads to
-offsets of a log that is gone, so no position is moved by it, whichever way."""
+"""A source topic that was made again, or a log that went back, and of which no operator has
+decided: the map leads to offsets of a log that is gone, so no position is moved by it, whichever
+way."""
 
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def taken(
     connections = Connections(topology, clusters)
     route = Route(topology.flow(FLOW), reverse, lake=lake, connections=connections)
     found = take_inventory(route, None, gone)
-    assert all("made again at cluster east" in why for why in found.closed.values())
+    assert all("at cluster east since it was mirrored" in why for why in found.closed.values())
     return [one.checkpoint.topic for one in found.standings], list(found.closed)
 
 
@@ -82,6 +83,25 @@ def test_nor_while_it_waits_or_is_stopped(
     noted = dict(zip(("open", "resolution"), decision, strict=True))
     lake.answers["source_decisions"] = [{"topic": "orders", "kind": "topic_recreated", **noted}]
     assert taken(lake, source, tmp_path) == (["payments"], ["orders"])
+
+
+@pytest.mark.usefixtures("positions")
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("decision", [(True, None), (False, "stop")])
+def test_nor_behind_where_a_log_went_back(
+    lake: MemoryLake,
+    source: MemoryCluster,
+    tmp_path: Path,
+    decision: tuple[bool, str | None],
+    reverse: bool,
+) -> None:
+    """Up to there it is the log that was mirrored."""
+    noted = dict(zip(("open", "resolution"), decision, strict=True))
+    noted |= {"topic": "orders", "partition": 0, "kind": "source_rewound"}
+    for first, left in ((10, []), (9, ["orders-0"])):  # the group stands at 10
+        lake.answers["source_decisions"] = [{**noted, "first_offset": first}]
+        moved = [topic for topic in TOPICS if f"{topic}-0" not in left]
+        assert taken(lake, source, tmp_path, reverse) == (moved, left)
 
 
 @pytest.mark.usefixtures("positions")

@@ -7,7 +7,7 @@ WITH newest AS (
   WHERE source_cluster = :source_cluster AND generation > 0
   GROUP BY topic, partition
 )
-SELECT topic, partition, kind, last_offset, resolved_at IS NULL AS open, resolution
+SELECT topic, partition, kind, first_offset, last_offset, resolved_at IS NULL AS open, resolution
 FROM incidents
 WHERE startswith(flow, :prefix)
   AND (kind = 'topic_recreated' OR kind IN ('source_truncated', 'source_rewound') AND NOT EXISTS (
