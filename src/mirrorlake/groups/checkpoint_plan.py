@@ -49,6 +49,7 @@ EXCLUDED = (
     "left out by the flow's settings (groups, groups_exclude), with positions in topics "
     "that the flow mirrors"
 )
+NOWHERE = "without a position in any topic of the flow"
 
 #: Reasons for a position itself; whatever else a reason holds, became of it at the target.
 _OF_ITSELF = (HELD_BACK, PAST_END, TRIMMED, NO_MIRROR)

@@ -11,6 +11,7 @@ from mirrorlake.errors import ClusterUnusable
 from mirrorlake.groups.checkpoint_plan import (
     EXCLUDED,
     NAMELESS,
+    NOWHERE,
     OTHER_KIND,
     Checkpoint,
     GroupPartition,
@@ -180,7 +181,11 @@ def _by_cluster(route: Route, named: Sequence[str] | None) -> GroupInventory:
         {group: listing.states[group] for group in reported.positions if group in listing.states},
         reported.errors,
         listing.errors,
-        not_moved=_not_moved(route, listing, others) if named is None else {},
+        not_moved=_not_moved(route, listing, others)
+        if named is None
+        else dict.fromkeys(
+            sorted(set(named) - {key[0] for key in committed} - reported.errors.keys()), NOWHERE
+        ),
         lost={
             key: committed[key].offset
             for key, counterpart in sorted(counterparts.items())

@@ -10,13 +10,13 @@ import pytest
 
 from mirrorlake.config.topology import load_topology
 from mirrorlake.groups import inventory, view
-from mirrorlake.groups.checkpoint_plan import OVER
+from mirrorlake.groups.checkpoint_plan import NOWHERE, OVER
 from mirrorlake.groups.moves import NOT_TOLD, Standing
 from mirrorlake.kafka.groups import GroupPositions, Listing
 from mirrorlake.offsets.generations import SourceGenerations
 from mirrorlake.offsets.positions import Translated
 from mirrorlake.testing import MemoryCluster
-from tests.support.group_turns import row
+from tests.support.group_turns import Goal, row
 from tests.support.lake_rows import FLOW, write_file
 
 KNOWN, OVER_NOW = ("alice", "orders", 0), ("alice", "orders", 2)
@@ -40,6 +40,24 @@ def test_none_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     found = inventory._by_checkpoints(route, None, "it is gone")
     assert [one.checkpoint.partition for one in found.standings] == [0]
     assert found.lost == {OVER_NOW: 10}
+
+
+def test_a_named_group_that_does_not_stand_in_the_flows_topics_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else nothing would say that nothing is moved."""
+    topology = load_topology(write_file(tmp_path, flows={FLOW: {"topics": ["orders"]}}))
+    there = Goal([KNOWN, ("bob", "payments", 0)], 10)
+    there.at["carol"] = {}
+    monkeypatch.setattr(inventory, "source_generations", lambda *_: SourceGenerations(()))
+    monkeypatch.setattr(inventory, "sides_of", lambda *_: None)
+    monkeypatch.setattr(inventory, "readable_positions", lambda *_: {})
+    connections = SimpleNamespace(groups=lambda _: there)
+    route: Any = SimpleNamespace(
+        lake=None, flow=topology.flow(FLOW), connections=connections, origin="east", reverse=False
+    )
+    found = inventory._by_cluster(route, ["alice", "bob", "carol"])
+    assert found.not_moved == dict.fromkeys(["bob", "carol"], NOWHERE)
 
 
 def test_no_position_is_exact_of_which_the_target_says_nothing(
