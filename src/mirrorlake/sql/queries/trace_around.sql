@@ -1,5 +1,5 @@
 -- What is known of an offset that the stage does not hold: its nearest neighbours that it does (within 100,000 offsets),
--- and when `maintain` deleted it, if it did. Parameters: flow, topic, partition, offset.
+-- and when `maintain` deleted it, if it did, of the log that is there now. Parameters: flow, topic, partition, offset.
 WITH near AS (
   SELECT max(IF(offset < :offset, offset, NULL)) AS before, min(IF(offset > :offset, offset, NULL)) AS behind
   FROM records
@@ -8,8 +8,10 @@ WITH near AS (
 ),
 removed AS (
   SELECT max(removed_at) AS removed_at
-  FROM removals
-  WHERE source_cluster = split(:flow, '->')[0] AND topic = :topic AND partition = :partition
-    AND first_offset <= :offset AND below > :offset
+  FROM removals LEFT ANTI JOIN generations AS later ON later.source_cluster = removals.source_cluster
+    AND later.topic = removals.topic AND later.generation > removals.generation
+    AND (later.partition IS NULL OR later.partition = removals.partition AND later.first_offset <= :offset)
+  WHERE removals.source_cluster = split(:flow, '->')[0] AND removals.topic = :topic
+    AND removals.partition = :partition AND removals.first_offset <= :offset AND removals.below > :offset
 )
 SELECT before, behind, removed_at FROM near CROSS JOIN removed
