@@ -349,6 +349,19 @@ def _incidents() -> Rows:
             "resolution": "stop",
             "resolved_at": ago(7000),
         },
+        *(
+            {
+                **base,
+                "kind": "target_lost",
+                "partition": partition,
+                "target_generation": partition or None,
+                "target_offset": 15,
+                "resolution": None if at is None else "accept",
+                "resolved_at": at,
+            }
+            for partition in (0, 1)
+            for at in (None, ago(280), ago(20))[partition:]
+        ),
     ]
 
 
