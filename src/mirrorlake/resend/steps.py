@@ -7,16 +7,20 @@ from datetime import datetime, timezone
 from typing import Any
 
 from mirrorlake import failpoints
+from mirrorlake.attempts import attempts
 from mirrorlake.control.target_generations import MADE_SECONDS, until_known
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.offsets.positions import PartitionGeneration
+from mirrorlake.offsets.positions import Ends, PartitionGeneration, TopicAndPartition
 from mirrorlake.resend import topics
 from mirrorlake.resend.extras import ExtrasDone
 from mirrorlake.resend.note import Kind, Resend, ResentTopic, new_id, read_notes, with_began
 from mirrorlake.resend.sender import Sender, Sending, SendOutcome
+from mirrorlake.run.target_losses import SURE_SECONDS
+
+_LOOK_SECONDS = 0.5
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,27 @@ class Steps:
                 f"{resend.name} began, and what was sent there is gone with it: it cannot go on; "
                 "start over with --start-over"
             )
+        mapped: dict[TopicAndPartition, int] = {}
+        for row in self.deployment.lake.ask("mapped_ends", flow=resend.name):
+            key = (row["target_topic"], row["partition"])
+            mapped[key] = max(row["target_position"], mapped.get(key, 0))
+        for (topic, partition), end in sorted(self._ends_below(mapped).items()):
+            raise InputError(
+                f"{topic}-{partition} of cluster {self.admin.alias} ends at offset {end}, and "
+                f"{resend.name} had sent records up to {mapped[topic, partition]}: the cluster has "
+                "lost what it had acknowledged; start over with --start-over"
+            )
+
+    def _ends_below(self, mapped: Ends) -> Ends:
+        """The log ends that lie below what the map has of target partitions, for a while: a leader
+        that was just elected hears somewhat later how far its log is known to reach."""
+        below: Ends = mapped
+        for _ in attempts(SURE_SECONDS, _LOOK_SECONDS):
+            ends = self.admin.end_offsets(below, committed=False, skip_silent=True) if below else {}
+            below = {key: end for key, end in ends.items() if end < mapped[key]}
+            if not below:
+                break
+        return below
 
     def staged_topics(self) -> dict[str, set[str]]:
         """The topics that the stage has of each cluster of the file."""

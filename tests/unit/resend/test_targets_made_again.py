@@ -37,7 +37,8 @@ def cluster() -> MemoryCluster:
 @pytest.fixture
 def deployment(cluster: MemoryCluster) -> Deployment:
     connections = SimpleNamespace(admin=lambda _: cluster)
-    return Deployment(MemoryLake(), cast(Any, connections), cast(Any, MemoryLog()))
+    lake = MemoryLake({"mapped_ends": ()})
+    return Deployment(lake, cast(Any, connections), cast(Any, MemoryLog()))
 
 
 @pytest.fixture
@@ -76,6 +77,26 @@ def test_it_does_not_go_on_without_it(
         cluster.make(topic, 20)
     with pytest.raises(InputError, match=f"topic {topic} of cluster west was deleted.*start-over"):
         made.check_can_go_on(begun)
+
+
+def test_nor_where_the_target_has_lost_what_it_had_acknowledged(
+    begun: Resend,
+    made: Steps,
+    cluster: MemoryCluster,
+    deployment: Deployment,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(steps, "SURE_SECONDS", 0.0)
+    lake: Any = deployment.lake
+    place = {"target_topic": "w", "partition": 0}
+    lake.answers["mapped_ends"] = [place | {"target_position": at} for at in (5, 9, 7)]
+    cluster.ends["w"] = [9]
+    made.check_can_go_on(begun)
+    cluster.ends["w"] = [8]
+    with pytest.raises(InputError, match="w-0 .* ends at offset 8, .* records up to 9: .*has lost"):
+        made.check_can_go_on(begun)
+    cluster.silent = {("w", 0)}
+    made.check_can_go_on(begun)
 
 
 def test_of_one_that_an_earlier_version_began_nothing_is_known(
