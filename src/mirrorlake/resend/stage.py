@@ -1,6 +1,6 @@
 """The stage within bounds, as a producer plans from it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from mirrorlake.offsets.partition_ranges import StagedRange
@@ -14,8 +14,12 @@ class BoundedStage:
     def __init__(self, stage: Stage, bounds: Sequence[StagedRange]) -> None:
         self._stage = stage
         self._bounds = bounds
-        self.storage = stage.storage
         self._seen: StageIndex | None = None
+
+    @property
+    def storage(self) -> Mapping[str, str] | None:
+        """See `produce.ports.Stage`: credentials that are lent may be others by now."""
+        return self._stage.storage
 
     @property
     def is_its_files(self) -> bool:

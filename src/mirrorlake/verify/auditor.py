@@ -95,7 +95,7 @@ class Auditor:
         outcome.note_proven_before(flow.name, _proven_before(partitions, chosen))
         held += targets.not_compared
         outcome.held_up[flow.name], outcome.on_the_way[flow.name] = held, free
-        left = self._compare_all(scope, chosen, self._clusters(flow, bytes_per_s), outcome)
+        left = self._compare_all(scope, chosen, bytes_per_s, outcome)
         held += [
             NotCompared(*one.key, one.generation, *at, INTERRUPTED)
             for one, extents in left
@@ -104,7 +104,11 @@ class Auditor:
         self._settle(flow.name, targets.closed)
 
     def _compare_all(
-        self, scope: FlowScope, chosen: Sequence[Chosen], clusters: Clusters, outcome: Outcome
+        self,
+        scope: FlowScope,
+        chosen: Sequence[Chosen],
+        bytes_per_s: float | None,
+        outcome: Outcome,
     ) -> list[tuple[PartitionScope, list[Extent]]]:
         """Compare wave after wave; returns what was left when it was stopped, all of it where that
         was before."""
@@ -114,6 +118,8 @@ class Auditor:
         workers = self._workers(sum(last - first + 1 for first, last in extents))
         rest = waves(chosen, max(WAVE_RANGES, 4 * workers.tasks))
         for wave in rest:
+            # for each anew: credentials may be others by then
+            clusters = self._clusters(scope.flow, bytes_per_s)
             self._compare(scope, wave, clusters, workers, outcome)
             self._report(outcome)
             if self._stop.is_set():

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -96,3 +97,11 @@ def test_offsets_are_those_within(widths: list[int], one: int, other: int) -> No
             for offset in range(ranges[n].first, ranges[n].last + 1)
         ]
     assert found == [offset for offset in range(at) if first <= offset <= last]
+
+
+def test_its_files_are_opened_as_they_are_to_be_now() -> None:
+    """Credentials that are lent are good for an hour, and a restore may take longer."""
+    memory: Any = Memory()
+    stage = BoundedStage(memory, [])
+    memory.storage = {"token": "another"}
+    assert stage.storage == {"token": "another"}
