@@ -31,7 +31,7 @@ from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.admin_acls import NoAcls, create_acls, delete_acls, describe_topic_acls
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl
-from mirrorlake.lake.changes import Change, ChangeLog
+from mirrorlake.lake.changes import Change, ChangeLog, PendingChanges
 from mirrorlake.mm2.topics import checkpoints_topic
 
 logger = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class AclSync:
         self._mirrored = mirrored
         self._on_read = on_read
         self._refusals = RefusedChanges()
-        self._unrecorded: list[Change] = []
+        self._pending = PendingChanges(log, flow.name)
         #: When `sync` compared both sides last, by the monotonic clock.
         self.compared_at = float("-inf")
         self._folded: dict[str, tuple[Sequence[Change], dict[Acl, str | None]]] = {}
@@ -307,7 +307,4 @@ class AclSync:
             logger.info(
                 "flow %s: made or took away %d ACLs on %s", self.flow.name, done, self.flow.target
             )
-        self._unrecorded += rows  # until the lake takes them: none is made a second time
-        if self._unrecorded:
-            self._log.record(self.flow.name, self._unrecorded)
-            self._unrecorded = []
+        self._pending.record(rows)

@@ -20,7 +20,7 @@ from mirrorlake.control.repeats import Contests, RefusedChanges
 from mirrorlake.kafka.admin_configs import Described, alter_topic_configs, describe_topic_configs
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicConfigs
-from mirrorlake.lake.changes import Change, ChangeLog
+from mirrorlake.lake.changes import Change, ChangeLog, PendingChanges
 
 logger = logging.getLogger(__name__)
 
@@ -58,13 +58,12 @@ class ConfigSync:
         self._leader = leading_opposite(connections.topology, flow)
         self._source = connections.admin(flow.source)
         self._target = connections.admin(flow.target)
-        self._log = log
+        self._pending = PendingChanges(log, flow.name)
         self._remote_topic = remote_topic
         self._on_read = on_read
         self._waiting, self._made_again = waiting, made_again
         self._refusals = RefusedChanges()
         self._contests = Contests()
-        self._unrecorded: list[Change] = []
         #: When `sync` compared both sides last, by the monotonic clock.
         self.compared_at = float("-inf")
 
@@ -209,10 +208,7 @@ class ConfigSync:
             logger.info(
                 "flow %s: changed %d topic configs on %s", self.flow.name, done, self.flow.target
             )
-        self._unrecorded += rows  # until the lake takes them: none is made a second time
-        if self._unrecorded:
-            self._log.record(self.flow.name, self._unrecorded)
-            self._unrecorded = []
+        self._pending.record(rows)
 
 
 def _key(change: ConfigChange) -> tuple[str, str, str | None]:

@@ -42,6 +42,23 @@ class ChangeLog(Protocol):
         ...
 
 
+class PendingChanges:
+    """What was done for a flow and is not recorded yet: kept until the log takes it, since nothing
+    of it is done a second time."""
+
+    def __init__(self, log: ChangeLog, flow: str) -> None:
+        self._log = log
+        self._flow = flow
+        self._rows: list[Change] = []
+
+    def record(self, rows: Sequence[Change]) -> None:
+        """Record these behind those that the log did not take before."""
+        self._rows += rows
+        if self._rows:
+            self._log.record(self._flow, self._rows)
+            self._rows = []
+
+
 @dataclass
 class MemoryLog:
     """A log that ends with the process: for tests, and for a dry run that has no lake at hand."""
