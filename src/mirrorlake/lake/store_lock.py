@@ -89,7 +89,7 @@ class StoreLock:
             _had.add(str(self._object(newest + 1)))
             try:
                 self._object(newest + 1).create(_content(mine))
-            except (OSError, LakeError) as error:
+            except OSError as error:
                 _had.discard(str(self._object(newest + 1)))  # which may be there all the same
                 if isinstance(error, FileExistsError):
                     continue  # another was quicker
@@ -127,7 +127,7 @@ class StoreLock:
         """Delete an object that says nothing any more, also where that fails."""
         try:
             self._object(number).delete()
-        except (OSError, LakeError) as error:  # the latter where credentials are lent, and none are
+        except OSError as error:
             logger.warning("%s: what is left of it could not be deleted: %s", self.what, error)
 
     def _renew(self, holder: Holder, number: int, ended: threading.Event) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mirrorlake.errors import LakeError
 from mirrorlake.lake import store_lock
+from mirrorlake.lake.renewed_options import NotLent
 from mirrorlake.lake.store_lock import StoreLock
 from tests.support.waiting import until
 
@@ -64,7 +64,7 @@ def test_it_is_renewed_once_credentials_are_lent_again(folder: Any) -> None:
     """The thread that renews it had ended, and another host took over what this process did."""
     lock = StoreLock(WHAT, folder)
     lock.take(sure=True)
-    folder.known.refusal = LakeError("Unity Catalog lends no credentials")
+    folder.known.refusal = NotLent("Unity Catalog lends no credentials")
     until(lambda: folder.known.refused > 3, "it is tried again")
     before = dict(folder.known.objects)
     folder.known.refusal = None
@@ -76,7 +76,7 @@ def test_it_is_renewed_once_credentials_are_lent_again(folder: Any) -> None:
 def test_one_that_could_not_be_given_back_is_free_to_this_process(folder: Any) -> None:
     lock = StoreLock(WHAT, folder)
     lock.take(sure=True)
-    folder.known.refusal = LakeError("Unity Catalog lends no credentials")
+    folder.known.refusal = NotLent("Unity Catalog lends no credentials")
     lock.release()
     folder.known.refusal = None
     lock.take(sure=True)

@@ -2,6 +2,7 @@
 control leaves out, a run with an end has not done."""
 
 import threading
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,6 +40,16 @@ def test_a_flow_that_ended_with_an_error_is_sampled_once_more_at_the_end(
     assert len(taken) == written
 
 
+def turns_by(sync: Callable[[], None], *, once: bool) -> Any:
+    """As much of a control loop as sets positions of groups."""
+    return SimpleNamespace(
+        flow=SimpleNamespace(name="east->west"),
+        groups=SimpleNamespace(sync=sync),
+        _flow_worker=SimpleNamespace(once=once),
+        _moved_since=None,
+    )
+
+
 @pytest.mark.parametrize("once", [False, True])
 def test_groups_that_a_command_moves_wait_for_a_turn_where_there_is_one(once: bool) -> None:
     """A run with an end left their positions as they were, and ended with exit code 0."""
@@ -46,12 +57,7 @@ def test_groups_that_a_command_moves_wait_for_a_turn_where_there_is_one(once: bo
     def sync() -> None:
         raise LeaseTaken("another process moves groups")
 
-    loop: Any = SimpleNamespace(
-        flow=SimpleNamespace(name="east->west"),
-        groups=SimpleNamespace(sync=sync),
-        _flow_worker=SimpleNamespace(once=once),
-        _moved_since=None,
-    )
+    loop = turns_by(sync, once=once)
     if not once:
         ControlLoop._sync_groups(loop)
         return
@@ -69,12 +75,7 @@ def test_groups_that_a_command_moves_for_ever_are_news(monkeypatch: pytest.Monke
         if taken[0]:
             raise LeaseTaken("process 7 moves groups")
 
-    loop: Any = SimpleNamespace(
-        flow=SimpleNamespace(name="east->west"),
-        groups=SimpleNamespace(sync=sync),
-        _flow_worker=SimpleNamespace(once=False),
-        _moved_since=None,
-    )
+    loop = turns_by(sync, once=False)
     ControlLoop._sync_groups(loop)
     now[0] += MOVED_SECONDS - 1
     ControlLoop._sync_groups(loop)
