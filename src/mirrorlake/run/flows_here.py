@@ -121,6 +121,14 @@ class FlowsHere:
                 self._had.discard(name)
                 self._leases.give_up(work_of_flow(name))
 
+    def halt(self, names: Iterable[str]) -> None:
+        """Wait for the end of what flows do here, so that they report nothing more. None of them
+        begins again, as long as it is wanted."""
+        for name in names:
+            if name in self.running:
+                self.running[name].stop()
+                self.running[name].join()
+
     def want(self, wanted: Mapping[str, ResolvedFlow], preflight: Preflight) -> None:
         """Run these from now on, or stand by for them."""
         for name, flow in wanted.items():

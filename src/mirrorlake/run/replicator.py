@@ -261,7 +261,9 @@ class Replicator:
 
     def _judge_late(self, silent: Collection[str]) -> None:
         preflight, refused = judged_late(self._deployment, self._flows, silent)
-        # Before they end: a judgement behind that knows nothing of them.
+        # Else a batch that is on its way would close the incident, as it comes through.
+        self._here.halt(refused)
+        # Before they are no flows of this run: a judgement behind that knows nothing of them.
         for name, why in refused.items():
             self.event_log.incidents.close_kinds([name], TRANSIENT_KINDS)
             self.event_log.incidents.open(name, why.incident_kind, why)

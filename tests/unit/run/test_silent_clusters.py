@@ -15,6 +15,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.run import landings_here, replicator, silent_clusters
+from mirrorlake.run.flow_worker import TRANSIENT_KINDS
 from mirrorlake.run.replicator import Replicator, RunOptions
 from mirrorlake.testing import MemoryCluster
 from tests.support.lake_rows import FLOW, no_session, opened, write_file
@@ -78,6 +79,43 @@ def test_a_flow_that_must_not_run_ends_once_that_is_known(
     assert [error.exit_code for error in run._errors] == [1]
     run._judge_again()
     assert applied == [[OTHER]], "once"
+
+
+class LastBatch:
+    """A flow that is in the middle of a batch: it closes what was open for it as that comes
+    through, before it ends."""
+
+    def __init__(self, run: Replicator) -> None:
+        self._run, self._ended = run, False
+
+    def stop(self) -> None:
+        """It ends behind the batch."""
+
+    def join(self) -> None:
+        if not self._ended:
+            self._run.event_log.incidents.close_kinds([FLOW], TRANSIENT_KINDS)
+        self._ended = True
+
+
+def test_a_batch_that_is_on_its_way_does_not_close_what_its_flow_is_refused_for(
+    run: Replicator, east: MemoryCluster
+) -> None:
+    """The flow had ended, and the lake said that it was well."""
+    apply, last = run._apply, LastBatch(run)
+    run._here.running[FLOW] = last  # type: ignore[assignment]
+
+    def applied(preflight: Preflight) -> None:
+        last.join()
+        apply(preflight)
+
+    run._apply = applied  # type: ignore[method-assign]
+    east.cluster_id = lambda: "id-of-west"  # type: ignore[method-assign]
+    east.refusal = None
+    thread = run._asking
+    assert thread is not None
+    until(thread.ended.is_set, "it answers")
+    run._judge_again()
+    assert run.event_log.incidents.open_kinds(FLOW) == {"flow_stopped"}
 
 
 def test_operators_hear_of_it_where_the_lake_takes_no_news_at_first(
