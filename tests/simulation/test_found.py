@@ -1,6 +1,7 @@
 """Schedules that the simulation found, step by step, so that they are tried whatever the seeds."""
 
 from collections.abc import Iterator
+from copy import deepcopy
 
 import pytest
 
@@ -45,6 +46,30 @@ def test_an_append_of_a_dead_process_that_arrives_late_adds_nothing(schedule: Sc
     schedule.world.wake()
     schedule.do("append_map")
     schedule.check()
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 4, 100])
+def test_a_lake_that_is_older_than_the_target_gets_no_row_of_the_map_that_is_wrong(
+    schedule: Schedule, most: int
+) -> None:
+    """A lake is a copy from before, as of a backup: what the target has since is in no map, and its
+    position tells of the newest part alone. The flow stops, before it maps one of these to
+    others."""
+    world = schedule.world
+    world.write("t0", 0, 2)
+    schedule.do("land", "produce", "append_map")
+    stage, tables = deepcopy(world.stage), deepcopy(world.tables)
+    for _ in range(2):
+        world.write("t0", 0, 4)
+        schedule.do("land", "produce", "append_map")
+    schedule.killed()
+    world.stage.__dict__.update(stage.__dict__, steps=world.steps)
+    world.tables.__dict__.update(tables.__dict__, steps=world.steps)
+    world.settings.max_records = most
+    schedule.do("land", *["produce"] * 10, "append_map")
+    rows = [row for row in world.tables.of("offset_map") if row["topic"] == "t0"]
+    assert [(row["source_first"], row["source_last"]) for row in rows] == [(0, 1)]
+    assert any("MapError" in step for step in world.steps.taken)
 
 
 def test_a_range_without_a_row_is_skipped_where_spark_reads_the_stage(schedule: Schedule) -> None:

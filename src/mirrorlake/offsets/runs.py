@@ -236,7 +236,8 @@ def rebuild(
 
     The k-th record behind a `Written`'s first source offset has the k-th target offset behind its
     first target offset. Where the offsets are only the first of what was written, the rest is
-    returned too, to go on with. Raises ValueError when there are more offsets than were written.
+    returned too, to go on with. Raises ValueError when there are more offsets than were written, or
+    one in front of them: what is known of it is missing, as where the lake is an older copy.
     """
     array = np.asarray(offsets, dtype=np.int64)
     segments: list[Segment] = []
@@ -245,6 +246,9 @@ def rebuild(
     while left and start < len(array):
         next_written = left.pop(0)
         part = array[start : start + next_written.record_count]
+        first = next_written.source_first  # of what was trimmed, a position: there may be a gap
+        if part[0] < first or (start and part[0] != first):
+            raise ValueError(f"the target took offset {first} where the stage holds {part[0]}")
         segments.extend(segments_of(part, next_written.target_first))
         start += len(part)
         if missing := next_written.record_count - len(part):

@@ -198,7 +198,7 @@ def _rebuilt_segments(state: Progress, complete: bool) -> tuple[list[Segment], l
         raise MapError(
             f"the map of {plan.topic}-{plan.partition} cannot be rebuilt from offset "
             f"{plan.floor.source} to {state.position}: {error}; another mirrorlake may be writing "
-            "this flow",
+            "this flow, or the lake is older than the target",
             topic=plan.topic,
             partition=plan.partition,
             first_offset=plan.floor.source,

@@ -1,0 +1,132 @@
+"""A lake goes on as it was some time ago, as from a backup, while the clusters did not: the flow
+may stop, with an error that says so, and neither maps a record to another one nor sends one
+twice."""
+
+from collections import Counter
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+import pyarrow as pa
+from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis.stateful import rule, run_state_machine_as_test
+
+from tests.simulation.machine import NUMBER, Dice, Replication
+from tests.simulation.run import STEPS
+from tests.simulation.world import TOPICS, World
+
+SCHEDULES = 150
+#: What of a world is in its lake.
+IN_THE_LAKE = ("stage", "tables", "generations", "branches", "begun", "incidents", "parked")
+IN_THE_LAKE += ("forgotten", "noted", "samples", "epochs", "seen")
+#: How a schedule ends in which the flow stops, since it cannot know where what is there came from.
+STOPPED = "it stopped for good: MapError"
+#: Of a target that loses records the map says what was there. What an older lake had of a source
+#: that has changed it does not get again; and a target that forgot positions too tells nothing.
+LEFT_OUT = frozenset({"lose_target", "rewind_target", "expire"})
+LEFT_OUT |= {"select", "make_again", "compact", "truncate", "rewind"}
+#: How a schedule ends in which the flow stops, since it cannot know where what is there came from.
+STOPPED = "it stopped for good: MapError"
+#: A target that loses records: what the map says of these is taken out where the flow goes on.
+LOSSES = frozenset({"lose_target", "rewind_target"})
+
+
+def copied(world: World) -> Mapping[str, Any]:
+    """A lake as it is now. What stands for the process itself is not copied."""
+    kept = {id(world.steps): world.steps}
+    return deepcopy({name: getattr(world, name) for name in IN_THE_LAKE}, kept)
+
+
+def wrong(world: World) -> list[str]:
+    """Rows of the map that say what is not so, and records that are at the target twice."""
+    problems = []
+    for key, pairs in world._mapped()[0].items():
+        log = world.target.log(*key)
+        entries = [] if log is None else log.entries
+        for _, offset, at in pairs:
+            value = (entries[at].value if at < len(entries) else None) or b"nothing"
+            if not value.endswith(b"/%d" % offset):
+                problems.append(f"{key}: offset {offset} is not at {at}, there is {value!r}")
+        values = Counter(entry.value for entry in entries if entry.visible)
+        problems += [
+            f"{key}: {value!r} is there {count} times"
+            for value, count in values.items()
+            if count > 1 and value != b"foreign"
+        ]
+    return problems
+
+
+class OlderLake(Replication):
+    """Schedules in which the lake is copied, and a copy takes its place."""
+
+    without = LEFT_OUT
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._copy: Mapping[str, Any] | None = None
+        self._is_older = False
+
+    @rule(number=NUMBER)
+    def happens(self, number: int) -> None:
+        """The lake is copied; later it is the copy; else what happens to any."""
+        dice = Dice(number)
+        if dice.upto(2):
+            (self._back_up if self._copy is None else self._older_lake)(dice)
+        else:
+            getattr(self, f"_{dice.among(self._events)}")(dice)
+
+    @rule(number=NUMBER)
+    def catches_up(self, number: int) -> None:
+        """Batches are produced, and the map has them, before the next one."""
+        dice = Dice(number)
+        for _ in range(1 + dice.upto(2)):
+            self.world.write(dice.among(TOPICS), dice.upto(1), 1 + dice.upto(5))
+            for name in ("land", "produce", "append_map"):
+                self._do(name, 0, None)
+
+    def _back_up(self, _: Dice) -> None:
+        self._say("the lake is copied")
+        self._copy = copied(self.world)
+
+    def _older_lake(self, _: Dice) -> None:
+        if self._copy is not None:
+            self._say("the lake is as it was")
+            self._die()
+            self.world.later.clear()
+            self.world.__dict__.update(
+                deepcopy(self._copy, {id(self.world.steps): self.world.steps})
+            )
+            self.world.checkpoints.clear()
+            self._die()
+            self._is_older = True
+
+    def check(self) -> None:
+        try:
+            super().check()
+        except AssertionError as error:
+            if not self._is_older or STOPPED not in str(error):
+                raise
+        problems = wrong(self.world)
+        assert not problems, "; ".join(problems)
+
+
+def test_a_lake_that_is_older_than_the_target_maps_nothing_wrong_and_sends_nothing_twice() -> None:
+    machine = seed(7)(OlderLake)
+    threads = pa.cpu_count()
+    pa.set_cpu_count(1)
+    try:
+        run_state_machine_as_test(
+            machine,
+            settings=settings(
+                max_examples=SCHEDULES,
+                stateful_step_count=STEPS,
+                database=None,
+                deadline=None,
+                phases=(Phase.generate, Phase.shrink),
+                suppress_health_check=list(HealthCheck),
+                report_multiple_bugs=False,
+                print_blob=False,
+            ),
+        )
+    finally:
+        pa.set_cpu_count(threads)
