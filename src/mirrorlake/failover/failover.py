@@ -153,12 +153,14 @@ def _planned(
     """What is to be done, and the groups at the goal that it was decided by. Where the goal does
     not say where a log begins, a position may lie in front of it, and its consumers would skip what
     is there: it is left, unless by `force`."""
-    starts = logs.starts(
+    there = logs.logs(
         route.connections.admin(route.goal),
         {standing.checkpoint.target for standing in inventory.standings},
     )
+    starts = {key: log.start for key, log in there.items()}
+    ends = {key: log.end for key, log in there.items()}
     names = {standing.checkpoint.group_id for standing in inventory.standings}
-    goals, errors = target_groups(route.connections.groups(route.goal), names, starts)
+    goals, errors = target_groups(route.connections.groups(route.goal), names, starts, ends)
     newest = {
         key: checkpoint
         for key, (checkpoint, _) in newest_checkpoints(route.lake, route.flow.name).items()

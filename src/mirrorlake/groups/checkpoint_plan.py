@@ -90,18 +90,24 @@ class Checkpoint(InGeneration):
         return bool(self.target_topic)
 
     @property
+    def own_reasons(self) -> list[str]:
+        """The reasons for the position itself, without what became of it at the target."""
+        return [part for part in (self.reason or "").split("; ") if part.startswith(_OF_ITSELF)]
+
+    @property
     def own_reason(self) -> str | None:
-        """The reason for the position itself, without what became of it at the target."""
-        parts = [part for part in (self.reason or "").split("; ") if part.startswith(_OF_ITSELF)]
-        return "; ".join(parts) or None
+        """The same as one text; None for none."""
+        return "; ".join(self.own_reasons) or None
 
     @property
     def is_exact(self) -> bool:
-        """Whether the position was translated exactly, so that it is good for ever."""
+        """Whether the position was translated exactly, so that it is good for ever. Of one that is
+        gone it is not known: the reason why it was not has given way to that it is gone."""
         if self.reason is None:  # as of nearly all: each turn asks each
             return True
         own = self.own_reason
-        return not self.is_behind_lost and (own is None or own.startswith(TRIMMED))
+        is_said = not (self.is_gone or self.is_behind_lost)
+        return is_said and (own is None or own.startswith(TRIMMED))
 
     @property
     def is_rewound(self) -> bool:
@@ -182,7 +188,7 @@ def plan_checkpoints(
     for key, position in sorted(committed.items()):
         known = newest.get(key)
         if known is not None and _is_known(position, known):
-            if known.metadata != position.metadata or known.is_gone:
+            if known.metadata != position.metadata:
                 fresh = replace(known, metadata=position.metadata, synced=False, reason=None)
                 changed.append(_still_rewound(fresh, known))
             continue

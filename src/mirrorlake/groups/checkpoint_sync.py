@@ -28,14 +28,21 @@ from mirrorlake.groups.checkpoint_plan import (
 )
 from mirrorlake.groups.left_out import LeftOutGroups
 from mirrorlake.groups.listed_groups import ListedGroups
-from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_groups
+from mirrorlake.groups.mover import Sent, move_in_steps, sole_mover, target_groups, with_ends
 from mirrorlake.groups.moves import change_of
 from mirrorlake.groups.newest_checkpoints import NewestCheckpoints
 from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.groups.running_flow import RunningFlow
 from mirrorlake.groups.sent_checkpoints import as_kept, as_set, change_tried, published
 from mirrorlake.groups.shared_topics import Route, joined
-from mirrorlake.groups.sync_plan import NOT_THERE, SILENT, Keep, Move, TargetGroup, decide
+from mirrorlake.groups.sync_plan import (
+    NOT_THERE,
+    SILENT,
+    Keep,
+    Move,
+    TargetGroup,
+    decide,
+)
 from mirrorlake.lake.changes import ChangeLog
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.translate import Translator
@@ -84,6 +91,7 @@ class Checkpoints:
             self._target_logs,
         )
         self._starts = logs.LogStarts(connections.admin(flow.target))
+        self._ends = logs.EndsNowAndThen(connections.admin(flow.target))
         self._topic = topic
         self._log: ChangeLog = deployment.event_log
         self._translator = Translator(deployment.lake, flow.name)
@@ -193,9 +201,10 @@ class Checkpoints:
         starts, silent = self._starts.starts_and_silent(
             {checkpoint.target for checkpoint in checkpoints}
         )
-        groups, errors = target_groups(
+        reported, errors = target_groups(
             self._target, {checkpoint.group_id for checkpoint in checkpoints}, starts
         )
+        groups = with_ends(reported, checkpoints, self._ends.of)
         self._at_target = checkpoints, groups
         rows, moves = [], []
         for checkpoint in checkpoints:

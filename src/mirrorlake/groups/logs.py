@@ -8,6 +8,9 @@ from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.offsets.known_starts import KnownStarts
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
 
+#: How often `EndsNowAndThen` asks for the end of a log.
+_EACH_SECONDS = 60.0
+
 
 def logs(
     admin: ClusterAdmin, wanted: Collection[TopicAndPartition]
@@ -34,6 +37,24 @@ def there(admin: ClusterAdmin, wanted: Collection[TopicAndPartition]) -> set[Top
     """Those of some partitions that a cluster has."""
     topics = admin.topics() if wanted else {}
     return {key for key in wanted if key[0] in topics and key[1] < topics[key[0]].partitions}
+
+
+class EndsNowAndThen:
+    """Where logs of one cluster end, by those that were not asked for within a minute: the others
+    are missing. For one thread."""
+
+    def __init__(self, admin: ClusterAdmin, clock: Callable[[], float] = time.monotonic) -> None:
+        self._admin = admin
+        self._clock = clock
+        self._asked: dict[TopicAndPartition, float] = {}
+
+    def of(self, wanted: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, int]:
+        """The offsets behind the last records. Raises ClusterUnreachable."""
+        now = self._clock()
+        due = [key for key in wanted if now - self._asked.get(key, float("-inf")) >= _EACH_SECONDS]
+        known = ends(self._admin, due, committed=False)
+        self._asked.update(dict.fromkeys(known, now))
+        return known
 
 
 class LogStarts:

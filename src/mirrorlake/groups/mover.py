@@ -7,7 +7,7 @@ seen. So that check is right before the move.
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -16,7 +16,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import ClusterUnusable, LakeError, LeaseTaken
 from mirrorlake.groups.checkpoint_plan import Checkpoint
 from mirrorlake.groups.moves import MoveResult, kept, verified
-from mirrorlake.groups.sync_plan import Keep, TargetGroup, decide
+from mirrorlake.groups.sync_plan import Keep, TargetGroup, decide, is_further
 from mirrorlake.kafka.groups import GroupAdmin, GroupPositions
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
@@ -78,10 +78,13 @@ def _take(lease: Lease, seconds: float) -> None:
 
 
 def target_groups(
-    admin: GroupAdmin, groups: Iterable[str], starts: Mapping[TopicAndPartition, int] | None = None
+    admin: GroupAdmin,
+    groups: Iterable[str],
+    starts: Mapping[TopicAndPartition, int] | None = None,
+    ends: Mapping[TopicAndPartition, int] | None = None,
 ) -> tuple[dict[str, TargetGroup], Mapping[str, str]]:
     """How groups stand on a cluster; and by group why it did not report it: such groups are left
-    out. `starts` are the first offsets still there, where they are known.
+    out. `starts` and `ends` are those of logs, where they are known.
 
     Positions of groups with members are not asked for: nothing is done to them. One that is not
     listed has none only where all brokers listed theirs, or where its coordinator says so.
@@ -93,7 +96,7 @@ def target_groups(
     unlisted = [group for group in wanted if group not in listing.states] if listing.errors else []
     told, errors = _asked_of_coordinators(admin, unlisted, listing.errors)
     at_target = {
-        group: TargetGroup(listing.states.get(group, told.get(group)), {}, starts or {})
+        group: TargetGroup(listing.states.get(group, told.get(group)), {}, starts or {}, ends or {})
         for group in wanted
         if group not in errors
     }
@@ -102,6 +105,22 @@ def target_groups(
         at_target[name] = replace(at_target[name], positions=positions)
     errors |= reported.errors
     return {name: group for name, group in at_target.items() if name not in errors}, errors
+
+
+def with_ends(
+    groups: Mapping[str, TargetGroup],
+    checkpoints: Iterable[Checkpoint],
+    ends_of: Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, int]],
+) -> Mapping[str, TargetGroup]:
+    """The groups with the ends of logs in which they stand further than they are to be: there may
+    be nothing any more. No end is asked for where none does."""
+    further = {
+        checkpoint.target
+        for checkpoint in checkpoints
+        if checkpoint.group_id in groups and is_further(checkpoint, groups[checkpoint.group_id])
+    }
+    ends = ends_of(further) if further else {}
+    return {name: replace(group, ends=ends) for name, group in groups.items()} if ends else groups
 
 
 def _asked_of_coordinators(

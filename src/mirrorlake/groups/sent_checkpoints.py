@@ -2,7 +2,13 @@
 
 from dataclasses import replace
 
-from mirrorlake.groups.checkpoint_plan import REWOUND, Checkpoint, trimmed_reason, with_outcome
+from mirrorlake.groups.checkpoint_plan import (
+    REWOUND,
+    TRIMMED,
+    Checkpoint,
+    trimmed_reason,
+    with_outcome,
+)
 from mirrorlake.groups.mover import Sent
 from mirrorlake.groups.sync_plan import Keep
 from mirrorlake.mm2.formats import MirrorCheckpoint as PublishedCheckpoint
@@ -15,11 +21,10 @@ def as_set(sent: Sent) -> Checkpoint:
     checkpoint, to = sent.checkpoint, sent.to
     if to is None or to.offset <= checkpoint.target_position:
         return checkpoint
-    return replace(
-        checkpoint,
-        target_position=to.offset,
-        reason=trimmed_reason(to.offset - checkpoint.target_position),
-    )
+    # One that was held back is still none that is good for ever.
+    reasons = [part for part in checkpoint.own_reasons if not part.startswith(TRIMMED)]
+    reasons.append(trimmed_reason(to.offset - checkpoint.target_position))
+    return replace(checkpoint, target_position=to.offset, reason="; ".join(reasons))
 
 
 def change_tried(sent: Sent) -> tuple[Checkpoint, Committed | None, str | None, int]:

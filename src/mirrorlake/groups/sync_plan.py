@@ -47,12 +47,13 @@ class Keep(NamedTuple):
 @dataclass(frozen=True)
 class TargetGroup:
     """A group as the target has it: its state, None where there is no such group, and what it
-    committed. `starts` are the first offsets still there, of the partitions that it is moved in, as
-    far as they are known."""
+    committed. `starts` are the first offsets still there, of the partitions that it is moved in,
+    and `ends` those behind the last record, as far as they are known."""
 
     state: str | None
     positions: Mapping[TopicAndPartition, Committed]
     starts: Mapping[TopicAndPartition, int] = field(default_factory=dict)
+    ends: Mapping[TopicAndPartition, int] = field(default_factory=dict)
 
     @property
     def is_active(self) -> bool:
@@ -65,14 +66,23 @@ def may_have_members(state: str | None) -> bool:
     return state not in _EMPTY
 
 
+def is_further(checkpoint: Checkpoint, group: TargetGroup) -> bool:
+    """Whether a group without members stands behind where it is to be."""
+    current = group.positions.get(checkpoint.target)
+    return (
+        not group.is_active and current is not None and current.offset > checkpoint.target_position
+    )
+
+
 def decide(checkpoint: Checkpoint, group: TargetGroup, force: bool = False) -> Move | Keep:
     """Say what becomes of one position at the target. `force` moves backwards too; who has members
     is left alone.
 
     The brokers themselves refuse to move a group with members, so nothing could force that. A
     checkpoint that is `synced` was brought to the target before: what the group does there since is
-    its own affair, whichever way it went. But a position in front of the start of the log is none:
-    the broker would reset its consumer, so it goes to the start.
+    its own affair, whichever way it went. But a position in front of the start of the log is none,
+    nor is one behind its end, of records that the cluster has lost: the broker would reset its
+    consumer, or, once others took their place, give it those behind alone.
     """
     current = group.positions.get(checkpoint.target)
     start = group.starts.get(checkpoint.target, 0)
@@ -84,6 +94,11 @@ def decide(checkpoint: Checkpoint, group: TargetGroup, force: bool = False) -> M
     if current is not None and current.offset < start:
         return Move(
             Committed(start, current.metadata) if checkpoint.synced and not force else wanted
+        )
+    end = group.ends.get(checkpoint.target)
+    if current is not None and end is not None and wanted.offset <= end < current.offset:
+        return Move(
+            Committed(end, current.metadata) if checkpoint.synced and not force else wanted, True
         )
     backwards = current is not None and current.offset > wanted.offset
     if backwards and not force:

@@ -24,6 +24,7 @@ from mirrorlake.groups.checkpoint_plan import (
     to_translate,
     with_outcome,
 )
+from mirrorlake.groups.mover import Sent
 from mirrorlake.groups.moves import (
     MoveResult,
     Standing,
@@ -35,6 +36,7 @@ from mirrorlake.groups.moves import (
     standing_of,
     verified,
 )
+from mirrorlake.groups.sent_checkpoints import as_set
 from mirrorlake.groups.sync_plan import ACTIVE, BEHIND, READ_ON, Keep, Move, TargetGroup, decide
 from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
 
@@ -174,8 +176,21 @@ def test_a_group_that_is_gone_keeps_its_last_checkpoint_and_comes_back() -> None
     assert plan_checkpoints({}, {}, {PLACE: KNOWN}, []) == [], (
         "a group that was not told is not gone"
     )
-    (back,) = planned(Committed(10, "m"), None, gone)
+    exact = Translated("east.orders", 0, 7, True)
+    (back,) = planned(Committed(10, "m"), exact, gone)
     assert (back.reason, back.synced) == (None, False)
+
+
+@pytest.mark.parametrize("reason", [HELD_BACK, NO_MIRROR])
+def test_one_that_comes_back_to_the_same_position_is_translated_again(reason: str) -> None:
+    """What it led to when it went may not have been exact, or nothing: the reason for that has
+    given way to that it was gone."""
+    held = replace(KNOWN, target_position=3, reason=reason)
+    (gone,) = plan_checkpoints({}, {}, {PLACE: held}, ["app"])
+    assert not gone.is_exact
+    assert to_translate({PLACE: Committed(10)}, {PLACE: gone}) == {("orders", 0, 10)}
+    (back,) = planned(Committed(10, "m"), Translated("east.orders", 0, 7, True), gone)
+    assert (back.target_position, back.reason) == (7, None)
 
 
 def test_a_position_in_front_of_the_log_is_none_of_its_owners() -> None:
@@ -192,6 +207,29 @@ def test_a_position_in_front_of_the_log_is_none_of_its_owners() -> None:
     assert decide(KNOWN, TargetGroup("STABLE", {}, starts)) == Keep(READ_ON, there=True)
     ahead = TargetGroup("EMPTY", {KNOWN.target: Committed(6)}, starts)
     assert decide(replace(unread, synced=True), ahead) == Keep(READ_ON, there=True)
+
+
+def test_a_position_behind_the_end_of_the_log_is_none_of_its_owners() -> None:
+    """The cluster has lost what was there; what it gets again takes its place, and a consumer that
+    stayed would skip that."""
+    lost = TargetGroup("EMPTY", {KNOWN.target: Committed(9, "o")}, ends={KNOWN.target: 8})
+    unread = replace(KNOWN, synced=False)
+    assert decide(unread, lost) == Move(Committed(7, "m"), backwards=True)
+    assert decide(KNOWN, lost) == Move(Committed(8, "o"), backwards=True)
+    assert decide(unread, replace(lost, ends={KNOWN.target: 9})) == Keep(BEHIND)
+    assert decide(unread, replace(lost, ends={KNOWN.target: 6})) == Keep(BEHIND), (
+        "the map does not know yet"
+    )
+    assert decide(unread, replace(lost, state="STABLE")) == Keep(ACTIVE)
+
+
+def test_what_is_set_where_the_log_begins_by_now_is_still_held_back() -> None:
+    held = replace(KNOWN, target_position=3, synced=False, reason=HELD_BACK)
+    assert as_set(Sent(held, None, to=Committed(3))) == held
+    moved = as_set(Sent(held, None, to=Committed(5)))
+    assert (moved.target_position, moved.is_exact) == (5, False)
+    assert moved.reason == f"{HELD_BACK}; {TRIMMED}: up to 2"
+    assert as_set(Sent(replace(KNOWN, target_position=3), None, to=Committed(5))).is_exact
 
 
 @given(OFFSETS, st.none() | OFFSETS, STATES, st.booleans(), st.booleans())
