@@ -10,15 +10,16 @@ first_of AS (
   WHERE records.source_cluster = split(:flow, '->')[0]
 ),
 said AS (
-  SELECT places.topic, places.partition, max_by(kind, at) AS incident,
-         max_by(coalesce(resolution, 'open'), at) AS decision
+  -- Of several of one moment one, and the same one each time, whichever engine answers.
+  SELECT places.topic, places.partition, max(struct(at, kind, coalesce(resolution, 'open') AS decision)) AS newest
   FROM (SELECT DISTINCT topic, partition FROM missing) AS places
   JOIN incidents ON incidents.flow = :flow AND incidents.topic = places.topic
     AND (incidents.partition = places.partition OR incidents.partition IS NULL)
   GROUP BY places.topic, places.partition
 )
 SELECT missing.topic, missing.partition, missing.first_offset, missing.last_offset, missing.record_count,
-       first_of.written_at, first_of.landed_at AS missing_since, said.incident, said.decision
+       first_of.written_at, first_of.landed_at AS missing_since, said.newest.kind AS incident,
+       said.newest.decision AS decision
 FROM missing
 LEFT JOIN first_of ON first_of.topic = missing.topic AND first_of.partition = missing.partition
   AND first_of.offset = missing.first_offset AND first_of.generation = missing.generation
