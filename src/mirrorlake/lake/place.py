@@ -185,7 +185,12 @@ class FolderPlace(PosixPath, Place):
         """A file beside this one, with its content."""
         self.parent.mkdir(parents=True, exist_ok=True)
         draft = self.with_name(f".{uuid.uuid4()}.tmp")
-        draft.write_bytes(content)
+        with draft.open("wb") as file:
+            file.write(content)
+            file.flush()
+            # Else a host that loses its power may keep the name, and nothing of the content: a
+            # commit that is empty is none, and those behind it hide the hole.
+            os.fsync(file.fileno())
         return draft
 
     def delete(self) -> None:
@@ -212,7 +217,9 @@ class _OnDisk(FileWriter):
         self._path = path
 
     def close(self) -> int:
-        return self._path.stat().st_size
+        with self._path.open("rb") as file:
+            os.fsync(file.fileno())  # before a commit names it
+            return os.fstat(file.fileno()).st_size
 
     def discard(self) -> None:
         self._path.unlink(missing_ok=True)

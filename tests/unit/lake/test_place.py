@@ -1,8 +1,10 @@
 """Where a lake may be, and what its files are to the rest."""
 
 import ast
+import os
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -65,6 +67,24 @@ def test_a_file_is_made_once_and_as_a_whole(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         file.read()
     assert (FolderPlace(tmp_path) / "elsewhere").names() == []
+
+
+def test_what_a_file_holds_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    for done in (os.fsync, os.link):
+
+        def noted(*given: Any, done: Any = done) -> None:
+            steps.append(done.__name__)
+            done(*given)
+
+        monkeypatch.setattr(os, done.__name__, noted)
+    (FolderPlace(tmp_path) / "commit").create(b"one")
+    assert steps == ["fsync", "link"]
+    writer = (FolderPlace(tmp_path) / "rows").writer()
+    Path(str(writer.sink)).write_bytes(b"rows")
+    assert writer.close() == 4 and steps == ["fsync", "link", "fsync"]
 
 
 #: Modules that make a path of this host, each for something that is not the lake's.
