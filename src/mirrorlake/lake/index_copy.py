@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from mirrorlake.lake.place import sync_to_disk
 from mirrorlake.offsets.partition_ranges import PartitionRanges
 from mirrorlake.offsets.stage_index import StageIndex
 
@@ -83,6 +84,7 @@ class IndexCopy:
                 _write(
                     sink, _RANGES, [np.frombuffer(b"".join(column), np.int64) for column in columns]
                 )
+            sync_to_disk(fresh)  # else it may have zeros for offsets after a loss of power
             os.replace(fresh, self._file)
         except OSError as error:
             logger.warning("the copy of the stage's index cannot be written (%s)", error)

@@ -3,6 +3,7 @@
 place.
 """
 
+import errno
 import mmap
 import os
 import uuid
@@ -170,12 +171,14 @@ class FolderPlace(PosixPath, Place):
         return stat.st_ino, stat.st_mtime_ns
 
     def create(self, content: bytes) -> None:
-        """See `Place.create`: by a link, which is there at once, with all that is in it."""
+        """See `Place.create`: by a link, which is there at once, with all that is in it, and stays
+        when the host loses its power: what is done behind it counts on it."""
         draft = self._drafted(content)
         try:
             os.link(draft, self)
         finally:
             draft.unlink()
+        sync_to_disk(self.parent)
 
     def write(self, content: bytes) -> None:
         """See `Place.write`."""
@@ -185,12 +188,10 @@ class FolderPlace(PosixPath, Place):
         """A file beside this one, with its content."""
         self.parent.mkdir(parents=True, exist_ok=True)
         draft = self.with_name(f".{uuid.uuid4()}.tmp")
-        with draft.open("wb") as file:
-            file.write(content)
-            file.flush()
-            # Else a host that loses its power may keep the name, and nothing of the content: a
-            # commit that is empty is none, and those behind it hide the hole.
-            os.fsync(file.fileno())
+        draft.write_bytes(content)
+        # Else a host that loses its power may keep the name, and nothing of the content: a commit
+        # that is empty is none, and those behind it hide the hole.
+        sync_to_disk(draft)
         return draft
 
     def delete(self) -> None:
@@ -217,12 +218,24 @@ class _OnDisk(FileWriter):
         self._path = path
 
     def close(self) -> int:
-        with self._path.open("rb") as file:
-            os.fsync(file.fileno())  # before a commit names it
-            return os.fstat(file.fileno()).st_size
+        sync_to_disk(self._path)  # before a commit names it
+        return self._path.stat().st_size
 
     def discard(self) -> None:
         self._path.unlink(missing_ok=True)
+
+
+def sync_to_disk(path: Path) -> None:
+    """Have a file, or the names in a folder, on the disk itself, where the file system has a call
+    for that: not all have one for folders (fsync(2), EINVAL). Raises OSError."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+    finally:
+        os.close(opened)
 
 
 def place_of(
