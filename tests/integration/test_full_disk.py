@@ -2,15 +2,13 @@
 it."""
 
 import signal
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 import yaml
 
 from tests.support.clusters import ClusterPair
+from tests.support.disks import fill_up, small_disk
 from tests.support.kafka import create_topic, numbered, read_topic, record_count, write
 from tests.support.replication import finish, start_run, write_topology
 from tests.support.waiting import until
@@ -18,30 +16,6 @@ from tests.support.waiting import until
 pytestmark = pytest.mark.slow
 
 RECORDS = 3_000
-
-
-@contextmanager
-def small_disk(place: Path, megabytes: int) -> Iterator[Path]:
-    """A file system of its own for the time of the block; skips where this user may not mount
-    one."""
-    place.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m", "tmpfs", str(place)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
-
-
-def fill_up(disk: Path) -> Path:
-    """Take all the room that a file system has left; returns the file that has it."""
-    ballast = disk / "ballast"
-    with ballast.open("wb", buffering=0) as file, suppress(OSError):
-        while True:
-            file.write(b"x" * 65_536)
-    return ballast
 
 
 def test_a_disk_that_is_full_for_a_while_stops_nothing_for_good(

@@ -139,6 +139,19 @@ class DeltaLog:
                     if add is not None and add.get("stats"):
                         yield unquote(add["path"]), add["stats"]
 
+    def sync(self, behind: int, version: int) -> None:
+        """Have the commits behind a version, up to another one, outlast a loss of power, and the
+        files that they name: delta-rs leaves both to the system. Raises OSError."""
+        if self.folder.in_store:  # which answers once it has them for good
+            return
+        for number in range(behind + 1, version + 1):
+            with suppress(FileNotFoundError):  # a checkpoint has taken its place
+                commit = self.commit(number)
+                for path in () if commit is None else commit.added:
+                    (self.table / path).sync()
+                self.file_of(number).sync()
+        self.folder.sync()
+
     def text(self, version: int) -> str | None:
         """The text of a commit; None where it is not there, or not any more. Raises OSError."""
         try:

@@ -125,7 +125,7 @@ class OwnCommitTables(PathTables):
         if version is None or version % _CHECKPOINT_EVERY:
             return
         try:
-            self._now(table).create_checkpoint()
+            self._checkpoint(table)
         except (DeltaError, OSError) as error:
             logger.warning("the log of table %s has no newer checkpoint: %s", table, error)
 

@@ -20,7 +20,7 @@ from deltalake.transaction import AddAction
 
 from mirrorlake.lake.definitions import definition
 from mirrorlake.lake.delta_log import DeltaLog, features_of, files_of, layout_of
-from mirrorlake.lake.folder import has_table
+from mirrorlake.lake.folder import HINT, has_table
 from mirrorlake.lake.layout import FOLLOWED, add_missing_columns, in_layout, log_properties
 from mirrorlake.lake.old_commits import shorten
 from mirrorlake.lake.owners import is_done, next_owner
@@ -78,6 +78,7 @@ class PathTables:
                 raise_if_key_not_exists=False,  # properties of our own
                 storage_options=None if self.place.options is None else dict(self.place.options),
             )
+            DeltaLog(self.place / table).sync(-1, 0)
         except DeltaError:
             if not has_table(self.place, table):
                 # else another process has made it just now
@@ -195,15 +196,22 @@ class PathTables:
         """Write a checkpoint of a table's log, so that it opens fast, and delete what the log need
         not keep, of a long one each hour."""
         with self._lock(table):
-            delta = self._now(table)
-            delta.create_checkpoint()
+            self._checkpoint(table)
             if table not in FOLLOWED:
-                delta.cleanup_metadata()
+                self._now(table).cleanup_metadata()
             self._commits[table] = 0
         now = time.monotonic()
         if table in FOLLOWED and now - self._shortened.get(table, -_HOUR) >= _HOUR:
             shorten(DeltaLog(self.place / table), time.time_ns() // 1_000_000)
             self._shortened[table] = now
+
+    def _checkpoint(self, table: str) -> None:
+        """Write a checkpoint of a table's log; what it is of may be deleted behind it."""
+        delta, log = self._now(table), DeltaLog(self.place / table)
+        delta.create_checkpoint()
+        log.checkpoint_of(delta.version()).sync()
+        (log.folder / HINT).sync()
+        log.folder.sync()
 
     def not_own(self, table: str, newest: int) -> list[int]:
         """The versions of a table that this process has come by since it asked this last, without
@@ -264,10 +272,18 @@ class PathTables:
         with self._lock(table):
             for _ in range(_ATTEMPTS - 1):
                 try:
-                    return work(self._now(table))
+                    return self._synced(table, work)
                 except CommitFailedError as error:
                     logger.debug("table %s: %s; trying again", table, error)
-            return work(self._now(table))
+            return self._synced(table, work)
+
+    def _synced(self, table: str, work: Callable[[DeltaTable], T]) -> T:
+        """Do what commits to a table by delta-rs, and have it outlast a loss of power."""
+        delta = self._now(table)
+        before = delta.version()
+        done = work(delta)
+        DeltaLog(self.place / table).sync(before, delta.version())
+        return done
 
     def _lock(self, table: str) -> threading.RLock:
         with self._use:
@@ -285,4 +301,9 @@ class PathTables:
     def _opened(self, table: str) -> DeltaTable:
         place = self.place / table
         delta = place.delta()
-        return place.delta() if add_missing_columns(delta, table) else delta
+        before = delta.version()
+        if not add_missing_columns(delta, table):
+            return delta
+        changed = place.delta()
+        DeltaLog(place).sync(before, changed.version())
+        return changed

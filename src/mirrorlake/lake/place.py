@@ -119,6 +119,11 @@ class Place(ABC):
         """Make the file, or take the place of the one that is there, whole. Raises OSError."""
 
     @abstractmethod
+    def sync(self) -> None:
+        """Have the file, or the names in the folder, outlast a loss of power. What is made here has
+        that already; this is for what a library makes. Raises OSError."""
+
+    @abstractmethod
     def delete(self) -> None:
         """Delete the file, if it is there. Raises OSError."""
 
@@ -193,6 +198,10 @@ class FolderPlace(PosixPath, Place):
         # that is empty is none, and those behind it hide the hole.
         sync_to_disk(draft)
         return draft
+
+    def sync(self) -> None:
+        """See `Place.sync`."""
+        sync_to_disk(self)
 
     def delete(self) -> None:
         """See `Place.delete`."""

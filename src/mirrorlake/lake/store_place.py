@@ -115,6 +115,9 @@ class StorePlace(Place):
                 if last:
                     raise
 
+    def sync(self) -> None:
+        """See `Place.sync`: a store answers a put once it has it for good."""
+
     def _holds(self, content: bytes) -> bool:
         try:
             return self.read() == content
