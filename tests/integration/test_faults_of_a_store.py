@@ -287,7 +287,7 @@ def test_credentials_that_a_workspace_lends_are_renewed_in_the_middle(
         with scene.running():
             scene.comes_through()
             asked, workspace.key = len(workspace.asked), "second"
-            until(lambda: len(workspace.asked) > asked, "they are asked for again", 60.0)
+            until(lambda: len(workspace.asked) > asked, "they are asked for again", 180.0)
             known = len(scene.link.requests)
             scene.link.fault = lambda request: "expired" if request.access_key == "first" else None
             for _ in range(3):
