@@ -65,17 +65,21 @@ def test_a_process_reads_what_it_has_not_committed_itself(
         DeltaLog, "text", lambda log, version: [read.append(version), text(log, version)][1]
     )
     neighbour = PathTables(tables.place)
+
+    def told() -> tuple[list[tuple[int, str]], list[int]]:
+        """Commits of others, and what was read for that: appends read what they sync."""
+        read.clear()
+        return [(each.version, each.engine) for each in new_by_others(tables)], list(read)
+
     tables.append(TABLE, ROWS)
-    assert new_by_others(tables) == [] and read == [0], "the first commit made the table"
-    read.clear()
+    assert told() == ([], [0]), "the first commit made the table"
     for number in range(5):
         tables.append(TABLE, ROWS, "application", number)
-    assert new_by_others(tables) == [] and read == []
+    assert told() == ([], [])
     neighbour.append(TABLE, ROWS)
     by_spark = committed_by(tables, SPARK)
     tables.append(TABLE, ROWS)
-    assert [(each.version, each.engine) for each in new_by_others(tables)] == [(by_spark, SPARK)]
-    assert read == [by_spark - 1, by_spark]
+    assert told() == ([(by_spark, SPARK)], [by_spark - 1, by_spark])
     assert new_by_others(tables) == [], "it is told once"
     (sentence,) = newest_by_others(tables.place, registered=True)
     assert f"table {TABLE} was committed to by {SPARK} (OPTIMIZE, version {by_spark}," in sentence
