@@ -87,8 +87,10 @@ class Recorder:
                 late = of_records(kind, row, row["record_count"])
                 known[topic] = known.get(topic, Histogram()).plus(late)
             if topic == HEARTBEATS and row["replication_min_ms"] is not None:
-                beat = self._clock() - row["replication_min_ms"] / 1_000
-                flow.heartbeat_at = max(flow.heartbeat_at or 0.0, beat)
+                # None was sent after it arrived, whatever clocks said: as in the view `alerts`.
+                now = self._clock()
+                beat = now - max(0, row["replication_min_ms"]) / 1_000
+                flow.heartbeat_at = max(min(flow.heartbeat_at or 0.0, now), beat)
 
     def _committed(self, table: str, seconds: float) -> None:
         self._commits[table] = self._commits.get(table, Histogram()).plus(observed(seconds))

@@ -63,6 +63,17 @@ def test_batches_add_up() -> None:
     assert facts.heartbeat_at == pytest.approx(999.6)
 
 
+def test_no_heartbeat_is_newer_than_its_arrival() -> None:
+    """One of a clock that was a day ahead would have hidden for a day that none comes."""
+    clock = [1000.0]
+    recorder = Recorder(lambda: clock[0])
+    recorder.batch("f", report(row("heartbeats", 1, replication_min_ms=-86_400_000)))
+    assert recorder.facts().flows["f"].heartbeat_at == 1000.0
+    clock[0] = 900.0  # ours was ahead, too
+    recorder.batch("f", report(row("heartbeats", 1)))
+    assert recorder.facts().flows["f"].heartbeat_at == 900.0
+
+
 def test_commits_and_what_they_bring() -> None:
     recorder = Recorder()
     for seconds in (0.02, 0.3):
