@@ -81,7 +81,25 @@ class InternalTopic:
         self._made = made
         self._producer: Producer | None = None
         self._ready = False
+        self._topic_id: str | None = None
         self._lock = threading.Lock()
+
+    def replaced(self) -> bool:
+        """Whether it is another topic than when this was called last, by Kafka's id: it was deleted
+        and made again, by a broker perhaps, which makes what a client asks for. One that is not
+        there is made by the next `ensure`. Asks the cluster each time.
+
+        Raises:
+            ClusterUnreachable, AuthenticationFailed, KafkaException: the cluster cannot be asked.
+        """
+        with self._lock:
+            known, missing = self._admin.identities([self.name])
+            if self.name in missing:
+                self._ready = False
+            before = self._topic_id
+            if self.name in known:  # else nothing is said of it
+                self._topic_id = known[self.name].topic_id
+            return before is not None and before != self._topic_id
 
     def ensure(self) -> bool:
         """Make the topic unless it is there, whatever its shape; says whether it was made. Asks the
@@ -97,6 +115,7 @@ class InternalTopic:
             topic = self.missing()
             if topic is not None:
                 self._admin.create_topics([topic])
+                self._topic_id = None
                 self._made(self.alias, topic)
             self._ready = True
             return topic is not None

@@ -71,8 +71,11 @@ class CheckpointTopic:
             for checkpoint in checkpoints
             if min(checkpoint.upstream, checkpoint.downstream) >= 0
         )
-        if self._topic.ensure():  # made again, perhaps: it has nothing of what was written before
-            self._lost, self._written = {**self._lost, **self._written}, {}
+        if self._topic.replaced():
+            self._begin_anew()
+            self._looked_at = False
+        if self._topic.ensure():
+            self._begin_anew()
         elif not self._looked_at:
             self._keep()
         self._looked_at = True
@@ -85,6 +88,10 @@ class CheckpointTopic:
             self._written.update(fresh)
         self._lost = {}
         return len(fresh)
+
+    def _begin_anew(self) -> None:
+        """The topic was made, again perhaps: it has nothing of what was written before."""
+        self._lost, self._written = {**self._lost, **self._written}, {}
 
     def _keep(self) -> None:
         """Have a topic compacted that a broker made by itself, since a client asked for it first:
@@ -119,6 +126,7 @@ class OffsetSyncTopic:
         alias, name = offset_syncs_place(flow)
         factor = flow.settings.offset_syncs_topic_replication_factor
         self._topic = _topic(flow, connections, log, alias, name, factor=factor)
+        self._replaced = False  # since `ensure` said so last
 
     @property
     def name(self) -> str:
@@ -126,13 +134,15 @@ class OffsetSyncTopic:
         return self._topic.name
 
     def ensure(self) -> bool:
-        """Make the topic; says whether it was made. One that the flow did not make is left to who
-        did: MirrorMaker 2's readers could not tell whose pairs it holds.
+        """Make the topic; says whether it was made, or is another one than before: it has nothing
+        of what was written then. One that the flow did not make is left to who did: MirrorMaker 2's
+        readers could not tell whose pairs it holds.
 
         Raises:
             ClusterUnreachable, AuthenticationFailed, TargetRefused: as for any topic; or it is
                 another's.
         """
+        self._replaced = self._topic.replaced() or self._replaced
         made = self._topic.ensure()
         noted = _resource(self._flow, self._topic.alias, self.name)
         if not made and all(
@@ -144,7 +154,8 @@ class OffsetSyncTopic:
                 "2 perhaps, and delete it, or set emit_offset_syncs_enabled: false",
                 topic=self.name,
             )
-        return made
+        is_new, self._replaced = made or self._replaced, False
+        return is_new
 
     def publish(self, syncs: Sequence[OffsetSync]) -> None:
         """Write syncs in their order; all are acknowledged. Raises as `ensure`, and InputError for

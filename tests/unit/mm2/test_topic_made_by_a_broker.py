@@ -13,6 +13,7 @@ from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import ConfigValue, Origin
 from mirrorlake.lake.changes import Change, MemoryLog
 from mirrorlake.mm2 import internal_topics
+from mirrorlake.mm2.formats import MirrorCheckpoint, encode_checkpoint
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
 from mirrorlake.testing import MemoryCluster
 from tests.support.lake_rows import FLOW, write_file
@@ -70,6 +71,32 @@ def test_it_is_compacted_from_then_on(tmp_path: Path, configs: Configs) -> None:
     assert (change.resource, change.before, change.after, change.outcome) == (
         NAME, "cleanup.policy=delete", "cleanup.policy=compact", "done",
     )  # fmt: skip
+
+
+def test_one_that_it_makes_again_is_written_and_compacted_once_more(
+    tmp_path: Path, configs: Configs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A client of MirrorMaker 2 finds a group by its checkpoint alone, also one that stands
+    still."""
+    written: list[Any] = []
+    monkeypatch.setattr(
+        internal_topics.InternalTopic, "write", lambda _, records: written.extend(records)
+    )
+    configs.policy = ConfigValue("compact", "topic")
+    west = MemoryCluster("west", {NAME: [0]})
+    topology = load_topology(write_file(tmp_path))
+    clusters: Any = {"east": MemoryCluster("east"), "west": west}
+    topic = CheckpointTopic(topology.flow(FLOW), Connections(topology, clusters), MemoryLog())
+    stands, moves = (MirrorCheckpoint(group, "east.t", 0, 5, 5) for group in ("a", "b"))
+    assert (topic.publish([stands]), topic.publish([])) == (1, 0)
+    west.make(NAME, 0)
+    configs.policy = ConfigValue("delete", "default")
+    assert (topic.publish([]), topic.publish([])) == (1, 0)
+    assert configs.altered == [(NAME, "cleanup.policy", "compact")]
+    west.delete(NAME)
+    assert (topic.publish([moves]), topic.publish([])) == (2, 0)
+    assert [made.name for made in west.made] == [NAME]
+    assert written == [encode_checkpoint(one) for one in (stands, stands, stands, moves)]
 
 
 def test_a_target_that_does_not_let_us_is_told_of(

@@ -20,7 +20,7 @@ from mirrorlake.mm2.formats import (
     encode_heartbeat,
 )
 from mirrorlake.mm2.heartbeat_topics import HeartbeatTopics, KeyAndValue
-from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats
+from mirrorlake.mm2.mirror_topics import CheckpointTopic, Heartbeats, OffsetSyncTopic
 from mirrorlake.run.offset_syncs import OffsetSyncs
 from mirrorlake.testing import MemoryCluster, MemoryLake
 from tests.support.lake_rows import FLOW, write_file
@@ -42,6 +42,9 @@ class Topic:
         if made:
             self.written = []
         return made
+
+    def replaced(self) -> bool:
+        return False
 
     def write(self, records: list[tuple[bytes, bytes]]) -> None:
         if self.fails:
@@ -92,6 +95,16 @@ def test_offset_syncs_are_there_again() -> None:
     assert (syncs.emit(), syncs.emit()) == (2, 0)
     topic.gone = True
     assert syncs.emit() == 2 == len(topic.written)
+
+
+def test_offset_syncs_of_a_topic_that_a_broker_made_again(tmp_path: Path) -> None:
+    """It is there, and has none of those that were written to the one before."""
+    connections = connections_of(tmp_path)
+    topic = OffsetSyncTopic(connections.topology.flow(FLOW), connections, MemoryLog())
+    assert [topic.ensure(), topic.ensure()] == [True, False]
+    east: Any = connections.admin("east")
+    east.make(topic.name, 0)
+    assert [topic.ensure(), topic.ensure()] == [True, False]
 
 
 def test_a_topic_of_that_name_is_looked_at_again_when_it_is_another_one(
