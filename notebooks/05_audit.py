@@ -60,6 +60,8 @@ nb.display(audit.verdict(nb))
 # MAGIC   while the flow runs; else see below.
 # MAGIC - **staged, but the source is not looked at any more**: no newest sample has the partition,
 # MAGIC   since it is gone, or no process has run the flow for a month.
+# MAGIC - **the target did not say what it has**: no leader of the partition answered there when it was
+# MAGIC   sampled, so nothing is known of what the map says it has.
 # MAGIC - **the target has lost records**: the target's end is below what was written to it (deleted
 # MAGIC   and made again, perhaps, or an unclean election).
 # MAGIC - **staged twice**: must never happen; keep the lake as it is and report it.

@@ -67,3 +67,12 @@ def test_what_left_the_stage_before_it_was_produced_is_not_complete(
     lake = with_ten_records(tmp_path)
     append(lake, "positions", [sample(sampled_ago, 10, 25)])
     assert said(lake).startswith(f"flow {FLOW}: {said_of_it}")
+
+
+def test_what_the_target_did_not_tell_of_is_not_complete(tmp_path: Path) -> None:
+    """The leader of its partition did not answer: it may have lost what the map has."""
+    lake = with_ten_records(tmp_path)
+    append(lake, "positions", [sample(5, 10, 10, target_end=None)])
+    assert said(lake).startswith(
+        f"flow {FLOW}: 0 partitions complete; 1 the target did not say what it has"
+    )

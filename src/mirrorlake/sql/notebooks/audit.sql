@@ -61,6 +61,7 @@ SELECT
     WHEN target_end <= target_last THEN 'the target has lost records'
     WHEN not_mapped > 0 OR not_produced > 0 THEN 'not on the target'
     WHEN source_end IS NULL THEN 'staged, but the source is not looked at any more'
+    WHEN mapped > 0 AND target_end IS NULL THEN 'the target did not say what it has'
     WHEN not_staged > 0 THEN 'not staged'
     ELSE 'complete'
   END AS verdict,
