@@ -26,8 +26,8 @@ class Trace(Answer):
         flow, topic, partition, offset: the record, by its source offset.
         generation: of its topic; None where the record is not in the stage.
         state: at_target, target_gone, echo, given_up, refused, blocked, stopped, paused, disabled,
-            not_running, waiting, parked, replayed, removed, lost, beyond_end, before_start or
-            no_record (docs/trace.md).
+            not_running, waiting, parked, passed_over, replayed, removed, forgotten, lost,
+            beyond_end, before_start or no_record (docs/trace.md).
         needs_somebody: it does not go on before an operator acts.
         sentence: the state in words, with what to do.
         target_topic, target_partition, target_offset: where it is at the target; None where it is

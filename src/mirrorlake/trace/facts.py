@@ -46,6 +46,7 @@ class Facts:
         record: its row of the stage; mapped: its place at the target, of the newest generation
             there.
         parked: that its target refused it, and the flow went on behind it (`on_refused: park`).
+        passed: how far the flow has come in its partition, where the stage has the record.
         batch, produced: sizes of the landing batch, and of the batch that brought it to the target.
         at_landing, newest: samples of its partition, the last one before it was landed and the
             newest one.
@@ -63,6 +64,7 @@ class Facts:
     batch: FactRow | None = None
     produced: FactRow | None = None
     parked: FactRow | None = None
+    passed: FactRow | None = None
     at_landing: FactRow | None = None
     newest: FactRow | None = None
     backlog: int | None = None

@@ -34,16 +34,24 @@ def read_facts(lake: Reader, place: TracedRecord, flow_state: FlowRun, now: date
     """
     keys = place._asdict()
     record = _first(lake.query_rows("trace_record", **keys))
-    generation = 0 if record is None else record["generation"]
+    generation = _ANY_GENERATION if record is None else record["generation"]
+    # Before the row of the map, which may come meanwhile: what is not in it was passed by then.
+    passed = _passed(lake, place, generation)
     mapped = _first(lake.query_rows("trace_map", generation=generation, **keys))
     facts = Facts(
-        place, now, record, mapped, flow_state=flow_state, newest=_newest_sample(lake, place, now)
+        place,
+        now,
+        record,
+        mapped,
+        passed=passed,
+        flow_state=flow_state,
+        newest=_newest_sample(lake, place, now),
     )
     around = _first(lake.query_rows("trace_around", **keys)) if record is None else None
     if record is None and mapped is None and facts.newest is None and _is_empty(around):
         raise UnknownOffset(never_seen(place.flow, place.topic, place.partition, False))
     parked = (
-        _first(lake.query_rows("trace_parked", generation=generation, **keys))
+        _first(lake.query_rows("trace_parked", generation=max(0, generation), **keys))
         if mapped is None
         else None
     )
@@ -153,6 +161,14 @@ def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
     }
 
 
+def _passed(lake: Reader, place: TracedRecord, generation: int) -> FactRow | None:
+    """How far the flow has come in a generation of the partition; None where it is not known which
+    one the record is of."""
+    if generation == _ANY_GENERATION:
+        return None
+    return _first(lake.query_rows("trace_passed", generation=generation, **place._asdict()))
+
+
 def _newest_sample(lake: Reader, place: TracedRecord, now: datetime) -> FactRow | None:
     ahead = now + timedelta(minutes=5)  # of a clock that is ahead of ours
     for back in _NEWEST:
@@ -191,10 +207,10 @@ def _readers(lake: Reader, facts: Facts) -> list[FactRow]:
     source, _, target = facts.place.flow.partition("->")
     mapped = facts.mapped if facts.mapped is not None and facts.mapped["lives"] else None
     where: dict[str, Any] = {"target_topic": None, "target_offset": _GREATEST}
-    where["target_generation"] = 0
+    where |= {"target_generation": 0, "generation": 0}
     if mapped is not None:
         where = {name: mapped[name] for name in where}
-    where["generation"] = 0 if facts.record is None else facts.record["generation"]
+    where["generation"] = (facts.record or facts.mapped or where)["generation"]
     keys = {**where, **facts.place._asdict()}
     return [*lake.query_rows("trace_readers", back=f"{target}->{source}", **keys)]
 

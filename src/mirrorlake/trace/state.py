@@ -28,6 +28,7 @@ _IN_ORDER = frozenset(
 _GIVEN_UP = {
     ("target_refused", "skip"): "the target refused it",
     ("target_lost", "accept"): "it was at the target, which lost it",
+    ("stage_trimmed", "continue"): "the stage had not got it when the flow came there",
 }
 
 
@@ -94,7 +95,34 @@ def _staged(facts: Facts) -> State:
         if detail is not None and covers(incident, offset):
             how = f"and it was given up (`resolve --choice {choice}`): it stays in `records`"
             return State("given_up", False, f"{detail}, {how}")
+    if (state := _left_behind(offset, facts.passed or {})) is not None:
+        return state
     return _waiting(facts, HOLDING_KINDS - LANDING_KINDS, "it is staged and not yet produced")
+
+
+def _left_behind(offset: int, passed: FactRow) -> State | None:
+    """A staged record that the flow does not come to any more; None for one that it does."""
+    if passed.get("forgotten_at") is not None:
+        return _forgotten(passed)
+    first, last = passed.get("first_offset"), passed.get("source_last")
+    if first is not None and offset < first:
+        detail = f"it is staged for other flows: this one begins at offset {first} (`start`)"
+        return State("before_start", False, detail)
+    if last is None or offset > last:
+        return None
+    detail = f"the flow has gone on behind it, up to offset {last} by its map, and has not sent it"
+    if (sent := passed.get("replayed_at")) is not None:
+        detail += f"; it was replayed at {sent:%Y-%m-%d %H:%M:%S}, out of order"
+        return State("replayed", False, detail)
+    detail += "; it is staged: `mirrorlake replay --into-mirror` sends it"
+    return State("passed_over", True, detail)
+
+
+def _forgotten(known: FactRow) -> State:
+    """One that goes, or is gone, from the stage before the flow had it."""
+    at = known["forgotten_at"]
+    detail = f"`mirrorlake forget` takes it out of the stage since {at:%Y-%m-%d %H:%M}"
+    return State("forgotten", False, f"{detail}, and the flow does not bring it")
 
 
 def _parked(parked: FactRow) -> State:
@@ -165,6 +193,8 @@ def _runs(facts: Facts) -> bool:
 
 def _not_staged(facts: Facts) -> State:
     offset, newest, around = facts.place.offset, facts.newest, facts.around or {}
+    if around.get("forgotten_at") is not None:
+        return _forgotten(around)
     if around.get("removed_at") is not None:
         detail = (
             f"the stage does not hold it since {around['removed_at']:%Y-%m-%d %H:%M}: `maintain` "

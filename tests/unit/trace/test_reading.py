@@ -321,3 +321,49 @@ def test_a_parked_record(tmp_path: Path) -> None:
         "parked",
         "at_target",
     )
+
+
+#: A record that is staged beside others that the flow has sent: 16 is the last one of its map.
+BESIDE = record(11, 290, 190)
+PLACED: dict[str, object] = {"topic": "orders", "partition": 0, "generation": 0}
+STARTS = {"flow": FLOW, **PLACED, "first_offset": 12, "asked": "latest", "noted_at": ago(400)}
+FORGOTTEN = {"source_cluster": "east", **PLACED, "first_offset": 11, "last_offset": 11}
+FORGOTTEN |= {"record_count": 1, "forget_id": "a", "noted_at": ago(100)}
+REPLAYED = run(11, 1, 300, 50, flow=f"replay:abc:{FLOW}")
+TARGET = {"flow": FLOW, "topic": "orders", "target_topic": "east.orders", "target_generation": 0}
+TARGET |= {"topic_id": "its id", "started_at": ago(400), "begins": "stage", "began": [0]}
+
+
+@pytest.mark.parametrize(
+    ("more", "state", "needs"),
+    [
+        ({}, "passed_over", True),
+        ({"starts": [STARTS]}, "before_start", False),
+        ({"forgotten": [FORGOTTEN]}, "forgotten", False),
+        ({"offset_map": [REPLAYED], "target_generations": [TARGET]}, "replayed", False),
+        ({"offset_map": [{**REPLAYED, "target_topic": "other"}], "target_generations": [TARGET]},
+         "passed_over", True),
+    ],
+    ids=["passed over", "before the start", "forgotten", "replayed", "replayed to another topic"],
+)  # fmt: skip
+def test_a_record_that_the_flow_does_not_come_to_any_more(
+    tmp_path: Path, more: Mapping[str, list[dict[str, object]]], state: str, needs: bool
+) -> None:
+    """It was called waiting, in a flow that runs."""
+    tables = {**TABLES, "incidents": [], "records": [*TABLES["records"], BESIDE]}
+    tables |= {name: [*tables.get(name, []), *rows] for name, rows in more.items()}
+    answer = mirrorlake.open(path=make(tmp_path, tables)).flows[FLOW].trace("orders", 0, 11)
+    assert (answer.state, answer.needs_somebody) == (state, needs)
+
+
+def test_a_record_that_was_forgotten_is_no_marker(tmp_path: Path) -> None:
+    lake = make(tmp_path, {**TABLES, "forgotten": [FORGOTTEN]})
+    assert mirrorlake.open(path=lake).flows[FLOW].trace("orders", 0, 11).state == "forgotten"
+
+
+def test_a_record_that_left_the_stage_is_one_of_the_log_that_is_there(tmp_path: Path) -> None:
+    """The topic was made again: both logs had the offset."""
+    again = [*TABLES["offset_map"], run(0, 5, 500, 100, 2, generation=1)]
+    lake = make(tmp_path, {**TABLES, "records": [], "offset_map": again})
+    answer = mirrorlake.open(path=lake).flows[FLOW].trace("orders", 0, 4)
+    assert (answer.state, answer.target_offset) == ("at_target", 502)
