@@ -28,6 +28,8 @@ from mirrorlake.lake.retention import (
 MERGED_AFTER_DAYS = 1
 #: Samples are left one a minute when they are so old, and one an hour when they are so old, days.
 MINUTES_AFTER_DAYS, HOURS_AFTER_DAYS = 1, 7
+#: The table of what was landed.
+_STAGE = "records"
 
 
 #: Who else than the flows of a topology file waits for records of the stage.
@@ -81,7 +83,8 @@ def _maintain(
             upkeep = lake.upkeep(table)
             if before[table].files > 1:
                 upkeep.compact()
-            if before[table].files > 0:
+            # Of records those too that are all deleted: files of before still hold them.
+            if before[table].files > 0 or table == _STAGE:
                 upkeep.vacuum(kept.vacuum_hours)
         EventLog(lake).record(WHOLE_LAKE, [Change("maintain", "lake", None, _summary(document))])
     after = table_upkeep.sizes(lake)

@@ -12,6 +12,7 @@ from mirrorlake.forget import forget as forgetting
 from mirrorlake.lake.forgotten import finish_calls
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import Lease
+from mirrorlake.lake.maintain import maintain
 from mirrorlake.library.internals import Internals
 from tests.support.lake_rows import append, no_session, opened, run_row, staged, write_file
 
@@ -52,6 +53,15 @@ def test_records_go_and_their_offsets_are_noted(file: Path) -> None:
     assert lake.forget("orders", where).records == 0
     logs = [*(file.parent / "lake").rglob("_delta_log/*.json")]
     assert not [path for path in logs if "eve@people" in path.read_text(encoding="utf-8")]
+
+
+def test_the_bytes_go_where_no_record_is_left(file: Path) -> None:
+    """A table without files looks as one that has none to remove."""
+    mirrorlake.open(file).forget("orders", "offset >= 0")
+    assert offsets(file) == []
+    lake, topology = opened(no_session, file)
+    maintain(lake, topology, topology.maintain.model_copy(update={"vacuum_hours": 0}))
+    assert not [*(file.parent / "lake" / "records").glob("*.parquet")]
 
 
 def test_a_predicate_sees_only_the_topics_that_are_named(
