@@ -1,6 +1,6 @@
 """The view `proof_status` over a lake in a folder: what nobody has compared is not proven."""
 
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -139,3 +139,30 @@ def test_what_was_left_out_stands_for_nothing_that_was_not_compared(
     assert (row["mapped_records"], row["proven_records"]) == (150, 50)
     (proof,) = lake.table_rows("proofs")
     assert (proof["record_count"], proof["mapped_count"]) == (100, 50)
+
+
+@pytest.mark.parametrize(
+    "uncompared",
+    [{"partition": 1}, {"source_first": 1_000, "source_last": 1_039, "target_first": 100}],
+    ids=["another partition", "behind what is proven"],
+)
+def test_an_estimate_stands_for_nothing_that_was_not_compared(
+    tmp_path: Path, uncompared: dict[str, object]
+) -> None:
+    """Of 100 records that were proven 90 lie in the second half of their stretch, which was
+    compared again: the first half has 10, and seems to have 50."""
+    tables = PathTables(tmp_path)
+    for table in TABLES:
+        tables.create(table)
+    runs: list[dict[str, object]] = [
+        {},
+        {"source_first": 910, "source_last": 999, "record_count": 90, "target_first": 10},
+        {"record_count": 40, **uncompared},
+    ]
+    tables.append("offset_map", rows_of("offset_map", [mapped("t", 10) | run for run in runs]))
+    before = audit("t", 0, 999, "proven") | {"audited_at": NOW - timedelta(hours=1)}
+    audits = [before | {"stage_count": 100}, audit("t", 500, 999, "proven") | {"stage_count": 90}]
+    tables.append("audits", rows_of("audits", audits))
+    (row,) = DuckLake(tmp_path).table_rows("proof_status")
+    assert (row["mapped_records"], row["proven_records"]) == (140, 100)
+    assert row["proven_share"] < 1
