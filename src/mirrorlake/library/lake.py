@@ -186,7 +186,11 @@ class OpenLake(Queries, Positions, Resends):
 
         Args:
             flow, topic, partition, kind: only such ones; None is any.
+
+        Raises:
+            LakeError: there is no lake.
         """
+        self.internals.check_there()
         return Rows(open_incidents(self.internals.reader, Wanted(flow, topic, partition, kind)))
 
     def resolve(

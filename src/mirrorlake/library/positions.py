@@ -53,8 +53,12 @@ class Positions(Opened):
 
         Returns:
             Each position's translation; one that the flow has never seen is left out.
+
+        Raises:
+            LakeError: there is no lake.
         """
         self._check(flow)
+        self.internals.check_there()
         translated = translate_all(self.internals.reader, flow, positions, reverse)
         return {key: _position(there) for key, there in translated.items()}
 

@@ -30,6 +30,8 @@ def test_a_status_of_nothing_is_not_healthy(lake: OpenLake, tmp_path: Path) -> N
         lambda lake: lake.rows("SELECT * FROM alerts"),
         lambda lake: lake.arrow("SELECT * FROM alerts"),
         lambda lake: lake.flows["east->west"].divergence(),
+        lambda lake: lake.translate_all("east->west", [("orders", 0, 5)]),
+        lambda lake: lake.incidents(),
         lambda lake: lake.resolve("skip"),
         lambda lake: lake.maintain(),
         lambda lake: lake.maintain(dry_run=True),
