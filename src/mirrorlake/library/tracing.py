@@ -12,7 +12,13 @@ from mirrorlake.library import html
 from mirrorlake.library.answers import Answer, Rows
 from mirrorlake.library.internals import Internals
 from mirrorlake.trace.facts import FlowRun, TracedRecord
-from mirrorlake.trace.reading import flow_state_of, newest_with_key, origin, read_facts
+from mirrorlake.trace.reading import (
+    ANY_GENERATION,
+    flow_state_of,
+    newest_with_key,
+    origin,
+    read_facts,
+)
 from mirrorlake.trace.story import tell
 
 
@@ -110,20 +116,22 @@ def traced(
     reverse: bool,
 ) -> Trace:
     """Trace a record. Raises as `OpenFlow.trace` says."""
-    lake = known.reader
+    lake, generation = known.reader, ANY_GENERATION
     if key is None and partition is not None and offset is not None:
         if partition < 0 or offset < 0:
             raise InputError("partition and offset count from 0; give those of the record")
         place = TracedRecord(flow, topic, partition, offset)
-        place = origin(lake, *place) if reverse else place
+        if reverse:
+            place, generation = origin(lake, *place)
     elif key is not None and partition is None and offset is None and not reverse:
-        place = newest_with_key(lake, flow, topic, key, since)
+        place, generation = newest_with_key(lake, flow, topic, key, since)
     else:
         raise InputError(
             "give a record by its partition and offset, or by its key and the source's topic"
         )
     now = datetime.now(timezone.utc).replace(tzinfo=None)
-    return Trace.from_document(tell(read_facts(lake, place, _flow_state(known, place), now)))
+    facts = read_facts(lake, place, _flow_state(known, place), now, generation)
+    return Trace.from_document(tell(facts))
 
 
 def _flow_state(known: Internals, place: TracedRecord) -> FlowRun:

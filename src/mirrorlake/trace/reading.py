@@ -24,17 +24,26 @@ _FIRST_GAP_MS = 15_000
 #: How far back a partition's newest sample is looked for; then in all.
 _NEWEST = (timedelta(hours=1), timedelta(days=1))
 _GREATEST = 2**63 - 1
-_ANY_GENERATION = -1
+#: Whichever generation of its topic a record is of.
+ANY_GENERATION = -1
 
 
-def read_facts(lake: Reader, place: TracedRecord, flow_state: FlowRun, now: datetime) -> Facts:
-    """What is known of a record; `now` is in UTC, without a zone.
+def read_facts(
+    lake: Reader,
+    place: TracedRecord,
+    flow_state: FlowRun,
+    now: datetime,
+    generation: int = ANY_GENERATION,
+) -> Facts:
+    """What is known of a record; `now` is in UTC, without a zone. Of a topic that was made again it
+    is that of a `generation`, or of the newest one that has it.
 
     Raises UnknownOffset for a partition that the flow has never seen.
     """
     keys = place._asdict()
-    record = _first(lake.query_rows("trace_record", **keys))
-    generation = _ANY_GENERATION if record is None else record["generation"]
+    rows = lake.query_rows("trace_record", **keys)
+    record = _first([row for row in rows if generation in (ANY_GENERATION, row["generation"])])
+    generation = generation if record is None else record["generation"]
     # Before the row of the map, which may come meanwhile: what is not in it was passed by then.
     passed = _passed(lake, place, generation)
     mapped = _first(lake.query_rows("trace_map", generation=generation, **keys))
@@ -66,8 +75,10 @@ def read_facts(lake: Reader, place: TracedRecord, flow_state: FlowRun, now: date
     )
 
 
-def origin(lake: Reader, flow: str, topic: str, partition: int, offset: int) -> TracedRecord:
-    """The source record that a target offset holds.
+def origin(
+    lake: Reader, flow: str, topic: str, partition: int, offset: int
+) -> tuple[TracedRecord, int]:
+    """The source record that a target offset holds, and the generation of its topic.
 
     Raises UnknownOffset for an offset that holds none of this flow.
     """
@@ -80,13 +91,14 @@ def origin(lake: Reader, flow: str, topic: str, partition: int, offset: int) -> 
             "brought: it is behind the end, the marker of a transaction, or of another producer; "
             "`mirrorlake translate --reverse` finds the next one"
         )
-    return TracedRecord(flow, row["topic"], partition, row["offset"])
+    return TracedRecord(flow, row["topic"], partition, row["offset"]), row["generation"]
 
 
 def newest_with_key(
     lake: Reader, flow: str, topic: str, key: str, since: datetime | None
-) -> TracedRecord:
-    """The newest staged record with a key: text, or bytes in hexadecimal digits behind 0x.
+) -> tuple[TracedRecord, int]:
+    """The newest staged record with a key (text, or bytes in hexadecimal digits behind 0x), and the
+    generation of its topic.
 
     Raises InputError where there is none, or the digits are none.
     """
@@ -100,7 +112,7 @@ def newest_with_key(
             f"no staged record of topic {topic} has the key {key}{later}; keys are compared byte "
             "by byte"
         )
-    return TracedRecord(flow, topic, row["partition"], row["offset"])
+    return TracedRecord(flow, topic, row["partition"], row["offset"]), row["generation"]
 
 
 def flow_state_of(lake: Reader, flow: str, topic: str) -> FlowRun:
@@ -164,7 +176,7 @@ def _history(lake: Reader, facts: Facts) -> dict[str, Any]:
 def _passed(lake: Reader, place: TracedRecord, generation: int) -> FactRow | None:
     """How far the flow has come in a generation of the partition; None where it is not known which
     one the record is of."""
-    if generation == _ANY_GENERATION:
+    if generation == ANY_GENERATION:
         return None
     return _first(lake.query_rows("trace_passed", generation=generation, **place._asdict()))
 
@@ -182,7 +194,7 @@ def _sample(
     place: TracedRecord,
     until: datetime | None,
     back: timedelta,
-    generation: int = _ANY_GENERATION,
+    generation: int = ANY_GENERATION,
 ) -> FactRow | None:
     if until is None:
         return None

@@ -367,3 +367,25 @@ def test_a_record_that_left_the_stage_is_one_of_the_log_that_is_there(tmp_path: 
     lake = make(tmp_path, {**TABLES, "records": [], "offset_map": again})
     answer = mirrorlake.open(path=lake).flows[FLOW].trace("orders", 0, 4)
     assert (answer.state, answer.target_offset) == ("at_target", 502)
+
+
+@pytest.mark.parametrize(
+    "named",
+    [
+        lambda flow: flow.trace("east.orders", 0, 102, reverse=True),
+        lambda flow: flow.trace("orders", key="of the first log"),
+    ],
+    ids=["by its place at the target", "by its key"],
+)
+def test_a_record_of_a_log_that_is_over_is_not_taken_for_another_one(
+    tmp_path: Path, named: Callable[[Any], Trace]
+) -> None:
+    """The topic was made again: its new log has another record at the same offset."""
+    staged = [
+        record(4, 400, 399, key=b"of the first log"),
+        record(4, 200, 199, generation=1),
+    ]
+    runs = [run(0, 5, 100, 398, 2), run(0, 5, 500, 190, 2, generation=1)]
+    lake = make(tmp_path, {**TABLES, "records": staged, "offset_map": runs})
+    answer = named(mirrorlake.open(path=lake).flows[FLOW])
+    assert (answer.offset, answer.generation, answer.target_offset) == (4, 0, 102)
