@@ -47,6 +47,7 @@ _PARTS = ("confluent-kafka", "deltalake", "duckdb", "pyarrow", "pyspark")
 _UNREACHED = "its name has to resolve on this machine, and its port to be open to it"
 _LOGINS = "see docs/security.md for secrets and logins"
 _READ_ON = "see docs/troubleshooting.md"
+_NO_FLOW = "none of the file is enabled, so no cluster was asked, and no right checked"
 _UNSEEN = "make one, change `topics`, or grant DESCRIBE on those that there are (docs/security.md)"
 _UNWRITTEN = (
     "not checked: the right to write there, which `run` needs at once, since that leaves a file"
@@ -76,6 +77,8 @@ def examined(known: Internals) -> list[Check]:
     flows = known.topology.active_flows()
     checks = [*program_checks(), *lake_checks(known), *cluster_checks(known.connections, flows)]
     checks += metrics_checks(known.topology.metrics)
+    if not flows:
+        checks.append(Check("flow", "all", "note", _NO_FLOW, "set flows.NAME.enabled: true"))
     silent = {one.subject for one in checks if one.check == "cluster" and one.state == "bad"}
     asked = [flow for flow in flows if not silent & {flow.source, flow.target}]
     knows = not any(one.check == "lake" and one.state == "bad" for one in checks)

@@ -111,6 +111,15 @@ def examined_with(
     return doctor.examined(mirrorlake.open(config).internals)
 
 
+def test_where_no_flow_is_enabled_it_says_that_no_cluster_was_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(TOPOLOGY, "flows", {"east->west": {"enabled": False}})
+    found = {one.check: one for one in examined_with({"path": "./lake"}, tmp_path, monkeypatch)}
+    assert "cluster" not in found and found["flow"].state == "note"
+    assert "no cluster was asked" in found["flow"].sentence
+
+
 def test_a_lake_that_cannot_be_reached_leaves_the_other_checks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
