@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from mirrorlake.attempts import attempts
 from mirrorlake.config.topology import ResolvedFlow
@@ -29,7 +29,7 @@ from mirrorlake.lake.targets import living_targets
 from mirrorlake.migrate.locating import Located, Locator, Pair
 from mirrorlake.migrate.reading import read_syncs
 from mirrorlake.migrate.wave import Wave
-from mirrorlake.offsets.positions import Committed
+from mirrorlake.offsets.positions import Committed, TopicAndPartition
 from mirrorlake.verify.digest import Hops
 
 logger = logging.getLogger(__name__)
@@ -42,13 +42,24 @@ LOOK_SECONDS = 2.0
 @dataclass(frozen=True)
 class _WaveGroups:
     """Groups of a wave: states by group, and the positions that are to be moved; `lost` are those
-    in partitions that only the copy which they leave has: group, topic and partition."""
+    in partitions that only the copy which they leave has: group, topic and partition. `unbegun` are
+    partitions that only the other copy has, and in which the group has no position."""
 
     states: Mapping[str, str]
     positions: Mapping[tuple[str, Pair], Committed]
     lost: Sequence[GroupPartition]
+    unbegun: Sequence[GroupPartition]
     errors: Mapping[str, str]
     unreported: tuple[str, ...]
+
+
+class _Copies(NamedTuple):
+    """The partitions of a wave that are on the target twice, why those of other topics are not, and
+    by the topic that groups leave the partitions with records that only the other copy has."""
+
+    pairs: list[Pair]
+    lacking: list[str]
+    beyond: Mapping[str, Sequence[TopicAndPartition]]
 
 
 def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
@@ -69,8 +80,8 @@ def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
     """
     wave.check()
     flow, admin = route.flow, route.connections.groups(route.flow.target)
-    pairs, lacking = _pairs(route, wave)
-    groups = _groups(admin, wave, pairs)
+    copies = _copies(route, wave)
+    groups, lacking = _groups(admin, wave, copies), copies.lacking
     if lake is None or wave.dry_run:
         results, methods, _ = _planned(route, wave, groups, 0.0)
         return _document(flow, wave, groups, results=results, methods=methods, lacking=lacking)
@@ -82,9 +93,9 @@ def migrate(lake: Lake | None, route: Route, wave: Wave) -> dict[str, Any]:
     return _document(flow, wave, groups, results=results, methods=methods, lacking=lacking)
 
 
-def _pairs(route: Route, wave: Wave) -> tuple[list[Pair], list[str]]:
-    """The partitions of a wave that are on the target twice, and why others are not. A topic that
-    the source has no more, or does not show, counts as long as groups may stand in its copies."""
+def _copies(route: Route, wave: Wave) -> _Copies:
+    """What the target has of a wave. A topic that the source has no more, or does not show, counts
+    as long as groups may stand in its copies."""
     flow = route.flow
     there = route.connections.admin(flow.target).topics()
     by_theirs: Callable[[str], str] = partial(wave.copy_of, flow.source)
@@ -97,7 +108,7 @@ def _pairs(route: Route, wave: Wave) -> tuple[list[Pair], list[str]]:
     )
     if not names:
         raise InputError(f"flow {flow.name} mirrors no topic that --topics {wave.topics} matches")
-    pairs, lacking = [], []
+    pairs, lacking, beyond = list[Pair](), list[str](), dict[str, list[TopicAndPartition]]()
     for name in names:
         theirs, ours = wave.copy_of(flow.source, name), flow.target_topic(name)
         if theirs == ours:
@@ -112,12 +123,24 @@ def _pairs(route: Route, wave: Wave) -> tuple[list[Pair], list[str]]:
             continue
         count = min(there[theirs].partitions, there[ours].partitions)
         pairs += [Pair(name, theirs, ours, partition) for partition in range(count)]
+        origin, goal = (ours, theirs) if wave.rollback else (theirs, ours)
+        beyond[origin] = [(goal, partition) for partition in range(count, there[goal].partitions)]
     if not pairs:
         raise InputError(f"{lacking[0]}; say by --copies how MirrorMaker 2 names its copies")
-    return pairs, lacking
+    return _Copies(pairs, lacking, _with_records(route, beyond))
 
 
-def _groups(admin: GroupAdmin, wave: Wave, pairs: Sequence[Pair]) -> _WaveGroups:
+def _with_records(
+    route: Route, beyond: Mapping[str, Sequence[TopicAndPartition]]
+) -> Mapping[str, Sequence[TopicAndPartition]]:
+    """Without the partitions that never had a record: who begins there skips none."""
+    places = [place for some in beyond.values() for place in some]
+    admin = route.connections.admin(route.flow.target)
+    ends = admin.end_offsets(places, skip_silent=True) if places else {}
+    return {topic: [at for at in some if ends.get(at) != 0] for topic, some in beyond.items()}
+
+
+def _groups(admin: GroupAdmin, wave: Wave, copies: _Copies) -> _WaveGroups:
     """The groups on the target that have positions in the copies which they leave."""
     listing = admin.listing()
     named = [
@@ -126,7 +149,7 @@ def _groups(admin: GroupAdmin, wave: Wave, pairs: Sequence[Pair]) -> _WaveGroups
         if re.fullmatch(wave.groups, name) and not is_own_group(name)
     ]
     committed = admin.positions(named) if named else GroupPositions({})
-    by_origin = {pair.own if wave.rollback else pair.copy: pair for pair in pairs}
+    by_origin = {pair.own if wave.rollback else pair.copy: pair for pair in copies.pairs}
     positions = {
         (group, by_origin[topic, partition]): position
         for (group, topic, partition), position in sorted(committed.by_partition.items())
@@ -138,9 +161,23 @@ def _groups(admin: GroupAdmin, wave: Wave, pairs: Sequence[Pair]) -> _WaveGroups
         for key in sorted(committed.by_partition)
         if key[1] in topics and key[1:] not in by_origin
     ]
+    standing = {(group, topic) for group, topic, _ in committed.by_partition}
+    unbegun = [
+        (group, *place)
+        for group, topic in sorted(standing)
+        for place in copies.beyond.get(topic, ())
+        if (group, *place) not in committed.by_partition
+    ]
     having = {group for group, _ in positions} | committed.errors.keys()
     states = {group: state for group, state in listing.states.items() if group in having}
-    return _WaveGroups(states, positions, lost, committed.errors, listing.errors)
+    return _WaveGroups(
+        states,
+        positions,
+        lost=lost,
+        unbegun=unbegun,
+        errors=committed.errors,
+        unreported=listing.errors,
+    )
 
 
 def _planned(
@@ -253,6 +290,11 @@ def _document(
     left += [
         f"group {group}, {topic}-{partition}: the other copy has no such partition (yet)"
         for group, topic, partition in groups.lost
+    ]
+    left += [
+        f"group {group}, {topic}-{partition}: the copy that it leaves has no such partition, so it "
+        "has no position there, and begins by its auto.offset.reset; set it to the start"
+        for group, topic, partition in groups.unbegun
     ]
     left += [
         f"group {result.standing.checkpoint.group_id}, {result.standing.checkpoint.topic}-"

@@ -325,3 +325,22 @@ def test_a_position_in_a_partition_that_only_one_copy_has_is_left(world: World) 
         "group billing, east.orders-1: the other copy has no such partition (yet)"
     ]
     assert not document["complete"]
+
+
+@pytest.mark.parametrize("rollback", [False, True])
+def test_a_partition_that_only_the_other_copy_has_is_not_begun_at_its_end(
+    world: World, rollback: bool
+) -> None:
+    """Consumers without a position skip, by default, what is there."""
+    origin, goal = (OURS, THEIRS) if rollback else (THEIRS, OURS)
+    west: Any = world.connections.admin("west")
+    west.ends[goal[0]] += [0]
+    world.groups.stand("billing", origin, 20)
+    assert world.migrate(rollback=rollback, dry_run=True)["complete"], "nothing is there"
+    west.ends[goal[0]][1] = 5
+    document = world.migrate(rollback=rollback)
+    assert [row["done"] for row in document["groups"]] == ["moved"]
+    (line,) = document["left"]
+    assert line.startswith(f"group billing, {goal[0]}-1: the copy that it leaves has no such")
+    world.groups.stand("billing", (goal[0], 1), 0)
+    assert world.migrate(rollback=rollback)["complete"]
