@@ -161,7 +161,7 @@ class LakeLandingStore:
     def staged_rows(
         self, offsets: Mapping[TopicAndPartition, int], since: Mapping[TopicAndPartition, int]
     ) -> Mapping[TopicAndPartition, Row]:
-        """See `StagedRows.staged_rows`."""
+        """See `LandingStore.staged_rows`."""
         asked = [(*key, offset, since[key]) for key, offset in offsets.items()]
         rows = self._lake.ask(
             "staged_rows", {"offsets": Frame(SINGLE_OFFSETS, asked)}, source_cluster=self._alias
@@ -182,7 +182,7 @@ class LakeLandingStore:
         return by_key
 
     def epochs(self) -> Mapping[TopicAndPartition, int]:
-        """See `StagedRows.epochs`: none where the file is lost."""
+        """See `LandingStore.epochs`: none where the file is lost."""
         try:
             return from_topics(json.loads(self._epochs_file.read()))
         except (FileNotFoundError, ValueError):

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from mirrorlake.landing.rewound import SourceRows, StagedRows
+from mirrorlake.kafka.values import Row
 from mirrorlake.landing.source_comparison import CurrentGenerations, Decision, TopicGeneration
 from mirrorlake.offsets.positions import LogEnd, LogEnds, PartitionGeneration, TopicAndPartition
 
@@ -23,7 +23,7 @@ class SourceTopic:
     undescribed: str | None = field(default=None, compare=False)
 
 
-class Source(SourceRows, Protocol):
+class Source(Protocol):
     """A source cluster, as landing sees it."""
 
     def topics(self) -> Mapping[str, SourceTopic]:
@@ -42,8 +42,12 @@ class Source(SourceRows, Protocol):
     ) -> Mapping[TopicAndPartition, LogEnd]:
         """The ends alone, at half of what both cost."""
 
+    def rows(self, offsets: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, Row]:
+        """The first committed record of each partition at or behind an offset; missing where there
+        is none."""
 
-class LandingStore(StagedRows, Protocol):
+
+class LandingStore(Protocol):
     """What the lake knows of a source cluster."""
 
     def current_generations(self) -> CurrentGenerations:
@@ -62,3 +66,20 @@ class LandingStore(StagedRows, Protocol):
         """How far landing was seen to have come by earlier processes, over transaction markers too;
         or, of a partition of which nothing was landed, where it began when it was seen. Those never
         seen are missing."""
+
+    def staged_firsts(
+        self, since: Mapping[TopicAndPartition, int]
+    ) -> Mapping[TopicAndPartition, int]:
+        """The first offset staged of each partition in the generations since one."""
+
+    def staged_rows(
+        self, offsets: Mapping[TopicAndPartition, int], since: Mapping[TopicAndPartition, int]
+    ) -> Mapping[TopicAndPartition, Row]:
+        """The staged records of these offsets, one a partition, of the newest generation since one
+        that has it; missing where none has."""
+
+    def epochs(self) -> Mapping[TopicAndPartition, int]:
+        """The leader epochs up to which logs are known to match the stage. They may be lost."""
+
+    def note_epochs(self, epochs: Mapping[TopicAndPartition, int]) -> None:
+        """Replace them."""

@@ -1,40 +1,11 @@
 """Finds the partitions whose log at the source is not what was staged of them any more."""
 
 from collections.abc import Collection, Mapping
-from typing import Protocol
 
 from mirrorlake.kafka.values import Row
+from mirrorlake.landing.ports import LandingStore, Source
 from mirrorlake.landing.rewind import first_offsets
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
-
-
-class SourceRows(Protocol):
-    """Single records of a source cluster."""
-
-    def rows(self, offsets: Mapping[TopicAndPartition, int]) -> Mapping[TopicAndPartition, Row]:
-        """The first committed record of each partition at or behind an offset; missing where there
-        is none."""
-
-
-class StagedRows(Protocol):
-    """Single records of the stage, and what is known of the logs that they came from."""
-
-    def staged_firsts(
-        self, since: Mapping[TopicAndPartition, int]
-    ) -> Mapping[TopicAndPartition, int]:
-        """The first offset staged of each partition in the generations since one."""
-
-    def staged_rows(
-        self, offsets: Mapping[TopicAndPartition, int], since: Mapping[TopicAndPartition, int]
-    ) -> Mapping[TopicAndPartition, Row]:
-        """The staged records of these offsets, one a partition, of the newest generation since one
-        that has it; missing where none has."""
-
-    def epochs(self) -> Mapping[TopicAndPartition, int]:
-        """The leader epochs up to which logs are known to match the stage. They may be lost."""
-
-    def note_epochs(self, epochs: Mapping[TopicAndPartition, int]) -> None:
-        """Replace them."""
 
 
 class RewindCheck:
@@ -44,7 +15,7 @@ class RewindCheck:
     is read.
     """
 
-    def __init__(self, source: SourceRows, store: StagedRows) -> None:
+    def __init__(self, source: Source, store: LandingStore) -> None:
         self._source = source
         self._store = store
 
