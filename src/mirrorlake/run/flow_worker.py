@@ -36,7 +36,6 @@ from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.workers import SparkWorkers
 from mirrorlake.run.flow_spec import flow_spec, provenance_of
 from mirrorlake.run.limits import limits_of
-from mirrorlake.run.samples import reached
 from mirrorlake.run.snapshot import Snapshot, Snapshots, snapshot_of
 from mirrorlake.run.stopped_partitions import StoppedPartitions
 from mirrorlake.spark.causes import as_mirrorlake_error, message_of
@@ -128,7 +127,7 @@ class FlowWorker:
             return None
         return {
             key: Reached(
-                reached(snapshot, self.targets, key)[1],
+                snapshot.produced_end(key, self.targets),
                 snapshot.mapped.get(key, 0),
                 name,
                 snapshot.target_generations.get(name, 0),

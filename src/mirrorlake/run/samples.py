@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
+from typing import Any
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics
@@ -20,7 +21,8 @@ from mirrorlake.offsets.samples import SampleLog
 from mirrorlake.offsets.stalls import Stalls
 from mirrorlake.run.snapshot import Snapshot
 
-SampleRow = dict[str, object]
+#: A row of `positions`, by its columns.
+SampleRow = dict[str, Any]
 #: What a sample says. `lag_seconds` is left out: while a partition lags it grows by itself.
 _VALUES = (
     "source_start", "source_end", "staged_end", "produced_end", "target_end", "target_topic",
@@ -60,27 +62,6 @@ class _TargetEnds:
     def target_end(self, key: TopicAndPartition) -> int | None:
         """The end of the partition at the target; None when it is not made yet."""
         return self.target.get((self.names[key[0]], key[1]))
-
-
-def reached(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartition) -> tuple[int, int]:
-    """How far a partition is landed and how far it is produced, as of a poll.
-
-    Where a poll sees nothing more, all has been produced: the flow is behind the transaction
-    markers there too.
-    """
-    floor = snapshot.floors.get(key, 0)
-    covered = max(floor, snapshot.covered.get(key, floor))
-    return covered, covered if _nothing_left(snapshot, targets, key) else floor
-
-
-def _nothing_left(snapshot: Snapshot, targets: TargetTopics, key: TopicAndPartition) -> bool:
-    """Whether all of a partition has been produced, as of a poll."""
-    waits = (
-        key in snapshot.blocked
-        or key[0] in snapshot.left_out
-        or targets.produced_topic(key[0]) is None
-    )
-    return snapshot.caught_up and not waits
 
 
 class Sampler:
@@ -154,21 +135,17 @@ class Sampler:
         }
         for key, row in rows.items():
             _keep_known(row, log.newest(key))
-        self._add_seconds(rows, now)
+        self._add_lag(rows, now)
         self._lagging = {key for key, row in rows.items() if row["lag_records"]}
         # Of those that were not answered too: their lag goes on.
         known = set(places.values())
         self._history.keep(known)
         self._stalls.keep(known)
         self._write(log, rows, now)
-        lags = [
-            (int(str(row["lag_records"])), float(str(row["lag_seconds"])))
-            for (topic, _), row in rows.items()
-            if not self._is_heartbeats(topic)
-        ]
+        counted = [row for (topic, _), row in rows.items() if not self._is_heartbeats(topic)]
         return FlowLag(
-            sum(records for records, _ in lags),
-            max((seconds for _, seconds in lags), default=0.0),
+            sum(row["lag_records"] for row in counted),
+            max((row["lag_seconds"] for row in counted), default=0.0),
             rows,
         )
 
@@ -265,22 +242,17 @@ class Sampler:
     ) -> SampleRow:
         topic, _ = key
         start, end = bounds
-        covered, produced = reached(snapshot, self._targets, key)
         target_end = target_ends.target_end(key)
         return {
             **self._named(key, now),
             "source_start": start,
             "source_end": end,
-            "staged_end": covered,
-            "produced_end": produced,
+            "staged_end": snapshot.covered_end(key),
+            "produced_end": snapshot.produced_end(key, self._targets),
             "target_end": target_end,
-            # What the source has forgotten is no longer waited for.
-            "lag_records": max(0, end - max(produced, start)),
             "target_topic": target_ends.names[topic] or None,
             "mapped_end": snapshot.mapped.get(key, 0),
-            "target_passed_end": target_end
-            if _nothing_left(snapshot, self._targets, key)
-            else None,
+            "target_passed_end": target_end if snapshot.all_produced(key, self._targets) else None,
             # Of the producer that the poll was at: what it had produced is nothing to a generation
             # that began since.
             "target_generation": snapshot.target_generations.get(target_ends.names[topic], 0),
@@ -294,17 +266,16 @@ class Sampler:
         place = {"flow": self.flow.name, "topic": topic, "partition": partition}
         return {**place, "sampled_at": now, "interval_seconds": round(seconds)}
 
-    def _add_seconds(self, rows: Mapping[TopicAndPartition, SampleRow], now: datetime) -> None:
+    def _add_lag(self, rows: Mapping[TopicAndPartition, SampleRow], now: datetime) -> None:
+        at = now.timestamp()
         for key, row in rows.items():
-            produced, start = int(str(row["produced_end"])), int(str(row["source_start"]))
-            end = int(str(row["source_end"]))
-            place = PartitionGeneration(*key, int(str(row["generation"])))
-            row["lag_seconds"] = self._history.observe(
-                place, now.timestamp(), max(produced, start), end
-            )
-            waiting = int(str(row["lag_records"]))
-            since = self._stalls.observe(place, now.timestamp(), produced, waiting)
-            row["stalled_since"] = _time_of(since)
+            produced, end = row["produced_end"], row["source_end"]
+            # What the source has forgotten is no longer waited for.
+            reached = max(produced, row["source_start"])
+            row["lag_records"] = waiting = max(0, end - reached)
+            place = PartitionGeneration(*key, row["generation"])
+            row["lag_seconds"] = self._history.observe(place, at, reached, end)
+            row["stalled_since"] = _time_of(self._stalls.observe(place, at, produced, waiting))
 
     def _seeded(self) -> SampleLog[tuple[object, ...]]:
         """What an earlier process wrote last: it holds, and lag goes on from there."""
@@ -340,16 +311,14 @@ def _seconds_of(time: datetime | None, unknown: float) -> float:
     return unknown if time is None else time.replace(tzinfo=timezone.utc).timestamp()
 
 
-def _keep_known(row: SampleRow, written: tuple[object, ...] | None) -> None:
+def _keep_known(row: SampleRow, written: tuple[Any, ...] | None) -> None:
     """What was known of a partition stays known while nothing happens to it: a poll that did not
     find the flow at its end everywhere knows less of each."""
     before = dict(zip(_VALUES, written or (), strict=False))
     if before and all(row[name] == before[name] for name in _STANDING):
-        row["produced_end"] = max(int(str(row["produced_end"])), int(str(before["produced_end"])))
+        row["produced_end"] = max(row["produced_end"], before["produced_end"])
         if row["target_passed_end"] is None:
             row["target_passed_end"] = before["target_passed_end"]
-        start, end = int(str(row["source_start"])), int(str(row["source_end"]))
-        row["lag_records"] = max(0, end - max(int(str(row["produced_end"])), start))
 
 
 def _names_at_target(values: tuple[object, ...]) -> SampleRow:

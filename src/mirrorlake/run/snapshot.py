@@ -4,6 +4,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.produce.flow import FlowProducer
@@ -27,6 +28,26 @@ class Snapshot:
     target_generations: Mapping[str, int] = field(default_factory=dict)
     written: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     generations: CurrentGenerations = field(default_factory=CurrentGenerations)
+
+    def covered_end(self, key: TopicAndPartition) -> int:
+        """How far a partition is landed."""
+        floor = self.floors.get(key, 0)
+        return max(floor, self.covered.get(key, floor))
+
+    def produced_end(self, key: TopicAndPartition, targets: TargetTopics) -> int:
+        """How far a partition is produced.
+
+        Where a poll sees nothing more, all has been produced: the flow is behind the transaction
+        markers there too.
+        """
+        return self.covered_end(key) if self.all_produced(key, targets) else self.floors.get(key, 0)
+
+    def all_produced(self, key: TopicAndPartition, targets: TargetTopics) -> bool:
+        """Whether all of a partition has been produced."""
+        waits = (
+            key in self.blocked or key[0] in self.left_out or targets.produced_topic(key[0]) is None
+        )
+        return self.caught_up and not waits
 
     def is_behind(self, place: PartitionGeneration, offset: int) -> bool:
         """Whether the flow has gone on behind an offset: further, or to a newer generation of the
