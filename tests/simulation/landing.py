@@ -4,7 +4,8 @@ query."""
 from collections.abc import Collection, Mapping
 
 from mirrorlake.kafka.values import Row as SingleRow
-from mirrorlake.landing.plan import LandingPlanner, Planned
+from mirrorlake.landing.plan import LandingPlanner
+from mirrorlake.landing.planned import Planned
 from mirrorlake.landing.ports import SourceTopic
 from mirrorlake.landing.source_comparison import (
     NO_GENERATIONS,

@@ -9,7 +9,7 @@ from mirrorlake.lake.changes import Change
 from mirrorlake.lake.event_log import EventLog
 from mirrorlake.lake.incidents import Incident
 from mirrorlake.landing.gaps import Gap
-from mirrorlake.landing.plan import Planned
+from mirrorlake.landing.planned import Planned
 from mirrorlake.landing.source_comparison import Loss
 from mirrorlake.naming.selection import TopicSelection
 from mirrorlake.offsets.positions import TopicAndPartition

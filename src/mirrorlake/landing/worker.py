@@ -25,7 +25,8 @@ from mirrorlake.landing.checkpoints import end_queries, forget_query
 from mirrorlake.landing.generations import LakeLandingStore, generations_of
 from mirrorlake.landing.land import LandingQuery, start_landing
 from mirrorlake.landing.landing_incidents import LandingIncidents
-from mirrorlake.landing.plan import LandingPlanner, Planned
+from mirrorlake.landing.plan import LandingPlanner
+from mirrorlake.landing.planned import Planned
 from mirrorlake.landing.reading_flows import ReadingFlows
 from mirrorlake.landing.source import ClusterSource
 from mirrorlake.landing.source_comparison import NO_GENERATIONS, CurrentGenerations

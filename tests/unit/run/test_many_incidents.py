@@ -21,7 +21,7 @@ from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.lake.targets import close_unfounded, note_targets
 from mirrorlake.landing.landing_incidents import LandingIncidents
-from mirrorlake.landing.plan import Planned
+from mirrorlake.landing.planned import Planned
 from mirrorlake.landing.ports import SourceTopic
 from mirrorlake.landing.source_comparison import (
     CurrentGenerations,

@@ -1,0 +1,53 @@
+"""What the next landing query of a source cluster reads, and what is known beside it: what
+`landing/plan.py` decides, and everything around the query goes by."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from mirrorlake.lake.retention import Removal
+from mirrorlake.landing.ports import SourceTopic
+from mirrorlake.landing.source_comparison import CurrentGenerations, LandingPlan, Loss
+from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A plan, and what it was made of.
+
+    `losses` are news, `given_up` was lost behind a loss that an operator accepted. `refused` are
+    partitions that are left out for now, with the reason; topics that may not be read, and never
+    were, are reported elsewhere. `denied` are topics that are shown and not described, or that were
+    read before and are not shown any more, and why, None where they may not even be seen.
+    `unanswered` are those of the partitions of which the cluster did not tell what is there. `open`
+    names what waits for an operator since before, and `waiting` are all topics and partitions that
+    wait for one, or that one stopped. `covered` is how far queries before this one came, as far as
+    that still holds. `passed_over` is what no flow wanted that reads from here now, and what will
+    not be in the stage.
+    """
+
+    plan: LandingPlan
+    topics: Mapping[str, SourceTopic]
+    log: Mapping[TopicAndPartition, LogEnds]
+    losses: tuple[Loss, ...]
+    given_up: tuple[Loss, ...]
+    refused: Mapping[TopicAndPartition, str]
+    unanswered: frozenset[TopicAndPartition]
+    current_generations: CurrentGenerations
+    open: frozenset[str]
+    waiting: tuple[frozenset[str], frozenset[TopicAndPartition]]
+    covered: Mapping[TopicAndPartition, int]
+    passed_over: tuple[Removal, ...] = ()
+    denied: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def leaderless(self) -> bool:
+        """Whether a partition is left out because it has no leader, or none that answers."""
+        return bool(self.unanswered) or any(topic.leaderless for topic in self.topics.values())
+
+    def explains(self, failed: LandingPlan, covered: Mapping[TopicAndPartition, int]) -> bool:
+        """Whether a query that failed could not have gone on: something that it read is gone, or
+        was lost."""
+        return any(
+            key not in self.plan.starts or self.log[key].start > max(start, covered.get(key, 0))
+            for key, start in failed.starts.items()
+        )
