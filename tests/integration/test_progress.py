@@ -27,7 +27,8 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.generations import TargetGeneration
 from mirrorlake.offsets.positions import PartitionGeneration
 from mirrorlake.produce.batch import BatchPlan
-from mirrorlake.produce.flow import BatchReport, FlowProducer
+from mirrorlake.produce.batch_report import BatchReport
+from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.spec import FlowSpec, name_at_target
 from mirrorlake.produce.task import ShardJob, produce_shard
 from mirrorlake.produce.workers import SparkWorkers

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 from mirrorlake.cli.main import app
 from mirrorlake.config.topology import Topology, load_topology
 from mirrorlake.config.tracking import Tracking
-from mirrorlake.produce.flow import BatchReport
+from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.run.samples import FlowLag
 from mirrorlake.tracking import runs as runs_module
 from mirrorlake.tracking.bench import record_bench

@@ -23,7 +23,8 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.opening import open_lake
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.produce.flow import BatchReport, FlowProducer
+from mirrorlake.produce.batch_report import BatchReport
+from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.run.replicator import Replicator, RunOptions
 from mirrorlake.run.snapshot import Snapshot, snapshot_of
 from tests.support.kafka import Record, read_topics

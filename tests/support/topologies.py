@@ -17,7 +17,7 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lake import Lake
-from mirrorlake.produce.flow import BatchReport
+from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.run.replicator import Replicator, RunOptions
 from mirrorlake.run.resolve import Wanted, resolve
 from tests.support.kafka import NewRecord, Record, partition_count, read_topics, topics_of, write

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from mirrorlake.library.answers import Produced
 
 if TYPE_CHECKING:
-    from mirrorlake.produce.flow import BatchReport
+    from mirrorlake.produce.batch_report import BatchReport
     from mirrorlake.run.samples import FlowLag
 
 logger = logging.getLogger(__name__)

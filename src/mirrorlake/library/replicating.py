@@ -19,7 +19,7 @@ from mirrorlake.library.progress import Progress
 from mirrorlake.library.registering import prepare_to_register, registered
 from mirrorlake.naming.worker_groups import work_of_flow
 from mirrorlake.native.selfcheck import problem as native_problem
-from mirrorlake.produce.flow import BatchReport
+from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.run.replicator import Replicator, RunOptions, stopped_early
 from mirrorlake.run.samples import FlowLag
 from mirrorlake.spark.causes import cause_of

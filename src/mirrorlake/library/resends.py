@@ -17,7 +17,7 @@ from mirrorlake.library.store_refusals import store_in_words
 
 if TYPE_CHECKING:  # what only Spark needs is imported by who uses it
     from mirrorlake.lake.stage_index import StageFiles
-    from mirrorlake.produce.flow import BatchReport
+    from mirrorlake.produce.batch_report import BatchReport
     from mirrorlake.resend.restore_request import Moment
 
 #: Called after each batch with how many records this call has sent.

@@ -14,7 +14,7 @@ import pyarrow as pa
 from mirrorlake.lake.meter import Landed
 from mirrorlake.metrics.facts import Facts, FlowFacts, PartitionSample, Volume
 from mirrorlake.metrics.histogram import Histogram, observed, of_records
-from mirrorlake.produce.flow import BatchReport
+from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.run.samples import FlowLag
 
 logger = logging.getLogger(__name__)

@@ -11,9 +11,8 @@ how far the flow went, see `produce/task.py`.
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake import failpoints
@@ -22,13 +21,13 @@ from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import Floor, floors_of
 from mirrorlake.offsets.starts import floors_from
 from mirrorlake.produce.batch import BatchPlan, PartitionPlan, ShardPlan, plan_batch
+from mirrorlake.produce.batch_report import BatchReport, latest_ms
 from mirrorlake.produce.codecs import Codecs
 from mirrorlake.produce.fencing import fence_all, newest_token, set_back
 from mirrorlake.produce.flow_state import FlowState, Upcoming
 from mirrorlake.produce.map_writer import MapWriter
 from mirrorlake.produce.ports import BatchWay, MapStore, Stage, Workers
 from mirrorlake.produce.refused_records import RefusedRecords
-from mirrorlake.produce.report import latest_ms
 from mirrorlake.produce.shard_jobs import checked_for_unread, foreign_from, narrowed_jobs, target_of
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.target import Target
@@ -39,33 +38,6 @@ logger = logging.getLogger(__name__)
 
 #: What a task raises that could not open, or not trust, the stage's files.
 _READER_FAILURES = (FilesUnreadable, LayoutError, FileNotFoundError)
-
-
-@dataclass(frozen=True)
-class BatchReport:
-    """What a batch did. `reader` is `files`, or `rows` where Spark fed the workers; `way` says
-    where it was produced. `replication_ms` are p50, p95 and p99 of replication latency, each of the
-    latest partition; None where no record was acknowledged. `result` are the rows of
-    `produce.report.RESULT` behind it.
-    """
-
-    batch_id: int
-    stage_version: int
-    record_count: int
-    reader: str
-    complete: bool
-    replication_ms: tuple[int, int, int] | None = None
-    way: BatchWay = "long"
-    result: pa.Table | None = field(default=None, compare=False, repr=False)
-
-    def followed_by(self, rest: "BatchReport") -> "BatchReport":
-        """Of a batch of which another one, with this one as its first part, has done the rest."""
-        results = [each.result for each in (self, rest) if each.result is not None]
-        return replace(
-            rest,
-            record_count=self.record_count + rest.record_count,
-            result=pa.concat_tables(results) if results else None,
-        )
 
 
 class FlowProducer:

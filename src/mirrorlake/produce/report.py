@@ -1,12 +1,11 @@
 """What a produce task knows of its partitions while it writes, and the table that it reports at the
 end."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from mirrorlake.errors import MapError, TargetRefused
 from mirrorlake.lake.row_sizes import content_bytes
@@ -228,17 +227,3 @@ def _percentiles(kind: str, parts: Sequence[np.ndarray]) -> dict[str, object]:
         f"{kind}_{name}_ms": value / 1_000 if name == "avg" else round(value / 1_000)
         for name, value in zip(LATENCY, statistics, strict=True)
     }
-
-
-def latest_ms(
-    result: pa.Table, is_heartbeats: Callable[[str], bool]
-) -> tuple[int, int, int] | None:
-    """The highest percentiles of a batch's partitions, without those of heartbeats, which may
-    wait."""
-    result = result.filter(
-        pa.array([not is_heartbeats(topic) for topic in result["topic"].to_pylist()], pa.bool_())
-    )
-    percentiles = [
-        pc.max(result[f"replication_{name}_ms"]).as_py() for name in ("p50", "p95", "p99")
-    ]
-    return None if None in percentiles else (percentiles[0], percentiles[1], percentiles[2])

@@ -16,7 +16,7 @@ from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.partition_ranges import StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration
-from mirrorlake.produce.flow import BatchReport
+from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.resend.extras import ExtrasDone
 from mirrorlake.resend.matches import REPLAY_HEADER, of_picked
 from mirrorlake.resend.note import Picked, Resend, ResentTopic

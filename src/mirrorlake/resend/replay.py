@@ -11,7 +11,7 @@ from mirrorlake.kafka.values import TopicInfo
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.lease import Lease
 from mirrorlake.lake.stage_index import StageFiles
-from mirrorlake.produce.flow import BatchReport
+from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.resend import topics
 from mirrorlake.resend.matches import REPLAY_HEADER, Matches, builtin_functions, of_replay
 from mirrorlake.resend.note import Resend, ResentTopic, read_notes

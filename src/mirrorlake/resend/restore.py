@@ -22,7 +22,7 @@ from mirrorlake.naming.selection import matches_any
 from mirrorlake.offsets.generations import Begun
 from mirrorlake.offsets.partition_ranges import PartitionRanges, StagedRange
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
-from mirrorlake.produce.flow import BatchReport
+from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.resend import topics
 from mirrorlake.resend.compaction import Compaction
 from mirrorlake.resend.cut import ends_as_of, ends_of, ranges_below

@@ -28,7 +28,8 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.generations import TargetGeneration
-from mirrorlake.produce.flow import BatchReport, FlowProducer
+from mirrorlake.produce.batch_report import BatchReport
+from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.provenance import Provenance
 from mirrorlake.produce.spec import FlowSpec, name_at_target
 from mirrorlake.produce.stage_rows import Selection

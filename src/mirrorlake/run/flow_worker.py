@@ -31,7 +31,8 @@ from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.offsets.positions import Reached, TopicAndPartition
-from mirrorlake.produce.flow import BatchReport, FlowProducer
+from mirrorlake.produce.batch_report import BatchReport
+from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.workers import SparkWorkers
 from mirrorlake.run.flow_spec import flow_spec, provenance_of

@@ -14,7 +14,7 @@ from mirrorlake.lake.lease import AnyLease
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.naming.worker_groups import work_of_flow
-from mirrorlake.produce.flow import BatchReport
+from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.run.control_loop import ControlLoop
 from mirrorlake.run.flow_worker import QUIET_FAILURES, FlowWorker
 from mirrorlake.run.leases import Leases

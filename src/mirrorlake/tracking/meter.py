@@ -3,7 +3,7 @@
 import threading
 from dataclasses import dataclass
 
-from mirrorlake.produce.flow import BatchReport
+from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.run.samples import FlowLag
 
 

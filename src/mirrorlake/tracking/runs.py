@@ -19,7 +19,7 @@ from mirrorlake.config.redaction import redacted, topology_hash
 from mirrorlake.config.topology import Topology
 from mirrorlake.config.tracking import Tracking
 from mirrorlake.extras import installed, missing
-from mirrorlake.produce.flow import BatchReport
+from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.run.samples import FlowLag
 from mirrorlake.spark.home import session_is_given
 from mirrorlake.spark.jars import DELTA_VERSION

@@ -9,7 +9,7 @@ import pytest
 
 from mirrorlake.cli.run_view import drawn, living, logged
 from mirrorlake.library.progress import Progress
-from mirrorlake.produce.flow import BatchReport
+from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.run.samples import FlowLag
 from mirrorlake.terminal import plain_console
 

@@ -6,7 +6,7 @@ import pytest
 
 from mirrorlake.library.answers import Produced
 from mirrorlake.library.progress import Progress
-from mirrorlake.produce.flow import BatchReport
+from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.run.samples import FlowLag
 
 

@@ -9,7 +9,7 @@ from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.meter import Landed
 from mirrorlake.metrics.facts import Volume
 from mirrorlake.metrics.recorder import Recorder
-from mirrorlake.produce.flow import BatchReport
+from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.produce.report import RESULT
 from mirrorlake.run.samples import FlowLag
 from mirrorlake.testing.memory_lake import MemoryLake

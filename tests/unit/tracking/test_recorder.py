@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from mirrorlake.produce.flow import BatchReport
+from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.run.samples import FlowLag
 from mirrorlake.tracking import recorder as recorder_module
 from mirrorlake.tracking.meter import Meter

@@ -1,0 +1,50 @@
+"""What a batch of a flow did, as its driver tells it to those who count, show or record it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mirrorlake.produce.ports import BatchWay
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What a batch did. `reader` is `files`, or `rows` where Spark fed the workers; `way` says
+    where it was produced. `replication_ms` are p50, p95 and p99 of replication latency, each of the
+    latest partition; None where no record was acknowledged. `result` are the rows of
+    `produce.report.RESULT` behind it.
+    """
+
+    batch_id: int
+    stage_version: int
+    record_count: int
+    reader: str
+    complete: bool
+    replication_ms: tuple[int, int, int] | None = None
+    way: BatchWay = "long"
+    result: pa.Table | None = field(default=None, compare=False, repr=False)
+
+    def followed_by(self, rest: "BatchReport") -> "BatchReport":
+        """Of a batch of which another one, with this one as its first part, has done the rest."""
+        results = [each.result for each in (self, rest) if each.result is not None]
+        return replace(
+            rest,
+            record_count=self.record_count + rest.record_count,
+            result=pa.concat_tables(results) if results else None,
+        )
+
+
+def latest_ms(
+    result: pa.Table, is_heartbeats: Callable[[str], bool]
+) -> tuple[int, int, int] | None:
+    """The highest percentiles of a batch's partitions, without those of heartbeats, which may
+    wait."""
+    result = result.filter(
+        pa.array([not is_heartbeats(topic) for topic in result["topic"].to_pylist()], pa.bool_())
+    )
+    percentiles = [
+        pc.max(result[f"replication_{name}_ms"]).as_py() for name in ("p50", "p95", "p99")
+    ]
+    return None if None in percentiles else (percentiles[0], percentiles[1], percentiles[2])
