@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from typing import Any
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics
@@ -19,22 +18,8 @@ from mirrorlake.offsets.open_transactions import Held, OpenTransactions
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.samples import SampleLog
 from mirrorlake.offsets.stalls import Stalls
+from mirrorlake.run.sample_rows import SampleRow, SampleValues, keep_known
 from mirrorlake.run.snapshot import Snapshot
-
-#: A row of `positions`, by its columns.
-SampleRow = dict[str, Any]
-#: What a sample says. `lag_seconds` is left out: while a partition lags it grows by itself.
-_VALUES = (
-    "source_start", "source_end", "staged_end", "produced_end", "target_end", "target_topic",
-    "mapped_end", "target_passed_end", "target_generation", "generation", "source_high_watermark",
-    "transaction_since", "transaction_producer_id",
-)  # fmt: skip
-
-#: What stays as it is while nothing happens to a partition.
-_STANDING = (
-    "source_end", "staged_end", "target_end", "target_topic", "mapped_end", "target_generation",
-    "generation",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -95,7 +80,7 @@ class Sampler:
         self._starts = KnownStarts()
         #: The partitions of which something waited at the last sample.
         self._lagging: set[TopicAndPartition] = set()
-        self._log: SampleLog[tuple[object, ...]] | None = None
+        self._log: SampleLog[SampleValues] | None = None
         self._pause = deployment.connections.topology.lake.pace.samples
 
     def sample(self, poll: Callable[[], Snapshot | None]) -> FlowLag | None:
@@ -134,7 +119,7 @@ class Sampler:
             if key in starts
         }
         for key, row in rows.items():
-            _keep_known(row, log.newest(key))
+            keep_known(row, log.newest(key))
         self._add_lag(rows, now)
         self._lagging = {key for key, row in rows.items() if row["lag_records"]}
         # Of those that were not answered too: their lag goes on.
@@ -193,11 +178,11 @@ class Sampler:
 
     def _write(
         self,
-        log: SampleLog[tuple[object, ...]],
+        log: SampleLog[SampleValues],
         rows: Mapping[TopicAndPartition, SampleRow],
         now: datetime,
     ) -> None:
-        recorded = {key: _recorded_values(row) for key, row in rows.items()}
+        recorded = {key: SampleValues.of_row(row) for key, row in rows.items()}
         due = log.due(
             now.timestamp(),
             recorded,
@@ -207,7 +192,7 @@ class Sampler:
         lost = log.lost(rows)
         written = [rows[key] for key in due]
         written += [
-            {**self._named(key, now), **_names_at_target(values)} for key, values in lost.items()
+            {**self._named(key, now), **values.names_at_target()} for key, values in lost.items()
         ]
         self._lake.append("positions", rows_of("positions", written))
         log.note(now.timestamp(), {**{key: recorded[key] for key in due}, **dict.fromkeys(lost)})
@@ -277,15 +262,15 @@ class Sampler:
             row["lag_seconds"] = self._history.observe(place, at, reached, end)
             row["stalled_since"] = _time_of(self._stalls.observe(place, at, produced, waiting))
 
-    def _seeded(self) -> SampleLog[tuple[object, ...]]:
+    def _seeded(self) -> SampleLog[SampleValues]:
         """What an earlier process wrote last: it holds, and lag goes on from there."""
-        log: SampleLog[tuple[object, ...]] = SampleLog(self._pause)
+        log: SampleLog[SampleValues] = SampleLog(self._pause)
         for row in newest_samples(self._lake, self.flow.name):
             key = (row["topic"], row["partition"])
             if row["source_end"] is None or row["produced_end"] is None:
                 log.note(row["at"], {key: None})
                 continue
-            log.note(row["at"], {key: _recorded_values(row)})
+            log.note(row["at"], {key: SampleValues.of_row(row)})
             if (row["source_high_watermark"] or 0) > row["source_end"]:
                 seen_at = _seconds_of(row["transaction_since"], row["at"])
                 self._open.seed(
@@ -309,23 +294,3 @@ def _time_of(seconds: float | None) -> datetime | None:
 def _seconds_of(time: datetime | None, unknown: float) -> float:
     """Seconds since 1970 of a time that the lake gave; `unknown` where it has none."""
     return unknown if time is None else time.replace(tzinfo=timezone.utc).timestamp()
-
-
-def _keep_known(row: SampleRow, written: tuple[Any, ...] | None) -> None:
-    """What was known of a partition stays known while nothing happens to it: a poll that did not
-    find the flow at its end everywhere knows less of each."""
-    before = dict(zip(_VALUES, written or (), strict=False))
-    if before and all(row[name] == before[name] for name in _STANDING):
-        row["produced_end"] = max(row["produced_end"], before["produced_end"])
-        if row["target_passed_end"] is None:
-            row["target_passed_end"] = before["target_passed_end"]
-
-
-def _names_at_target(values: tuple[object, ...]) -> SampleRow:
-    """What stays known of a partition that cannot be sampled: what it is called at the target."""
-    recorded = dict(zip(_VALUES, values, strict=True))
-    return {name: recorded[name] for name in ("target_topic", "target_generation", "generation")}
-
-
-def _recorded_values(row: Mapping[str, object]) -> tuple[object, ...]:
-    return tuple(row[name] for name in _VALUES)
