@@ -12,16 +12,7 @@ from functools import partial
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.control.topic_sync import TargetTopics, TopicsUnmade
-from mirrorlake.errors import (
-    ClusterUnusable,
-    CountDiffers,
-    Fenced,
-    InputError,
-    LeaseTaken,
-    MapError,
-    MirrorlakeError,
-    ReplicationError,
-)
+from mirrorlake.errors import ClusterUnusable, Fenced, MirrorlakeError
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.heartbeats import known_heartbeats
@@ -35,22 +26,18 @@ from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.produce.flow import FlowProducer
 from mirrorlake.produce.spec import FlowSpec
 from mirrorlake.produce.workers import SparkWorkers
+from mirrorlake.run.flow_failures import FlowFailures
 from mirrorlake.run.flow_spec import flow_spec, provenance_of
 from mirrorlake.run.limits import limits_of
 from mirrorlake.run.snapshot import Snapshot, Snapshots, snapshot_of
 from mirrorlake.run.stopped_partitions import StoppedPartitions
-from mirrorlake.spark.causes import as_mirrorlake_error, message_of
-from mirrorlake.worker import PAUSES, Failure, Retry, Worker
+from mirrorlake.spark.causes import as_mirrorlake_error
+from mirrorlake.worker import Retry, Worker
 
 logger = logging.getLogger(__name__)
 
 #: How often a flow looks for new commits in a folder, and for those of this process, seconds.
 LOOK_SECONDS = 0.05
-#: After how many failures in a row an operator hears of it: the first ones mostly pass within some
-#: seconds.
-QUIET_FAILURES = 2
-#: How often in a row what is read of the stage is compared with its index before the flow ends.
-COUNT_TRIES = 3
 #: How long a caller who wants to know where the flow is waits for its next poll, seconds.
 SNAPSHOT_SECONDS = 5.0
 #: Incidents of a flow that are over when it comes through again.
@@ -73,12 +60,14 @@ class FlowWorker:
         *,
         lease: AnyLease,
         report: Callable[[str, BatchReport], None],
-        once: bool = False,
-        reader: str = "auto",
-        left_out: Mapping[str, str] | None = None,
+        once: bool,
+        reader: str,
+        left_out: Mapping[str, str] | None,
     ) -> None:
         self.flow = flow
-        retry = Retry(self._ends, self._report_failure)
+        incidents = deployment.event_log.incidents
+        self._failures = FlowFailures(flow.name, once, lease, incidents)
+        retry = Retry(self._failures.ends, self._failures.report)
         self.thread = Worker(
             f"flow {flow.name}", self._turn, retry, self._note_closed, as_mirrorlake_error
         )
@@ -97,12 +86,11 @@ class FlowWorker:
             flow.name,
             self._lake,
             self.targets,
-            incidents=self._event_log.incidents,
+            incidents=incidents,
             begin_anew=self._again.set,
             limits=self._limits,
         )
         self._written_to: dict[str, int] = {}
-        self._miscounts = 0  # since the last batch
         self._losses = 0
         self._closed: frozenset[str] | None = None
         self._lease = lease
@@ -169,39 +157,6 @@ class FlowWorker:
             next((why for why in self.targets.closed().values() if why is not None), None)
         )
 
-    def _ends(self, error: BaseException, problem: MirrorlakeError, attempt: int) -> bool:
-        """Whether a failure ends the flow: what only an operator can fix does. What can pass by
-        itself is tried for ever by a continuous run, and some times by `--once`."""
-        if isinstance(problem, CountDiffers):
-            self._miscounts += 1
-            return self._miscounts >= COUNT_TRIES
-        over = self.once and (isinstance(error, InputError) or attempt >= len(PAUSES))
-        over = over or self._taken_over(problem)
-        return over or isinstance(error, ReplicationError) or isinstance(problem, MapError)
-
-    def _taken_over(self, problem: MirrorlakeError) -> bool:
-        """Whether another process does it, for which this one stands by."""
-        lease = self._lease
-        return lease.stands_by and (not lease.held or isinstance(problem, Fenced))
-
-    def _report_failure(self, failure: Failure) -> None:
-        """Tell operators what ended the flow, or what it cannot come through for now."""
-        problem, incidents = failure.problem, self._event_log.incidents
-        if self._taken_over(problem):
-            # the flow is healthy, or another process sees what it lacks
-            logger.warning("flow %s: %s", self.flow.name, message_of(failure.error))
-            return
-        if failure.ends:
-            logger.error("%s", problem)
-            if not isinstance(failure.error, LeaseTaken):
-                # the flow is healthy: another process does it
-                incidents.open(self.flow.name, problem.incident_kind, problem)
-            return
-        logger.warning("flow %s: %s; trying again", self.flow.name, message_of(failure.error))
-        if failure.attempt >= QUIET_FAILURES:
-            kind = "cluster_unreachable" if isinstance(failure.error, InputError) else "flow_waits"
-            incidents.open(self.flow.name, kind, problem)
-
     def _with_lease(self) -> bool:
         """Produce as the only process that does. True at the end, False to begin again."""
         self._lease.take()
@@ -258,7 +213,7 @@ class FlowWorker:
                 except TopicsUnmade:
                     return False
                 if report is not None:
-                    self._miscounts = 0
+                    self._failures.batch_done()
                     self._report_batch(self.flow.name, report)
                 if producer.has_mapped:
                     # a batch whose rows do not come into the map would be made again for ever

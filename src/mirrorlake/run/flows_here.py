@@ -16,7 +16,8 @@ from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.naming.worker_groups import work_of_flow
 from mirrorlake.produce.batch_report import BatchReport
 from mirrorlake.run.control_loop import ControlLoop
-from mirrorlake.run.flow_worker import QUIET_FAILURES, FlowWorker
+from mirrorlake.run.flow_failures import QUIET_FAILURES
+from mirrorlake.run.flow_worker import FlowWorker
 from mirrorlake.run.leases import Leases
 from mirrorlake.run.samples import FlowLag
 from mirrorlake.spark.causes import as_mirrorlake_error
