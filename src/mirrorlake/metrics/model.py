@@ -155,7 +155,7 @@ def _about_lag(facts: Facts, bound: int) -> dict[str, Series]:
 
     def series(
         values: Iterable[tuple[tuple[str, ...], float | None]],
-        fold: Callable[[float, float], float] = _highest,
+        fold: Callable[[float, float], float] = max,
     ) -> dict[tuple[str, ...], float]:
         return bounded({at: value for at, value in values if value is not None}, bound, fold)
 
@@ -172,7 +172,7 @@ def _about_lag(facts: Facts, bound: int) -> dict[str, Series]:
             for at, one in samples
         ),
         "mirrorlake_open_transaction_timestamp_seconds": series(
-            ((at, one.transaction_since) for at, one in samples), _lowest
+            ((at, one.transaction_since) for at, one in samples), min
         ),
         "mirrorlake_group_lag_records": series(_group_lags(facts), add),
         "mirrorlake_paused": series(
@@ -209,11 +209,3 @@ def _group_lags(facts: Facts) -> Iterator[tuple[tuple[str, ...], float | None]]:
                 end = sample.source_end if side == "source" else sample.target_end
                 labels = (flow.name, side, group, topic, str(partition))
                 yield labels, None if end is None else float(max(0, end - position))
-
-
-def _highest(one: float, other: float) -> float:
-    return max(one, other)
-
-
-def _lowest(one: float, other: float) -> float:
-    return min(one, other)
