@@ -38,13 +38,13 @@ def lines(
     return chart
 
 
-def stacked(table: pa.Table, x: str, y: str, color: str, title: str) -> alt.Chart:
-    """One measure over time, stacked by a name."""
+def stacked(table: pa.Table, y: str, title: str) -> alt.Chart:
+    """One measure of each topic by minute, one topic on the other."""
     chart: alt.Chart = _chart(_rows(table), title, alt.MarkDef("bar"), height=_HEIGHT).encode(
-        x=alt.X(f"{x}:T", title=None),
+        x=alt.X("minute:T", title=None),
         y=alt.Y(f"{y}:Q", title=y.replace("_", " ")),
-        color=alt.Color(f"{color}:N"),
-        tooltip=[alt.Tooltip(f"{x}:T", format=_TIME), f"{color}:N", f"{y}:Q"],
+        color=alt.Color("topic:N"),
+        tooltip=[alt.Tooltip("minute:T", format=_TIME), "topic:N", f"{y}:Q"],
     )
     return chart
 

@@ -211,7 +211,7 @@ def _place_state(draft: Draft, flow: str, kind: str, entry: Entry) -> None:
 def _complete(draft: Draft, flow: str, kinds: set[str]) -> None:
     source, _, target = flow.partition("->")
     for side, alias in (("source", source), ("target", target)):
-        if not draft.has(alias, "bootstrap.servers"):
+        if not draft.has_address(alias):
             raise InputError(
                 f"no connector of flow {flow} gives {side}.cluster.bootstrap.servers, the address "
                 f"of {alias}"

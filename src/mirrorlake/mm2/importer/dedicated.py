@@ -147,7 +147,7 @@ def _place_top_key(
 
 def _addresses(draft: Draft, aliases: list[str], clusters: Entry) -> None:
     for alias in aliases:
-        if not draft.has(alias, "bootstrap.servers"):
+        if not draft.has_address(alias):
             raise InputError(
                 f"{clusters.file} gives no {alias}.bootstrap.servers, the address of a cluster "
                 "that clusters lists"

@@ -144,9 +144,9 @@ class Draft:
             document["defaults"] = self._defaults
         return {**document, "flows": self._flows}
 
-    def has(self, alias: str, name: str) -> bool:
-        """Whether a cluster was offered a setting of this name."""
-        return name in self._clusters[alias]
+    def has_address(self, alias: str) -> bool:
+        """Whether a cluster was offered an address."""
+        return "bootstrap.servers" in self._clusters[alias]
 
     def committed_only(self) -> frozenset[str]:
         """The clusters that MirrorMaker read by isolation.level = read_committed, as mirrorlake

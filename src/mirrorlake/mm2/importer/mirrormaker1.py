@@ -80,7 +80,7 @@ def read_mirrormaker1(
         alias = source if role == "consumer" else target
         for entry in settings.values():
             draft.place_client_setting(alias, role, entry, entry.key, Rank.CLUSTER)
-        if not draft.has(alias, "bootstrap.servers"):
+        if not draft.has_address(alias):
             first = next(iter(settings.values()))
             raise InputError(
                 f"{first.file} gives no bootstrap.servers, the address of cluster {alias}"
