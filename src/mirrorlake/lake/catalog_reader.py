@@ -62,12 +62,17 @@ class CatalogReader(DuckLake):
         """What is read from now on is as of now, see `refresh`; and what was committed to is what
         it was. Raises LakeError."""
         self.refresh()
+        with self._use:
+            self._look_again(TABLES)
         missing = [table for table in TABLES if not self.keeps(table)]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             opened = dict(zip(missing, pool.map(self.opened, missing), strict=True))
         for table, delta in opened.items():
             self.keep(table, delta)
             self._ids.setdefault(table, str(delta.metadata().id))
+
+    def held(self, _table: str) -> None:
+        """See `Reader.held`: none, since any client may alter what was opened."""
 
     def version(self, table: str) -> int:
         """The newest version of a table. Raises LakeError."""

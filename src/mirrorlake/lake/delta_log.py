@@ -68,6 +68,12 @@ def files_of(table: DeltaTable) -> dict[str, int]:
     return dict(zip(files["path"].to_pylist(), files["size_bytes"].to_pylist(), strict=True))
 
 
+def version_and_files(table: DeltaTable) -> tuple[int, pa.Table]:
+    """A snapshot's version, and its files: path, modification_time, and num_records, min.* and
+    max.* where known."""
+    return table.version(), table_of(table.get_add_actions(flatten=True))
+
+
 def layout_of(table: DeltaTable) -> pa.Schema:
     """The columns of a table as it is, which may all be null: a newer version may have added
     some."""
@@ -193,10 +199,8 @@ class DeltaLog:
         return -1 if version is None else version
 
     def snapshot(self) -> tuple[int, pa.Table]:
-        """The newest version, and its files: path, modification_time, and num_records, min.* and
-        max.* where known."""
-        table = self.opened()
-        return table.version(), table_of(table.get_add_actions(flatten=True))
+        """The newest version, and its files, see `version_and_files`."""
+        return version_and_files(self.opened())
 
     def opened(self) -> DeltaTable:
         """The table as of its newest version."""

@@ -11,13 +11,15 @@ import glob
 import re
 import tempfile
 import threading
-from collections.abc import Callable, Hashable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import duckdb
 from deltalake import DeltaTable
+from deltalake.exceptions import TableNotFoundError
 
 from mirrorlake.config.topology_file import nearest
 from mirrorlake.errors import InputError, LakeError, text_of
@@ -25,6 +27,7 @@ from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.delta_log import BARRED_FEATURES, DeltaLog, features_of, files_of
 from mirrorlake.lake.dialect import PREPARED, WITH_FILES, DuckQuery, columns_of, to_duckdb
 from mirrorlake.lake.duck_changes import give
+from mirrorlake.lake.duck_types import column_as, plain, without_huge
 from mirrorlake.lake.folder import has_table, own_folder
 from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.properties import check_version
@@ -35,7 +38,9 @@ if TYPE_CHECKING:
 
     from mirrorlake.lake.store_files import StoreFiles
 
-_ZONED, _HUGE = "TIMESTAMP WITH TIME ZONE", re.compile(r"\bHUGEINT\b")
+#: How many tables are asked about at a time in a store, where each answer takes its time.
+_AT_ONCE = 8
+Answer = TypeVar("Answer")
 
 
 class DuckLake(Reader):
@@ -56,7 +61,11 @@ class DuckLake(Reader):
         self._snapshots: dict[str, DeltaTable] = {}
         self._marks: dict[str, Hashable | None] = {}
         self._reached_by: dict[str, Mapping[str, str] | None] = {}
+        self._absent: set[str] = set()
         self._known: set[str] = set()
+        #: Tables of which it is to be seen, when a text names them, whether they were committed to.
+        self._unsure: set[str] = set()
+        self._answered = False  # by a store, see `_hear_refusal`
         self._stored: StoreFiles | None = None
         if self._root.in_store:
             from mirrorlake.lake import store_files  # obstore and fsspec are an extra
@@ -74,8 +83,10 @@ class DuckLake(Reader):
             connection.execute(statement)
         if self._stored is not None:
             connection.register_filesystem(self._stored)
-        if has_table(self._root, "records"):
-            table = (self._root / "records").delta(self.mends, without_files=True)
+        table = self._snapshots.get("records") or self._if_there(
+            "records", lambda: (self._root / "records").delta(self.mends, without_files=True)
+        )
+        if table is not None:
             check_version(table.metadata().configuration, str(self._root))
         return connection
 
@@ -85,16 +96,33 @@ class DuckLake(Reader):
         return self._checkpoints
 
     def refresh(self) -> None:
-        """See `Reader.refresh`. A table that nothing was committed to stays as it was opened."""
+        """See `Reader.refresh`. Whether a table was committed to is looked at when a text names it,
+        so that a question about one asks for one; one that was not stays as it was opened."""
         with self._use:
-            tables = {name.removesuffix(WITH_FILES) for name in self._known} - {*VIEWS}
-            old = {table for table in tables | {*self._snapshots} if not self._is_newest(table)}
-            for name in [*self._known] if old else ():
-                if name in VIEWS or name.removesuffix(WITH_FILES) in old:
-                    self._connection.execute(f'DROP VIEW IF EXISTS "{name}"')
-                    self._known.discard(name)
-            for table in old:
-                self._snapshots.pop(table, None)
+            known = {name.removesuffix(WITH_FILES) for name in self._known} - {*VIEWS}
+            self._unsure = known | self._absent | {*self._snapshots}
+
+    def _look_again(self, tables: Collection[str]) -> None:
+        """Forget those of some tables that were committed to since they were opened, where that
+        counts since `refresh`."""
+        asked = self._unsure.intersection(tables)
+        newest = self._of_each(self._is_newest, asked)
+        old = {table for table in asked if not newest[table]}
+        for name in [*self._known] if old else ():
+            if name in VIEWS or name.removesuffix(WITH_FILES) in old:
+                self._connection.execute(f'DROP VIEW IF EXISTS "{name}"')
+                self._known.discard(name)
+        for table in old:
+            self._snapshots.pop(table, None)
+        self._absent -= old
+        self._unsure -= asked
+
+    def _of_each(self, ask: Callable[[str], Answer], tables: Collection[str]) -> dict[str, Answer]:
+        """What is asked of each of some tables."""
+        if not self._root.in_store or len(tables) < 2:
+            return {table: ask(table) for table in tables}
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return dict(zip(tables, pool.map(ask, tables), strict=True))
 
     def _is_newest(self, table: str) -> bool:
         """Whether a table is as it was opened, or still not there. One that was opened with
@@ -119,7 +147,7 @@ class DuckLake(Reader):
             try:
                 relation = self._relation(text, args, frames)
                 relation = relation if limit is None else relation.limit(limit)
-                relation = _plain(relation)
+                relation = plain(relation)
                 columns = relation.columns
                 return QueryRows(
                     (dict(zip(columns, row, strict=True)) for row in relation.fetchall()), columns
@@ -131,7 +159,7 @@ class DuckLake(Reader):
         """See `Reader.arrow`."""
         with self._use:
             try:
-                return _without_huge(self._relation(text, args, frames)).fetch_record_batch()
+                return without_huge(self._relation(text, args, frames)).fetch_record_batch()
             except duckdb.Error as error:
                 raise self._problem(error) from error
 
@@ -169,6 +197,24 @@ class DuckLake(Reader):
 
     def _make_known(self, query: DuckQuery) -> None:
         """Open what a query names, and what that is made of."""
+        self._open_all(query.tables)
+        self._define(query)
+
+    def open_together(self, names: Iterable[str]) -> None:
+        """See `Reader.open_together`."""
+        with self._use:
+            self._open_all(names)
+
+    def _open_all(self, names: Iterable[str]) -> None:
+        """Open the tables that names stand for, as of now where `refresh` asked for that."""
+        tables = frozenset[str]().union(*map(_made_of, names))
+        self._look_again(tables)
+        if self._root.in_store:  # else each is opened when it is read
+            self._hear_refusal()
+            self._of_each(self._find, tables - self._snapshots.keys() - self._absent)
+
+    def _define(self, query: DuckQuery) -> None:
+        """Make views of the tables that a query names, and of what that is made of."""
         for name in query.tables:
             if name in self._known:
                 continue  # a view before it in this query was made of it
@@ -176,7 +222,7 @@ class DuckLake(Reader):
                 self._open(table, name)
             elif name in VIEWS:
                 view = to_duckdb(sql_text("views", name))
-                self._make_known(view)
+                self._define(view)
                 self._connection.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {view.text}')
             else:
                 continue  # a name of the query's own, or one that DuckDB refuses
@@ -185,9 +231,37 @@ class DuckLake(Reader):
     def snapshot(self, table: str) -> DeltaTable | None:
         """A table as this reader has it; None where the lake has none of that name yet. Raises
         LakeError for one of which files are not the rows."""
-        if table not in self._snapshots and has_table(self._root, table):
-            self.keep(table, self.opened(table))
-        return self._snapshots.get(table)
+        with self._use:
+            self._look_again((table,))
+            if table not in self._snapshots.keys() | self._absent:
+                self._find(table)
+            return self._snapshots.get(table)
+
+    def _find(self, table: str) -> None:
+        """Open a table, if the lake has it."""
+        delta = self._if_there(table, lambda: self.opened(table))
+        if delta is None:
+            self._absent.add(table)
+        else:
+            self.keep(table, delta)
+
+    def _if_there(self, table: str, opened: Callable[[], DeltaTable]) -> DeltaTable | None:
+        """A table that is opened; None where the lake has none of that name, which a store says by
+        the answers that open it."""
+        if not self._root.in_store:
+            return opened() if has_table(self._root, table) else None
+        self._hear_refusal()
+        try:
+            return opened()
+        except TableNotFoundError:
+            return None
+
+    def _hear_refusal(self) -> None:
+        """Ask a store for a file before tables are opened there: its answer says why it refuses,
+        and a log that it does not show is not taken for a damaged one."""
+        if not self._answered:
+            has_table(self._root, "records")
+            self._answered = True
 
     def opened(self, table: str) -> DeltaTable:
         """A table that is there, as of now. Raises LakeError for one of which files are not the
@@ -204,11 +278,17 @@ class DuckLake(Reader):
         """Whether a table is open."""
         return table in self._snapshots
 
+    def held(self, table: str) -> DeltaTable | None:
+        """See `Reader.held`."""
+        with self._use:
+            return None if table in self._unsure else self._snapshots.get(table)
+
     def keep(self, table: str, delta: DeltaTable) -> None:
         """Read a table as of this until `refresh`."""
-        self._snapshots[table] = delta
-        self._marks[table] = DeltaLog(self._root / table).newest_mark(delta.version())
+        # Whether it is the newest one is asked then.
+        self._marks[table] = DeltaLog(self._root / table).file_of(delta.version()).mark()
         self._reached_by[table] = self._root.options
+        self._snapshots[table] = delta
 
     def folder(self, table: str) -> str:
         """What the names of a table's files begin with, as DuckDB has them."""
@@ -243,48 +323,20 @@ class DuckLake(Reader):
         else:
             relation = self._stored.rows(self._connection, delta, folder, view, numbered)
         kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
-        columns = [_column(column, kinds.get(column), kind) for column, kind in wanted.items()]
+        columns = [column_as(column, kinds.get(column), kind) for column, kind in wanted.items()]
         columns += [f'"{column}"' for column in kinds if column not in wanted]
         relation.project(", ".join(columns)).create_view(view)
 
 
-def _column(name: str, kind: str | None, wanted: str) -> str:
-    """A column as the layout has it; a cast, where it is needed, keeps a predicate from skipping
-    files."""
-    if kind is None:
-        return f'CAST(NULL AS {wanted}) AS "{name}"'
-    return f'"{name}"' if _same(kind, wanted) else f'CAST("{name}" AS {wanted}) AS "{name}"'
-
-
-def _same(kind: str, wanted: str) -> bool:
-    short = {"TEXT": "VARCHAR", "TIMESTAMPTZ": _ZONED, "INT": "INTEGER"}
-    # parts of nested ones are what they are
-    return kind == short.get(wanted, wanted) or not wanted.isalpha()
-
-
-def _plain(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    """Times in UTC without a zone, at any depth, and sums as Spark has them: the types of both
-    engines are the same."""
-    return _cast(relation, lambda kind: _HUGE.sub("BIGINT", kind.replace(_ZONED, "TIMESTAMP")))
-
-
-def _without_huge(relation: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
-    return _cast(relation, lambda kind: _HUGE.sub("BIGINT", kind))
-
-
-def _cast(
-    relation: duckdb.DuckDBPyRelation, wanted: Callable[[str], str]
-) -> duckdb.DuckDBPyRelation:
-    kinds = [str(kind) for kind in relation.types]
-    if all(wanted(kind) == kind for kind in kinds) or len(set(relation.columns)) < len(kinds):
-        return relation
-    columns = []
-    for name, kind in zip(relation.columns, kinds, strict=True):
-        quoted = '"' + name.replace('"', '""') + '"'
-        columns.append(
-            quoted if wanted(kind) == kind else f"CAST({quoted} AS {wanted(kind)}) AS {quoted}"
-        )
-    return relation.project(", ".join(columns))
+@cache
+def _made_of(name: str) -> frozenset[str]:
+    """The tables that a name of a query stands for: itself, those that a view is made of, or
+    none."""
+    if (table := name.removesuffix(WITH_FILES)) in TABLES:
+        return frozenset((table,))
+    if name not in VIEWS:
+        return frozenset()
+    return frozenset[str]().union(*map(_made_of, to_duckdb(sql_text("views", name)).tables))
 
 
 def _in_words(error: duckdb.Error) -> str:

@@ -55,9 +55,10 @@ def check_characters(root: Place) -> None:
 
 def has_table(root: Place, table: str) -> bool:
     """Whether a table lies in a lake's place, with a commit: to name a place without one makes an
-    empty table. Only a log without a checkpoint, which is short, is listed."""
+    empty table. Only a log without a checkpoint and its first commit is listed."""
     log = root / table / "_delta_log"
-    return (log / HINT).mark() is not None or any(name.endswith(".json") for name in log.names())
+    known = any((log / name).mark() is not None for name in (HINT, f"{0:020d}.json"))
+    return known or any(name.endswith(".json") for name in log.names())
 
 
 def leases_at(root: Place) -> Place:

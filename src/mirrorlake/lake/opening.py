@@ -37,6 +37,9 @@ if TYPE_CHECKING:  # answers without Spark (lake/duck.py) come by this module to
 
 logger = logging.getLogger(__name__)
 
+#: How many tables it is asked of at a time whether they are there.
+_ASKED_AT_ONCE = 8
+
 
 def open_lake(
     session: "SparkSession | Callable[[], SparkSession]", location: Location, directory: Path
@@ -139,7 +142,9 @@ def _open_folder(
     location: Location,
 ) -> Lake:
     lake = PathLake(session, root, checkpoints, registered=location.catalog is not None)
-    missing = [table for table in TABLES if not has_table(root, table)]
+    with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+        there = dict(zip(TABLES, pool.map(partial(has_table, root), TABLES), strict=True))
+    missing = [table for table in TABLES if not there[table]]
     if "records" in missing:
         check_conditional_puts(root)
     _create_tables(lake, missing)

@@ -6,7 +6,7 @@ looks at the newest of each table.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from functools import partial
@@ -17,6 +17,7 @@ from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.path_tables import PathTables
 from mirrorlake.lake.place import Place
+from mirrorlake.lake.reader import NONE
 
 #: How many of a table's newest commits are looked at where it is not known which are new: some
 #: kilobytes each, and a request in a store.
@@ -64,20 +65,25 @@ def is_one_writer(root: Place, registered: bool) -> bool:
     return registered or root.in_store
 
 
-def newest_by_others(root: Place | None, registered: bool) -> list[str]:
+def newest_by_others(
+    root: Place | None, registered: bool, open_at: Mapping[str, int] = NONE
+) -> list[str]:
     """A sentence for each table and program that is not mirrorlake, of the newest commits of a lake
-    that only mirrorlake may commit to. Asks nothing of any other one. Raises OSError."""
+    that only mirrorlake may commit to; of tables that who asks has open, up to that version. Asks
+    nothing of any other lake. Raises OSError."""
     if root is None or not is_one_writer(root, registered):
         return []
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        by_table = pool.map(partial(_newest_of, root), TABLES)
+        by_table = pool.map(partial(_newest_of, root, open_at), TABLES)
         return [commit.error.message for commits in by_table for commit in commits]
 
 
-def _newest_of(root: Place, table: str) -> list[OtherCommit]:
-    log = DeltaLog(root / table)
-    behind = max(-1, log.newest_checkpoint() - NEWEST)
-    return _by_others(log, table, log.versions(behind)[-NEWEST:])
+def _newest_of(root: Place, open_at: Mapping[str, int], table: str) -> list[OtherCommit]:
+    log, newest = DeltaLog(root / table), open_at.get(table)
+    if newest is None:
+        behind = max(-1, log.newest_checkpoint() - NEWEST)
+        return _by_others(log, table, log.versions(behind)[-NEWEST:])
+    return _by_others(log, table, range(max(0, newest + 1 - NEWEST), newest + 1))
 
 
 def _by_others(log: DeltaLog, table: str, versions: Iterable[int]) -> list[OtherCommit]:

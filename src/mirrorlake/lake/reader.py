@@ -15,6 +15,7 @@ from mirrorlake.lake.definitions import sql_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from deltalake import DeltaTable
 
     from mirrorlake.lake.place import Place
 
@@ -97,6 +98,15 @@ class Reader(ABC):
     def refresh(self) -> None:
         """What is read from now on is as of now; until then, all is as of the first reading of each
         table."""
+
+    def open_together(self, names: Iterable[str]) -> None:  # noqa: B027 - most wait for no store
+        """Tables and views that are about to be asked for: where an answer of the lake's store
+        takes its time, their tables are opened side by side."""
+
+    def held(self, table: str) -> "DeltaTable | None":
+        """A table as this reader has it open, until `refresh`; None where it has not, or reads by
+        something else."""
+        return None
 
     def query_rows(self, name: str, frames: Frames = NONE, **args: object) -> QueryRows:
         """Run `sql/queries/<name>.sql` of the package."""

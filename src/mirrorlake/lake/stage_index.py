@@ -21,7 +21,13 @@ from deltalake.exceptions import DeltaError
 from mirrorlake.errors import first_line
 from mirrorlake.lake.arrow_values import int64s
 from mirrorlake.lake.catalog_lake import CatalogLake
-from mirrorlake.lake.delta_log import BARRED_FEATURES, Commit, DeltaLog, features_of
+from mirrorlake.lake.delta_log import (
+    BARRED_FEATURES,
+    Commit,
+    DeltaLog,
+    features_of,
+    version_and_files,
+)
 from mirrorlake.lake.file_ranges import (
     constants_of,
     count_of,
@@ -60,7 +66,8 @@ class StageFiles:
         self._index: StageIndex | None = None
         self._source: _Source
         if read is not None and place is not None:
-            self._source = _LocalStage(place, read.checkpoints, ours=lake.directory is not None)
+            ours, asks = lake.directory is not None, not isinstance(lake, Lake)
+            self._source = _LocalStage(place, read.checkpoints, ours, lake if asks else None)
         else:
             self._source = _SparkStage(lake) if isinstance(lake, Lake) else _CatalogStage(lake)
 
@@ -146,8 +153,12 @@ class _LocalStage(_Source):
 
     follows_removals = True
 
-    def __init__(self, directory: Place, checkpoints: Path, ours: bool) -> None:
+    def __init__(
+        self, directory: Place, checkpoints: Path, ours: bool, reader: Reader | None = None
+    ) -> None:
+        """`reader` may have the table open, so that an answer does not open it twice."""
         self._ours = ours
+        self._reader = reader
         self._log = DeltaLog(directory / "records", mends=ours)
         self._copy = IndexCopy(checkpoints / "stage_index.arrow")
 
@@ -157,7 +168,9 @@ class _LocalStage(_Source):
         self._check()
         if not index.paths():
             self._copy.fill(index)
-        version, files = self._log.snapshot()
+        reader, self._reader = self._reader, None
+        held = None if reader is None else reader.held("records")
+        version, files = self._log.snapshot() if held is None else version_and_files(held)
         files = files.sort_by([("modification_time", "ascending"), ("path", "ascending")])
         names = files["path"].to_pylist()
         paths = [f"{self._log.table}/{name}" for name in names]
@@ -190,6 +203,8 @@ class _LocalStage(_Source):
         logger.info(
             "index of the stage: %d files at version %d, %d of them read", len(paths), version, read
         )
+        if held is not None:  # as it was when the reader opened it
+            self.follow(index)
         return index
 
     def _stated(self, files: Mapping[str, int], version: int) -> dict[int, list[StagedRange]]:

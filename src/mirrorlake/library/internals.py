@@ -169,6 +169,11 @@ class Internals:
         return opening(self._given or (lambda: self.spark), self.location, self.directory)
 
     @property
+    def tables_there(self) -> bool:
+        """Whether `tables` is there without asking for anything."""
+        return "tables" in self.__dict__
+
+    @property
     def deployment(self) -> Deployment:
         """The lake's tables and the clusters, with a log of events. Raises LakeError."""
         return Deployment.opened(self.tables, self.connections)
@@ -200,11 +205,7 @@ class Internals:
     @property
     def writable(self) -> Lake:
         """The lake to append to: one that is there already. Raises LakeError, InputError."""
-        if (
-            self.location.path is not None
-            and self._without_session()
-            and "tables" not in self.__dict__
-        ):
+        if self.location.path is not None and self._without_session() and not self.tables_there:
             if self.read_only:
                 raise LakeError("the lake was opened read-only; open it by the topology file")
             root = self.root

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from mirrorlake.checks.preflight import judge
 from mirrorlake.config.topology import ResolvedFlow, Topology
 from mirrorlake.errors import InputError
+from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.lease import check_free
 from mirrorlake.lake.opening import check_location, lake_exists, leases_of
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 ReportProduced = Callable[[Produced], None]
+#: Tables of which a start asks the log alone, or nothing.
+_ASKED_LATER = {"records", "latency", "audits"}
 
 
 def replicated(
@@ -102,9 +105,10 @@ def _replicated(
         prepare_to_register(known)
     # Meanwhile the rest is asked, and wrong input is reported without waiting for it.
     start = None if later else known.begin_session()
+    exists = lake_exists(topology.lake, topology.directory)
     # Clusters first, since checking the lake makes it.
     with progress.phase("asking the clusters"):
-        judge(None, known.connections, flows, lake_exists(topology.lake, topology.directory))
+        judge(None, known.connections, flows, exists)
     check_location(topology.lake, topology.directory)
     facts = {
         "flows": " ".join(flow.name for flow in flows),
@@ -122,6 +126,8 @@ def _replicated(
     counts = _Counts(progress, report)
     with stopping(stop) as ending:
         if start is not None:
+            if exists and topology.lake.path is not None:
+                _open_early(known, progress)
             with progress.phase("starting Spark", start.began):
                 ready = start.ready(ending)
             if not ready:  # stopped before there was a session
@@ -132,8 +138,7 @@ def _replicated(
             counts.listeners.append(tracking)
             if not later:
                 tracking.session(known.spark)
-            with progress.phase("opening the lake"):
-                tables = known.tables
+            tables = _opened(known, progress)
             if register:
                 with progress.phase("registering the tables"):
                     registered(known)
@@ -185,6 +190,22 @@ def _check_unheld(topology: Topology, flows: Sequence[ResolvedFlow]) -> None:
     leases = leases_of(topology.lake, topology.directory)
     if leases is not None and topology.availability != "kafka":
         check_free(leases, [work_of_flow(flow.name) for flow in flows if not flow.paused])
+
+
+def _opened(known: Internals, progress: Progress) -> Lake:
+    """The lake, which is opened once."""
+    if known.tables_there:
+        return known.tables
+    with progress.phase("opening the lake"):
+        return known.tables
+
+
+def _open_early(known: Internals, progress: Progress) -> None:
+    """Open a lake that is there while Spark starts; in a store its small tables too, since each
+    answer takes its time there. None of it needs Spark."""
+    tables = _opened(known, progress)
+    if tables.in_store:
+        tables.reader.open_together(set(TABLES) - _ASKED_LATER)
 
 
 def _prepare_behind(tables: Lake) -> None:

@@ -1,16 +1,23 @@
 """How the flows stand, as one document: what `mirrorlake status` shows."""
 
 from collections.abc import Mapping
+from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 from mirrorlake.checks.broken_laws import broken_laws
+from mirrorlake.config.lake import Lake as Location
 from mirrorlake.config.topology import Topology
 from mirrorlake.kafka.connections import Connections
+from mirrorlake.lake.definitions import TABLES
 from mirrorlake.lake.other_writers import newest_by_others
 from mirrorlake.lake.reader import Reader
 from mirrorlake.run.attention import attention, standing
 from mirrorlake.run.workers import read_workers, works_of
+from mirrorlake.threads import in_thread
 
+#: What a status reads of the lake.
+_READ = ("flow_status", "alerts", "living_targets", "proof_status", "starts")
 UNASKED = (
     "the clusters were not asked, and laws not checked: the lake was opened without its "
     "topology file"
@@ -34,6 +41,8 @@ def read_status(
     asked, no law checked, and whether a flow is enabled is not known.
     """
     workers: list[dict[str, Any]] = []
+    lake.open_together(_READ)
+    others = _asked_for_others(lake, None if connections is None else connections.topology.lake)
     rows = {row["flow"]: row for row in lake.table_rows("flow_status")}
     incidents, alerts = lake.table_rows("open_incidents"), [*lake.table_rows("alerts")]
     if connections is None:
@@ -57,10 +66,7 @@ def read_status(
     proofs = lake.table_rows("proof_status")
     warnings: list[str] = []
     try:
-        location = None if connections is None else connections.topology.lake
-        if location is None or location.path is not None:  # a catalog's own tables are Spark's
-            named = location is not None and location.catalog is not None
-            warnings += newest_by_others(lake.directory, registered=named)
+        warnings += others.result()
     except OSError as error:
         unchecked = [*unchecked, f"the log was not checked for other programs' commits: {error}"]
     return {
@@ -75,6 +81,16 @@ def read_status(
         "warnings": warnings,
         "workers": workers,
     }
+
+
+def _asked_for_others(lake: Reader, location: Location | None) -> Future[list[str]]:
+    """Commits of other programs (`newest_by_others`), asked for beside the rest; `location` is what
+    the topology file says of the lake."""
+    open_at = {table: held.version() for table in TABLES if (held := lake.held(table)) is not None}
+    # a catalog's own tables are Spark's
+    root = lake.directory if location is None or location.path is not None else None
+    named = location is not None and location.catalog is not None
+    return in_thread("commits of others", partial(newest_by_others, root, named, open_at))
 
 
 def _by_topology(rows: Mapping[str, dict[str, Any]], topology: Topology) -> list[dict[str, Any]]:

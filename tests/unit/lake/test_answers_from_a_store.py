@@ -1,6 +1,8 @@
 """What an answer asks of an object store: it does not grow with the files that are staged."""
 
 import json
+import threading
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
@@ -9,7 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake.transaction import AddAction
 
-from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.definitions import TABLES, rows_of
 from mirrorlake.lake.delta_log import DeltaLog, layout_of
 from mirrorlake.lake.duck import DuckLake
 from mirrorlake.lake.layout import in_layout
@@ -19,7 +21,7 @@ from mirrorlake.lake.place import Place
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.run.status import read_status
 from tests.support.object_store import Store
-from tests.support.store_link import StoreLink, link_to
+from tests.support.store_link import Fault, Request, StoreLink, link_to
 
 NOW = datetime.now(timezone.utc)
 MS = int(NOW.timestamp() * 1000)
@@ -77,6 +79,90 @@ def test_status_opens_no_file_of_the_stage_however_many_there_are(
     assert asked[1] <= asked[0] + 2 * len(PARTITIONS), "files of the map, which upkeep makes few"
 
 
+def test_a_question_asks_for_no_table_but_those_that_it_names(
+    link: StoreLink, place: Place, tmp_path: Path
+) -> None:
+    """Whatever else was asked for before: at a start each thread asks some things."""
+    tables = OwnCommitTables(place)
+    for table in ("changes", "clusters", "incidents"):
+        tables.create(table)
+    lake = DuckLake(place, tmp_path / "nothing yet")
+    for table in ("changes", "clusters", "incidents"):
+        assert lake.table_rows(table) == []
+    before = len(link.requests)
+    lake.refresh()
+    assert lake.table_rows("open_incidents") == lake.table_rows("incidents") == []
+    asked = link.requests[before:]
+    assert [table_of(request) for request in asked] == ["incidents", "incidents"]
+    incident = {"flow": "east->west", "at": NOW, "kind": "k", "incident_id": "i"}
+    tables.append("incidents", rows_of("incidents", [incident]))
+    assert lake.table_rows("open_incidents") == [], "until it is asked anew"
+    lake.refresh()
+    assert len(lake.table_rows("open_incidents")) == len(lake.table_rows("incidents")) == 1
+
+
+class Together:
+    """Lets no request about one table go on before there is one about another, or some seconds are
+    over."""
+
+    def __init__(self) -> None:
+        self.both, self.alone, self.tables = threading.Event(), 0, set[str]()
+
+    def __call__(self, request: Request) -> Fault | None:
+        self.tables.add(table_of(request))
+        if len(self.tables - {"records"}) > 1:
+            self.both.set()
+        if table_of(request) != "records" and not self.both.wait(3):
+            self.alone += 1
+            self.both.set()
+        return None
+
+
+def test_what_a_question_names_is_opened_side_by_side(
+    link: StoreLink, place: Place, tmp_path: Path
+) -> None:
+    tables = OwnCommitTables(place)
+    for table in ("positions", "latency"):
+        tables.create(table)
+    for again in (False, True):
+        lake = DuckLake(place, tmp_path / "nothing yet")
+        if again:
+            assert lake.table_rows("partition_status") == []
+            lake.refresh()
+        link.fault = together = Together()
+        assert lake.table_rows("partition_status") == []
+        link.fault = lambda _request: None
+        assert not together.alone and together.tables > {"positions", "latency"}
+
+
+def test_status_opens_each_table_once(link: StoreLink, place: Place, tmp_path: Path) -> None:
+    """So does who asks for what is staged beside it; whose the newest commits are is read by what
+    is open."""
+    tables = OwnCommitTables(place)
+    for table in TABLES:
+        tables.create(table)
+    before, lake = len(link.requests), DuckLake(place, tmp_path / "nothing yet")
+    assert read_status(lake, None)["warnings"] == []
+    assert StageFiles(lake).ends("east") == {}
+    listed = Counter(
+        table_of(request) for request in link.requests[before:] if request.kind == "LIST"
+    )
+    assert set(listed.values()) == {1}, listed
+    assert listed.keys() == {*TABLES}
+
+
+def test_what_came_behind_an_open_table_is_staged_all_the_same(
+    place: Place, tmp_path: Path
+) -> None:
+    tables = OwnCommitTables(place)
+    tables.create("records")
+    lake = DuckLake(place, tmp_path / "nothing yet")
+    assert lake.table_rows("records") == []
+    add = AddAction("task-0.parquet", 1_000, {}, 0, True, statistics(0))
+    tables.add_files("records", [add], "a", 0)
+    assert StageFiles(lake).ends("east") == {("orders", at): (0, 10) for at in PARTITIONS}
+
+
 def test_what_the_log_says_of_files_is_known_without_a_checkpoint_too(
     link: StoreLink, place: Place, tmp_path: Path
 ) -> None:
@@ -111,6 +197,11 @@ def test_a_file_that_takes_the_place_of_others_need_not_be_opened_either(
         assert [staged[1:] for _, staged in index.rows()] == [
             ("orders", partition, 0, 0, 9, 10) for partition in PARTITIONS
         ]
+
+
+def table_of(request: Request) -> str:
+    """The table whose files a request is about."""
+    return request.key.split("/")[1]
 
 
 def statistics(number: int) -> str:
