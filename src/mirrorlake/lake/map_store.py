@@ -17,7 +17,7 @@ from mirrorlake.offsets.progress import MappedEnd
 #: The kind of change under which the number of a flow's shards is noted.
 _SHARDS = "produce_tasks"
 #: How long rows wait for those of later batches in a catalog, where a commit takes a job of
-#: Spark's.
+#: Spark's, and in an object store, where its requests take time and are paid for.
 ROWS_WAIT_SECONDS = 5.0
 _PARKED = (
     "topic STRING, partition INT, generation INT, offset BIGINT, target_topic STRING, "
@@ -34,7 +34,8 @@ class LakeMap:
         self._application = f"mirrorlake/{lake.lake_id}/{flow}"
         self._event_log = EventLog(lake)
         #: See `MapStore`.
-        self.rows_wait_seconds = ROWS_WAIT_SECONDS if isinstance(lake, CatalogLake) else 0.0
+        waits = lake.in_store or isinstance(lake, CatalogLake)
+        self.rows_wait_seconds = ROWS_WAIT_SECONDS if waits else 0.0
         self._number = -1  # of the newest batch that was, or may have been, appended
 
     def take_over(self, least: int) -> int:

@@ -1,12 +1,18 @@
-"""Who owns the map of a flow, also where an append that was made is reported to have failed."""
+"""Who owns the map of a flow, also where an append that was made is reported to have failed; and
+where its rows wait for one another."""
+
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from mirrorlake.errors import Fenced
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.map_store import LakeMap
+from mirrorlake.lake.map_store import ROWS_WAIT_SECONDS, LakeMap
+from mirrorlake.lake.path_lake import PathLake
+from mirrorlake.lake.place import place_of
 from mirrorlake.testing import MemoryLake
+from tests.support.lake_rows import no_session
 
 ROWS = pa.table({"flow": ["a->b"]})
 
@@ -44,3 +50,15 @@ def test_another_that_took_over_since_is_noticed(lake: Losing) -> None:
     LakeMap(lake, "a->b").take_over(5)
     with pytest.raises(Fenced):
         store.check_owner()
+
+
+@pytest.mark.parametrize(
+    ("url", "seconds"), [("s3://bucket/lake", ROWS_WAIT_SECONDS), ("lake", 0.0)]
+)
+def test_rows_wait_for_one_another_where_each_commit_is_paid_for(
+    tmp_path: Path, url: str, seconds: float
+) -> None:
+    place = place_of(url if url.startswith("s3") else tmp_path / url)
+    lake = PathLake(no_session, place, tmp_path)
+    lake.stored_id = "x"
+    assert LakeMap(lake, "a->b").rows_wait_seconds == seconds
