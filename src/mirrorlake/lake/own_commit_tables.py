@@ -122,12 +122,30 @@ class OwnCommitTables(PathTables):
 
     def _count(self, table: str, version: int | None = None) -> None:
         super()._count(table, version)
-        if version is None or version % _CHECKPOINT_EVERY:
+        if version is None or not self._is_due(table, version):
             return
+        if self.kept_up:
+            self._logs_due.add(table)
+            return
+        self._checkpoints[table] = version
         try:
-            self._checkpoint(table)
+            self._checkpoint(table, self._now(table))
         except (DeltaError, OSError) as error:
             logger.warning("the log of table %s has no newer checkpoint: %s", table, error)
+
+    def _is_due(self, table: str, version: int) -> bool:
+        """Whether the log has gone so far behind its checkpoint; where this process wrote none,
+        each hundredth commit says so, of however many processes."""
+        newest = self._checkpoints.get(table)
+        if newest is None:
+            return version % _CHECKPOINT_EVERY == 0
+        return version >= newest + _CHECKPOINT_EVERY
+
+    def _follow_from(self, table: str, delta: DeltaTable) -> None:
+        with self._lock(table):
+            if table in self._logs:
+                self._logs[table].table = delta
+                self._logs[table].newest()  # what made it compact is there: no append meets it
 
     def _log(self, table: str) -> "FollowedLog":
         if table not in self._logs:

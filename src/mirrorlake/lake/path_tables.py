@@ -53,6 +53,13 @@ class PathTables:
         self._own: dict[str, deque[int]] = {}  # versions that appends of this process made
         self._looked: dict[str, int] = {}
         self._shortened: dict[str, float] = {}
+        #: Whether a thread writes the checkpoints of logs that are due (`run/upkeep.py`): then no
+        #: append does, and waits for it.
+        self.kept_up = False
+        self._logs_due: set[str] = set()
+        self._checkpoints: dict[str, int] = {}  # the newest of this process
+        self._keeping = threading.RLock()
+        self._kept: dict[str, tuple[DeltaTable, Mapping[str, str] | None]] = {}
 
     def create(self, table: str, properties: Mapping[str, str] | None = None) -> None:
         """Make a table as its definition says, with more properties; one that is there already
@@ -174,14 +181,31 @@ class PathTables:
 
     def compact(self, table: str) -> list[Place]:
         """Make one file of many small ones, the newest rows first; returns those that were
-        replaced, which are no part of the table any more and still there."""
+        replaced, which are no part of the table any more and still there. What is appended
+        meanwhile does not wait."""
 
         def compacted(delta: DeltaTable) -> list[Place]:
             before = set(files_of(delta))
             delta.optimize.compact()
             return [self.place / table / path for path in sorted(before - set(files_of(delta)))]
 
-        return self._commit_with_retries(table, compacted)
+        with self._keeping:
+            return self._retried(table, lambda: self._synced(table, self.kept(table), compacted))
+
+    def kept(self, table: str) -> DeltaTable:
+        """A table as of now, for the thread that keeps it small, until its log has a checkpoint:
+        none that commits has this one, nor waits while it is asked."""
+        with self._keeping:
+            delta, reached_by = self._kept.get(table, (None, None))
+            if delta is not None and reached_by == self.place.options:
+                try:
+                    delta.update_incremental()
+                    return delta
+                except (DeltaError, OSError) as error:  # the log was cleaned up meanwhile
+                    logger.debug("table %s is opened again: %s", table, error)
+            delta = self._opened(table)
+            self._kept[table] = delta, self.place.options
+            return delta
 
     def vacuum(self, table: str, hours: int) -> None:
         """Delete the files that no version has needed for so many hours, those that none ever named
@@ -190,24 +214,36 @@ class PathTables:
             self._now(table).vacuum(
                 hours, dry_run=False, enforce_retention_duration=False, full=True
             )
-            self.write_log_checkpoint(table)
+        self.write_log_checkpoint(table)
 
     def write_log_checkpoint(self, table: str) -> None:
         """Write a checkpoint of a table's log, so that it opens fast, and delete what the log need
-        not keep, of a long one each hour."""
-        with self._lock(table):
-            self._checkpoint(table)
+        not keep, of a long one each hour. What is appended meanwhile does not wait."""
+        with self._keeping:
+            delta = self.kept(table)
+            self._checkpoint(table, delta)
             if table not in FOLLOWED:
-                self._now(table).cleanup_metadata()
-            self._commits[table] = 0
-        now = time.monotonic()
-        if table in FOLLOWED and now - self._shortened.get(table, -_HOUR) >= _HOUR:
-            shorten(DeltaLog(self.place / table), time.time_ns() // 1_000_000)
-            self._shortened[table] = now
+                delta.cleanup_metadata()
+            self._commits[table], self._checkpoints[table] = 0, delta.version()
+            self._logs_due.discard(table)
+            delta.update_incremental()  # by this checkpoint, as others go
+            self._follow_from(table, delta)
+            del self._kept[table]
+            now = time.monotonic()
+            if table in FOLLOWED and now - self._shortened.get(table, -_HOUR) >= _HOUR:
+                shorten(DeltaLog(self.place / table), time.time_ns() // 1_000_000)
+                self._shortened[table] = now
 
-    def _checkpoint(self, table: str) -> None:
+    def _follow_from(self, table: str, delta: DeltaTable) -> None:
+        """Let what commits go by a newer snapshot: what one of long ago is made of is deleted."""
+
+    def logs_due(self) -> list[str]:
+        """The tables whose logs are to have a checkpoint, where `kept_up` leaves that to others."""
+        return sorted(self._logs_due.copy())
+
+    def _checkpoint(self, table: str, delta: DeltaTable) -> None:
         """Write a checkpoint of a table's log; what it is of may be deleted behind it."""
-        delta, log = self._now(table), DeltaLog(self.place / table)
+        log = DeltaLog(self.place / table)
         delta.create_checkpoint()
         log.checkpoint_of(delta.version()).sync()
         (log.folder / HINT).sync()
@@ -270,16 +306,18 @@ class PathTables:
         """Do what commits to a table, as it is now; again where another process has changed it
         meanwhile."""
         with self._lock(table):
-            for _ in range(_ATTEMPTS - 1):
-                try:
-                    return self._synced(table, work)
-                except CommitFailedError as error:
-                    logger.debug("table %s: %s; trying again", table, error)
-            return self._synced(table, work)
+            return self._retried(table, lambda: self._synced(table, self._now(table), work))
 
-    def _synced(self, table: str, work: Callable[[DeltaTable], T]) -> T:
+    def _retried(self, table: str, work: Callable[[], T]) -> T:
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return work()
+            except CommitFailedError as error:
+                logger.debug("table %s: %s; trying again", table, error)
+        return work()
+
+    def _synced(self, table: str, delta: DeltaTable, work: Callable[[DeltaTable], T]) -> T:
         """Do what commits to a table by delta-rs, and have it outlast a loss of power."""
-        delta = self._now(table)
         before = delta.version()
         done = work(delta)
         DeltaLog(self.place / table).sync(before, delta.version())

@@ -129,11 +129,6 @@ class StorePlace(Place):
         with _as_os_errors():
             obstore.put(self._store, self._key, content)
 
-    def size(self) -> int:
-        """How many bytes the file has. Raises FileNotFoundError, OSError."""
-        with _as_os_errors():
-            return int(obstore.head(self._store, self._key)["size"])
-
     def delete(self) -> None:
         """See `Place.delete`."""
         with _as_os_errors():
@@ -146,11 +141,19 @@ class StorePlace(Place):
     def open(
         self, size: int | None = None, failed: Callable[[OSError], object] = lambda _error: None
     ) -> Any:
-        """Open the file to read parts of it; one of a known small size is read at once. `failed`
+        """Open the file to read parts of it; a small one is read at once, by one request. `failed`
         hears of what parts fail with later."""
-        if size is None:
-            size = self.size()
-        return pa.BufferReader(self.read()) if size <= IN_MEMORY else _Parts(self, size, failed)
+        found = _asked(self._content_or_size) if size is None else size
+        if isinstance(found, int) and found <= IN_MEMORY:
+            found = self.read()
+        return _Parts(self, found, failed) if isinstance(found, int) else pa.BufferReader(found)
+
+    def _content_or_size(self) -> bytes | int:
+        """What a small file holds; of another one, how many bytes it has: what the store would
+        send of that is not taken."""
+        answer = obstore.get(self._store, self._key)
+        size = int(answer.meta["size"])
+        return bytes(answer.bytes()) if size <= IN_MEMORY else size
 
     def read_part(self, first: int, end: int) -> bytes:
         """The bytes between two offsets, the second exclusive. Raises OSError."""

@@ -8,7 +8,7 @@ files that it replaces stay, for those who are reading them, until they are dele
 """
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -52,18 +52,26 @@ _ORDER = [
 class YoungFiles:
     """Compacts the table `records` of one lake, as far as some limits go. For one thread."""
 
-    def __init__(self, place: Place, stage: StageFiles, limits: Limits = YOUNG) -> None:
+    def __init__(
+        self,
+        place: Place,
+        stage: StageFiles,
+        limits: Limits = YOUNG,
+        opened: Callable[[], DeltaTable] | None = None,
+    ) -> None:
+        """`opened` gives the table as of now, where it is known already what it was."""
         self._stage = stage
         self._limits = limits
         self._table = place / "records"
         self._log = DeltaLog(self._table)
+        self._opened = opened or self._log.opened
         self._row_bytes: dict[str, int] = {}  # of small files, by their paths
         self._barred: str | None = None  # as logged
 
     def compact(self, least: int = 2) -> list[Place]:
         """Make one file of the small ones where there are at least so many; returns those that were
         replaced, which are no part of the table any more and still there."""
-        table = self._log.opened()
+        table = self._opened()
         barred = why_not_by_hand(table)
         if barred != self._barred and barred is not None:
             logger.warning(

@@ -89,6 +89,8 @@ class Replicator:
         self._upkeep: UpkeepWorker | None = None
         if isinstance(lake, PathLake):  # a catalog's platform does it
             self._upkeep = UpkeepWorker(lake, self._stage, lambda: self._leases.any_held)
+            # a run with an end may come to it before that thread comes to a turn
+            lake.tables.kept_up = not options.once
         self._errors: list[MirrorlakeError] = []
         self._modes = NotedModes(lake)
         self._landings = LandingsHere(

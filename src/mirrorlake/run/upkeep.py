@@ -8,6 +8,7 @@ each. What `maintain` does (retention, history, the map) is left to it.
 import logging
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from mirrorlake.errors import ReplicationError
 from mirrorlake.heaps import give_back
@@ -46,7 +47,7 @@ class UpkeepWorker:
         self._tables = lake.tables
         self._incidents = Incidents(lake)
         self._reported = True  # by an earlier process, as far as is known
-        self._young = YoungFiles(lake.root, stage)
+        self._young = YoungFiles(lake.root, stage, opened=partial(lake.tables.kept, STAGE))
         self._replaced: list[tuple[float, Sequence[Place]]] = []
         self._is_one_writer = lake.one_writer
         self._by_others: list[OtherCommit] = []
@@ -58,18 +59,22 @@ class UpkeepWorker:
         )
 
     def look_over(self) -> None:
-        """Compact the tables that have become many files, and delete what was replaced long enough
-        ago.
+        """Compact the tables that have become many files, write the checkpoints of logs that are
+        due, and delete what was replaced long enough ago.
 
         Raises ReplicationError with the first table that could not be made compact, once all others
         are.
         """
         failed: dict[str, Exception] = {}
-        for table in self._tables.due():
-            try:
-                self._compact(table)
-            except Exception as error:  # noqa: BLE001 - of whatever kind: the other tables come first
-                failed[table] = error
+        for due, keep in (
+            (self._tables.due, self._compact),
+            (self._tables.logs_due, self._tables.write_log_checkpoint),
+        ):
+            for table in due():
+                try:
+                    keep(table)
+                except Exception as error:  # noqa: BLE001 - of whatever kind: the other tables come first
+                    failed.setdefault(table, error)
         self.delete_replaced(KEPT_SECONDS)
         # else the most that compaction, or a client's records, ever took stays with the process
         give_back()

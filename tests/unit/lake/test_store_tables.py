@@ -9,11 +9,12 @@ import pyarrow as pa
 import pytest
 
 from mirrorlake.errors import Fenced, LakeError
-from mirrorlake.lake import own_commit_tables
+from mirrorlake.lake import own_commit_tables, store_place
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.delta_log import DeltaLog, files_of
 from mirrorlake.lake.own_commit_tables import OwnCommitTables
 from mirrorlake.lake.place import Place, place_of
+from mirrorlake.lake.store_place import StorePlace
 from tests.support.object_store import Store
 from tests.support.store_link import Fault, Request, StoreLink, link_to
 
@@ -250,6 +251,82 @@ def test_a_log_gets_checkpoints(
         tables.append("changes", row(str(number)), "a", number)
     assert DeltaLog(place / "changes").newest_checkpoint() == 3
     assert kinds(place) == ["2", "3", "4", "first"]
+
+
+def test_a_log_that_others_keep_gets_its_checkpoints_from_them(
+    link: StoreLink, place: Place, tables: OwnCommitTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who appends does not read the log for it; they do once, also where it was made compact."""
+    monkeypatch.setattr(own_commit_tables, "_CHECKPOINT_EVERY", 3)
+    tables.kept_up, known = True, len(link.requests)
+    for number in (2, 3, 4):
+        tables.append("changes", row(str(number)), "a", number)
+    assert link.counted(known) == {"PUT": 6, "GET": 3}
+    assert tables.logs_due() == ["changes"]
+    tables.compact("changes")
+    tables.write_log_checkpoint("changes")
+    assert tables.logs_due() == [] and DeltaLog(place / "changes").newest_checkpoint() == 5
+    known = len(link.requests)
+    tables.append("changes", row("5"), "b", 5)
+    assert link.counted(known)["PUT"] == 2, "it goes on behind that commit"
+    for number in (6, 7):
+        assert tables.logs_due() == []
+        tables.append("changes", row(str(number)), "b", number)
+    assert tables.logs_due() == ["changes"]
+    assert kinds(place) == ["2", "3", "4", "5", "6", "7", "first"]
+
+
+class Held:
+    """Holds back what is asked for commits, until it is let go."""
+
+    def __init__(self) -> None:
+        self.met, self.go_on = threading.Event(), threading.Event()
+
+    def __call__(self, request: Request) -> Fault | None:
+        if request.kind == "GET" and commits(request.key):
+            self.met.set()
+            self.go_on.wait(20)
+        return None
+
+
+@pytest.mark.parametrize("kept", ["compact", "write_log_checkpoint"])
+def test_an_append_waits_for_nothing_that_keeps_its_table_small(
+    link: StoreLink, place: Place, tables: OwnCommitTables, kept: str
+) -> None:
+    tables.append("changes", row("second"), "a", 2)
+    link.fault = held = Held()
+    keeping = threading.Thread(target=getattr(tables, kept), args=["changes"])
+    keeping.start()
+    assert held.met.wait(20)
+    appending = threading.Thread(target=tables.append, args=["changes", row("third"), "a", 3])
+    appending.start()
+    appending.join(10)
+    waited = appending.is_alive()
+    held.go_on.set()
+    for thread in (keeping, appending):
+        thread.join(30)
+    assert not waited and not keeping.is_alive()
+    tables.append("changes", row("fourth"), "a", 4)
+    assert kinds(place) == ["first", "fourth", "second", "third"]
+
+
+@pytest.mark.parametrize("bound", [None, 10])
+def test_a_file_is_opened_by_one_request(
+    link: StoreLink, place: Place, bound: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of one that is larger than the bound parts are read."""
+    if bound is not None:
+        monkeypatch.setattr(store_place, "IN_MEMORY", bound)
+    file, content = place / "changes" / "file", bytes(range(100))
+    file.write(content)
+    known = len(link.requests)
+    assert isinstance(file, StorePlace)
+    opened = file.open()
+    assert link.counted(known) == {"GET": 1}
+    assert opened.read(7) == content[:7] and opened.read() == content[7:]
+    assert link.counted(known) == {"GET": 1 if bound is None else 3}
+    with pytest.raises(FileNotFoundError):
+        (place / "nothing").open()  # type: ignore[attr-defined]
 
 
 def test_a_table_that_asks_for_more_is_left_to_delta_rs(

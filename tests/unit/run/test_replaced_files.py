@@ -1,10 +1,14 @@
-"""Files that upkeep has replaced are deleted, also where a disk or a store refuses it at first."""
+"""Files that upkeep has replaced are deleted, also where a disk or a store refuses it at first;
+logs get the checkpoints that who appends leaves to it."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mirrorlake.lake import own_commit_tables
+from mirrorlake.lake.definitions import rows_of
+from mirrorlake.lake.delta_log import DeltaLog
 from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.lake.place import FolderPlace, place_of
 from mirrorlake.lake.stage_index import StageFiles
@@ -36,6 +40,22 @@ def test_what_could_not_be_deleted_is_deleted_later(
     now[0] = 210.0
     upkeep.delete_replaced(60.0)
     assert not files[2].exists() and upkeep._replaced == []
+
+
+def test_a_log_that_is_due_gets_its_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(own_commit_tables, "_CHECKPOINT_EVERY", 3)
+    lake = PathLake(no_session, place_of(tmp_path / "lake"), tmp_path / "checkpoints")
+    lake.create("clusters", {})
+    lake.tables.kept_up, log = True, DeltaLog(lake.root / "clusters")
+    seen = {"alias": "east", "cluster_id": "x"}
+    for _ in range(4):
+        lake.append("clusters", rows_of("clusters", [seen]))
+    assert log.newest_checkpoint() == -1
+    upkeep = UpkeepWorker(lake, StageFiles(lake))
+    upkeep.look_over()
+    assert log.newest_checkpoint() == 4 and lake.tables.logs_due() == []
 
 
 def refuse(_place: FolderPlace) -> None:

@@ -9,6 +9,7 @@ from mirrorlake.errors import ReplicationError
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.event_log import EventLog
+from mirrorlake.lake.path_lake import PathLake
 from mirrorlake.run.replicator import Replicator, RunOptions
 from tests.support.lake_rows import FLOW, no_session, opened, write_file
 
@@ -37,3 +38,10 @@ def test_one_that_came_to_its_end_or_has_none_ends_in_order(
     tmp_path: Path, once: bool, ended: bool
 ) -> None:
     replicator(tmp_path, once=once, ended=ended).run()
+
+
+@pytest.mark.parametrize("once", [True, False])
+def test_what_has_an_end_writes_checkpoints_of_logs_itself(tmp_path: Path, once: bool) -> None:
+    """It may be over before the thread that keeps tables small has come to them."""
+    made = replicator(tmp_path, once=once, ended=True)
+    assert isinstance(made.lake, PathLake) and made.lake.tables.kept_up is not once
