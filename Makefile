@@ -78,8 +78,9 @@ screenshots: env ## make docs/terminal.svg, notebook-*.svg and, in a headless Ch
 	MIRRORLAKE_SCREENSHOTS=docs $(BIN)/pytest tests/dashboard -k screenshots
 	MIRRORLAKE_SCREENSHOTS=docs $(BIN)/pytest tests/unit/notebook/test_gallery.py
 
-tables: env ## write docs/tables.md from the definitions of tables and views, and the tables of docs/capacity.md
+tables: env ## write docs/tables.md from the definitions of tables and views, their texts for DuckDB, and the tables of docs/capacity.md
 	@$(BIN)/python docs/make_tables.py
+	@$(BIN)/python docs/make_translated.py
 	@$(BIN)/python docs/make_capacity.py
 
 site: env ## the pages as a site with a search, in build/site

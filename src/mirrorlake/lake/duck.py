@@ -25,13 +25,14 @@ from mirrorlake.config.topology_file import nearest
 from mirrorlake.errors import InputError, LakeError, text_of
 from mirrorlake.lake.definitions import TABLES, VIEWS, sql_text
 from mirrorlake.lake.delta_log import BARRED_FEATURES, DeltaLog, features_of, files_of
-from mirrorlake.lake.dialect import PREPARED, WITH_FILES, DuckQuery, columns_of, to_duckdb
+from mirrorlake.lake.dialect import PREPARED, WITH_FILES, DuckQuery
 from mirrorlake.lake.duck_changes import give
 from mirrorlake.lake.duck_types import column_as, plain, without_huge
 from mirrorlake.lake.folder import has_table, own_folder
 from mirrorlake.lake.place import Place, place_of
 from mirrorlake.lake.properties import check_version
 from mirrorlake.lake.reader import NONE, Args, Frame, Frames, QueryRows, Reader
+from mirrorlake.lake.translated import duckdb_columns, duckdb_query
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -171,7 +172,7 @@ class DuckLake(Reader):
     def _relation(
         self, text: str, args: Mapping[str, object], frames: Frames
     ) -> duckdb.DuckDBPyRelation:
-        query = to_duckdb(self.with_frames(text, frames))
+        query = duckdb_query(self.with_frames(text, frames))
         if self._stored is not None:
             self._stored.failure = None
         self._make_known(query)
@@ -221,7 +222,7 @@ class DuckLake(Reader):
             if (table := name.removesuffix(WITH_FILES)) in TABLES:
                 self._open(table, name)
             elif name in VIEWS:
-                view = to_duckdb(sql_text("views", name))
+                view = duckdb_query(sql_text("views", name))
                 self._define(view)
                 self._connection.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {view.text}')
             else:
@@ -297,7 +298,7 @@ class DuckLake(Reader):
     def _open(self, table: str, view: str) -> None:
         """Make a table known as of now; one that an earlier version did not have is empty, and so
         is a column."""
-        wanted = dict(columns_of(sql_text("tables", table)))
+        wanted = dict(duckdb_columns(sql_text("tables", table)))
         if view != table:
             wanted |= {"filename": "VARCHAR", "file_row_number": "BIGINT"}
         delta = self.snapshot(table)
@@ -336,7 +337,7 @@ def _made_of(name: str) -> frozenset[str]:
         return frozenset((table,))
     if name not in VIEWS:
         return frozenset()
-    return frozenset[str]().union(*map(_made_of, to_duckdb(sql_text("views", name)).tables))
+    return frozenset[str]().union(*map(_made_of, duckdb_query(sql_text("views", name)).tables))
 
 
 def _in_words(error: duckdb.Error) -> str:

@@ -1,0 +1,58 @@
+"""What the package's own texts are in DuckDB's words, as it was noted when they were written (`make
+tables`, `sql/duckdb.json`): an answer needs a dozen of them, and to translate these takes longer
+than to run them.
+
+A text that is not noted as it is, or by other rules, is translated when it is needed.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from mirrorlake.lake import dialect
+from mirrorlake.lake.dialect import DuckQuery
+
+NAME = "duckdb.json"
+
+
+@cache
+def duckdb_query(text: str) -> DuckQuery:
+    """See `dialect.to_duckdb`."""
+    known = _notes()["queries"].get(key_of(text))
+    if known is None:
+        return dialect.to_duckdb(text)
+    query, tables, parameters = known
+    return DuckQuery(query, frozenset(tables), frozenset(parameters))
+
+
+@cache
+def duckdb_columns(text: str) -> tuple[tuple[str, str], ...]:
+    """See `dialect.columns_of`."""
+    known = _notes()["columns"].get(key_of(text))
+    return (
+        dialect.columns_of(text) if known is None else tuple((name, kind) for name, kind in known)
+    )
+
+
+def key_of(text: str) -> str:
+    """By what a text is known."""
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def rules() -> str:
+    """What translations are made by: the module that has the rules, as it is."""
+    return key_of((files("mirrorlake") / "lake" / "dialect.py").read_text(encoding="utf-8"))
+
+
+@cache
+def _notes() -> Mapping[str, Any]:
+    none: Mapping[str, Any] = {"queries": {}, "columns": {}}
+    try:
+        text = (files("mirrorlake") / "sql" / NAME).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return none
+    notes: Mapping[str, Any] = json.loads(text)
+    return notes if notes["rules"] == rules() else none
