@@ -246,6 +246,9 @@ class World:
     def generation(self, _: TopicAndPartition) -> int:
         return 0
 
+    def generations(self) -> int:
+        return 0
+
     def target_generation(self, topic: str) -> int | None:
         return None if topic in self.undecided else self.noted[topic]
 

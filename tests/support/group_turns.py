@@ -71,6 +71,9 @@ class Running:
     def generation(self, _: TopicAndPartition) -> int:
         return self.landed
 
+    def generations(self) -> int:
+        return self.landed
+
     def target_generation(self, _: str) -> int:
         return self.target
 

@@ -49,6 +49,9 @@ class NotRunning:
     def generation(self, _key: TopicAndPartition) -> int:
         return self.landed
 
+    def generations(self) -> int:
+        return self.landed
+
     def target_generation(self, _topic: str) -> int | None:
         return 0
 

@@ -38,6 +38,11 @@ class NewestCheckpoints:
         self._forget = forget
         self._newest: dict[GroupPartition, Checkpoint] | None = None
         self._losses = 0  # of the flow, when they were read
+        #: By which generations, here and there, all that is known counts; None where it is to be
+        #: looked at.
+        self._counts_by: tuple[Mapping[str, int], object] | None = None
+        self._topics: set[str] = set()  # of all that is known, then
+        self._landed_by: object = None  # by which `landed` is
         self.unpublished: dict[GroupPartition, Checkpoint] = {}
         self.landed: dict[TopicAndPartition, int] = {}
         self.noted_at: datetime | None = None
@@ -45,8 +50,10 @@ class NewestCheckpoints:
     def known(self) -> Mapping[GroupPartition, Checkpoint]:
         """The newest checkpoints, except those of groups that the flow does not mirror (any more),
         and of generations of target topics, or of source topics, that are over: they say
-        nothing. Looks at all positions."""
-        newest = self._read()
+        nothing. Looks at all positions where one was written, or a generation began."""
+        newest, landed_by = self._read(), self._running.generations()
+        if self._counts_by == (self.generations(self._topics), landed_by):
+            return newest
         living = self.generations(key[1] for key in newest)
         self.begin_generations({key[1:] for key in newest})
         other = {
@@ -65,6 +72,8 @@ class NewestCheckpoints:
         for key in dropped:
             del newest[key]
             self.unpublished.pop(key, None)
+        self._topics = {key[1] for key in newest}
+        self._counts_by = {topic: living[topic] for topic in self._topics}, landed_by
         return newest
 
     def write(self, rows: Sequence[Checkpoint], read_at: datetime | None) -> None:
@@ -76,6 +85,7 @@ class NewestCheckpoints:
         )
         self.known()
         self._read().update({row.group_partition: row for row in rows})
+        self._counts_by = None
         if self._running.losses() != losses:
             self._newest = None  # the lake says which of them lie behind what was lost meanwhile
 
@@ -89,13 +99,15 @@ class NewestCheckpoints:
     def begin_generations(self, keys: Iterable[TopicAndPartition]) -> None:
         """What was translated of a partition's previous generation says nothing about the newer
         one."""
-        begun = set()
-        for key in keys:
+        landed_by, begun = self._running.generations(), set[str]()
+        same = landed_by == self._landed_by
+        for key in {*keys} - self.landed.keys() if same else {*keys, *self.landed}:
             generation = self._running.generation(key)
             if self.landed.setdefault(key, generation) != generation:
                 self.landed[key] = generation
                 begun.add(key[0])
         self._forget(begun)
+        self._landed_by = landed_by  # only now, that all were looked at
 
     def _read(self) -> dict[GroupPartition, Checkpoint]:
         losses = self._running.losses()
@@ -112,6 +124,7 @@ class NewestCheckpoints:
                 if selects_group(self._flow.settings, key[0]) and not checkpoint.is_behind_lost
             }
             self._newest, self._losses = {key: newest[key][0] for key in ours}, losses
+            self._counts_by = None
             # a process before this one may have died between the two
             self.unpublished = dict(self._newest)
         return self._newest

@@ -26,6 +26,9 @@ class RunningFlow(Protocol):
     def generation(self, key: TopicAndPartition) -> int:
         """In which generation of its topic a partition is landed now."""
 
+    def generations(self) -> object:
+        """What `generation` goes by: it equals another answer as long as none has begun since."""
+
     def target_generation(self, topic: str) -> int | None:
         """Which generation of its target topic a topic is produced to; None where there is none
         (yet, or any more), and no group is moved there."""

@@ -20,6 +20,7 @@ from mirrorlake.lake.incidents import Decided
 from mirrorlake.lake.lease import AnyLease
 from mirrorlake.lake.map_store import LakeMap
 from mirrorlake.lake.stage_index import StageFiles
+from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.landing.worker import LandingWorker
 from mirrorlake.offsets.positions import Reached, TopicAndPartition
 from mirrorlake.produce.batch_report import BatchReport
@@ -147,6 +148,10 @@ class FlowWorker:
     def generation(self, key: TopicAndPartition) -> int:
         """In which generation of its topic a partition is landed now."""
         return self._landing.generations().generation(key)
+
+    def generations(self) -> CurrentGenerations:
+        """The generations in which topics and partitions are landed now."""
+        return self._landing.generations()
 
     def _turn(self) -> float | None:
         return None if self._with_lease() else 0.0

@@ -19,7 +19,7 @@ from mirrorlake.offsets.positions import (
     Translated,
 )
 from tests.support.group_turns import Goal, Key, Turn, row
-from tests.support.growth import LINEAR, Made, Name, growth
+from tests.support.growth import LINEAR, SAME, Made, Name, growth
 
 
 def keys(size: int) -> list[Key]:
@@ -129,6 +129,19 @@ def test_a_turn_grows_as_its_positions(
     tmp_path: Path, case: str, shape: Callable[[int], list[Key]]
 ) -> None:
     assert growth(lambda size: TURNS[case](Turn(tmp_path, plain(shape(size))))) < LINEAR
+
+
+def test_what_counts_is_looked_at_once(tmp_path: Path) -> None:
+    """Until a row is written, or a generation begins: no turn looks at each position for that."""
+
+    def made(size: int) -> Callable[[], object]:
+        turn = Turn(tmp_path, plain(same_topic(size)))
+        turn.groups.checkpoint()
+        newest = turn.groups._newest
+        assert len(newest.known()) == size
+        return newest.known
+
+    assert growth(made) < SAME
 
 
 @pytest.mark.parametrize("generation", [{"landed": 1}, {"target": 1}])

@@ -162,6 +162,9 @@ class _Mapped:
     def generation(self, _key: TopicAndPartition) -> int:
         return 0
 
+    def generations(self) -> int:
+        return 0
+
     def target_generation(self, _topic: str) -> int | None:
         return 0
 
