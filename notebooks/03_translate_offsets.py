@@ -73,7 +73,8 @@ nb.display(
 # MAGIC ## From the source to the target
 # MAGIC
 # MAGIC `exact` false: the position is ahead of what is replicated, and the answer is the highest
-# MAGIC safe one; reading from there skips nothing. `back` is the same position, translated back; it
+# MAGIC safe one; reading from there skips nothing. Or the source has another log than the one that
+# MAGIC was mirrored. `back` is the same position, translated back; it
 # MAGIC differs from `position` only inside a gap, where it is the next record.
 
 # COMMAND ----------

@@ -63,7 +63,7 @@ def translate(
     """Translate a position from the source to the target of a flow, or back."""
     shared: Context = context.obj.by(engine)
     there = shared.lake.translate(flow, topic, partition, offset, reverse=reverse)
-    sure = "exact" if there.exact else "not replicated yet; this is the highest safe position"
+    sure = "exact" if there.exact else there.reason
     line = f"{there.topic} partition {there.partition} offset {there.offset} ({sure})"
     shared.end(there.to_dict(), as_json, lambda: shared.out.print(line))
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.kafka.admin import ClusterAdmin
-from mirrorlake.lake.incidents import made_again
+from mirrorlake.lake.other_logs import made_again, other_logs
 from mirrorlake.lake.reader import Reader
 from mirrorlake.landing.generations import made_again_since
 
@@ -15,19 +15,6 @@ def closed_sources(
     """Those of some source topics that were made again since they were landed, and why: the map
     leads to offsets of a log that is gone, and a position in the new one has no counterpart until
     an operator has let its generation begin. Raises ClusterUnreachable."""
-    again = made_again(lake, flow.name).intersection(topics)
+    again = set(other_logs(lake, flow.name).topics.intersection(topics))
     again |= made_again_since(lake, source, topics)
-    why = (
-        f"it was made again at cluster {flow.source} since it was mirrored, and no position "
-        "there means what it did; run the flow, and decide with mirrorlake resolve"
-    )
-    return dict.fromkeys(sorted(again), why)
-
-
-def other_log(flow: ResolvedFlow, offset: int) -> str:
-    """Why positions behind an offset, from which on the log of a partition went back, mean nothing
-    until an operator has decided."""
-    return (
-        f"its log went back at cluster {flow.source} since it was mirrored, and is another one "
-        f"from offset {offset} on; run the flow, and decide with mirrorlake resolve"
-    )
+    return dict.fromkeys(sorted(again), made_again(flow.source))

@@ -7,15 +7,15 @@ from collections.abc import Collection, Mapping, Sequence
 
 from mirrorlake.attempts import attempts
 from mirrorlake.config.topology import ResolvedFlow
-from mirrorlake.control.closed_sources import closed_sources, other_log
+from mirrorlake.control.closed_sources import closed_sources
 from mirrorlake.errors import LakeError, LeaseTaken, MirrorlakeError
 from mirrorlake.failover.drained import Drained
 from mirrorlake.kafka.access import hidden
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.heartbeats import known_heartbeats
-from mirrorlake.lake.incidents import went_back
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.other_logs import other_logs, went_back
 from mirrorlake.lake.targets import living_targets
 from mirrorlake.lake.translate import Translator
 from mirrorlake.offsets.positions import TopicAndPartition
@@ -83,10 +83,10 @@ def _other_logs(
     was mirrored; and by topic, or partition, why."""
     lake, source = deployment.lake.now, deployment.connections.admin(flow.source)
     topics = closed_sources(lake, source, flow, {topic for topic, _ in keys})
-    back = went_back(lake, flow.name)
+    back = other_logs(lake, flow.name).since
     others = {key for key in keys if key[0] in topics or key in back}
     parts = {
-        f"{key[0]}-{key[1]}": other_log(flow, back[key])
+        f"{key[0]}-{key[1]}": went_back(flow.source, back[key])
         for key in sorted(others & back.keys())
         if key[0] not in topics
     }

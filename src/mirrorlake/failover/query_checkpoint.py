@@ -5,13 +5,13 @@ Spark keeps the positions of a Kafka source in the query's own checkpoint and in
 replicator moves them.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
-from mirrorlake.lake.incidents import made_again
+from mirrorlake.lake.other_logs import OtherLogs, other_logs
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.translate import never_seen, translate_living
 from mirrorlake.offsets.positions import TopicPartitionOffset, Translated
@@ -91,7 +91,7 @@ def translate_query(
             reverse,
         )
     )
-    again = made_again(lake, flow.name)
+    others = other_logs(lake, flow.name)
     translated = TranslatedQuery({}, [])
     for number, positions in query.sources.items():
         there = translated.positions.setdefault(number, {})
@@ -100,7 +100,7 @@ def translate_query(
             translation = known.get(position)
             if translation is not None:
                 there[translation.topic, partition] = translation.offset
-            reason = _problem_of(flow, position, translation, reverse=reverse, again=again)
+            reason = _problem_of(flow, position, translation, reverse=reverse, others=others)
             if reason is not None:
                 translated.problems.append(InexactPosition(number, *position, reason))
     return translated
@@ -127,21 +127,19 @@ def _problem_of(
     translation: Translated | None,
     *,
     reverse: bool,
-    again: Container[str],
+    others: OtherLogs,
 ) -> str | None:
-    """What is wrong with a translated position; `again` are topics of the source that were made
-    again, and of which no operator has decided."""
+    """What is wrong with a translated position; `others` are logs of the source of which no
+    operator has decided."""
     topic, partition, offset = position
     named = f"position {offset} of partition {partition} of topic {topic}"
     if translation is None:
         return never_seen(flow.name, topic, partition, reverse)
-    at_source = translation.topic if reverse else topic
-    if at_source in again and offset not in (EARLIEST, LATEST):
-        return (
-            f"{named} is translated by what was mirrored of topic {at_source} before it was made "
-            f"again at cluster {flow.source}: decide with mirrorlake resolve, run the flow, then "
-            "ask again"
-        )
+    if offset in (EARLIEST, LATEST):
+        return None
+    at_source = (translation.topic, partition, translation.offset) if reverse else position
+    if (why := others.why(at_source)) is not None:
+        return f"{named} is translated by what was mirrored of another log: {why}; then ask again"
     if translation.exact and not translation.gone:
         return None
     return (

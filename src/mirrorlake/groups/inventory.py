@@ -5,7 +5,7 @@ import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mirrorlake.control.closed_sources import closed_sources, other_log
+from mirrorlake.control.closed_sources import closed_sources
 from mirrorlake.control.closed_targets import closed_targets
 from mirrorlake.errors import ClusterUnusable
 from mirrorlake.groups.checkpoint_plan import (
@@ -25,7 +25,7 @@ from mirrorlake.groups.readable import bounded, readable_positions
 from mirrorlake.groups.route_sides import sides_of
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.kafka.groups import Listing, positions_or_errors
-from mirrorlake.lake.incidents import went_back
+from mirrorlake.lake.other_logs import other_logs, went_back
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.targets import living_targets
 from mirrorlake.lake.translate import translate_all
@@ -111,7 +111,7 @@ def _without_closed(
 
 def _without_other_logs(inventory: GroupInventory, route: Route) -> GroupInventory:
     """Without positions in partitions of the source whose log went back, behind where it did."""
-    back = went_back(route.lake, route.flow.name)
+    back = other_logs(route.lake, route.flow.name).since
     kept: list[Standing] = []
     closed: dict[str, str] = {}
     for standing in inventory.standings:
@@ -119,7 +119,7 @@ def _without_other_logs(inventory: GroupInventory, route: Route) -> GroupInvento
         at = checkpoint.target_position if route.reverse else checkpoint.source_position
         first = back.get((topic, checkpoint.partition), at)
         if at > first:
-            closed[f"{topic}-{checkpoint.partition}"] = other_log(route.flow, first)
+            closed[f"{topic}-{checkpoint.partition}"] = went_back(route.flow.source, first)
         else:
             kept.append(standing)
     return replace(inventory, standings=tuple(kept), closed={**inventory.closed, **closed})

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from mirrorlake.errors import MirrorlakeError, ReplicationError, TargetLost, first_line
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
-from mirrorlake.lake.reader import Frame, QueryRows, Reader
+from mirrorlake.lake.other_logs import other_logs
+from mirrorlake.lake.reader import Frame, QueryRows
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.ranges import OffsetRanges
 
@@ -154,7 +155,7 @@ class Incidents:
         waiting = {key.topic or "" for key in known if key[:2] == (flow, "topic_recreated")}
         before, stopped = self._made_again.get(flow, (None, set[str]()))
         if before != waiting:  # at the start, and when something was decided
-            stopped = made_again(self._lake.now, flow) - waiting
+            stopped = set(other_logs(self._lake.now, flow).topics - waiting)
             self._made_again[flow] = waiting, stopped
         return waiting | stopped
 
@@ -242,30 +243,6 @@ class Incidents:
         self._asked = True
         self._seen = frozenset(map(key_of, rows))
         return rows
-
-
-def made_again(lake: Reader, flow: str) -> set[str]:
-    """The topics of a flow's source that were made again, and wait for a decision or were stopped
-    by one."""
-    alias = flow.partition("->")[0]
-    return {
-        row["topic"]
-        for row in lake.query_rows("source_decisions", source_cluster=alias, prefix=f"{alias}->")
-        if row["kind"] == "topic_recreated" and (row["open"] or row["resolution"] == "stop")
-    }
-
-
-def went_back(lake: Reader, flow: str) -> dict[TopicAndPartition, int]:
-    """The partitions of a flow's source whose log went back, and which wait for a decision or were
-    stopped by one: from which offset on it is another log than was mirrored."""
-    alias = flow.partition("->")[0]
-    offsets: dict[TopicAndPartition, int] = {}
-    for row in lake.query_rows("source_decisions", source_cluster=alias, prefix=f"{alias}->"):
-        if row["kind"] == "source_rewound" and (row["open"] or row["resolution"] == "stop"):
-            key = (row["topic"], row["partition"])
-            first = row["first_offset"] or 0
-            offsets[key] = min(first, offsets.get(key, first))
-    return offsets
 
 
 def key_of(row: Mapping[str, Any]) -> IncidentKey:

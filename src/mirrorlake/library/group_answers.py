@@ -18,14 +18,17 @@ class Position(Answer):
         topic: its name there.
         partition: the same as where the position came from.
         offset: reading from here skips no record, and repeats none.
-        exact: False means not replicated yet; `offset` is then the highest safe position, from
-            which records are read again and none is missed.
+        exact: False means not replicated yet: `offset` is then the highest safe position, from
+            which records are read again and none is missed. Or the source has another log now than
+            the one that was mirrored, in which the position means nothing.
+        reason: why it is not exact; None where it is.
     """
 
     topic: str
     partition: int
     offset: int
     exact: bool
+    reason: str | None = None
 
     def _repr_html_(self) -> str:
         return html.table([self.to_dict()])

@@ -1,13 +1,14 @@
 """Where readers go on: the part of an open lake that translates positions, and moves groups."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
 from mirrorlake.failover.failover import MoveOptions, move_groups, planned_moves
 from mirrorlake.groups.shared_topics import Direction, Route
 from mirrorlake.groups.view import read_groups
+from mirrorlake.lake.other_logs import inexact_reasons
 from mirrorlake.lake.translate import translate, translate_all
 from mirrorlake.library.group_answers import Groups, Migrated, Moves, Position
 from mirrorlake.library.opened import Opened
@@ -39,7 +40,8 @@ class Positions(Opened):
         if offset < 0 or partition < 0:
             raise InputError("partition and offset count from 0; give the offset that is read next")
         there = translate(self.internals.reader, flow, topic, partition, offset, reverse=reverse)
-        return _position(there)
+        asked = (topic, partition, offset)
+        return self._told(flow, {asked: there}, reverse)[asked]
 
     def translate_all(
         self, flow: str, positions: Iterable[TopicPartitionOffset], *, reverse: bool = False
@@ -60,7 +62,7 @@ class Positions(Opened):
         self._check(flow)
         self.internals.check_there()
         translated = translate_all(self.internals.reader, flow, positions, reverse)
-        return {key: _position(there) for key, there in translated.items()}
+        return self._told(flow, translated, reverse)
 
     def groups(self, flow: str, groups: Sequence[str] | None = None) -> Groups:
         """Where consumer groups stand on both sides of a flow, and what a failover now would mean.
@@ -152,6 +154,19 @@ class Positions(Opened):
         lake = None if dry_run else self.internals.writable
         return Migrated.from_document(migrate(lake, self._route(self._resolved(flow)), wave))
 
+    def _told(
+        self, flow: str, translated: Mapping[TopicPartitionOffset, Translated], reverse: bool
+    ) -> dict[TopicPartitionOffset, Position]:
+        """Translated positions, each with why it is not exact, where it is not."""
+        reader = self.internals.reader
+        reasons = inexact_reasons(reader, flow, translated, reverse) if translated else {}
+        return {
+            key: Position(
+                there.topic, there.partition, there.offset, key not in reasons, reasons.get(key)
+            )
+            for key, there in translated.items()
+        }
+
     def _move(self, flow: str, reverse: bool, groups: Sequence[str] | None, **how: bool) -> Moves:
         """Move groups, which is recorded as a run of MLflow; what would be moved starts no session,
         and is not recorded."""
@@ -186,7 +201,3 @@ class Positions(Opened):
         decides, and it does of a replay or a restore."""
         if self.internals.has_topology and not is_resend(flow):
             self.flows[flow]
-
-
-def _position(there: Translated) -> Position:
-    return Position(there.topic, there.partition, there.offset, there.exact)

@@ -18,7 +18,7 @@ from mirrorlake.kafka.admin_configs import describe_topic_configs
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import TopicConfigs, TopicInfo
 from mirrorlake.lake.changes import ChangeLog, MemoryLog
-from mirrorlake.lake.incidents import made_again
+from mirrorlake.lake.other_logs import other_logs
 from mirrorlake.lake.reader import Reader
 from mirrorlake.lake.targets import closed_topics, living_targets
 from mirrorlake.landing.generations import made_again_since
@@ -115,7 +115,7 @@ def _held(preflight: Preflight, flow: ResolvedFlow, lake: Reader | None) -> _Hel
     waiting = (
         set()
         if lake is None
-        else made_again(lake, flow.name)
+        else other_logs(lake, flow.name).topics
         | closed_topics(lake, flow.name, known)
         | made_again_since(lake, preflight.connections.admin(flow.source), known.keys())
     )

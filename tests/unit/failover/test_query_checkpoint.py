@@ -14,6 +14,7 @@ from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import InputError
 from mirrorlake.failover import query_checkpoint
 from mirrorlake.failover.query_checkpoint import read_checkpoint, translate_query
+from mirrorlake.lake.other_logs import OtherLogs
 from mirrorlake.lake.translate import TopicPartitionOffset
 from mirrorlake.library.internals import Internals
 from mirrorlake.naming.naming import Naming
@@ -121,7 +122,8 @@ def law(monkeypatch: pytest.MonkeyPatch) -> None:
         }
 
     monkeypatch.setattr(query_checkpoint, "translate_living", translate_all)
-    monkeypatch.setattr(query_checkpoint, "made_again", lambda *_: {"again"})
+    others = OtherLogs("east", frozenset({"again"}), {("back", 0): 2500})
+    monkeypatch.setattr(query_checkpoint, "other_logs", lambda *_: others)
 
 
 @pytest.mark.usefixtures("law")
@@ -165,7 +167,17 @@ def test_a_position_in_a_topic_that_was_made_again_is_of_another_log(reverse: bo
     here = "east.again" if reverse else "again"
     query = QueryPosition(1, {0: {(here, 0): 2000, (here, 1): -2, (here, 2): -1}})
     (problem,) = translate_query(None, FLOW, query, reverse).problems
-    assert problem.offset == 2000 and "topic again before it was made again" in problem.reason
+    assert problem.offset == 2000 and "topic again: it was made again" in problem.reason
+
+
+@pytest.mark.usefixtures("law")
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_position_behind_where_a_log_went_back_is_of_another_log(reverse: bool) -> None:
+    here, first = ("east.back", 3500) if reverse else ("back", 2500)
+    query = QueryPosition(1, {0: {(here, 0): first}, 1: {(here, 0): first + 1}})
+    (problem,) = translate_query(None, FLOW, query, reverse).problems
+    assert (problem.source, problem.offset) == (1, first + 1)
+    assert "back-0: its log went back" in problem.reason
 
 
 def command(root: Path, directory: Path, *flags: str) -> Result:

@@ -269,6 +269,7 @@ def test_answers_import_no_spark(tmp_path: Path) -> None:
         "partition": 0,
         "offset": 9,
         "exact": True,
+        "reason": None,
     }
     assert answers["sql"] == [{"n": 1}]
 

@@ -24,7 +24,13 @@ MOVED = {
 
 def test_a_position() -> None:
     found = Position("east.orders", 0, 57, True)
-    assert found.to_dict() == {"topic": "east.orders", "partition": 0, "offset": 57, "exact": True}
+    assert found.to_dict() == {
+        "topic": "east.orders",
+        "partition": 0,
+        "offset": 57,
+        "exact": True,
+        "reason": None,
+    }
     assert found == Position("east.orders", 0, 57, True) and hash(found)
     assert "<td>east.orders</td><td>0</td><td>57</td><td>True</td>" in found._repr_html_()
 

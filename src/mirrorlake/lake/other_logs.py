@@ -1,0 +1,104 @@
+"""Which positions at the source of a flow are of another log than the one that its map is of, as
+far as the lake knows: landing tells of it some seconds after it happened, or when it begins."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from mirrorlake.lake.reader import Reader
+from mirrorlake.lake.source_generations import source_generations
+from mirrorlake.offsets.positions import (
+    PartitionGeneration,
+    TopicAndPartition,
+    TopicPartitionOffset,
+    Translated,
+)
+
+NOT_REPLICATED = "not replicated yet; this is the highest safe position"
+
+
+@dataclass(frozen=True)
+class OtherLogs:
+    """What waits for a decision of an operator, or was stopped by one: the `topics` that were made
+    again, and of partitions whose log went back the offset `since` which it is another one."""
+
+    alias: str
+    topics: frozenset[str]
+    since: Mapping[TopicAndPartition, int]
+
+    def why(self, position: TopicPartitionOffset) -> str | None:
+        """Why a position at the source has no counterpart that means the same; None if it has."""
+        topic, partition, offset = position
+        if topic in self.topics:
+            return f"topic {topic}: {made_again(self.alias)}"
+        first = self.since.get((topic, partition), offset)
+        return f"{topic}-{partition}: {went_back(self.alias, first)}" if offset > first else None
+
+
+def other_logs(lake: Reader, flow: str) -> OtherLogs:
+    """Those of the source of a flow, by the flow's name."""
+    alias = flow.partition("->")[0]
+    topics, since = set[str](), dict[TopicAndPartition, int]()
+    for row in lake.query_rows("source_decisions", source_cluster=alias, prefix=f"{alias}->"):
+        if not (row["open"] or row["resolution"] == "stop"):
+            continue
+        if row["kind"] == "topic_recreated":
+            topics.add(row["topic"])
+        elif row["kind"] == "source_rewound":
+            key = (row["topic"], row["partition"])
+            first = row["first_offset"] or 0
+            since[key] = min(first, since.get(key, first))
+    return OtherLogs(alias, frozenset(topics), since)
+
+
+def made_again(alias: str) -> str:
+    """Why positions in a topic that was made again mean nothing until an operator has decided."""
+    return (
+        f"it was made again at cluster {alias} since it was mirrored, and no position there means "
+        "what it did; run the flow, and decide with mirrorlake resolve"
+    )
+
+
+def went_back(alias: str, offset: int) -> str:
+    """The same of positions behind an offset, from which on the log of a partition went back."""
+    return (
+        f"its log went back at cluster {alias} since it was mirrored, and is another one from "
+        f"offset {offset} on; run the flow, and decide with mirrorlake resolve"
+    )
+
+
+def inexact_reasons(
+    lake: Reader,
+    flow: str,
+    translated: Mapping[TopicPartitionOffset, Translated],
+    reverse: bool,
+) -> dict[TopicPartitionOffset, str]:
+    """Why some translated positions are not exact. The law knows what was mirrored, and not whether
+    the source has the log still that it was mirrored from."""
+    others = other_logs(lake, flow)
+    gone = _gone(lake, flow, translated) if reverse else {}
+    reasons = {}
+    for key, there in translated.items():
+        at_source = (there.topic, there.partition, there.offset) if reverse else key
+        why = others.why(at_source) or gone.get(key)
+        if why is not None or not there.exact:
+            reasons[key] = why or NOT_REPLICATED
+    return reasons
+
+
+def _gone(
+    lake: Reader, flow: str, translated: Mapping[TopicPartitionOffset, Translated]
+) -> dict[TopicPartitionOffset, str]:
+    """Of positions that lead to the source, those in a log that another one has taken the place of,
+    as an operator has decided."""
+    known = source_generations(lake, flow)
+    reasons = {}
+    for key, there in translated.items():
+        if there.generation is None:
+            continue
+        place = PartitionGeneration(there.topic, there.partition, there.generation)
+        if known.living(place, there.offset) != there.offset:
+            reasons[key] = (
+                f"{there.topic}-{there.partition}: this is the offset in a log that is gone there; "
+                "another one has taken its place since"
+            )
+    return reasons
