@@ -54,6 +54,8 @@ OF_VIEWS = {
     ),
     "partitions": "how many partitions",
     "proof_status.audited_at": "the newest comparison",
+    "proofs.generation": "of the source topic; 0 is the first",
+    "proofs.target_generation": "of the target topic; 0 is the first",
     "proven": "whether the newest comparison found no difference",
     "proven_records": "those that a comparison by content found whole",
     "mapped_count": "of the staged records, without those that were left out on purpose",

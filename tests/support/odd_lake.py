@@ -355,6 +355,7 @@ def _incidents() -> Rows:
                 "kind": "target_lost",
                 "partition": partition,
                 "target_generation": partition or None,
+                "first_offset": 85,
                 "target_offset": 15,
                 "resolution": None if at is None else "accept",
                 "resolved_at": at,

@@ -181,7 +181,8 @@ def _in_map(
 
 
 def _take_out_proofs(lake: Lake, flow: str, losses: Losses) -> None:
-    """What was proven of lost records is not there any more."""
+    """What was proven of lost records is not there any more. What is being compared now, and was
+    read before, is known by when that began (view `proofs`)."""
     gone = {
         (*key, row["generation"]): (row["first_offset"], row["last_offset"])
         for key, rows in _in_map(lake, flow, losses).items()
@@ -194,7 +195,7 @@ def _take_out_proofs(lake: Lake, flow: str, losses: Losses) -> None:
         place = (row["topic"], row["partition"], row["generation"])
         first, last = gone.get(place, (0, -1))
         low, high = max(first, row["first_offset"]), min(last, row["last_offset"])
-        if not row["proven"] or low > high:
+        if low > high:
             continue
         name, lost, _ = losses[place[:2]]
         if row["target_generation"] == lost.target_generation:

@@ -160,7 +160,9 @@ class Auditor:
         workers: AuditWorkers,
         outcome: Outcome,
     ) -> None:
-        """Compare some ranges and note them, in one commit."""
+        """Compare some ranges and note them, in one commit, as of when that began: what the target
+        loses meanwhile may have been read before."""
+        began = time_behind(scope.audited_at)
         done: list[tuple[Range, Compared]] = []
         for attempt in range(_ATTEMPTS):
             with self._stage.reading() as index:
@@ -177,8 +179,7 @@ class Auditor:
             raise ReplicationError(
                 "files of the stage go on being replaced while they are read; run verify again"
             )
-        now = time_behind(scope.audited_at)
-        rows = [_row(scope.flow.name, compared, result, now) for compared, result in done]
+        rows = [_row(scope.flow.name, compared, result, began) for compared, result in done]
         failpoints.reached("compared")
         self._lake.append("audits", rows_of("audits", rows))
         failpoints.reached("audited")
@@ -266,7 +267,7 @@ def _proven_before(partitions: Iterable[Any], chosen: Sequence[Chosen]) -> int:
     )
 
 
-def _row(flow: str, range_: Range, compared: Compared, now: datetime) -> dict[str, Any]:
+def _row(flow: str, range_: Range, compared: Compared, began: datetime) -> dict[str, Any]:
     """A row of `audits`."""
     sides = ("source", "stage", "target")
     return {
@@ -278,7 +279,7 @@ def _row(flow: str, range_: Range, compared: Compared, now: datetime) -> dict[st
         **{f"{side}_count": count for side, count in zip(sides, compared.counts, strict=True)},
         **{f"{side}_hash": digest for side, digest in zip(sides, compared.digests, strict=True)},
         "verdict": compared.verdict.word,
-        "audited_at": now,
+        "audited_at": began,
         "generation": range_.generation,
         "target_topic": range_.target_topic,
         "target_generation": range_.target_generation,

@@ -1,5 +1,5 @@
--- One row is one comparison by content of one range of a partition; offsets are inclusive. If a range was compared more
--- than once, the newest row counts (view `proofs`). No range spans a multiple of 100,000.
+-- One row is one comparison by content of one range of a partition, as of audited_at, when it began; offsets are inclusive. If
+-- a range was compared more than once, the newest row counts (view `proofs`). No range spans a multiple of 100,000.
 CREATE TABLE IF NOT EXISTS audits (
   flow STRING NOT NULL COMMENT 'source->target',
   topic STRING NOT NULL COMMENT 'of the source',
