@@ -13,21 +13,26 @@ from mirrorlake.control.topic_plan import TopicPlan
 from mirrorlake.errors import TargetRefused
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicInfo
+from mirrorlake.lake.changes import PendingChanges
 from mirrorlake.lake.states import States
 
 
 class TopicMaking:
-    """Makes the topics of one flow at its target."""
+    """Makes the topics of one flow at its target. What a comparison wanted and is done is added to
+    `pending`."""
 
     def __init__(
         self,
         flow: ResolvedFlow,
         target: ClusterAdmin,
+        *,
         configs: ConfigSync,
         acls: AclSync,
         states: States,
+        pending: PendingChanges,
     ) -> None:
         self._flow, self._target, self._configs = flow, target, configs
+        self._pending = pending
         self._protected, self._states = ProtectedTopics(flow, acls), states
         self._stated = StatedTopics(flow, target, configs)
 
@@ -36,9 +41,14 @@ class TopicMaking:
         topic."""
         new = [plan for plan in plans if plan.action == "create"]
         bare = self._protected.make({plan.topic: plan.target_topic for plan in new})
-        refused = self._create([plan for plan in new if plan.topic not in bare])
-        small = [plan for plan in plans if plan.action == "add_partitions"]
-        refused |= self.grow({plan.target_topic: plan.partitions for plan in small})
+        new = [plan for plan in new if plan.topic not in bare]
+        refused = self._create(new)
+        self._pending.add(plan.row() for plan in new if plan.target_topic not in refused)
+        for plan in plans:
+            if plan.action == "add_partitions":
+                problem = self.grow({plan.target_topic: plan.partitions})
+                refused |= problem
+                self._pending.add([] if problem else [plan.row()])
         by_source = {
             plan.topic: refused[plan.target_topic] for plan in plans if plan.target_topic in refused
         }

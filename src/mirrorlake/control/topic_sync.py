@@ -18,10 +18,12 @@ from mirrorlake.control.topic_comparison import compare_topics
 from mirrorlake.control.topic_making import TopicMaking
 from mirrorlake.control.topic_plan import TopicPlan, refusals
 from mirrorlake.control.unmade_topics import UnmadeTopics
+from mirrorlake.control.unreported_topics import UnreportedTopics
 from mirrorlake.errors import ClusterUnusable, TargetRefused, TopicRefused
 from mirrorlake.kafka.access import topic_rights
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.values import TopicConfigs, TopicInfo
+from mirrorlake.lake.changes import PendingChanges
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.landing.generations import made_again_since
 from mirrorlake.landing.source_states import note_configs
@@ -81,7 +83,16 @@ class TargetTopics:
         self.generations = TargetGenerations(
             deployment.lake, flow.name, self._target, event_log.incidents
         )
-        self._making = TopicMaking(flow, self._target, self.configs, self.acls, event_log.states)
+        self._pending = PendingChanges(event_log, flow.name)
+        self._making = TopicMaking(
+            flow,
+            self._target,
+            configs=self.configs,
+            acls=self.acls,
+            states=event_log.states,
+            pending=self._pending,
+        )
+        self._unreported = UnreportedTopics(self._target, self.generations, self._making)
         self._there: Mapping[str, TopicInfo] = {}
         self._ready: dict[str, int] = {}  # target topic -> partitions known to be there
         self._answered = float("-inf")
@@ -188,7 +199,7 @@ class TargetTopics:
             self._unmade.replace(refused, still)
             done = self._unmade.report_plans([plan for plan in plans if plan.action != "none"])
             done = [plan for plan in done if plan.topic not in refused]
-            self._event_log.record(self.flow.name, [plan.row() for plan in done])
+            self._pending.record([plan.row() for plan in refusals(done)])
             return done
 
     def check(self) -> None:
@@ -239,35 +250,11 @@ class TargetTopics:
     def _begin_decided(
         self, comparison: TargetComparison, planned: Collection[str]
     ) -> dict[str, TargetRefused]:
-        """Begin what an operator has decided about topics that the source does not report: it
-        does not answer, or they are gone there. Returns those of which that cannot be done."""
-        left = {
-            topic: target
-            for topic, target in self.generations.names().items()
-            if topic in comparison.decided and topic not in planned
-        }
-        if not left:
-            return {}
-        needed = {target: max(1, self.generations.partitions(target)) for target in left.values()}
-        there, refused = self._make_by_states(comparison, left, needed)
-        for target in self.generations.living.keys() & set(left.values()):
-            self._ready[target] = there[target].partitions if target in there else needed[target]
-        return refused
-
-    def _make_by_states(
-        self, comparison: TargetComparison, names: Mapping[str, str], needed: dict[str, int]
-    ) -> tuple[Mapping[str, TopicInfo], dict[str, TargetRefused]]:
-        """Make those of some target topics, by source topic, that are not there, as the lake knows
-        them, with so many partitions at least, and begin the generations of all. Returns the topics
-        that were there, and those of which that cannot be done, by source topic."""
-        there = self._target.topics()
-        lacking = {topic: target for topic, target in names.items() if target not in there}
-        by_target = self._making.make_by_states(lacking, needed, self._silent)
-        refused = {
-            topic: by_target[target] for topic, target in names.items() if target in by_target
-        }
-        made = {topic: target for topic, target in names.items() if topic not in refused}
-        return there, refused | self.generations.begin(comparison, made)
+        """Begin what an operator has decided about topics that the source does not report; returns
+        those of which that cannot be done."""
+        made = self._unreported.begin_decided(comparison, planned, self._silent)
+        self._ready |= made.ready
+        return made.refused
 
     def ensure(self, plans: Sequence[PartitionPlan]) -> None:
         """Be sure that the target answers and that the partitions of a batch are there; asks the
@@ -316,23 +303,9 @@ class TargetTopics:
         if not lacking:
             return
         comparison = self._comparison(lacking)
-        first = comparison.begin.keys() - comparison.decided
-        fresh = {topic: target for topic, target in lacking.items() if topic in first}
-        there, unmade = self._make_by_states(comparison, fresh, needed)
-        living = {
-            topic: target
-            for topic, target in lacking.items()
-            if target in self.generations.living and topic not in unmade
-        }
-        counts = {name: info.partitions for name, info in there.items() if name in needed}
-        short = {name for name in living.values() if counts.get(name, needed[name]) < needed[name]}
-        refused = self._making.grow({name: needed[name] for name in sorted(short)})
-        for topic, target in living.items():
-            if target in refused:
-                unmade[topic] = refused[target]
-            else:
-                self._ready[target] = max(counts.get(target, 0), needed[target])
-        self._unmade.add(unmade)
+        made = self._unreported.make_staged(comparison, lacking, needed, self._silent)
+        self._ready |= made.ready
+        self._unmade.add(made.refused)
 
 
 def _names(plans: Iterable[TopicPlan]) -> dict[str, str]:

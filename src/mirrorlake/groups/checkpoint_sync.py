@@ -35,15 +35,8 @@ from mirrorlake.groups.readable import Sides, readable_positions
 from mirrorlake.groups.running_flow import RunningFlow
 from mirrorlake.groups.sent_checkpoints import as_kept, as_set, change_tried, published
 from mirrorlake.groups.shared_topics import Route, joined
-from mirrorlake.groups.sync_plan import (
-    NOT_THERE,
-    SILENT,
-    Keep,
-    Move,
-    TargetGroup,
-    decide,
-)
-from mirrorlake.lake.changes import ChangeLog
+from mirrorlake.groups.sync_plan import NOT_THERE, SILENT, Keep, Move, TargetGroup, decide
+from mirrorlake.lake.changes import PendingChanges
 from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.translate import Translator
 from mirrorlake.mm2.mirror_topics import CheckpointTopic
@@ -93,7 +86,7 @@ class Checkpoints:
         self._starts = logs.LogStarts(connections.admin(flow.target))
         self._ends = logs.EndsNowAndThen(connections.admin(flow.target))
         self._topic = topic
-        self._log: ChangeLog = deployment.event_log
+        self._changes = PendingChanges(deployment.event_log, flow.name)
         self._translator = Translator(deployment.lake, flow.name)
         self._newest = NewestCheckpoints(flow, self._lake, running, self._forget)
         self._listed = ListedGroups(flow, self._source)
@@ -184,6 +177,7 @@ class Checkpoints:
         when the target did not report, or refused, some; the others are written before that.
         """
         if self._lake.in_store and self._is_settled(self._decisions()):
+            self._changes.record()
             return []  # a lease there is paid for, each turn
         with sole_mover(self._lake, self.flow, OTHERS_SECONDS):
             return self._sync()
@@ -245,6 +239,7 @@ class Checkpoints:
         """Write down what is kept as it is, and what became of moves; returns the rows that say
         something new."""
         tried = [move for move in sent if move.kept is None]
+        self._changes.add(change_of(*change_tried(move)) for move in tried)
         rows = list(rows)
         rows += [as_kept(move.checkpoint, move.kept) for move in sent if move.kept is not None]
         rows += [with_outcome(as_set(move), move.refused is None, move.refused) for move in tried]
@@ -259,7 +254,7 @@ class Checkpoints:
                 if row.own_reason and row.group_partition in known
             }
         )
-        self._log.record(self.flow.name, [change_of(*change_tried(move)) for move in tried])
+        self._changes.record()
         if tried:
             count = sum(move.refused is None for move in tried)
             logger.info("flow %s: set %d positions on %s", self.flow.name, count, self.flow.target)

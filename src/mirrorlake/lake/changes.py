@@ -1,7 +1,7 @@
 """One change that control made on a target, or was refused: a row of `changes` (DESIGN.md,
 "Tables"). Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -51,9 +51,13 @@ class PendingChanges:
         self._flow = flow
         self._rows: list[Change] = []
 
-    def record(self, rows: Sequence[Change]) -> None:
-        """Record these behind those that the log did not take before."""
+    def add(self, rows: Iterable[Change]) -> None:
+        """Keep what was done just now: it is recorded with what comes next."""
         self._rows += rows
+
+    def record(self, rows: Iterable[Change] = ()) -> None:
+        """Record these behind those that are kept, or that the log did not take before."""
+        self.add(rows)
         if self._rows:
             self._log.record(self._flow, self._rows)
             self._rows = []

@@ -1,8 +1,9 @@
 """What control did, or was refused, while the lake took no news is recorded by its next turn: it is
 neither done nor refused a second time."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,11 +12,13 @@ from mirrorlake.config.topology import load_topology
 from mirrorlake.control import acl_sync, config_sync
 from mirrorlake.control.acl_sync import AclSync
 from mirrorlake.control.config_sync import ConfigSync
+from mirrorlake.control.topic_sync import TargetTopics
 from mirrorlake.kafka.admin_configs import Described
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.values import Acl, ConfigValue
 from mirrorlake.lake.changes import Change, MemoryLog
-from mirrorlake.testing import MemoryCluster
+from mirrorlake.lake.deployment import Deployment
+from mirrorlake.testing import MemoryCluster, MemoryLake
 from tests.support.acls import acl
 from tests.support.lake_rows import FLOW, write_file
 
@@ -44,11 +47,11 @@ def sync_of(kind: Any, directory: Path, log: Lake) -> Any:
     return kind(topology.flow(FLOW), connections, log, remote_topic=lambda topic: f"east.{topic}")
 
 
-def twice(sync: Any, log: Lake) -> None:
+def twice(turn: Callable[[], object], log: Lake) -> None:
     with pytest.raises(OSError, match="away"):
-        sync.sync()
+        turn()
     log.is_away = False
-    sync.sync()
+    turn()
 
 
 def test_configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,7 +70,7 @@ def test_configs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config_sync, "describe_topic_configs", described)
     monkeypatch.setattr(config_sync, "alter_topic_configs", alter)
     log = Lake()
-    twice(sync_of(ConfigSync, tmp_path, log), log)
+    twice(sync_of(ConfigSync, tmp_path, log).sync, log)
     assert log.recorded() == [("east.t", "done"), ("east.u", "refused")]
 
 
@@ -84,5 +87,35 @@ def test_acls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(acl_sync, "create_acls", create)
     monkeypatch.setattr(acl_sync, "delete_acls", lambda *_: {})
     log = Lake()
-    twice(sync_of(AclSync, tmp_path, log), log)
+    twice(sync_of(AclSync, tmp_path, log).sync, log)
     assert sorted(log.recorded()) == [("east.t", "done"), ("east.u", "refused")]
+
+
+@pytest.mark.parametrize("notes", [True, False])
+def test_topics(tmp_path: Path, notes: bool) -> None:
+    """Also where it is not noted either which topics these are."""
+    flow = {"topics": ["t", "u"], "sync_topic_acls_enabled": False}
+    flow |= {"sync_topic_configs_enabled": False}
+    topology = load_topology(write_file(tmp_path, flows={FLOW: flow}))
+    target = MemoryCluster("west", {"east.u": [0]})
+    clusters: Any = {"east": MemoryCluster("east", {"t": [0], "u": [0, 0], "v": [0]})}
+    connections = Connections(topology, clusters | {"west": target})
+    log: Any = Lake()
+    log.incidents = SimpleNamespace(open_all=lambda *_: None, close_except=lambda *_: None)
+    log.states = SimpleNamespace(note_acls=lambda *_: None)
+    answers = ("target_generations_of", "target_decisions", "mapped_targets")
+    lake = MemoryLake(dict.fromkeys(answers, ()))
+    commit = lake.append
+
+    def append(*rows: Any) -> None:
+        if log.is_away and not notes:
+            raise OSError("the store is away")
+        commit(*rows)
+
+    lake.append = append  # type: ignore[method-assign, assignment]
+    left_out = {"u": "another flow mirrors it"} if notes else {}
+    topics = TargetTopics(topology.flow(FLOW), Deployment(lake, connections, log), left_out)
+    twice(topics.refresh, log)
+    others = ("east.u", "refused") if notes else ("east.u", "done")
+    assert sorted(log.recorded()) == [("east.t", "done"), others], "each of them once"
+    assert len(target.ends["east.u"]) == (1 if notes else 2)

@@ -191,3 +191,22 @@ def test_a_turn_that_moves_no_group_takes_no_lease_where_it_is_paid_for(
     assert len(taken) == (1 if in_store else 2)
     turn.at_target(ALICE, 4)  # by its owner: that is to be written down
     assert len(synced(turn)) == 1 and len(taken) == (2 if in_store else 3)
+
+
+def test_what_was_moved_while_the_lake_took_no_news_is_recorded_by_the_next_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is moved a second time."""
+    turn = Watching(tmp_path, ALICE, BOB)
+    recorded: list[str] = []
+
+    def away(*_: object) -> None:
+        raise OSError("the store is away")
+
+    log = turn.groups._changes._log
+    monkeypatch.setattr(log, "record", away)
+    with pytest.raises(OSError, match="away"):
+        turn.groups.sync()
+    monkeypatch.setattr(log, "record", lambda _, rows: recorded.extend(r.resource for r in rows))
+    turn.groups.sync()
+    assert len(turn.moved) == len(recorded) == 2
