@@ -95,8 +95,8 @@ class FlowWorker:
         self._losses = 0
         self._closed: frozenset[str] | None = None
         self._lease = lease
-        #: Whether this process was ever the only one that may produce the flow.
-        self.had_lease = False
+        #: How often this process began to be the only one that may produce the flow.
+        self.tenures = 0
 
     @property
     def error(self) -> MirrorlakeError | None:
@@ -165,7 +165,7 @@ class FlowWorker:
     def _with_lease(self) -> bool:
         """Produce as the only process that does. True at the end, False to begin again."""
         self._lease.take()
-        self.had_lease = True
+        self.tenures += 1
         try:
             self._refresh()
             return self._produce()

@@ -102,6 +102,12 @@ class FlowsHere:
         return list(self._wanted)
 
     @property
+    def tenures(self) -> dict[str, tuple[FlowWorker, int]]:
+        """Who runs a flow here that has had its lease, and how often it has taken that."""
+        workers = {name: running.worker for name, running in self.running.items()}
+        return {name: (one, one.tenures) for name, one in workers.items() if one.tenures}
+
+    @property
     def all_ended(self) -> bool:
         """Whether all that it runs has come to its end, and it stands by for nothing."""
         return self._wanted.keys() == self.running.keys() and all(
@@ -142,7 +148,7 @@ class FlowsHere:
             if self._is_interrupted(name, running):
                 running.stop()
                 self._given_up.append((name, self.running.pop(name)))
-                if running.worker.had_lease:
+                if running.worker.tenures:
                     self._had.add(name)
                 if running.lease.held and running.worker.thread.error is not None:
                     self._set_back(name, running.worker.thread.error, deployment)
@@ -164,7 +170,7 @@ class FlowsHere:
             return False
         if running.lease.stands_by:
             return _is_over(running)
-        ran = name in self._had or running.worker.had_lease
+        ran = name in self._had or running.worker.tenures > 0
         return ran and isinstance(running.worker.thread.error, LeaseTaken)
 
     def _begins(self, name: str, deployment: Deployment) -> bool:

@@ -15,6 +15,9 @@ from mirrorlake.spark.causes import as_mirrorlake_error
 
 logger = logging.getLogger(__name__)
 
+Tenure = tuple[object, int]
+"""Who runs a flow here, and how often it has taken the lease."""
+
 
 class NotedModes:
     """The notes of one run, with the objectives of its topology file. For the thread of a
@@ -31,6 +34,13 @@ class NotedModes:
         # what the lake has not taken yet
         self._modes: dict[str, Mode] = {}
         self._gone: set[str] = set()
+        self._tenures: dict[str, Tenure] = {}
+
+    def fresh(self, tenures: Mapping[str, Tenure]) -> list[str]:
+        """The flows of which these tenures are other ones than when this was asked last."""
+        fresh = [name for name, tenure in tenures.items() if self._tenures.get(name) != tenure]
+        self._tenures |= tenures
+        return fresh
 
     def note(self, topology: Topology, modes: Mapping[str, Mode], gone: Iterable[str] = ()) -> None:
         """Note the objectives of a file, and how flows run by now; see `note_objectives`."""

@@ -201,9 +201,8 @@ class Replicator:
 
     def _follow_leases(self) -> None:
         """Begin with what other processes left to this one, and end what they took."""
-        began = self._here.follow(self._deployment)
-        if began:
-            self._note(began, "continuous")  # who did it before may have noted its end
+        self._here.follow(self._deployment)
+        self._note_tenures()
         if self._leases.stands_by and self._preparing is None:
             self._preparing = preparing(self.lake, self._stands_by)
             self._preparing.start()
@@ -302,8 +301,9 @@ class Replicator:
         self._here.want(wanted, preflight)
         self._here.follow(self._deployment)
         # After the start of all that takes its time to start: in a new lake this takes as long as
-        # the first batch.
-        self._note(list(wanted), "once" if self._options.once else "continuous", gone=before)
+        # the first batch. How flows run with an end is noted once this process has them.
+        if not self._options.once:
+            self._note(list(wanted), "continuous", gone=before)
 
     def _without_start(self, flows: Mapping[str, ResolvedFlow]) -> dict[str, str]:
         """The sources of those flows of which it is not known where they begin: these wait, and are
@@ -320,6 +320,13 @@ class Replicator:
             logger.error("%s; it is tried again, and the other flows go on", why)
             self.event_log.incidents.open(name, "flow_waits", why)
         return {name: flows[name].source for name in problems}
+
+    def _note_tenures(self, always: bool = False) -> None:
+        """Have the lake know how the flows run that this process has taken the lease of since: what
+        ran them before may have noted how it did. `always` has it know the objectives at least."""
+        fresh = self._modes.fresh(self._here.tenures)
+        if fresh or always:
+            self._note(fresh, "once" if self._options.once else "continuous")
 
     def _note(self, flows: Sequence[str], mode: Mode, gone: Sequence[str] = ()) -> None:
         """Have the lake know the objectives of the flows, and how these of them run."""
@@ -346,6 +353,7 @@ class Replicator:
         """End everything; in a run that came to its end, sample where it is. What did not end in
         order is an error of the run."""
         names = self._here.wanted
+        self._note_tenures(always=self._options.once and self.begun)
         self._ask_for(())
         self._landings.stop()
         self._here.stop()

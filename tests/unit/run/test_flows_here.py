@@ -75,7 +75,7 @@ def leases() -> Leases:
 def here(leases: Leases, monkeypatch: pytest.MonkeyPatch) -> FlowsHere:
     def worker(flow: Any, *_: Any, **__: Any) -> Any:
         made = SimpleNamespace(flow=flow, thread=Thread(slow=flow.name == B))
-        made.error, made.had_lease = None, False
+        made.error, made.tenures = None, 0
         return made
 
     def control(*_: Any) -> Any:
@@ -266,7 +266,7 @@ def test_who_is_fenced_again_and_again_does_not_begin_at_once(
 def end(here: FlowsHere, error: Exception, had_lease: bool) -> None:
     """A flow's thread ends."""
     worker: Any = here.running[A].worker
-    worker.had_lease = had_lease
+    worker.tenures = int(had_lease)
     worker.thread.error, worker.thread.is_over = error, True
 
 
@@ -303,13 +303,13 @@ def test_a_worker_knows_whether_it_ever_had_the_lease() -> None:
 
     lease = SimpleNamespace(take=taken, release=lambda: None)
     flow: Any = SimpleNamespace(
-        _lease=lease, had_lease=False, _refresh=lambda: None, _produce=lambda: True
+        _lease=lease, tenures=0, _refresh=lambda: None, _produce=lambda: True
     )
     with pytest.raises(LeaseTaken):
         FlowWorker._with_lease(flow)
-    assert not flow.had_lease
+    assert not flow.tenures
     lease.take = lambda: None
-    assert FlowWorker._with_lease(flow) and flow.had_lease
+    assert FlowWorker._with_lease(flow) and flow.tenures == 1
 
 
 def test_a_second_process_of_a_flow_does_not_wait_for_it(here: FlowsHere, leases: Leases) -> None:

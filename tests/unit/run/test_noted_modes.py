@@ -1,6 +1,7 @@
 """How a flow runs is noted in the lake, by which `alerts` go, until the lake takes it."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -111,4 +112,50 @@ def test_a_command_that_brings_a_flow_to_its_end_says_nothing_of_how_it_runs(
     assert drain.drain(deployment, deployment.connections.topology.flow(FLOW)).complete
     made = Replicator(deployment, [], asked[0])
     made._note([FLOW], "once")
+    assert modes(lake) == {FLOW: "continuous"}
+
+
+def applying(made: Replicator) -> Any:
+    """Has it begin with its flows, which need no cluster; returns what stands for their worker."""
+    worker = SimpleNamespace(tenures=0)
+    made._here.running = {FLOW: SimpleNamespace(worker=worker)}  # type: ignore[dict-item]
+    for name in ("_beat", "_apply_landings"):
+        setattr(made, name, lambda *_: None)
+    made._without_start = lambda _: {}  # type: ignore[method-assign]
+    made._here.follow = lambda _: []  # type: ignore[method-assign]
+    flows = made.topology.active_flows()
+    preflight: Any = SimpleNamespace(connections=made._connections, flows=flows, to_note={})
+    preflight.silent, preflight.left_out, preflight.complaints = {}, {}, list
+    made._apply(preflight)
+    made.begun = True
+    return worker
+
+
+def test_a_run_with_an_end_says_nothing_of_a_flow_that_another_process_runs(
+    setting: Setting,
+) -> None:
+    """The alerts of a continuous run ended with it: of its heartbeats, and of its process."""
+    lake, deployment = setting
+    note_objectives(lake, deployment.connections.topology, {FLOW: "continuous"})
+    made = replicating(deployment, once=True)
+    worker = applying(made)
+    made._note_tenures(always=True)
+    assert modes(lake) == {FLOW: "continuous"}
+    worker.tenures = 1
+    made._follow_leases()
+    assert modes(lake) == {FLOW: "once"}
+
+
+def test_a_continuous_run_that_has_its_flow_again_says_so(setting: Setting) -> None:
+    """`run --once` had it between two of its attempts."""
+    lake, deployment = setting
+    made = replicating(deployment)
+    worker = applying(made)
+    worker.tenures = 1
+    made._follow_leases()
+    note_objectives(lake, deployment.connections.topology, {FLOW: "once"})
+    made._follow_leases()
+    assert modes(lake) == {FLOW: "once"}
+    worker.tenures = 2
+    made._follow_leases()
     assert modes(lake) == {FLOW: "continuous"}
