@@ -22,6 +22,7 @@ from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.lake.table_upkeep import note_removals
 from mirrorlake.landing.broken_queries import BrokenQueries
 from mirrorlake.landing.checkpoints import end_queries, forget_query
+from mirrorlake.landing.covered_notes import CoveredNotes
 from mirrorlake.landing.generations import LakeLandingStore, generations_of
 from mirrorlake.landing.land import LandingQuery, start_landing
 from mirrorlake.landing.landing_incidents import LandingIncidents
@@ -88,6 +89,8 @@ class LandingWorker:
         self._lease = lease or Lease(lake, work_of_landing(alias))
         self._query: LandingQuery | None = None
         self._waits = False  # for another process that lands
+        self._notes = CoveredNotes(lake, alias)
+        self._shared = False
         self._forget_what_was_seen()
 
     def _forget_what_was_seen(self) -> None:
@@ -105,8 +108,12 @@ class LandingWorker:
             self._broken = BrokenQueries(self.thread.name)
             self._waiting: MirrorlakeError | None = None
 
-    def set_flows(self, flows: Sequence[ResolvedFlow], connections: Connections) -> None:
-        """Say which flows read from here; the query is restarted if that makes a difference."""
+    def set_flows(
+        self, flows: Sequence[ResolvedFlow], connections: Connections, shared: bool = False
+    ) -> None:
+        """Say which flows read from here; the query is restarted if that makes a difference.
+        `shared`: other processes may run some of them."""
+        self._shared = shared
         if self._flows.set(flows, connections):
             self._changed.set()
 
@@ -121,6 +128,14 @@ class LandingWorker:
             query = self._query
             if query is not None:
                 self._covered.update(query.covered())
+            elif self._is_elsewhere:
+                noted = self._notes.read()
+                current = self.generations() if noted else NO_GENERATIONS
+                return {
+                    place.topic_partition: end
+                    for place, end in noted.items()
+                    if place == current.place(place.topic_partition)
+                }
             # Where a partition begins there is nothing in front of it, whether or not it holds a
             # record. That is no promise to land what begins there: only what was covered is
             # compared with what the source has.
@@ -130,12 +145,16 @@ class LandingWorker:
         """The generations that are landed now; before the first plan, the newest ones that the lake
         knows, and again from time to time where another process lands."""
         with self._lock:
-            elsewhere = self._waits or (self._lease.stands_by and not self._lease.held)
-            old = elsewhere and time.monotonic() - self._read_at >= COMPARE_SECONDS
+            old = self._is_elsewhere and time.monotonic() - self._read_at >= COMPARE_SECONDS
             if self._current_generations is None or old:
                 self._read_at = time.monotonic()
                 self._current_generations = generations_of(self._lake, self.alias)
             return self._current_generations
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        """Whether another process lands, as far as this one knows."""
+        return self._waits or (self._lease.stands_by and not self._lease.held)
 
     @property
     def lands(self) -> bool:
@@ -225,6 +244,8 @@ class LandingWorker:
             self._check_owner(query)
             named = self._flows.named()
             self._unread.make_up(planned, named, landing, client.now, own=query.name)
+        if is_over and self._lease.held:
+            self._tell_others(is_over)
         if query.sink.failure is not None:  # of a last batch, or beside a partition that is gone
             raise query.sink.failure
         return is_over
@@ -282,10 +303,16 @@ class LandingWorker:
                 if checked_at - owned_at >= self._flows.pace.owners:
                     owned_at = checked_at
                     self._check_owner(query)
+                    self._tell_others()
                 if self._planner.differs(planned, self.covered()):
                     self._check_owner(query)
                     return False
         return True
+
+    def _tell_others(self, is_over: bool = False) -> None:
+        """Have other processes know how far this one has come, where they run flows from here."""
+        if self._shared:
+            self._notes.note(self.covered(), self.generations(), is_over)
 
     def _check_owner(self, query: LandingQuery) -> None:
         """Raise Fenced if another process has taken over."""

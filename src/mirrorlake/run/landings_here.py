@@ -1,6 +1,6 @@
 """Which source clusters this process lands, or stands by for."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from mirrorlake.config.topology import ResolvedFlow
 from mirrorlake.errors import MirrorlakeError
@@ -45,18 +45,23 @@ class LandingsHere:
         errors = [landing.error for landing in self.workers.values()]
         return [error for error in errors if error is not None]
 
-    def want(self, readers: Mapping[str, Sequence[ResolvedFlow]], deployment: Deployment) -> None:
+    def want(
+        self,
+        readers: Mapping[str, Sequence[ResolvedFlow]],
+        deployment: Deployment,
+        shared: Collection[str] = (),
+    ) -> None:
         """Land these sources for the flows that read from them, and no others: those that are
-        landed already go on."""
+        landed already go on. Of `shared` ones other processes may run some flows."""
         for source in [source for source in self.workers if source not in readers]:
             self._end(source)
         for source, flows in readers.items():
             if source in self.workers:
-                self.workers[source].set_flows(flows, deployment.connections)
+                self.workers[source].set_flows(flows, deployment.connections, source in shared)
                 continue
             lease = self._leases.of_landing(source, [flow.name for flow in flows])
             landing = LandingWorker(source, deployment, self._stage, self._once, lease)
-            landing.set_flows(flows, deployment.connections)
+            landing.set_flows(flows, deployment.connections, source in shared)
             landing.thread.start()
             self.workers[source] = landing  # not before: one that did not start is to be made again
 

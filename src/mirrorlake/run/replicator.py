@@ -347,7 +347,12 @@ class Replicator:
             begun = [flow for flow in flows if flow.name not in self._unbegun]
             if any(flow.name in names for flow in begun):
                 readers[source] = begun
-        self._landings.want(readers, self._deployment)
+        shared = {
+            source
+            for source, flows in readers.items()
+            if self._leases.by_kafka or any(flow.name not in names for flow in flows)
+        }
+        self._landings.want(readers, self._deployment, shared)
 
     def _end(self) -> None:
         """End everything; in a run that came to its end, sample where it is. What did not end in

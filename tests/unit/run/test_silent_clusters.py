@@ -186,7 +186,7 @@ class Landing:
     def __init__(self, source: str, *_: object) -> None:
         self.source, self.thread = source, SimpleNamespace(start=bool, stop=bool, join=bool)
 
-    def set_flows(self, flows: Any, _connections: object) -> None:
+    def set_flows(self, flows: Any, *_: object) -> None:
         self.read[self.source] = [flow.name for flow in flows]
 
 
