@@ -1,11 +1,15 @@
 """Finds the partitions whose log at the source is not what was staged of them any more."""
 
 from collections.abc import Collection, Mapping
+from functools import partial
 
 from mirrorlake.kafka.values import Row
 from mirrorlake.landing.ports import LandingStore, Source
-from mirrorlake.landing.rewind import first_offsets
+from mirrorlake.landing.rewind import OffsetBounds, first_offsets
 from mirrorlake.offsets.positions import LogEnds, TopicAndPartition
+
+#: Of how many leaders of a partition, the newest ones, it is looked at what they wrote first.
+MOST_LEADERS = 16
 
 
 class RewindCheck:
@@ -64,7 +68,11 @@ class RewindCheck:
             if key not in differ
         }
         behind = first_offsets(rest, self._source.rows, differing)
-        return went_back | {key: began[key] for key in differ} | behind
+        found = went_back | {key: began[key] for key in differ} | behind
+        several = {key: span for key, span in rest.items() if _passed(log[key], known[key]) > 1}
+        spans = {key: (starts[key], ends[key]) for key in doubtful} | several
+        in_front = {key: (low, found.get(key, high)) for key, (low, high) in spans.items()}
+        return found | self._firsts_of_leaders(log, in_front, since)
 
     def _that_differ(
         self,
@@ -97,6 +105,42 @@ class RewindCheck:
             left = behind
         return differ
 
+    def _firsts_of_leaders(
+        self,
+        log: Mapping[TopicAndPartition, LogEnds],
+        spans: Mapping[TopicAndPartition, OffsetBounds],
+        since: Mapping[TopicAndPartition, int],
+    ) -> dict[TopicAndPartition, int]:
+        """Of partitions that are as they were staged at the end of a span, where the first leader
+        began whose first record there is not: landing read on, behind what it had of the leader
+        before, in records of this one. Of more leaders than MOST_LEADERS the newest ones are looked
+        at; of a log of no leader's epoch, none."""
+        oldest = {
+            key: epoch - MOST_LEADERS
+            for key, (low, high) in spans.items()
+            if low < high and (epoch := log[key].epoch) is not None
+        }
+        many = {key: spans[key] for key, epoch in oldest.items() if epoch > 0}
+        at = {key: spans[key][0] for key in oldest.keys() - many.keys()}
+        at |= first_offsets(many, self._source.rows, partial(_written_behind, oldest))
+        differ: dict[TopicAndPartition, int] = {}
+        while at:
+            found = self._source.rows(at)
+            rows = {key: row for key, row in found.items() if row.offset < spans[key][1]}
+            there = self._store.staged_rows({key: row.offset for key, row in rows.items()}, since)
+            later, epochs = dict[TopicAndPartition, int](), dict[TopicAndPartition, int]()
+            for key, row in rows.items():
+                staged = there.get(key)
+                if staged is not None and staged.forgotten_to is not None:
+                    later[key] = staged.forgotten_to + 1
+                elif not row.same(staged):
+                    differ[key] = at[key]
+                elif row.epoch is not None:
+                    epochs[key] = row.epoch
+            left = {key: (rows[key].offset, spans[key][1]) for key in epochs}
+            at = later | first_offsets(left, self._source.rows, partial(_written_behind, epochs))
+        return differ
+
     def note(self, epochs: Mapping[TopicAndPartition, int | None]) -> None:
         """Note the leaders of logs that match the stage."""
         before = self._store.epochs()
@@ -108,3 +152,15 @@ class RewindCheck:
         """Whether only the records themselves show it: no epoch to go by, or a log that is too
         short."""
         return ends.end < staged or known is None or ends.epoch is None or ends.epoch < known
+
+
+def _passed(ends: LogEnds, known: int) -> int:
+    """How many leaders there can have been since a known one."""
+    return 0 if ends.epoch is None else ends.epoch - known
+
+
+def _written_behind(
+    epochs: Mapping[TopicAndPartition, int], rows: Mapping[TopicAndPartition, Row]
+) -> set[TopicAndPartition]:
+    """The partitions whose records are of later leaders than these."""
+    return {key for key, row in rows.items() if row.epoch is not None and row.epoch > epochs[key]}

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from mirrorlake.lake.retention import Removal
 from mirrorlake.landing.excluded import WAIT_SECONDS
 from mirrorlake.landing.plan import SILENT_SECONDS, LandingPlanner
+from mirrorlake.landing.rewound import MOST_LEADERS
 from mirrorlake.landing.source_comparison import (
     Branch,
     CurrentGenerations,
@@ -66,6 +67,52 @@ def test_of_two_leaders_since_the_second_ones_records_are_looked_at_too() -> Non
     log.rewind(60)
     log.write("c", 10)
     assert model.planner().plan({}).losses == (Loss("source_rewound", "t", 0, 60, 69),)
+
+
+def test_what_a_leader_wrote_in_front_of_where_landing_read_on_is_found_without_its_epoch() -> None:
+    """Offsets 30 to 49 were staged of the leader before, 50 on of the new ones: these are the same
+    at the end of what is staged, and no leader is known any more."""
+    model, _ = staged_once()
+    log = model.logs[T0]
+    log.rewind(30)
+    log.write("b", 30)
+    log.epoch += 1
+    log.write("c", 10)
+    model.stage(T0, 50)
+    model.leaders = {}
+    assert model.planner().plan({}).losses == (Loss("source_rewound", "t", 0, 30, 69),)
+
+
+@pytest.mark.parametrize("elections", [0, 40])
+def test_of_three_leaders_since_the_middle_one_is_looked_at_too(elections: int) -> None:
+    """Offsets 50 to 59 were staged of the second one, and 60 on of the third, which has others from
+    55 on."""
+    model, _ = staged_once()
+    log = model.logs[T0]
+    log.epoch += 1 + elections
+    log.write("b", 10)
+    model.stage(T0, 50)
+    log.rewind(55)
+    log.write("c", 15)
+    model.stage(T0, 60)
+    for model.leaders in ({T0: 0, T1: 0}, {}):
+        assert model.planner().plan({}).losses == (Loss("source_rewound", "t", 0, 55, 69),)
+
+
+def test_leaders_without_number_cost_a_bounded_search_each() -> None:
+    """Of a log as it was staged, whose leaders are not known any more."""
+    model = Model()
+    log = model.logs[T0]
+    for _ in range(3 * MOST_LEADERS):
+        log.epoch += 1
+        log.write("a", 20)
+    model.stage(T0, 0)
+    model.leaders = {}
+    assert model.planner().plan({}).losses == ()
+    assert model.reads < MOST_LEADERS * 14
+    model.leaders, model.reads, log.rows = {}, 0, [replace(row, epoch=None) for row in log.rows]
+    assert model.planner().plan({}).losses == ()
+    assert model.reads <= 3, "of records without an epoch, the last one"
 
 
 def test_what_the_stage_keeps_no_more_is_not_taken_for_what_a_new_leader_wrote() -> None:
