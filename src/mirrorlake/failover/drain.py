@@ -20,7 +20,7 @@ from mirrorlake.lake.targets import living_targets
 from mirrorlake.lake.translate import Translator
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.leases import lease_of_flow
-from mirrorlake.run.other_process import run_by_other_process
+from mirrorlake.run.other_process import runs_elsewhere
 from mirrorlake.run.replicator import Replicator, RunOptions
 
 logger = logging.getLogger(__name__)
@@ -171,10 +171,8 @@ def _is_free(deployment: Deployment, flow: ResolvedFlow) -> tuple[bool, str | No
     except LakeError as error:
         return False, str(error)
     lease.release()
-    if lease.stands_by or deployment.lake.in_store:  # an object there is seen from all hosts
-        return True, None
-    if run_by_other_process(deployment.lake, [flow.name]) is not None:
-        # a lock of this host says nothing about another one
+    # an object in a store is seen from all hosts
+    if not deployment.lake.in_store and runs_elsewhere(deployment.lake, flow.name, lease):
         return False, f"another process runs flow {flow.name}, and did not come to the end in time"
     return True, None
 

@@ -22,7 +22,7 @@ from mirrorlake.produce.fencing import fence_all
 from mirrorlake.produce.spec import name_at_target
 from mirrorlake.produce.target import Target
 from mirrorlake.run.leases import lease_of_flow
-from mirrorlake.run.other_process import run_by_other_process
+from mirrorlake.run.other_process import runs_elsewhere
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ class SourceFlows:
         lease = lease_of_flow(self._deployment, name)
         lease.take(sure=True)
         stack.callback(lease.release)
-        if not lease.stands_by and run_by_other_process(self._lake, [name]) is not None:
+        if runs_elsewhere(self._lake, name, lease):
             raise LeaseTaken(f"another process runs flow {name}")
         tasks = LakeMap(self._lake, name).produce_tasks()
         if tasks is None or (flow is not None and flow.settings.delivery != "exactly_once"):

@@ -15,6 +15,8 @@ from mirrorlake.lake.lease_holder import Holder, holder_of, taken, this_process
 
 logger = logging.getLogger(__name__)
 
+_LEFT = "left"
+
 #: What a disk says that has no room: of whether files can be locked there it says nothing.
 _FULL = (ENOSPC, EDQUOT)
 
@@ -25,16 +27,20 @@ class FileLock:
     #: A lock does not go away from who has it.
     held = True
 
-    def __init__(self, what: str, file: Path) -> None:
+    def __init__(self, what: str, file: Path, brief: bool = False) -> None:
+        """`brief`: see `Lease`."""
         self.what = what
         self.file = file
+        #: Who of this host had it last, and is gone without giving it back, as `take` found it.
+        self.left_by: Holder | None = None
+        self._brief = brief
         self._handle: int | None = None
 
     def take(self, sure: bool) -> None:
         """See `Lease.take`. Raises OSError where the disk has no room for the file."""
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            self._handle, before = self._locked()
+            self._handle, before, left = self._locked()
         except OSError as error:
             if error.errno in _FULL:
                 raise
@@ -53,7 +59,10 @@ class FileLock:
                 error.strerror,
             )
             return
-        if before is None:
+        last = before or left
+        gone = last is not None and last.is_of_this_host and not last.lives
+        self.left_by = last if gone else None
+        if before is None or before.is_of_this_host:
             return
         if sure:
             self.release(before)
@@ -64,13 +73,14 @@ class FileLock:
             )
         logger.warning("%s was not given back by %s; be sure that it is gone", self.what, before)
 
-    def _locked(self) -> tuple[int, Holder | None]:
+    def _locked(self) -> tuple[int, Holder | None, Holder | None]:
         """A handle of the file with the lock, in which the holder's name is noted where there is
-        room for it, and who of another host has not given it back. Raises OSError, LeaseTaken."""
+        room for it; who has not given it back; and whom one that was `brief` had found gone. Raises
+        OSError, LeaseTaken."""
         handle = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            before = _noted(handle)
+            before, left = _noted(handle), _noted(handle, _LEFT)
             self._note_this(handle)
         except BlockingIOError:
             holder = _noted(handle) or "another process"
@@ -79,7 +89,7 @@ class FileLock:
         except OSError:
             os.close(handle)
             raise
-        return handle, None if before is None or before.is_of_this_host else before
+        return handle, before, left
 
     def _note_this(self, handle: int) -> None:
         """Note this process. A disk that is full for a moment does not take the lock away, which
@@ -115,21 +125,25 @@ class FileLock:
         taken."""
         if self._handle is not None:
             try:
-                _note(self._handle, holder)
+                _note(self._handle, holder, self.left_by if self._brief else None)
             finally:
                 os.close(self._handle)
                 self._handle = None
 
 
-def _note(handle: int, holder: Holder | None) -> None:
+def _note(handle: int, holder: Holder | None, left: Holder | None = None) -> None:
+    """Note who has it, or that no process has it since one has `left` it."""
     os.ftruncate(handle, 0)
     if holder is not None:
         os.pwrite(handle, json.dumps(holder._asdict()).encode(), 0)
+    elif left is not None:
+        os.pwrite(handle, json.dumps({_LEFT: left._asdict()}).encode(), 0)
 
 
-def _noted(handle: int) -> Holder | None:
-    """Who is noted; None: no process."""
+def _noted(handle: int, part: str | None = None) -> Holder | None:
+    """Who is noted, of a part of what is; None: no process."""
     try:
-        return holder_of(json.loads(os.pread(handle, 1_000, 0)))
+        document = json.loads(os.pread(handle, 1_000, 0))
+        return holder_of(document if part is None else document[part])
     except (ValueError, KeyError):
         return None

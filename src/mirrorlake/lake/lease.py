@@ -43,10 +43,11 @@ class AnyLease(Protocol):
 
 class Lease:
     """The right to do `what`, such as `flow east->west`, in one lake: taken, or had for a block.
-    Raises LakeError for one opened to be read."""
+    Raises LakeError for one opened to be read. `brief`: for a command, behind which it is known
+    still that the process which had it before was killed."""
 
-    def __init__(self, lake: Lake, what: str) -> None:
-        self.lock = _lock(lake.leases, what)
+    def __init__(self, lake: Lake, what: str, brief: bool = False) -> None:
+        self.lock = _lock(lake.leases, what, brief)
 
     #: Two processes of one flow are a mistake, unless the topology file says otherwise.
     stands_by = False
@@ -62,6 +63,13 @@ class Lease:
         """See `AnyLease.held`: a lock does not go away; what a store keeps may, where it could not
         be renewed for long."""
         return self.lock.held
+
+    @property
+    def was_left(self) -> bool:
+        """Whether, behind `take`, the process that had it last was one of this host, which is gone
+        without giving it back: what it did, no process does now. Of one that another host has, or
+        a store keeps, this is not known."""
+        return isinstance(self.lock, FileLock) and self.lock.left_by is not None
 
     def take(self, sure: bool = False) -> None:
         """Take it. Raises LeaseTaken, which names the process that has it.
@@ -85,10 +93,10 @@ def check_free(leases: Place, work: Sequence[str]) -> None:
         raise taken(work[0], holders[0])
 
 
-def _lock(leases: Place, what: str) -> FileLock | StoreLock:
+def _lock(leases: Place, what: str, brief: bool = False) -> FileLock | StoreLock:
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", what)
     if isinstance(leases, FolderPlace):
-        return FileLock(what, leases / f"{name}.lock")
+        return FileLock(what, leases / f"{name}.lock", brief)
     return StoreLock(what, leases / name)
 
 

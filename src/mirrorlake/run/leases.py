@@ -40,16 +40,22 @@ _NAMES = 64
 
 class Leases:
     """The leases of one process, in which it runs flows of one topology file. `once` waits some
-    seconds for each; `standby` has it work only where another process has worked."""
+    seconds for each; `standby` has it work only where another process has worked; `brief` is of a
+    command, see `Lease`."""
 
     def __init__(
-        self, deployment: Deployment, *, once: bool = False, standby: bool = False
+        self,
+        deployment: Deployment,
+        *,
+        once: bool = False,
+        standby: bool = False,
+        brief: bool = False,
     ) -> None:
         self._lake = deployment.lake
         self._connections = deployment.connections
         self._event_log = deployment.event_log
         self._refusals = _Refusals(deployment.event_log)
-        self._once, self._standby = once, standby
+        self._once, self._standby, self._brief = once, standby, brief
         #: Whether processes stand by for each other.
         self.by_kafka = deployment.connections.topology.availability == "kafka"
         self._kept: dict[str, GroupLease] = {}
@@ -85,7 +91,7 @@ class Leases:
     def of_flow(self, flow: ResolvedFlow) -> AnyLease:
         """The lease of a flow; of one that Kafka keeps this process is a member from now on."""
         if not self.by_kafka:
-            return Lease(self._lake, work_of_flow(flow.name))
+            return Lease(self._lake, work_of_flow(flow.name), self._brief)
         group = group_of_flow(self._lake.lake_id, flow.name)
         return self._member(work_of_flow(flow.name), group, flow.target, [flow.name])
 
@@ -226,7 +232,7 @@ def lease_of_flow(deployment: Deployment, name: str) -> AnyLease:
     topology = deployment.connections.topology
     target = name.rpartition("->")[2]
     if topology.availability != "kafka" or target not in topology.clusters:
-        return Lease(deployment.lake, work_of_flow(name))
+        return Lease(deployment.lake, work_of_flow(name), brief=True)
     return GroupLease(
         work_of_flow(name),
         group_of_flow(deployment.lake.lake_id, name),

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 
 from mirrorlake.attempts import attempts
 from mirrorlake.lake.lake import Lake
+from mirrorlake.lake.lease import AnyLease, Lease
 from mirrorlake.run.presence import Presence
 
 #: How often samples are looked for, seconds.
@@ -36,6 +37,15 @@ def run_by_other_process(lake: Lake, flows: Sequence[str]) -> str | None:
         if not watched:
             break
     return None
+
+
+def runs_elsewhere(lake: Lake, flow: str, lease: AnyLease) -> bool:
+    """Whether another process runs a flow of which this one has taken the lease, and is `sure` of
+    it: a lock of this host says nothing of another one. Takes no time where the process that ran it
+    last is gone, as the lease says."""
+    if lease.stands_by or (isinstance(lease, Lease) and lease.was_left):
+        return False
+    return run_by_other_process(lake, [flow]) is not None
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,9 @@ class Replicator:
         self._flows = list(flows)
         self._options = options
         self._stop = stop or threading.Event()
-        self._leases = Leases(deployment, once=options.once, standby=options.standby)
+        self._leases = Leases(
+            deployment, once=options.once, standby=options.standby, brief=options.keeps_modes
+        )
         #: Keeps the tables small while this process writes them.
         self._upkeep: UpkeepWorker | None = None
         if isinstance(lake, PathLake):  # a catalog's platform does it
