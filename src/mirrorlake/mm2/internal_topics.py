@@ -82,6 +82,7 @@ class InternalTopic:
         self._producer: Producer | None = None
         self._ready = False
         self._topic_id: str | None = None
+        self._untold: TopicInfo | None = None  # that it was made
         self._lock = threading.Lock()
 
     def replaced(self) -> bool:
@@ -115,10 +116,12 @@ class InternalTopic:
             topic = self.missing()
             if topic is not None:
                 self._admin.create_topics([topic])
-                self._topic_id = None
-                self._made(self.alias, topic)
-            self._ready = True
-            return topic is not None
+                self._topic_id, self._untold = None, topic
+            made = self._untold is not None
+            if self._untold is not None:
+                self._made(self.alias, self._untold)
+            self._untold, self._ready = None, True
+            return made
 
     def missing(self) -> TopicInfo | None:
         """The topic as it would be made, None if it is there; changes nothing. Raises

@@ -155,3 +155,23 @@ def test_an_end_that_takes_no_heartbeat_does_not_hinder_the_other(
     with pytest.raises(KafkaException):
         beats.beat()
     assert written == ["west"]
+
+
+def test_a_topic_that_was_made_while_the_lake_took_no_news_is_the_flows(tmp_path: Path) -> None:
+    """It counted as one that another program had made, and got nothing any more."""
+
+    class Away(MemoryLog):
+        is_away = True
+
+        def record(self, flow: str, changes: Any) -> None:
+            if self.is_away:
+                raise OSError("the store is away")
+            super().record(flow, changes)
+
+    connections, log = connections_of(tmp_path), Away()
+    syncs = OffsetSyncTopic(connections.topology.flow(FLOW), connections, log)
+    with pytest.raises(OSError, match="away"):
+        syncs.ensure()
+    log.is_away = False
+    assert [syncs.ensure() for _ in range(2)] == [True, False]
+    assert [change.kind for _, change in log.rows] == ["topic"]
