@@ -8,9 +8,10 @@ Names, details and values come from outside, so no console of ours reads markup;
 import atexit
 import io
 import os
+import select
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 #: Up to how many rows Rich writes a table itself.
 _FEW_ROWS = 50
@@ -25,7 +26,15 @@ def plain_console(stderr: bool = False, width: int | None = None) -> "Console":
     None."""
     from rich.console import Console
 
-    return Console(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
+    console = Console(stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
+    # Rich ends the process with 1 there, by which a command says that attention is needed.
+    console.on_broken_pipe = _raise_on  # type: ignore[method-assign]
+    return console
+
+
+def _raise_on() -> NoReturn:
+    """Raise what is being handled."""
+    raise
 
 
 def plain_table(
@@ -105,6 +114,18 @@ def write_any_text() -> None:
     number (\\u2500), instead of ending the command with a traceback."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def drop_unread() -> bool:
+    """Where what reads our output through a pipe has ended, as `head` does, have what is left of it
+    go nowhere, so that no attempt to write it is told of; returns whether that is so."""
+    looks, outputs = select.poll(), (1, 2)
+    for output in outputs:
+        looks.register(output, 0)
+    ended = [output for output, state in looks.poll(0) if state & (select.POLLERR | select.POLLHUP)]
+    for output in ended:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), output)
+    return bool(ended)
 
 
 def end_silently() -> None:

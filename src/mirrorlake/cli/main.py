@@ -1,8 +1,10 @@
 """The `mirrorlake` command. Exit codes: 0 done and healthy; 1 the replication needs attention; 2
-wrong input, or a cluster or lake that the command cannot do without does not answer."""
+wrong input, or a cluster or lake that the command cannot do without does not answer; 141 what read
+its output through a pipe ended before it, as shells say of a program that SIGPIPE ends."""
 
 import logging
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -38,10 +40,11 @@ from mirrorlake.errors import MirrorlakeError
 from mirrorlake.extras import missing_by
 from mirrorlake.heaps import collect_rarely
 from mirrorlake.library.store_refusals import broker_refusal, disk_refusal, store_refusal
-from mirrorlake.terminal import end_silently, write_any_text
+from mirrorlake.terminal import drop_unread, end_silently, write_any_text
 
 logger = logging.getLogger(__name__)
 
+_UNREAD = 141
 _MEANINGS = {1: "exit code 1, the replication needs attention", 2: "exit code 2, it was not done"}
 
 app = typer.Typer(
@@ -148,9 +151,22 @@ def main(words: Sequence[str] | None = None) -> None:
         words: the command and its options; those of the process for None.
 
     Raises:
-        CommandEnded: the exit code is 1 or 2. Of a good end nothing is raised: a wheel task of
+        CommandEnded: the exit code is 1, 2 or 141. Of a good end nothing is raised: a wheel task of
             Databricks takes any SystemExit for a failure.
     """
+    try:
+        _run(words)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # what fails behind this is told of by the interpreter
+    except BrokenPipeError:
+        if not drop_unread():  # of another pipe
+            raise
+        raise CommandEnded(_UNREAD, "what read the output has ended") from None
+    finally:
+        drop_unread()
+
+
+def _run(words: Sequence[str] | None) -> None:
     end_silently()
     write_any_text()
     _have_a_home()
@@ -159,6 +175,8 @@ def main(words: Sequence[str] | None = None) -> None:
     try:
         app(args=words)
     except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # whatever pipe it was, click ends with 1
+            raise end.__context__ from None
         code = end.code if isinstance(end.code, int) else int(end.code is not None)
         if code:
             meaning = _MEANINGS.get(code, f"exit code {code}")
