@@ -9,10 +9,10 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from confluent_kafka import KafkaError, KafkaException, Producer, TopicCollection, Uuid
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic, TopicDescription
 
-from mirrorlake.kafka.admin_configs import chunks
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
+from mirrorlake.kafka.chunks import chunks
 from mirrorlake.kafka.refusals import is_answer, not_described, reason_of
 
 logger = logging.getLogger(__name__)
@@ -35,36 +35,53 @@ class TopicAccess(NamedTuple):
     error: str | None = None
 
 
+GONE = TopicAccess(None, None)
+"""A topic that is not there."""
+
+
 def described(client: AdminClient, topics: Collection[str]) -> dict[str, TopicAccess]:
     """Ask about topics. An error of one is in what is told of it, and for all such one line is
     logged. Raises KafkaException when no broker answers."""
     access: dict[str, TopicAccess] = {}
     for chunk in chunks(sorted(topics), _AT_ONCE):
-        futures = client.describe_topics(
-            TopicCollection(list(chunk)),
-            include_authorized_operations=True,
-            request_timeout=ANSWER_SECONDS,
-        )
-        for name, future in futures.items():
-            try:
-                topic = future.result()
-            except KafkaException as error:
-                if not is_answer(error.args[0]):
-                    raise
-                access[name] = _not_described(error.args[0])
-            else:
-                operations = topic.authorized_operations
-                rights = frozenset(each.name for each in operations) if operations else None
-                access[name] = TopicAccess(str(topic.topic_id), rights)
+        for name, topic in answers_about(client, chunk, rights=True).items():
+            if isinstance(topic, KafkaError):
+                access[name] = undescribed(topic)
+                continue
+            operations = topic.authorized_operations
+            rights = frozenset(each.name for each in operations) if operations else None
+            access[name] = TopicAccess(str(topic.topic_id), rights)
     odd = {name: topic.error for name, topic in access.items() if topic.error is not None}
     if odd:
         logger.warning("%s", not_described("a cluster", odd))
     return access
 
 
-def _not_described(error: KafkaError) -> TopicAccess:
+def answers_about(
+    client: AdminClient, topics: Collection[str], rights: bool = False
+) -> dict[str, TopicDescription | KafkaError]:
+    """Ask about topics, in one request: what each is, with our `rights`, or the error that a broker
+    answers about it. Raises KafkaException when no broker answers."""
+    futures = client.describe_topics(
+        TopicCollection(list(topics)),
+        include_authorized_operations=rights,
+        request_timeout=ANSWER_SECONDS,
+    )
+    answers: dict[str, TopicDescription | KafkaError] = {}
+    for name, future in futures.items():
+        try:
+            answers[name] = future.result()
+        except KafkaException as error:
+            if not is_answer(error.args[0]):
+                raise
+            answers[name] = error.args[0]
+    return answers
+
+
+def undescribed(error: KafkaError) -> TopicAccess:
+    """What the error of a topic says of it."""
     if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
-        return TopicAccess(None, None)
+        return GONE
     if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
         return TopicAccess(None, frozenset())
     return TopicAccess(None, None, reason_of(error))
@@ -77,7 +94,7 @@ def hidden(client: AdminClient, topics: Collection[str]) -> dict[str, str | None
     return {
         name: NOT_SHOWN if topic.topic_id is not None else topic.error
         for name, topic in access.items()
-        if topic != TopicAccess(None, None)
+        if topic != GONE
     }
 
 

@@ -4,15 +4,15 @@ partitions."""
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from confluent_kafka import OFFSET_END, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import OFFSET_END, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from mirrorlake.errors import ReplicationError, TargetRefused
-from mirrorlake.kafka import admin_offsets, admin_topics
+from mirrorlake.kafka import access, admin_offsets, admin_topics
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS, AdminConnection
 from mirrorlake.kafka.answered_offsets import answered_offset
 from mirrorlake.kafka.client_settings import Settings
-from mirrorlake.kafka.refusals import is_answer, not_described, reason_of
+from mirrorlake.kafka.refusals import not_described
 from mirrorlake.kafka.renewal import LiveSettings
 from mirrorlake.kafka.values import TopicIdentity, TopicInfo
 from mirrorlake.offsets.positions import LogEnd, LogEnds, TopicAndPartition
@@ -228,22 +228,18 @@ class ClusterAdmin:
         if not topics:
             return {}, frozenset(), {}
         connection = self._connection.connected()
-        futures = connection.client.describe_topics(
-            TopicCollection(list(topics)), request_timeout=ANSWER_SECONDS
-        )
+        try:
+            answers = access.answers_about(connection.client, topics)
+        except KafkaException as error:
+            if error.args[0].code() in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT):
+                raise self._connection.unanswered(connection, error, ANSWER_SECONDS) from error
+            raise
         identities, missing, odd = {}, set(), {}
-        for name, future in futures.items():
-            try:
-                topic = future.result()
+        for name, topic in answers.items():
+            if not isinstance(topic, KafkaError):
                 identities[name] = TopicIdentity(str(topic.topic_id), len(topic.partitions))
-            except KafkaException as error:
-                code = error.args[0].code()
-                if code == KafkaError.UNKNOWN_TOPIC_OR_PART:
-                    missing.add(name)
-                elif code in (KafkaError._TIMED_OUT, KafkaError._TRANSPORT):
-                    raise self._connection.unanswered(connection, error, ANSWER_SECONDS) from error
-                elif not is_answer(error.args[0]):
-                    raise
-                elif code != KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                    odd[name] = reason_of(error.args[0])
+            elif (told := access.undescribed(topic)) == access.GONE:
+                missing.add(name)
+            elif told.error is not None:
+                odd[name] = told.error
         return identities, frozenset(missing), odd

@@ -16,8 +16,9 @@ from confluent_kafka.admin import (
 )
 
 from mirrorlake.kafka.admin import ClusterAdmin
-from mirrorlake.kafka.admin_configs import answer_of, chunks, error_text, refusal_of
+from mirrorlake.kafka.admin_configs import answer_of, error_text, refusal_of
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
+from mirrorlake.kafka.chunks import chunks
 from mirrorlake.kafka.values import Acl
 
 #: ACLs in one request: a KRaft controller takes at most 10,000 records at a time.

@@ -1,6 +1,6 @@
 """Configs of topics, described and altered for many topics in few requests (KIP-133, KIP-339)."""
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
 from mirrorlake.errors import ClusterUnreachable
 from mirrorlake.kafka.admin import ClusterAdmin
 from mirrorlake.kafka.admin_connection import ANSWER_SECONDS
+from mirrorlake.kafka.chunks import chunks
 from mirrorlake.kafka.refusals import is_answer
 from mirrorlake.kafka.values import ConfigValue, Origin, TopicConfigs
 
@@ -143,11 +144,6 @@ def _unreachable(admin: ClusterAdmin, error: KafkaError) -> ClusterUnreachable:
 def error_text(error: KafkaError) -> str:
     """A broker's words, without the full stop."""
     return str(error.str()).strip().rstrip(".")
-
-
-def chunks(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
-    """Cut a sequence into chunks of at most `size`."""
-    return (values[start : start + size] for start in range(0, len(values), size))
 
 
 def _alter(

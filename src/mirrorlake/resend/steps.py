@@ -1,13 +1,12 @@
 """The steps that replays and restores have in common: looked up, begun, sent, ended."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
 from mirrorlake import failpoints
-from mirrorlake.attempts import attempts
 from mirrorlake.control.target_generations import MADE_SECONDS, until_known
 from mirrorlake.errors import InputError
 from mirrorlake.kafka.values import TopicInfo
@@ -18,9 +17,7 @@ from mirrorlake.resend import topics
 from mirrorlake.resend.extras import ExtrasDone
 from mirrorlake.resend.note import Kind, Resend, ResentTopic, new_id, read_notes, with_began
 from mirrorlake.resend.sender import Sender, Sending, SendOutcome
-from mirrorlake.run.target_losses import SURE_SECONDS
-
-_LOOK_SECONDS = 0.5
+from mirrorlake.run.target_losses import ends_below
 
 
 @dataclass(frozen=True)
@@ -98,23 +95,16 @@ class Steps:
         for row in self.deployment.lake.ask("mapped_ends", flow=resend.name):
             key = (row["target_topic"], row["partition"])
             mapped[key] = max(row["target_position"], mapped.get(key, 0))
-        for (topic, partition), end in sorted(self._ends_below(mapped).items()):
+
+        def ends(places: Collection[TopicAndPartition]) -> Ends:
+            return self.admin.end_offsets(places, committed=False, skip_silent=True)
+
+        for (topic, partition), end in sorted(ends_below(ends, mapped).items()):
             raise InputError(
                 f"{topic}-{partition} of cluster {self.admin.alias} ends at offset {end}, and "
                 f"{resend.name} had sent records up to {mapped[topic, partition]}: the cluster has "
                 "lost what it had acknowledged; start over with --start-over"
             )
-
-    def _ends_below(self, mapped: Ends) -> Ends:
-        """The log ends that lie below what the map has of target partitions, for a while: a leader
-        that was just elected hears somewhat later how far its log is known to reach."""
-        below: Ends = mapped
-        for _ in attempts(SURE_SECONDS, _LOOK_SECONDS):
-            ends = self.admin.end_offsets(below, committed=False, skip_silent=True) if below else {}
-            below = {key: end for key, end in ends.items() if end < mapped[key]}
-            if not below:
-                break
-        return below
 
     def staged_topics(self) -> dict[str, set[str]]:
         """The topics that the stage has of each cluster of the file."""

@@ -7,17 +7,17 @@ how, the flow goes on from the end of the map.
 """
 
 import logging
-import threading
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
+from mirrorlake.attempts import attempts
 from mirrorlake.errors import TargetLost
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.incidents import Lost
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.reader import Frame
 from mirrorlake.lake.rising_times import time_behind
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import Ends, TopicAndPartition
 from mirrorlake.offsets.progress import Floor
 from mirrorlake.produce.flow import FlowProducer
 
@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 #: How long an end has to lie below the map's, seconds, until what is missing counts as lost.
 SURE_SECONDS = 3.0
+_LOOK_SECONDS = 0.5
 #: The verdict of `verify` on records that are not at the target (docs/trust.md).
 _MISSING = "missing_at_target"
 AskEnds = Callable[[Collection[TopicAndPartition]], Mapping[TopicAndPartition, int]]
@@ -35,28 +36,30 @@ answer."""
 def log_ends_below(producer: FlowProducer, ends: AskEnds) -> dict[TopicAndPartition, Lost]:
     """Source partitions whose map goes on behind the end of the log of the target, and what is lost
     of each."""
-    below = _below(producer, producer.floors(), ends)
-    if below:
-        threading.Event().wait(SURE_SECONDS)
-        floors = producer.floors()
-        below = _below(producer, {key: floors[key] for key in below}, ends)
-    return below
-
-
-def _below(
-    producer: FlowProducer, floors: Mapping[TopicAndPartition, Floor], ends: AskEnds
-) -> dict[TopicAndPartition, Lost]:
-    mapped = {}
+    places, mapped = dict[TopicAndPartition, TopicAndPartition](), dict[TopicAndPartition, int]()
+    floors = producer.floors()
     for key, floor in floors.items():
         name = producer.spec.remote_topic(key[0])
         if floor.target is not None and name is not None:
-            mapped[key] = ((name, key[1]), floor)
-    end_offsets = ends([place for place, _ in mapped.values()]) if mapped else {}
+            places[name, key[1]] = key
+            mapped[name, key[1]] = floor.target
     return {
-        key: Lost(floor.target_generation, end_offsets[place])
-        for key, (place, floor) in mapped.items()
-        if floor.target is not None and place in end_offsets and end_offsets[place] < floor.target
+        places[place]: Lost(floors[places[place]].target_generation, end)
+        for place, end in ends_below(ends, mapped).items()
     }
+
+
+def ends_below(ends: AskEnds, mapped: Ends) -> Ends:
+    """The log ends that lie below what the map has of target partitions, for a while: a leader that
+    was just elected hears somewhat later how far its log is known to reach. Of a partition whose
+    leader does not answer this is not known."""
+    below: Ends = mapped
+    for _ in attempts(SURE_SECONDS, _LOOK_SECONDS):
+        answers = ends(below.keys()) if below else {}
+        below = {place: end for place, end in answers.items() if end < mapped[place]}
+        if not below:
+            break
+    return below
 
 
 class MappedLoss(NamedTuple):

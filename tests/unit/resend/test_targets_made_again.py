@@ -19,6 +19,7 @@ from mirrorlake.resend.note import Resend, ResentTopic, read_notes
 from mirrorlake.resend.parked import ParkedReplay, ParkedReplayRequest
 from mirrorlake.resend.sender import Sending, SendOutcome
 from mirrorlake.resend.steps import PlannedResend, Steps
+from mirrorlake.run import target_losses
 from mirrorlake.testing import MemoryCluster, MemoryLake
 from tests.support.lake_rows import FLOW, write_file
 
@@ -86,7 +87,7 @@ def test_nor_where_the_target_has_lost_what_it_had_acknowledged(
     deployment: Deployment,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(steps, "SURE_SECONDS", 0.0)
+    monkeypatch.setattr(target_losses, "SURE_SECONDS", 0.0)
     lake: Any = deployment.lake
     place = {"target_topic": "w", "partition": 0}
     lake.answers["mapped_ends"] = [place | {"target_position": at} for at in (5, 9, 7)]

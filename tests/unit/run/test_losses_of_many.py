@@ -1,5 +1,6 @@
 """What a target has lost of many partitions is asked for, reported and taken out at once."""
 
+from collections.abc import Collection
 from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,8 @@ from mirrorlake.lake.incidents import Lost
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.progress import Floor
-from mirrorlake.run.target_losses import MappedLoss, loss_errors, take_out
+from mirrorlake.run import target_losses
+from mirrorlake.run.target_losses import MappedLoss, ends_below, loss_errors, take_out
 from tests.support.lake_rows import FLOW, append, no_session, opened, run_row, write_file
 
 AT = datetime(2026, 11, 23, tzinfo=timezone.utc)
@@ -100,3 +102,19 @@ def test_what_is_lost_leaves_map_and_proofs_in_one_change(
     (status,) = lake.ask_table("proof_status")
     assert status["proven_records"] == PARTITIONS * COUNT - len(LOST) * (COUNT - KEPT)
     assert not take_out(lake, producer, {("orders", 0): Lost(0, COUNT)}) and len(asked) == 3
+
+
+def test_an_end_that_comes_up_again_is_waited_for_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A leader that was just elected hears somewhat later how far its log is known to reach."""
+    monkeypatch.setattr(target_losses, "_LOOK_SECONDS", 0.0)
+    asked: list[set[TopicAndPartition]] = []
+
+    def ends(places: Collection[TopicAndPartition]) -> dict[TopicAndPartition, int]:
+        asked.append(set(places))
+        return dict.fromkeys(places, 4 if len(asked) < 3 else 9)
+
+    slow, whole = LOST
+    assert ends_below(ends, {slow: 9, whole: 4}) == {}
+    assert asked == [{slow, whole}, {slow}, {slow}]

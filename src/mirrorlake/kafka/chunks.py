@@ -1,0 +1,9 @@
+"""What is too much for one request is cut. Pure."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+
+def chunks(values: Sequence[Any], size: int) -> Iterator[Sequence[Any]]:
+    """Cut a sequence into chunks of at most `size`."""
+    return (values[start : start + size] for start in range(0, len(values), size))
