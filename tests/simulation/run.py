@@ -13,13 +13,17 @@ STEPS = 12
 
 
 def simulate(
-    schedules: int, number: int, without: Collection[str] = (), shrink: bool = True
+    schedules: int,
+    number: int,
+    without: Collection[str] = (),
+    shrink: bool = True,
+    kind: type[Replication] = Replication,
 ) -> None:
-    """Run schedules of the seed `number`, without some events or faults. Raises AssertionError,
-    with the simplest schedule that was found, where a law is broken."""
+    """Run schedules of the seed `number`, of a kind, without some events or faults. Raises
+    AssertionError, with the simplest schedule that was found, where a law is broken."""
 
     @seed(number)
-    class Machine(Replication):
+    class Machine(kind):  # type: ignore[misc, valid-type]
         pass
 
     Machine.without = frozenset(without)

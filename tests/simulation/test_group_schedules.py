@@ -26,6 +26,7 @@ from mirrorlake.lake.deployment import Deployment
 from mirrorlake.lake.reader import NONE, Frames, QueryRows
 from mirrorlake.offsets.positions import Committed, Reached, TopicAndPartition
 from mirrorlake.testing import MemoryCluster, MemoryLake
+from tests.support.group_turns import Running
 from tests.support.lake_rows import FLOW, write_file
 
 TOPICS = ("orders", "payments")
@@ -217,7 +218,7 @@ class GroupLake(MemoryLake):
             raise OSError("its answer was lost")
 
 
-class World:
+class World(Running):
     """Logs, and what a running flow says of them.
 
     `made` counts how often each target topic was made; `noted` is what the flow knows of that, and
@@ -225,29 +226,11 @@ class World:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self.logs = {key: Partition() for key in PARTITIONS}
         self.made = dict.fromkeys(TOPICS, 0)
         self.noted = dict(self.made)
         self.undecided: set[str] = set()
-        self.lost = 0
-
-    def mirrors(self, _: str) -> bool:
-        return True
-
-    def refuses(self, _: str) -> bool:
-        return False
-
-    def losses(self) -> int:
-        return self.lost
-
-    def made_again(self) -> set[str]:
-        return set()
-
-    def generation(self, _: TopicAndPartition) -> int:
-        return 0
-
-    def generations(self) -> int:
-        return 0
 
     def target_generation(self, topic: str) -> int | None:
         return None if topic in self.undecided else self.noted[topic]

@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
-import pyarrow as pa
-from hypothesis import HealthCheck, Phase, seed, settings
-from hypothesis.stateful import rule, run_state_machine_as_test
+from hypothesis.stateful import rule
 
 from tests.simulation.machine import NUMBER, Dice, Replication
-from tests.simulation.run import STEPS
+from tests.simulation.run import simulate
 from tests.simulation.world import TOPICS, World
 
 SCHEDULES = 150
@@ -58,8 +56,6 @@ def wrong(world: World) -> list[str]:
 
 class OlderLake(Replication):
     """Schedules in which the lake is copied, and a copy takes its place."""
-
-    without = LEFT_OUT
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,22 +107,4 @@ class OlderLake(Replication):
 
 
 def test_a_lake_that_is_older_than_the_target_maps_nothing_wrong_and_sends_nothing_twice() -> None:
-    machine = seed(7)(OlderLake)
-    threads = pa.cpu_count()
-    pa.set_cpu_count(1)
-    try:
-        run_state_machine_as_test(
-            machine,
-            settings=settings(
-                max_examples=SCHEDULES,
-                stateful_step_count=STEPS,
-                database=None,
-                deadline=None,
-                phases=(Phase.generate, Phase.shrink),
-                suppress_health_check=list(HealthCheck),
-                report_multiple_bugs=False,
-                print_blob=False,
-            ),
-        )
-    finally:
-        pa.set_cpu_count(threads)
+    simulate(SCHEDULES, 7, LEFT_OUT, kind=OlderLake)

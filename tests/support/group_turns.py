@@ -74,7 +74,7 @@ class Running:
     def generations(self) -> int:
         return self.landed
 
-    def target_generation(self, _: str) -> int:
+    def target_generation(self, _: str) -> int | None:
         return self.target
 
     def check_targets(self) -> None:

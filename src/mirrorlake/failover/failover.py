@@ -8,6 +8,7 @@ ends in the same state. Nothing is remembered but in the groups themselves, `cha
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from mirrorlake import failpoints
@@ -27,6 +28,7 @@ from mirrorlake.groups.mover import (
     outcome_of,
     sole_mover,
     target_groups,
+    with_ends,
 )
 from mirrorlake.groups.moves import (
     FAILBACK,
@@ -149,18 +151,16 @@ def _drained(deployment: Deployment, flow: ResolvedFlow) -> Drained | None:
 
 def _planned(
     route: Route, inventory: GroupInventory, force: bool
-) -> tuple[list[MoveResult], dict[str, TargetGroup]]:
+) -> tuple[list[MoveResult], Mapping[str, TargetGroup]]:
     """What is to be done, and the groups at the goal that it was decided by. Where the goal does
     not say where a log begins, a position may lie in front of it, and its consumers would skip what
     is there: it is left, unless by `force`."""
-    there = logs.logs(
-        route.connections.admin(route.goal),
-        {standing.checkpoint.target for standing in inventory.standings},
-    )
-    starts = {key: log.start for key, log in there.items()}
-    ends = {key: log.end for key, log in there.items()}
-    names = {standing.checkpoint.group_id for standing in inventory.standings}
-    goals, errors = target_groups(route.connections.groups(route.goal), names, starts, ends)
+    admin = route.connections.admin(route.goal)
+    checkpoints = [standing.checkpoint for standing in inventory.standings]
+    starts = logs.starts(admin, {checkpoint.target for checkpoint in checkpoints})
+    names = {checkpoint.group_id for checkpoint in checkpoints}
+    reported, errors = target_groups(route.connections.groups(route.goal), names, starts)
+    goals = with_ends(reported, checkpoints, partial(logs.ends, admin, committed=False))
     newest = {
         key: checkpoint
         for key, (checkpoint, _) in newest_checkpoints(route.lake, route.flow.name).items()

@@ -29,7 +29,6 @@ from mirrorlake.lake.other_logs import other_logs, went_back
 from mirrorlake.lake.source_generations import source_generations
 from mirrorlake.lake.targets import living_targets
 from mirrorlake.lake.translate import translate_all
-from mirrorlake.offsets.generations import SourceGenerations
 from mirrorlake.offsets.positions import Translated
 
 logger = logging.getLogger(__name__)
@@ -266,7 +265,8 @@ def _by_checkpoints(route: Route, named: Sequence[str] | None, gone: str) -> Gro
     over = {
         key: checkpoint
         for key, (checkpoint, _) in chosen.items()
-        if checkpoint.has_counterpart and _is_gone(checkpoint, known)
+        if checkpoint.has_counterpart
+        and known.is_gone(checkpoint.place, checkpoint.source_position)
     }
     asked = {
         place: (checkpoint.topic, checkpoint.partition, checkpoint.source_position)
@@ -298,15 +298,6 @@ def _by_checkpoints(route: Route, named: Sequence[str] | None, gone: str) -> Gro
     left_out = left_out_groups(lake, flow.name) if named is None else ()
     not_moved = {group: EXCLUDED for group in sorted(left_out) if leaves_out(flow.settings, group)}
     return GroupInventory(tuple(standings), gone=gone, not_moved=not_moved, lost=lost)
-
-
-def _is_gone(checkpoint: Checkpoint, known: SourceGenerations) -> bool:
-    """Whether a checkpoint is of a log that the source had no more when it was last seen."""
-    newest = known.newest((checkpoint.topic, checkpoint.partition))
-    return (
-        checkpoint.generation < newest
-        and known.living(checkpoint.place, checkpoint.source_position) != checkpoint.source_position
-    )
 
 
 def _as_written(

@@ -78,13 +78,10 @@ def _take(lease: Lease, seconds: float) -> None:
 
 
 def target_groups(
-    admin: GroupAdmin,
-    groups: Iterable[str],
-    starts: Mapping[TopicAndPartition, int] | None = None,
-    ends: Mapping[TopicAndPartition, int] | None = None,
+    admin: GroupAdmin, groups: Iterable[str], starts: Mapping[TopicAndPartition, int] | None = None
 ) -> tuple[dict[str, TargetGroup], Mapping[str, str]]:
     """How groups stand on a cluster; and by group why it did not report it: such groups are left
-    out. `starts` and `ends` are those of logs, where they are known.
+    out. `starts` are the first offsets still there, where they are known.
 
     Positions of groups with members are not asked for: nothing is done to them. One that is not
     listed has none only where all brokers listed theirs, or where its coordinator says so.
@@ -96,7 +93,7 @@ def target_groups(
     unlisted = [group for group in wanted if group not in listing.states] if listing.errors else []
     told, errors = _asked_of_coordinators(admin, unlisted, listing.errors)
     at_target = {
-        group: TargetGroup(listing.states.get(group, told.get(group)), {}, starts or {}, ends or {})
+        group: TargetGroup(listing.states.get(group, told.get(group)), {}, starts or {})
         for group in wanted
         if group not in errors
     }

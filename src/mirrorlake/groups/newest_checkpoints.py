@@ -139,6 +139,5 @@ class NewestCheckpoints:
             key: replace(checkpoint, generation=self.landed[key[1:]])
             for key, checkpoint in checkpoints.items()
             if checkpoint.generation < self.landed[key[1:]] == known.newest(key[1:])
-            and known.living(checkpoint.place, checkpoint.source_position)
-            == checkpoint.source_position
+            and not known.is_gone(checkpoint.place, checkpoint.source_position)
         }

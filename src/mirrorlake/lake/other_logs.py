@@ -96,7 +96,7 @@ def _gone(
         if there.generation is None:
             continue
         place = PartitionGeneration(there.topic, there.partition, there.generation)
-        if known.living(place, there.offset) != there.offset:
+        if known.is_gone(place, there.offset):
             reasons[key] = (
                 f"{there.topic}-{there.partition}: this is the offset in a log that is gone there; "
                 "another one has taken its place since"

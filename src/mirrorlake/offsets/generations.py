@@ -45,6 +45,11 @@ class SourceGenerations:
         )
         return min([offset, *(one.first_offset or 0 for one in later)])
 
+    def is_gone(self, place: PartitionGeneration, offset: int) -> bool:
+        """Whether a position in a generation of a partition is none of the newest one: another log
+        has taken the place of the one that it is of, in front of it."""
+        return self.living(place, offset) != offset
+
     def _of(self, key: TopicAndPartition) -> Iterable[Begun]:
         return chain(self._of_topics.get(key[0], ()), self._of_partitions.get(key, ()))
 

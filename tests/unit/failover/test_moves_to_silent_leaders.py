@@ -15,7 +15,7 @@ from mirrorlake.groups.moves import standing_of
 from mirrorlake.groups.shared_topics import Route
 from mirrorlake.groups.sync_plan import TargetGroup
 from mirrorlake.kafka.connections import Connections
-from mirrorlake.offsets.positions import Committed, LogEnds, TopicAndPartition, Translated
+from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
 from mirrorlake.testing import MemoryCluster, MemoryLake
 from tests.support.lake_rows import FLOW, write_file
 
@@ -28,16 +28,16 @@ def test_where_a_leader_does_not_answer_a_position_is_left(
 ) -> None:
     """Retention may have taken what it points to: its consumers would skip all that is there."""
 
-    def there(_admin: object, places: Collection[TopicAndPartition]) -> dict[object, LogEnds]:
+    def starts(_admin: object, places: Collection[TopicAndPartition]) -> dict[object, int]:
         assert set(places) == {TOLD, SILENT}
-        return {TOLD: LogEnds(3, 9)}
+        return {TOLD: 3}
 
-    monkeypatch.setattr(logs, "logs", there)
+    monkeypatch.setattr(logs, "starts", starts)
     monkeypatch.setattr(failover, "newest_checkpoints", lambda *_: {})
     monkeypatch.setattr(
         failover,
         "target_groups",
-        lambda _admin, names, *ends: ({name: TargetGroup(None, {}, *ends) for name in names}, {}),
+        lambda _admin, names, starts: ({name: TargetGroup(None, {}, starts) for name in names}, {}),
     )
     clusters = SimpleNamespace(admin=lambda _: None, groups=lambda _: None)
     route: Any = SimpleNamespace(

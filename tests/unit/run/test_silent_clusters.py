@@ -59,6 +59,20 @@ def run(tmp_path: Path, east: MemoryCluster, monkeypatch: pytest.MonkeyPatch) ->
     return made
 
 
+def answers_as_west(east: MemoryCluster) -> None:
+    """It is the other cluster, by another address."""
+    east.cluster_id = lambda: "id-of-west"  # type: ignore[method-assign]
+    east.refusal = None
+
+
+def is_judged(run: Replicator) -> None:
+    """Once the cluster has answered who asks for it."""
+    thread = run._asking
+    assert thread is not None
+    until(thread.ended.is_set, "it answers")
+    run._judge_again()
+
+
 def test_a_flow_that_must_not_run_ends_once_that_is_known(
     run: Replicator, east: MemoryCluster
 ) -> None:
@@ -67,12 +81,8 @@ def test_a_flow_that_must_not_run_ends_once_that_is_known(
     applied: list[object] = run.applied  # type: ignore[attr-defined]
     run._judge_again()
     assert applied == [], "it is away still"
-    east.cluster_id = lambda: "id-of-west"  # type: ignore[method-assign]
-    east.refusal = None
-    thread = run._asking
-    assert thread is not None
-    until(thread.ended.is_set, "it answers")
-    run._judge_again()
+    answers_as_west(east)
+    is_judged(run)
     assert applied == [[OTHER]]
     incidents = run.event_log.incidents
     assert (incidents.open_kinds(FLOW), incidents.open_kinds(OTHER)) == ({"flow_stopped"}, set())
@@ -109,12 +119,8 @@ def test_a_batch_that_is_on_its_way_does_not_close_what_its_flow_is_refused_for(
         apply(preflight)
 
     run._apply = applied  # type: ignore[method-assign]
-    east.cluster_id = lambda: "id-of-west"  # type: ignore[method-assign]
-    east.refusal = None
-    thread = run._asking
-    assert thread is not None
-    until(thread.ended.is_set, "it answers")
-    run._judge_again()
+    answers_as_west(east)
+    is_judged(run)
     assert run.event_log.incidents.open_kinds(FLOW) == {"flow_stopped"}
 
 
@@ -122,23 +128,16 @@ def test_operators_hear_of_it_where_the_lake_takes_no_news_at_first(
     run: Replicator, east: MemoryCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The flow had ended by then, and no judgement behind that knew of it."""
-    east.cluster_id = lambda: "id-of-west"  # type: ignore[method-assign]
-    east.refusal = None
+    answers_as_west(east)
     incidents = run.event_log.incidents
 
     def full(*_: object) -> None:
         raise OSError("no space left")
 
-    def judged_again() -> None:
-        thread = run._asking
-        assert thread is not None
-        until(thread.ended.is_set, "it answers")
-        run._judge_again()
-
     with monkeypatch.context() as lake, pytest.raises(OSError, match="no space"):
         lake.setattr(incidents, "open", full)
-        judged_again()
-    judged_again()
+        is_judged(run)
+    is_judged(run)
     assert run.applied == [[OTHER]]  # type: ignore[attr-defined]
     assert incidents.open_kinds(FLOW) == {"flow_stopped"}
     assert len(run._errors) == 1
