@@ -18,7 +18,9 @@
         │   ├── TopicRefused          the target takes nothing of a topic
         │   ├── TargetRecreated       the target topic is another one than the map knows
         │   ├── TargetLost            the target lost acknowledged records
-        │   └── PositionLost          the target does not say any more how far the flow is
+        │   ├── PositionLost          the target does not say any more how far the flow is
+        │   ├── MapBehind             the lake is older than the target, and lands what it lacks
+        │   └── MapUnknown            where the target has what an older lake lacks is not known
         ├── StageTrimmed              retention deleted staged records that a flow has not produced
         ├── ContentDiffers            source, stage and target do not hold the same records
         ├── LayoutError               offsets in a staged file do not rise
@@ -212,6 +214,20 @@ class PositionLost(TargetRefused):
     the flow's own."""
 
     incident_kind: ClassVar[str] = "position_lost"
+
+
+class MapBehind(TargetRefused):
+    """Reported when the target has records of the flow of which neither the map nor the metadata of
+    its position says where they are: the lake is older than the target. The partition goes on by
+    itself once the stage has all up to `last_offset`."""
+
+    incident_kind: ClassVar[str] = "map_behind"
+
+
+class MapUnknown(TargetRefused):
+    """Raised when their content does not say it either, of those that the offsets name."""
+
+    incident_kind: ClassVar[str] = "map_unknown"
 
 
 class StageTrimmed(ReplicationError):

@@ -22,7 +22,7 @@ from mirrorlake.errors import Fenced, MirrorlakeError, TargetLost, TargetRefused
 from mirrorlake.forget.still_needed import FlowPositions, StillNeeded, still_needed
 from mirrorlake.kafka import python_log
 from mirrorlake.kafka.client_pool import ClientPool
-from mirrorlake.lake.incidents import Lost
+from mirrorlake.lake.incidents import WENT_ON, Lost
 from mirrorlake.lake.owners import fenced
 from mirrorlake.lake.reader import Frame
 from mirrorlake.offsets.parked import Parked
@@ -547,7 +547,9 @@ class Driver:
                 if self._stops_where_lost(self._flow):
                     self.stop_flow()
                     return True
-            return self._flow.step() is not None
+            report = self._flow.step()
+            self._close_mapped(self._flow)
+            return report is not None
         except TargetsUnmade:
             self.stop_flow()
             return True
@@ -702,7 +704,8 @@ class Driver:
         decided: dict[str, dict[PartitionGeneration, OffsetRanges]] = {"skip": {}, "park": {}}
         for item in held:
             said = "skip" if item.resolution == "accept" else item.resolution
-            if item.kind in ("target_refused", "target_lost") and said in decided:
+            refused = ("target_refused", "target_lost", "map_behind", "map_unknown")
+            if item.kind in refused and said in decided:
                 ranges = decided[said].setdefault(item.place, OffsetRanges())
                 ranges.add([(item.first or 0, item.last or 0)])
         forgotten: dict[PartitionGeneration, list[tuple[int, int]]] = {}
@@ -729,6 +732,18 @@ class Driver:
             parks=world.settings.parks,
             park_at=decided["park"],
         )
+
+    @staticmethod
+    def _is_behind(item: Incident) -> bool:
+        return item.kind in ("map_behind", "map_unknown") and item.resolution is None
+
+    def _close_mapped(self, flow: FlowProducer) -> None:
+        """As `run/stopped_partitions.py: check`: what the map has by now is over."""
+        for item in filter(self._is_behind, self.world.incidents):
+            floor = flow.floors().get(item.place.topic_partition)
+            at = (item.generation, item.last or 0)
+            if floor is not None and (floor.generation, floor.next) > at:
+                item.resolution = WENT_ON
 
     def _holds(self, item: Incident) -> bool:
         """As `lake/incidents.py: decided`: what was decided about another target topic does not

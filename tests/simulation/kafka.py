@@ -239,10 +239,10 @@ class Message:
         return None if self._entry is not None else KafkaError(KafkaError._PARTITION_EOF, "the end")
 
     def key(self) -> bytes | None:
-        return None
+        return None if self._entry is None else self._entry.key
 
     def timestamp(self) -> tuple[int, int]:
-        return TIMESTAMP_CREATE_TIME, 0
+        return TIMESTAMP_CREATE_TIME, 0 if self._entry is None else self._entry.timestamp
 
     def value(self) -> bytes | None:
         return None if self._entry is None else self._entry.value

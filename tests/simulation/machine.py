@@ -391,6 +391,10 @@ class Replication(RuleBasedStateMachine):
                 over = item.target_generation != world.target_generation(str(item.topic))
                 if over or not self.driver.has_lost(item):
                     item.resolution = ("produce-again", "accept")[item.at % 2]
+            elif item.kind == "map_behind":
+                continue  # it goes on by itself
+            elif item.kind == "map_unknown":
+                item.resolution = "skip"
             elif item.kind == "position_lost":
                 # The operator looks at the target: is anything there that the map does not have?
                 if not world.unmapped_at_target(str(item.topic), item.partition or 0):

@@ -14,7 +14,7 @@ from mirrorlake.migrate.matching import UNKNOWN, Counterpart, align, onto_ours, 
 from mirrorlake.migrate.reading import Read, log_of, read_stretch
 from mirrorlake.migrate.syncs import AHEAD, LOOK_BACK, MARGIN, MOST, Sync, window_back, window_of
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.verify.digest import Hops
+from mirrorlake.produce.encoding import Hops
 from mirrorlake.verify.log_reader import Bounds, LogReader
 
 #: How many partitions are read at a time.

@@ -30,7 +30,7 @@ from mirrorlake.migrate.locating import Located, Locator, Pair
 from mirrorlake.migrate.reading import read_syncs
 from mirrorlake.migrate.wave import Wave
 from mirrorlake.offsets.positions import Committed, TopicAndPartition
-from mirrorlake.verify.digest import Hops
+from mirrorlake.produce.encoding import Hops
 
 logger = logging.getLogger(__name__)
 

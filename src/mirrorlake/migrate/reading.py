@@ -19,7 +19,8 @@ from mirrorlake.migrate.syncs import Sync, living
 from mirrorlake.mm2.formats import decode_offset_sync
 from mirrorlake.mm2.topics import offset_syncs_place, offset_syncs_separator
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.verify.digest import Hops, digests_of
+from mirrorlake.produce.encoding import Hops
+from mirrorlake.verify.digest import digests_of
 from mirrorlake.verify.log_reader import Bounds, LogReader
 from mirrorlake.verify.throttle import Throttle
 

@@ -36,7 +36,8 @@ class PartitionPlan:
     there are, also of what reaches beyond `first` and `last` (`offsets/spans.py: spans_of`); None
     where the index does not know what will be read. With `restores_only` nothing
     new is written of it: an operator has stopped it, and what the target has of it already may
-    lack its rows of the map.
+    lack its rows of the map. `by_content`: the lake is older than the target, and this is all that
+    the target took.
     """
 
     topic: str
@@ -48,6 +49,7 @@ class PartitionPlan:
     unmapped: tuple[Written, ...] = ()
     spans: tuple[Span, ...] | None = None
     restores_only: bool = False
+    by_content: bool = False
 
     @property
     def generation(self) -> int:
@@ -137,6 +139,7 @@ def plan_batch(
     targets: Mapping[str, TargetGeneration] | None = None,
     stopped: Collection[PartitionGeneration] = frozenset(),
     unrestored: Collection[PartitionGeneration] = frozenset(),
+    whole: Mapping[PartitionGeneration, int] | None = None,
     among: Collection[TopicAndPartition] | None = None,
 ) -> BatchPlan:
     """The next batch of a flow: some of what the stage holds above its progress.
@@ -155,6 +158,7 @@ def plan_batch(
         stopped: generations of partitions that are left out; newer ones go on.
         unrestored: those of them of which the map may lack what the target has: a little of each
             is planned, to restore its rows.
+        whole: up to which offset some are taken at once, and not before the stage comes up to it.
         among: the only partitions that are looked at (`flow_state.Upcoming`); None for all.
     """
     over: dict[TopicAndPartition, set[int]] = defaultdict(set)
@@ -172,7 +176,7 @@ def plan_batch(
                 if (topic, partition) in over:
                     floor = _behind(floor, ranges, over[topic, partition])
                 take = _PartitionTake(topic, partition, name, ranges, floor, unrestored=unrestored)
-                if take.upcoming is not None:
+                if take.upcoming is not None and take.takes_up_to((whole or {}).get(take.place)):
                     takes[topic, partition] = take
     _fill(list(takes.values()), produce_tasks, max_records)
     members: dict[int, list[_PartitionTake]] = defaultdict(list)
@@ -234,9 +238,22 @@ class _PartitionTake:
         )
         self.first = self.floor.next
         self.last = -1
-        self._restores_only = (
-            PartitionGeneration(topic, partition, self.floor.generation) in unrestored
-        )
+        self.place = PartitionGeneration(topic, partition, self.floor.generation)
+        self._restores_only = self.place in unrestored
+        self._by_content = False
+
+    def takes_up_to(self, last: int | None) -> bool:
+        """Take all up to an offset (None: nothing yet); false where the stage has not come up to
+        it."""
+        if last is None:
+            return True
+        self._by_content = True
+        generation = self.floor.generation
+        above = self._ranges.above(generation, self.first)
+        staged = max(one.last for one in above if one.generation == generation)
+        while staged >= last > self.last and self.upcoming is not None:
+            self.take_next(NO_END, NO_END)
+        return staged >= last
 
     def take_next(self, max_records: int, share: int) -> int:
         """Take the upcoming range, or `share` records of it if it holds more than `max_records`;
@@ -271,6 +288,7 @@ class _PartitionTake:
             last=self.last,
             spans=spans,
             restores_only=self._restores_only,
+            by_content=self._by_content,
         )
 
 

@@ -1,6 +1,10 @@
-"""The first record of a target partition that a flow may have written: where the target forgot the
-flow's position, it says that something was mirrored."""
+"""What a target partition holds, where the target's position of a flow does not say it: the first
+record that the flow may have written, if that is forgotten; all from an offset on, if the lake is
+older than the target."""
 
+from collections.abc import Iterator
+
+import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from mirrorlake.kafka.answered_offsets import answered_offset
@@ -27,6 +31,21 @@ def first_record(
             except KafkaException as error:
                 if error.args[0].code() != KafkaError._AUTO_OFFSET_RESET:
                     raise  # else retention was quicker
+    finally:
+        log.close()
+
+
+def records_from(
+    consumer: Consumer, target: Target, key: TopicAndPartition, start: int, end: int | None
+) -> Iterator[pa.RecordBatch]:
+    """The committed records of a target partition from `start`, or where its log begins, to below
+    `end` (None: its end). Raises KafkaException."""
+    bounds = consumer.get_watermark_offsets(TopicPartition(*key), CALL_SECONDS)
+    first, last = map(answered_offset, bounds)
+    log = open_log({**target.client, "group.id": target.group_id})
+    try:
+        for _, rows in log.read({key: (max(first, start), last if end is None else end)}):
+            yield rows
     finally:
         log.close()
 

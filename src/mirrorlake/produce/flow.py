@@ -135,6 +135,7 @@ class FlowProducer:
                 targets=spec.targets,
                 stopped=spec.stopped,
                 unrestored=self._state.unrestored,
+                whole=spec.whole,
                 among=self._upcoming.among(index, spec.source_cluster),
             )
             self._upcoming.left(plan.upcoming)
@@ -181,8 +182,9 @@ class FlowProducer:
         if result.num_rows or done.failure is None:
             self._map_writer.add(result, self.batch_id, version, way)
         # behind the map: what a target has lost is known from what the map has of it
-        if stopped := self._refusals.take(result, self.spec):
-            self.spec = replace(self.spec, blocked=self.spec.blocked | stopped)
+        self.spec = self._refusals.take(result, self.spec)
+        if self.spec.whole:
+            self.spec = replace(self.spec, whole=self._state.waiting(self.spec.whole))
         if not complete and done.failure is None:
             # the metadata was full: it has room again when the map has what it names
             self._map_writer.drain()

@@ -34,6 +34,15 @@ class FlowState:
         known = self.floors.get(plan.key, NOTHING_MAPPED)
         return plan.generation > known.generation
 
+    def waiting(self, whole: Mapping[PartitionGeneration, int]) -> dict[PartitionGeneration, int]:
+        """Those of some partitions that have not come behind an offset of theirs."""
+        floors = {place: self.floors.get(place.topic_partition, NOTHING_MAPPED) for place in whole}
+        return {
+            place: last
+            for place, last in whole.items()
+            if (floors[place].generation, floors[place].next) <= (place.generation, last)
+        }
+
     def advance(self, result: pa.Table) -> None:
         """Take over rows of RESULT."""
         reported = result.select([*_PLACE, "shard", "worker", "target_generation", "reached"])

@@ -6,15 +6,23 @@ once more, or noted.
 
 import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from mirrorlake import failpoints
-from mirrorlake.errors import PositionLost, TargetLost, TargetRefused, TopicRefused
+from mirrorlake.errors import (
+    MapBehind,
+    MapUnknown,
+    PositionLost,
+    TargetLost,
+    TargetRefused,
+    TopicRefused,
+)
 from mirrorlake.offsets.parked import Parked, ParkedOffsets
-from mirrorlake.offsets.positions import MirroredPartition, PartitionGeneration, TopicAndPartition
+from mirrorlake.offsets.positions import MirroredPartition, PartitionGeneration
 from mirrorlake.offsets.ranges import OffsetRanges
 from mirrorlake.produce.batch import PartitionPlan
 from mirrorlake.produce.codecs import Codecs, of_size
@@ -24,7 +32,10 @@ from mirrorlake.produce.spec import FlowSpec
 
 logger = logging.getLogger(__name__)
 
-_REFUSALS = {kind.incident_kind: kind for kind in (TargetRefused, TopicRefused, PositionLost)}
+_REFUSALS = {
+    kind.incident_kind: kind
+    for kind in (TargetRefused, TopicRefused, PositionLost, MapBehind, MapUnknown)
+}
 _NONE = OffsetRanges()
 _PLACE = ("topic", "partition", "generation", "target_topic", "target_generation")
 
@@ -53,9 +64,10 @@ class RefusedRecords:
                 skipped[plan.key] = ranges
         return skipped
 
-    def take(self, result: pa.Table, spec: FlowSpec) -> frozenset[TopicAndPartition]:
-        """Park what was refused, where that is wanted; the partitions of all else are to be left
-        alone from now on, except those that another codec may help, which are to be tried again.
+    def take(self, result: pa.Table, spec: FlowSpec) -> FlowSpec:
+        """Park what was refused, where that is wanted. Returns how the flow goes on: without the
+        partitions of all else, except those that another codec may help, which are tried again, and
+        those whose map is behind, which are once the stage has all that the target took.
 
         Raises what was refused where no operator is to hear of it.
         """
@@ -75,7 +87,15 @@ class RefusedRecords:
             if spec.on_refused is None:
                 raise stopped[0]
             spec.on_refused(stopped)
-        return frozenset(refusal.topic_partition for refusal in stopped)
+        behind = {
+            PartitionGeneration.from_row(row): row["refused_last"]
+            for row in others
+            if row["refused_kind"] == MapBehind.incident_kind
+        }
+        blocked = {
+            refusal.topic_partition for refusal in stopped if not isinstance(refusal, MapBehind)
+        }
+        return replace(spec, blocked=spec.blocked | blocked, whole={**spec.whole, **behind})
 
     def _park(self, rows: Iterable[Mapping[str, Any]], spec: FlowSpec) -> None:
         parked = [

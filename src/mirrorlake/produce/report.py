@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from mirrorlake.errors import MapError, TargetRefused
+from mirrorlake.errors import MapBehind, MapUnknown, TargetRefused
 from mirrorlake.lake.row_sizes import content_bytes
-from mirrorlake.offsets.runs import Segment, Written, rebuild, runs_of
+from mirrorlake.offsets.runs import Segment, Written, runs_of
 from mirrorlake.produce.batch import PartitionPlan
+from mirrorlake.produce.older_lake import ByContent
 from mirrorlake.produce.parking import RefusedRecord, Search
 
 
@@ -81,7 +82,9 @@ class Ended:
 class Progress:
     """What a task knows of one partition: the position that the target has, what was written since
     the map was last appended to, which of that was lost with a process and is rebuilt here, and
-    what is written now. `refused_records` were refused by themselves: the first one, and, where the
+    what is written now. Of what was lost `recovered` is what was found, once it was looked for, and
+    `left` what lies behind this batch; `by_content` looks for it where the lake is older than the
+    target. `refused_records` were refused by themselves: the first one, and, where the
     flow parks, those that `search` finds behind it. `landing` and `replication` are how late each
     record was landed and acknowledged, microseconds."""
 
@@ -98,6 +101,15 @@ class Progress:
     refused: Refused | None = None
     refused_records: list[RefusedRecord] = field(default_factory=list)
     search: Search | None = None
+    recovered: list[Segment] | None = None
+    left: list[Written] = field(default_factory=list)
+    by_content: ByContent | None = None
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the partition stopped since it is not known where the target has some of it."""
+        kinds = (MapBehind.incident_kind, MapUnknown.incident_kind)
+        return self.refused is not None and self.refused.kind in kinds
 
     def written_end(self, default: int) -> int:
         """The source offset behind what is written now; `default` where nothing is."""
@@ -149,15 +161,15 @@ def result_of(
 
 
 def _partition_row(state: Progress, complete: bool) -> dict[str, object]:
-    rebuilt, left = _rebuilt_segments(state, complete)
-    segments = rebuilt + state.segments
+    segments = [*(state.recovered or ()), *state.segments]
+    recovering = state.recovered is None or bool(state.left)
     return {
         "topic": state.plan.topic,
         "partition": state.plan.partition,
         "generation": state.plan.generation,
         "target_generation": state.plan.floor.target_generation,
-        "reached": _reached(state, segments, bool(left), complete),
-        "recovering": bool(left),
+        "reached": _reached(state, segments, recovering, complete),
+        "recovering": recovering,
         "target_topic": state.plan.target_topic,
         "record_count": sum(segment.record_count for segment in segments),
         "byte_count": state.byte_count,
@@ -182,28 +194,6 @@ def _reached(state: Progress, segments: Sequence[Segment], recovering: bool, com
         # purpose.
         return state.plan.last + 1 if recovering else max(state.plan.last + 1, state.position)
     return segments[-1].source_last + 1 if segments else state.plan.first
-
-
-def _rebuilt_segments(state: Progress, complete: bool) -> tuple[list[Segment], list[Written]]:
-    """The segments of what was lost, as far as this batch's rows go, and what is left of it."""
-    offsets = np.concatenate(state.rebuilt) if state.rebuilt else np.empty(0, dtype=np.int64)
-    plan = state.plan
-    try:
-        segments, left = rebuild(offsets, state.lost)
-        if left and complete and plan.last + 1 >= state.position:
-            missing = sum(written.record_count for written in left)
-            raise ValueError(f"the stage lacks {missing} records that the target took")
-    except ValueError as error:
-        raise MapError(
-            f"the map of {plan.topic}-{plan.partition} cannot be rebuilt from offset "
-            f"{plan.floor.source} to {state.position}: {error}; another mirrorlake may be writing "
-            "this flow, or the lake is older than the target",
-            topic=plan.topic,
-            partition=plan.partition,
-            first_offset=plan.floor.source,
-            last_offset=state.position - 1,
-        ) from error
-    return segments, left
 
 
 def _percentiles(kind: str, parts: Sequence[np.ndarray]) -> dict[str, object]:

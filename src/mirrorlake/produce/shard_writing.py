@@ -23,6 +23,7 @@ from mirrorlake.produce.delivery import (
 )
 from mirrorlake.produce.flow_positions import MetadataFull
 from mirrorlake.produce.parking import RECORD_REFUSALS, RefusedRecord, Search
+from mirrorlake.produce.recovery import put_aside, recover
 from mirrorlake.produce.report import Progress, Refused, measure
 from mirrorlake.produce.skipped import PlannedRows
 from mirrorlake.produce.writer import ShardWriter, TooSlow
@@ -51,7 +52,7 @@ class ShardWriting:
         pending: list[Chunk] = []
         records = size = 0
         for plan, batch in rows:
-            for chunk in _new_rows(self._progress[plan.key], batch):
+            for chunk in self._new_rows(self._progress[plan.key], batch):
                 pending.append(chunk)
                 records += len(chunk.offsets)
                 size += chunk.size
@@ -59,7 +60,19 @@ class ShardWriting:
                 if not self._commit(pending) or time.monotonic() > end:
                     return False
                 pending, records, size = [], 0, 0
+        for state in self._progress.values():
+            recover(state, self._writer.records_from)
         return not pending or self._commit(pending)
+
+    def _new_rows(self, state: Progress, batch: pa.RecordBatch) -> Iterator[Chunk]:
+        """Put aside what the target has already; yield the rest."""
+        offsets = batch.column("offset").to_numpy(zero_copy_only=False)
+        known = int(np.searchsorted(offsets, state.position))
+        if known:
+            put_aside(state, batch.slice(0, known), offsets[:known])
+        if known < len(offsets) and not state.plan.restores_only:
+            recover(state, self._writer.records_from)
+            yield Chunk(state.plan, batch.slice(known), offsets[known:])
 
     def skip_left_out(self) -> None:
         """Move the committed positions behind what was left out on purpose (records that were on
@@ -192,17 +205,6 @@ class ShardWriting:
             else:
                 state.search = None  # the topic was made again: the next batch tells of it
                 return
-
-
-def _new_rows(state: Progress, batch: pa.RecordBatch) -> Iterator[Chunk]:
-    """Put aside what the target has already; yield the rest."""
-    offsets = batch.column("offset").to_numpy(zero_copy_only=False)
-    known = int(np.searchsorted(offsets, state.position))
-    if known:
-        state.rebuilt.append(offsets[:known])
-        measure(state, batch.slice(0, known), time.time_ns() // 1_000_000)
-    if known < len(offsets) and not state.plan.restores_only:
-        yield Chunk(state.plan, batch.slice(known), offsets[known:])
 
 
 def _record(chunk: Chunk, reason: str) -> RefusedRecord:

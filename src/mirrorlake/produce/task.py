@@ -13,13 +13,14 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from mirrorlake.errors import MapError, PositionLost
+from mirrorlake.errors import MapError, MapUnknown, PositionLost
 from mirrorlake.kafka.client_pool import IDLE_SECONDS, ClientPool
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.offsets.runs import CommittedMetadata, decode_written, trim_written
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
 from mirrorlake.produce.counted import counted
 from mirrorlake.produce.fencing import check_token
+from mirrorlake.produce.older_lake import DECIDE, OLDER, ByContent
 from mirrorlake.produce.pace import Pace
 from mirrorlake.produce.provenance import without_echoes
 from mirrorlake.produce.report import Progress, Refused, result_of
@@ -130,25 +131,47 @@ def _progress(job: ShardJob, writer: ShardWriter) -> dict[TopicAndPartition, Pro
         state = Progress(plan, plan.first, list(plan.unmapped), [], parks=job.parks)
         position, metadata = committed.get(plan.target_key, (-1, ""))
         if position >= 0:
-            _go_on_from(state, position, _decoded(plan, metadata))
+            _go_on_from(state, position, _decoded(plan, metadata), job)
         elif plan.target_key in unasked:
             _refuse_unknown(job, writer, state)
         states[plan.key] = state
     return states
 
 
-def _go_on_from(state: Progress, position: int, metadata: CommittedMetadata) -> None:
+def _go_on_from(
+    state: Progress,
+    position: int,
+    metadata: CommittedMetadata,
+    job: ShardJob,
+) -> None:
     """Take over the position that the target has. One of another generation of either topic says
     nothing about these offsets: the map had all that was written before, when the first record of a
-    newer generation was."""
+    newer generation was. What an operator skips up to the position gets no rows in the map."""
     plan = state.plan
+    if metadata.generation > plan.generation:
+        text = (
+            f"{OLDER}, which took records of generation {metadata.generation} of topic "
+            f"{plan.topic}: whether it has those from source offset {plan.first} on of generation "
+            f"{plan.generation} cannot be known; {DECIDE}"
+        )
+        state.refused = Refused(plan.first, plan.last, text, MapUnknown.incident_kind)
+        return
     same = (metadata.generation, metadata.target_generation) == (
         plan.generation,
         plan.floor.target_generation,
     )
     if same and position > plan.floor.source:
         state.position = max(position, plan.first)
-        state.lost = trim_written(metadata.written, plan.floor.target, plan.floor.source)
+        state.lost = [
+            one
+            for one in trim_written(metadata.written, plan.floor.target, plan.floor.source)
+            if not any(
+                first <= one.source_first and last >= position - 1
+                for first, last in job.skipped.get(plan.key, ())
+            )
+        ]
+        if plan.by_content:
+            state.by_content = ByContent(plan, position, state.lost, job.target.provenance)
         state.written = [*plan.unmapped, *state.lost]
 
 

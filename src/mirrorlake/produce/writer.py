@@ -9,9 +9,10 @@ commits both or neither.
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from mirrorlake import failpoints
@@ -31,7 +32,7 @@ from mirrorlake.produce.culprit import (
 )
 from mirrorlake.produce.deadline import within
 from mirrorlake.produce.delivery import Chunk, Delivery, check_target_rises, record_count, size_of
-from mirrorlake.produce.first_record import first_record
+from mirrorlake.produce.first_record import first_record, records_from
 from mirrorlake.produce.flow_positions import (
     MetadataFull,
     PositionsBehind,
@@ -119,6 +120,12 @@ class ShardWriter:
     def first_record(self, key: TopicAndPartition, start: int) -> int | None:
         """See `first_record.first_record`."""
         return first_record(self._group, self.target, key, start)
+
+    def records_from(
+        self, key: TopicAndPartition, start: int, end: int | None
+    ) -> Iterator[pa.RecordBatch]:
+        """See `first_record.records_from`."""
+        return records_from(self._group, self.target, key, start, end)
 
     def commit_positions(
         self, ends: Sequence[tuple[PartitionPlan, int, Sequence[Written]]]

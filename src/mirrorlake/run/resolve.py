@@ -22,6 +22,13 @@ from mirrorlake.landing.source_comparison import Branch, TopicGeneration, blocke
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.attention import no_decision, resolving, what_helps
 
+_UNMAPPED = {
+    "skip": (
+        "go on behind these records: what the target has of them stays without rows in the map, "
+        "and translates to nothing"
+    ),
+    "stop": "stop mirroring the partition",
+}
 #: What can be chosen for each kind of incident, and what it means. Any other kind can only be
 #: acknowledged.
 CHOICES: Mapping[str, Mapping[str, str]] = {
@@ -66,6 +73,8 @@ CHOICES: Mapping[str, Mapping[str, str]] = {
         ),
         "stop": "stop mirroring the partition",
     },
+    "map_behind": _UNMAPPED,
+    "map_unknown": _UNMAPPED,
     "stage_trimmed": {
         READ_AGAIN: "read them from the source once more, as far as it still has them",
         "continue": (

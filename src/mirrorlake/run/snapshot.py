@@ -80,7 +80,7 @@ def snapshot_of(
     spec, left_out = producer.spec, frozenset(producer.spec.left_out)
     stopped = {
         place.topic_partition
-        for place in spec.stopped
+        for place in (*spec.stopped, *spec.whole)
         if place == generations.place(place.topic_partition)
     }
     written = {

@@ -6,7 +6,14 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from mirrorlake.control.topic_sync import TargetTopics
-from mirrorlake.errors import MirrorlakeError, TargetLost, TargetRefused, TopicRefused
+from mirrorlake.errors import (
+    MapBehind,
+    MapUnknown,
+    MirrorlakeError,
+    TargetLost,
+    TargetRefused,
+    TopicRefused,
+)
 from mirrorlake.lake.incidents import PARK, WENT_ON, Decided, Incident, IncidentKey, Incidents, Lost
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.stage_index import StageFiles
@@ -17,6 +24,9 @@ from mirrorlake.run.snapshot import Snapshot
 from mirrorlake.run.target_losses import AskEnds, MappedLoss, log_ends_below, loss_errors, take_out
 
 logger = logging.getLogger(__name__)
+
+#: Kinds that are over once the flow has come behind their offsets.
+_GO_ON = tuple(kind.incident_kind for kind in (TargetRefused, MapBehind, MapUnknown))
 
 
 class StoppedPartitions:
@@ -87,6 +97,15 @@ class StoppedPartitions:
         others = [
             refusal for refusal in fresh if not isinstance(refusal, TargetLost | TopicRefused)
         ]
+        kind = MapBehind.incident_kind
+        self._incidents.settle_all(
+            {
+                IncidentKey(self._flow, kind, *refusal.topic_partition, refusal.generation or 0)
+                for refusal in others
+                if isinstance(refusal, MapUnknown)
+            },
+            "their content was compared",
+        )
         self._report(others)
         if lost:
             self._lost_under_way(lost)
@@ -173,7 +192,7 @@ class StoppedPartitions:
         taken = {
             IncidentKey(self._flow, refusal.kind, *refusal.place)
             for refusal in waiting
-            if refusal.kind == TargetRefused.incident_kind
+            if refusal.kind in _GO_ON
             and snapshot is not None
             and snapshot.is_behind(refusal.place, refusal.last_offset)
         }

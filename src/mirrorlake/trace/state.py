@@ -16,17 +16,22 @@ LANDING_KINDS = frozenset(
 PRODUCING_KINDS = frozenset(
     """
     target_refused target_recreated target_lost position_lost stage_trimmed topic_refused
-    map_contradiction cluster_unreachable flow_waits flow_stopped
+    map_behind map_unknown map_contradiction cluster_unreachable flow_waits flow_stopped
     """.split()
 )
 HOLDING_KINDS = LANDING_KINDS | PRODUCING_KINDS
 #: Those that stop a partition at an offset, and nothing in front of it.
 _IN_ORDER = frozenset(
-    {"target_refused", "target_lost", "stage_trimmed", "position_lost", "source_truncated"}
+    {
+        *("target_refused", "target_lost", "stage_trimmed", "position_lost", "source_truncated"),
+        *("map_behind", "map_unknown"),
+    }
 )
 #: The text for a record that an operator gave up, by the kind of the incident and the choice.
 _GIVEN_UP = {
     ("target_refused", "skip"): "the target refused it",
+    ("map_behind", "skip"): "the target has it, and where is not known",
+    ("map_unknown", "skip"): "the target may have it, and where is not known",
     ("target_lost", "accept"): "it was at the target, which lost it",
     ("stage_trimmed", "continue"): "the stage had not got it when the flow came there",
 }

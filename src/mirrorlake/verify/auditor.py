@@ -17,11 +17,11 @@ from mirrorlake.lake.incidents import Incidents
 from mirrorlake.lake.rising_times import time_behind
 from mirrorlake.lake.stage_index import StageFiles
 from mirrorlake.offsets.positions import PartitionGeneration
+from mirrorlake.produce.encoding import Hops
 from mirrorlake.run.flow_spec import provenance_of
 from mirrorlake.run.other_process import run_by_other_process
 from mirrorlake.verify.compaction import to_look_up, with_last_of_key
 from mirrorlake.verify.coverage import find_not_compared
-from mirrorlake.verify.digest import Hops
 from mirrorlake.verify.job import Clusters, Compared, Range
 from mirrorlake.verify.not_compared import INTERRUPTED, NotCompared, on_its_way
 from mirrorlake.verify.outcome import Outcome

@@ -15,9 +15,10 @@ from mirrorlake.offsets.positions import InGeneration
 from mirrorlake.offsets.progress import Floor
 from mirrorlake.offsets.runs import Segment
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
+from mirrorlake.produce.encoding import Hops
 from mirrorlake.verify import verdict as kinds
 from mirrorlake.verify.describing import describe
-from mirrorlake.verify.digest import Hops, Twins, range_digest
+from mirrorlake.verify.digest import Twins, range_digest
 from mirrorlake.verify.log_reader import LogReader
 from mirrorlake.verify.narrowing import compare
 from mirrorlake.verify.sides import Mapped, Side

@@ -14,7 +14,7 @@ from mirrorlake.kafka.log import Log, open_log
 from mirrorlake.kafka.refusals import is_refusal, reason_of, unusable
 from mirrorlake.native.silence import ClusterSilent, Complaints
 from mirrorlake.offsets.positions import TopicAndPartition
-from mirrorlake.verify.digest import as_records
+from mirrorlake.produce.encoding import as_records
 from mirrorlake.verify.throttle import Throttle
 
 logger = logging.getLogger(__name__)

@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from mirrorlake.lake.parquet import RARE
 from mirrorlake.produce.batch import PartitionPlan, ShardPlan
+from mirrorlake.produce.encoding import RECORDS, as_records
 from mirrorlake.produce.stage_files import COORDINATES, batches_of
-from mirrorlake.verify.digest import RECORDS, as_records
 
 
 def read_stage(shard: ShardPlan, plan: PartitionPlan) -> Iterator[pa.RecordBatch]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from mirrorlake.errors import ReplicationError
+from mirrorlake.produce.encoding import as_records
 from mirrorlake.spark.tasks import (
     Done,
     Task,
@@ -21,7 +22,6 @@ from mirrorlake.spark.tasks import (
     run_here,
     run_rows_by_spark,
 )
-from mirrorlake.verify.digest import as_records
 from mirrorlake.verify.job import Clusters, Compared, Range, RangeReader
 from mirrorlake.verify.verdict import Difference, Verdict
 

@@ -19,8 +19,8 @@ from mirrorlake.migrate.migration import migrate
 from mirrorlake.migrate.wave import Wave
 from mirrorlake.mm2.formats import OffsetSync, encode_offset_sync
 from mirrorlake.offsets.positions import Committed, TopicAndPartition, Translated
+from mirrorlake.produce.encoding import RECORDS
 from mirrorlake.testing import MemoryCluster
-from mirrorlake.verify.digest import RECORDS
 from mirrorlake.verify.log_reader import Bounds
 
 THEIRS, OURS = ("east.orders", 0), ("east.mirrorlake.orders", 0)

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mirrorlake.produce.encoding import RECORDS, Hops, encodings
 from mirrorlake.produce.provenance import HEADER
 from mirrorlake.verify import digest
-from mirrorlake.verify.digest import RECORDS, Hops, Twins, digests_of, encodings, range_digest
+from mirrorlake.verify.digest import Twins, digests_of, range_digest
 
 BYTES = st.none() | st.binary(max_size=6)
 HEADERS = st.none() | st.lists(st.tuples(st.text(max_size=3), BYTES), max_size=3)

@@ -3,5 +3,5 @@
 SELECT topic, partition, coalesce(generation, 0) AS generation, target_generation, min(first_offset) AS first_offset
 FROM incidents
 WHERE flow = :flow AND resolution = 'stop' AND topic IS NOT NULL AND partition IS NOT NULL
-  AND kind IN ('target_refused', 'position_lost', 'target_lost', 'stage_trimmed')
+  AND kind IN ('target_refused', 'position_lost', 'target_lost', 'map_behind', 'map_unknown', 'stage_trimmed')
 GROUP BY ALL

@@ -1,0 +1,113 @@
+"""Records that a target took, and of which neither the map nor the metadata of the flow's position
+says where they are: the lake is older than the target, as a backup is, or a disk that lost its
+newest part.
+
+Landing stages them again, and their content shows where they are: the target's records behind the
+end of the map hold those of the stage in the same order. Where there is just one way in which they
+do, the map's rows are as exact as any.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from mirrorlake.errors import MapUnknown
+from mirrorlake.offsets.embedding import places_in
+from mirrorlake.offsets.runs import Segment, Written, segments_of
+from mirrorlake.produce.batch import PartitionPlan
+from mirrorlake.produce.encoding import Hops, as_records, as_sent, digests, numbers_of
+from mirrorlake.produce.provenance import Provenance
+
+#: What is wrong, in a sentence.
+OLDER = "the lake is older than the target"
+#: What can be done.
+DECIDE = "decide with mirrorlake resolve"
+#: How much of the digest of each record is held, bytes.
+_HELD = 8
+
+
+class ByContent:
+    """A partition of which a batch has all that the target took: rows of the stage below
+    `position`, the next source offset that the target names. `lost` is what its metadata names."""
+
+    def __init__(
+        self,
+        plan: PartitionPlan,
+        position: int,
+        lost: Sequence[Written],
+        provenance: Provenance | None,
+    ) -> None:
+        self._plan, self._position = plan, position
+        self._hops: Hops | None = None
+        if provenance is not None:
+            self._hops = Hops(provenance.source_id, provenance.target_id)
+        self._staged = _Contents()
+        #: From and to below which target offset the records are; None: the end of the log.
+        self.bounds: tuple[int, int | None] = (
+            plan.floor.target or 0,
+            lost[-1].target_first + lost[-1].record_count if lost else None,
+        )
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Rows of the stage below the position, in the order of their offsets."""
+        self._staged.add(as_sent(as_records(rows)), self._hops)
+
+    def find(self, records: Iterable[pa.RecordBatch]) -> list[Segment]:
+        """Find them among the target's records within `bounds`. Raises MapUnknown."""
+        held = _Contents()
+        for batch in records:
+            held.add(as_records(batch), self._hops)
+        offsets, plan = self._staged.offsets(), self._plan
+        at = places_in(self._staged.digests(), held.digests())
+        if at is None:
+            raise self._unknown(
+                "where it has those of the stage cannot be known, since they are not there in the "
+                "same order, or in more than one way",
+                plan.first,
+                self._position - 1,
+            )
+        if len(absent := offsets[at < 0]):
+            raise self._unknown(
+                f"it lacks {len(absent)} of those of the stage: they were parked, given up or "
+                "forgotten since, or its retention took them",
+                int(absent[0]),
+                int(absent[-1]),
+            )
+        return list(_segments(offsets, held.offsets()[at]))
+
+    def _unknown(self, why: str, first: int, last: int) -> MapUnknown:
+        plan = self._plan
+        return MapUnknown(
+            f"{OLDER}, which has records in {plan.target_topic}-{plan.partition} behind the map, "
+            f"and {why}; {DECIDE}",
+            topic=plan.topic,
+            first_offset=first,
+            last_offset=last,
+        )
+
+
+class _Contents:
+    """The offsets of records, and what tells their contents apart."""
+
+    def __init__(self) -> None:
+        self._offsets, self._digests = [np.empty(0, np.int64)], list[bytes]()
+
+    def add(self, records: pa.RecordBatch, hops: Hops | None) -> None:
+        self._offsets.append(numbers_of(records.column("offset")))
+        self._digests += [digest[:_HELD] for digest in digests(records, hops)]
+
+    def offsets(self) -> np.ndarray:
+        return np.concatenate(self._offsets)
+
+    def digests(self) -> np.ndarray:
+        return np.frombuffer(b"".join(self._digests), np.uint64)
+
+
+def _segments(offsets: np.ndarray, targets: np.ndarray) -> Iterator[Segment]:
+    """Segments of records at target offsets, which do not follow each other where a transaction
+    ends."""
+    if len(offsets):
+        breaks = np.flatnonzero(np.diff(targets) != 1) + 1
+        for part, at in zip(np.split(offsets, breaks), np.split(targets, breaks), strict=True):
+            yield from segments_of(part, int(at[0]))
