@@ -121,14 +121,15 @@ class MissingExtra(InputError):
 
 class Where(TypedDict, total=False):
     """What an error is about within a topic, as columns of `incidents`: range of source offsets,
-    inclusive, the generation of the source topic that these are of, and the generation of the
-    target topic."""
+    inclusive, the generation of the source topic that these are of, the generation of the target
+    topic, and an offset there."""
 
     partition: int | None
     first_offset: int | None
     last_offset: int | None
     generation: int | None
     target_generation: int | None
+    target_offset: int | None
 
 
 class ReplicationError(MirrorlakeError):
@@ -147,6 +148,7 @@ class ReplicationError(MirrorlakeError):
         self.last_offset = where.get("last_offset")
         self.generation = where.get("generation")
         self.target_generation = where.get("target_generation")
+        self.target_offset = where.get("target_offset")
 
 
 class StagingError(ReplicationError):
@@ -201,12 +203,7 @@ class TargetLost(TargetRefused):
     had there."""
 
     incident_kind: ClassVar[str] = "target_lost"
-
-    def __init__(
-        self, message: str, *, target_offset: int, topic: str, **where: Unpack[Where]
-    ) -> None:
-        super().__init__(message, topic=topic, **where)
-        self.target_offset = target_offset
+    target_offset: int
 
 
 class PositionLost(TargetRefused):
@@ -219,7 +216,8 @@ class PositionLost(TargetRefused):
 class MapBehind(TargetRefused):
     """Reported when the target has records of the flow of which neither the map nor the metadata of
     its position says where they are: the lake is older than the target. The partition goes on by
-    itself once the stage has all up to `last_offset`."""
+    itself once the stage has all up to `last_offset`. What the flow wrote until now is below
+    `target_offset`."""
 
     incident_kind: ClassVar[str] = "map_behind"
 

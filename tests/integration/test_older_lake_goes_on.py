@@ -49,7 +49,7 @@ class Backup:
         """Where a source offset is at the target, and whether that is exact."""
         asked = f"--flow {FLOW} --topic {self.topic} --partition 0 --offset {offset}"
         answer = mirrorlake(self.topology, "translate", *asked.split())
-        return answer["target_offset"], answer["exact"]
+        return answer["offset"], answer["exact"]
 
     def values(self) -> list[bytes | None]:
         """What the target holds."""

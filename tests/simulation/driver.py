@@ -704,8 +704,7 @@ class Driver:
         decided: dict[str, dict[PartitionGeneration, OffsetRanges]] = {"skip": {}, "park": {}}
         for item in held:
             said = "skip" if item.resolution == "accept" else item.resolution
-            refused = ("target_refused", "target_lost", "map_behind", "map_unknown")
-            if item.kind in refused and said in decided:
+            if item.kind in ("target_refused", "target_lost") and said in decided:
                 ranges = decided[said].setdefault(item.place, OffsetRanges())
                 ranges.add([(item.first or 0, item.last or 0)])
         forgotten: dict[PartitionGeneration, list[tuple[int, int]]] = {}
@@ -725,6 +724,7 @@ class Driver:
             reader=world.settings.reader,
             stopped=stopped,
             skipped=decided["skip"],
+            again=self._again(held),
             known_foreign=foreign,
             targets=self._targets.living,
             on_refused=self._refused,
@@ -732,6 +732,17 @@ class Driver:
             parks=world.settings.parks,
             park_at=decided["park"],
         )
+
+    @staticmethod
+    def _again(held: Sequence[Incident]) -> dict[PartitionGeneration, int]:
+        """As `lake/incidents.py: decided`."""
+        again: dict[PartitionGeneration, int] = {}
+        for item in sorted(held, key=lambda item: item.at):
+            if item.kind == "target_lost":
+                again.pop(item.place, None)
+            elif item.kind.startswith("map_") and item.resolution == "produce-again":
+                again[item.place] = item.target_offset
+        return again
 
     @staticmethod
     def _is_behind(item: Incident) -> bool:
@@ -760,7 +771,7 @@ class Driver:
                 self._denied.add(error.topic)
                 self._begins_anew = True
             names = {"first": "first_offset", "last": "last_offset"}
-            names |= {name: name for name in ("generation", "target_generation")}
+            names |= {name: name for name in ("generation", "target_generation", "target_offset")}
             facts = {name: getattr(error, attribute) for name, attribute in names.items()}
             self.world.tell(error.incident_kind, *error.topic_partition, detail=str(error), **facts)
 

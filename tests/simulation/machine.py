@@ -394,7 +394,7 @@ class Replication(RuleBasedStateMachine):
             elif item.kind == "map_behind":
                 continue  # it goes on by itself
             elif item.kind == "map_unknown":
-                item.resolution = "skip"
+                item.resolution = "produce-again"
             elif item.kind == "position_lost":
                 # The operator looks at the target: is anything there that the map does not have?
                 if not world.unmapped_at_target(str(item.topic), item.partition or 0):

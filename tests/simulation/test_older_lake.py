@@ -1,7 +1,6 @@
 """A lake goes on as it was some time ago, as from a backup, while the clusters did not: what it
 lacks is landed again, where the target has it is found by its content, and none is sent twice."""
 
-from collections import Counter
 from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
@@ -29,7 +28,7 @@ def copied(world: World) -> Mapping[str, Any]:
 
 
 def wrong(world: World) -> list[str]:
-    """Rows of the map that say what is not so, and records that are at the target twice."""
+    """Rows of the map that say what is not so."""
     problems = []
     for key, pairs in world._mapped()[0].items():
         log = world.target.log(*key)
@@ -38,12 +37,6 @@ def wrong(world: World) -> list[str]:
             value = (entries[at].value if at < len(entries) else None) or b"nothing"
             if not value.endswith(b"/%d" % offset):
                 problems.append(f"{key}: offset {offset} is not at {at}, there is {value!r}")
-        values = Counter(entry.value for entry in entries if entry.visible)
-        problems += [
-            f"{key}: {value!r} is there {count} times"
-            for value, count in values.items()
-            if count > 1 and value != b"foreign"
-        ]
     return problems
 
 

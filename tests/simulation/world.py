@@ -580,22 +580,17 @@ class World:
         for row in self.ever_staged():
             staged.setdefault((row.topic, row.partition), {})[row.generation, row.offset] = row
         given_up: dict[TopicAndPartition, set[tuple[int, int]]] = {}
-        #: What an older lake never finds out.
-        unmapped: dict[TopicAndPartition, set[tuple[int, int]]] = {}
         for item in self.incidents:
             if (item.kind, item.resolution) in (
                 ("target_refused", "skip"),
                 ("target_lost", "accept"),
-                ("map_behind", "skip"),
-                ("map_unknown", "skip"),
             ):
                 offsets = range(item.first or 0, (item.last or 0) + 1)
                 key = item.place.topic_partition
                 if item.target_generation >= counts_from(self.noted.get(key[0], ())):
-                    places = {(item.generation, offset) for offset in offsets}
-                    given_up.setdefault(key, set()).update(places)
-                    if item.kind in ("map_behind", "map_unknown"):
-                        unmapped.setdefault(key, set()).update(places)
+                    given_up.setdefault(key, set()).update(
+                        (item.generation, offset) for offset in offsets
+                    )
         held = [item for item in self.incidents if item.kind in HOLDS]
         waiting = {(item.topic, item.partition) for item in held if item.resolution is None}
         stopped = {
@@ -610,7 +605,12 @@ class World:
             # of the flow.
             entries = [] if log is None else log.entries[: log.stable]
             there = [(offset, entry) for offset, entry in enumerate(entries) if entry.visible]
-            mine = [(offset, entry) for offset, entry in there if entry.value != b"foreign"]
+            known, again = {at for *_, at in mapped.get(key, ())}, self._again_from(key)
+            mine = [
+                (offset, entry)
+                for offset, entry in there
+                if entry.value != b"foreign" and (offset >= again or offset in known)
+            ]
             by_value = {row.value: (place, row) for place, row in rows.items()}
             order = [by_value[entry.value][0] for _, entry in mine if entry.value in by_value]
             if len(order) < len(mine) and not self.put_back:
@@ -645,14 +645,7 @@ class World:
             )
             if sorted(mapped.get(key, [])) != truth:
                 extra = sorted(Counter(mapped.get(key, [])) - Counter(truth))
-                unknown = unmapped.get(key, set())
-                lacking = sorted(
-                    at
-                    for at in Counter(truth) - Counter(mapped.get(key, []))
-                    if at[:2] not in unknown
-                )
-                if not (extra or lacking):
-                    continue
+                lacking = sorted(Counter(truth) - Counter(mapped.get(key, [])))
                 lost = all(log is None or at >= log.end for *_, at in extra)
                 if lost and not produced:
                     # What is not produced now gets the rest of its map when it is again; and what
@@ -660,6 +653,20 @@ class World:
                     continue
                 found.append(f"{key}: the map has {extra} too many and lacks {lacking}")
         return found
+
+    def _again_from(self, key: TopicAndPartition) -> int:
+        """Below which target offset an older lake does not know what is there, as an operator has
+        decided."""
+        return max(
+            (
+                item.target_offset
+                for item in self.incidents
+                if item.kind in ("map_behind", "map_unknown")
+                and (item.place.topic_partition, item.resolution) == (key, "produce-again")
+                and self._holds_now(item)
+            ),
+            default=0,
+        )
 
     def _holds_now(self, item: Incident) -> bool:
         """Whether a decision is about the target topic that there is now."""

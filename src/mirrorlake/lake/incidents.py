@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from mirrorlake.errors import MirrorlakeError, ReplicationError, TargetLost, first_line
+from mirrorlake.errors import MirrorlakeError, ReplicationError, first_line
 from mirrorlake.lake.definitions import rows_of
 from mirrorlake.lake.lake import Lake
 from mirrorlake.lake.other_logs import other_logs
@@ -79,7 +79,8 @@ class Decided(NamedTuple):
     `stopped` ones, the source offsets that were given up, the one at which the flow goes on behind
     records of another producer, those that it goes on without since the stage has them no more, and
     those that are to be parked if they are refused. `lost` are the partitions of which the target
-    has lost records, and of which nothing is decided."""
+    has lost records, and of which nothing is decided. Those of `again` are produced again from the
+    end of the map on: what is below a target offset counts no more."""
 
     stopped: frozenset[PartitionGeneration]
     skipped: dict[PartitionGeneration, OffsetRanges]
@@ -87,6 +88,7 @@ class Decided(NamedTuple):
     trimmed: dict[PartitionGeneration, OffsetRanges]
     parked: dict[PartitionGeneration, OffsetRanges]
     lost: dict[TopicAndPartition, Lost]
+    again: dict[PartitionGeneration, int]
 
 
 class Incidents:
@@ -207,14 +209,20 @@ class Incidents:
         parked: dict[PartitionGeneration, OffsetRanges] = defaultdict(OffsetRanges)
         foreign: dict[PartitionGeneration, int] = {}
         lost: dict[TopicAndPartition, Lost] = {}
-        for row in self._lake.ask("refusals", flow=flow):
+        again: dict[PartitionGeneration, int] = {}
+        rows = self._lake.ask("refusals", flow=flow)
+        for row in sorted(rows, key=lambda row: row["at"]):
             place = PartitionGeneration.from_row(row)
             offsets = [(row["first_offset"], row["last_offset"])]
             noted, living = row["target_generation"], target_generation(row["topic"])
             if None not in (noted, living) and noted != living:
                 continue
+            if row["kind"] == "target_lost":
+                again.pop(place, None)  # offsets there begin anew in front of it
             if row["kind"] == "target_lost" and row["open"]:
                 lost[place.topic_partition] = Lost(noted or 0, row["target_offset"])
+            elif row["kind"].startswith("map_") and row["resolution"] == PRODUCE_AGAIN:
+                again[place] = row["target_offset"]
             elif row["resolution"] == "stop":
                 stopped.add(place)
             elif row["resolution"] in ("skip", ACCEPT):
@@ -232,6 +240,7 @@ class Incidents:
             trimmed=dict(trimmed),
             parked=dict(parked),
             lost=lost,
+            again=again,
         )
 
     def _open_keys(self) -> set[IncidentKey]:
@@ -274,5 +283,5 @@ def _row(incident: Incident) -> dict[str, object]:
         "last_offset": place.last_offset,
         "generation": place.generation,
         "target_generation": place.target_generation,
-        "target_offset": place.target_offset if isinstance(place, TargetLost) else None,
+        "target_offset": place.target_offset,
     }

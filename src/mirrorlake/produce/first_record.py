@@ -24,8 +24,7 @@ def first_record(
     log = open_log({**target.client, "group.id": target.group_id})
     try:
         while True:
-            bounds = consumer.get_watermark_offsets(TopicPartition(*key), CALL_SECONDS)
-            first, end = map(answered_offset, bounds)
+            first, end = log_bounds(consumer, key)
             try:
                 return _first_within(log, target, key, (max(first, start), end))
             except KafkaException as error:
@@ -35,13 +34,19 @@ def first_record(
         log.close()
 
 
+def log_bounds(consumer: Consumer, key: TopicAndPartition) -> tuple[int, int]:
+    """Where a partition's log begins, and its end. Raises KafkaException."""
+    bounds = consumer.get_watermark_offsets(TopicPartition(*key), CALL_SECONDS)
+    first, end = map(answered_offset, bounds)
+    return first, end
+
+
 def records_from(
     consumer: Consumer, target: Target, key: TopicAndPartition, start: int, end: int | None
 ) -> Iterator[pa.RecordBatch]:
     """The committed records of a target partition from `start`, or where its log begins, to below
     `end` (None: its end). Raises KafkaException."""
-    bounds = consumer.get_watermark_offsets(TopicPartition(*key), CALL_SECONDS)
-    first, last = map(answered_offset, bounds)
+    first, last = log_bounds(consumer, key)
     log = open_log({**target.client, "group.id": target.group_id})
     try:
         for _, rows in log.read({key: (max(first, start), last if end is None else end)}):

@@ -264,6 +264,11 @@ class FlowProducer:
                 owner=self._state.owners.get(shard.shard),
                 skipped=self._refusals.skipped(shard.partitions, self.spec),
                 foreign_from=foreign_from(self.spec, shard),
+                again={
+                    plan.key: self.spec.again[plan.place]
+                    for plan in shard.partitions
+                    if plan.place in self.spec.again
+                },
                 parks=self.spec.parks,
             )
             for shard in plan.shards

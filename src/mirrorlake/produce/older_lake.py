@@ -58,32 +58,23 @@ class ByContent:
         held = _Contents()
         for batch in records:
             held.add(as_records(batch), self._hops)
-        offsets, plan = self._staged.offsets(), self._plan
+        offsets = self._staged.offsets()
         at = places_in(self._staged.digests(), held.digests())
         if at is None:
-            raise self._unknown(
-                "where it has those of the stage cannot be known, since they are not there in the "
-                "same order, or in more than one way",
-                plan.first,
-                self._position - 1,
-            )
+            raise self._unknown("they are not there in the same order, or in more than one way")
         if len(absent := offsets[at < 0]):
             raise self._unknown(
-                f"it lacks {len(absent)} of those of the stage: they were parked, given up or "
-                "forgotten since, or its retention took them",
-                int(absent[0]),
-                int(absent[-1]),
+                f"{len(absent)} of them, from offset {absent[0]} on, are not there: they were "
+                "parked, given up or forgotten since, or retention took them"
             )
         return list(_segments(offsets, held.offsets()[at]))
 
-    def _unknown(self, why: str, first: int, last: int) -> MapUnknown:
-        plan = self._plan
+    def _unknown(self, why: str) -> MapUnknown:
+        plan, last = self._plan, self._position - 1
         return MapUnknown(
-            f"{OLDER}, which has records in {plan.target_topic}-{plan.partition} behind the map, "
-            f"and {why}; {DECIDE}",
+            f"{OLDER}: where it has the stage's records of {plan.topic}-{plan.partition}, offsets "
+            f"{plan.first} to {last}, cannot be known, since {why}; {DECIDE}",
             topic=plan.topic,
-            first_offset=first,
-            last_offset=last,
         )
 
 

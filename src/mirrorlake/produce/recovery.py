@@ -2,7 +2,8 @@
 with a process, or that an older lake never had, found before anything behind them is written."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +14,15 @@ from mirrorlake.offsets.runs import rebuild
 from mirrorlake.produce.older_lake import OLDER
 from mirrorlake.produce.report import Progress, Refused, measure
 
-#: Reads committed records of a target partition, from an offset to below another (None: the end).
-ReadTarget = Callable[[TopicAndPartition, int, int | None], Iterable[pa.RecordBatch]]
+
+class TargetLog(Protocol):
+    """What a target partition holds; `produce.writer.ShardWriter` is one."""
+
+    def end(self, key: TopicAndPartition) -> int: ...
+
+    def records_from(
+        self, key: TopicAndPartition, start: int, end: int | None
+    ) -> Iterable[pa.RecordBatch]: ...
 
 
 def put_aside(state: Progress, rows: pa.RecordBatch, offsets: np.ndarray) -> None:
@@ -26,19 +34,19 @@ def put_aside(state: Progress, rows: pa.RecordBatch, offsets: np.ndarray) -> Non
     measure(state, rows, time.time_ns() // 1_000_000)
 
 
-def recover(state: Progress, read: ReadTarget) -> None:
+def recover(state: Progress, log: TargetLog) -> None:
     """Find where the target has what was put aside, once. A partition of which that is not known
-    stops in front of it. Raises what `read` does."""
+    stops in front of it. Raises what `log` does."""
     if state.recovered is not None or state.is_unknown:
         return
     plan, last = state.plan, state.position - 1
     if state.by_content is not None:
+        records = log.records_from(plan.target_key, *state.by_content.bounds)
         try:
-            state.recovered = state.by_content.find(read(plan.target_key, *state.by_content.bounds))
+            state.recovered = state.by_content.find(records)
         except MapUnknown as error:
-            state.refused = Refused(
-                error.first_offset or 0, error.last_offset or 0, error.message, error.incident_kind
-            )
+            end = log.end(plan.target_key)
+            state.refused = Refused(plan.first, last, error.message, error.incident_kind, end)
         return
     offsets = np.concatenate([np.empty(0, np.int64), *state.rebuilt])
     try:
@@ -53,4 +61,5 @@ def recover(state: Progress, read: ReadTarget) -> None:
             f"the map ends in front of {plan.floor.source}, and {error}; where they are is found "
             f"by their content, once the stage has all up to offset {last} again"
         )
-        state.refused = Refused(plan.first, last, text, MapBehind.incident_kind)
+        end = log.end(plan.target_key)
+        state.refused = Refused(plan.first, last, text, MapBehind.incident_kind, end)

@@ -127,8 +127,9 @@ def _refusal(row: Mapping[str, Any], codec: str) -> TargetRefused:
     compressed."""
     place = {name: row[name] for name in ("topic", "partition", "generation", "target_generation")}
     place |= {"first_offset": row["refused_first"], "last_offset": row["refused_last"]}
-    if row["refused_target"] is not None:
+    if row["refused_kind"] == TargetLost.incident_kind:
         return TargetLost(row["refused_reason"], target_offset=row["refused_target"], **place)
+    place |= {"target_offset": row["refused_target"]}
     text = row["refused_reason"]
     if of_size(row):
         text += (

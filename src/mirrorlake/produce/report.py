@@ -56,7 +56,7 @@ RESULT = pa.schema(
 class Refused:
     """Source offsets (inclusive) at which a partition stopped, why, and the kind of incident that
     it is; nothing behind `first` was written. `target` is the target offset from which on the
-    target has lost records."""
+    target has lost records, or below which is what an older lake does not know."""
 
     first: int
     last: int

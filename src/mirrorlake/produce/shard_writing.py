@@ -61,7 +61,7 @@ class ShardWriting:
                     return False
                 pending, records, size = [], 0, 0
         for state in self._progress.values():
-            recover(state, self._writer.records_from)
+            recover(state, self._writer)
         return not pending or self._commit(pending)
 
     def _new_rows(self, state: Progress, batch: pa.RecordBatch) -> Iterator[Chunk]:
@@ -71,7 +71,7 @@ class ShardWriting:
         if known:
             put_aside(state, batch.slice(0, known), offsets[:known])
         if known < len(offsets) and not state.plan.restores_only:
-            recover(state, self._writer.records_from)
+            recover(state, self._writer)
             yield Chunk(state.plan, batch.slice(known), offsets[known:])
 
     def skip_left_out(self) -> None:

@@ -33,9 +33,10 @@ class FlowSpec:
     what is without it at the target is another's. With `parks`, and in the offsets of `park_at`, it
     goes on behind single records that the target refuses; `on_parked` hears in which partitions.
     Of those in `whole` the map is behind the target: all up to this offset goes into one batch,
-    once it is staged. `forgotten` are offsets that `forget` noted. `starts` are the first offsets
-    that it mirrors of what was there before it. `counted`: the workers read all that the stage
-    holds of a range, and not a selection.
+    once it is staged. Those in `again` are produced again from the end of the map on, since where
+    the target has them, below this offset, is not known. `forgotten` are offsets that `forget`
+    noted. `starts` are the first offsets that it mirrors of what was there before it. `counted`:
+    the workers read all that the stage holds of a range, and not a selection.
     """
 
     name: str
@@ -53,6 +54,7 @@ class FlowSpec:
     stopped: frozenset[PartitionGeneration] = frozenset()
     skipped: Mapping[PartitionGeneration, OffsetRanges] = field(default_factory=dict)
     whole: Mapping[PartitionGeneration, int] = field(default_factory=dict)
+    again: Mapping[PartitionGeneration, int] = field(default_factory=dict)
     known_foreign: Mapping[PartitionGeneration, int] = field(default_factory=dict)
     targets: Mapping[str, TargetGeneration] = field(default_factory=dict)
     provenance: Provenance | None = None

@@ -47,8 +47,9 @@ class ShardJob:
 
     `foreign_from` has, by source partition, the target offset from which on no record can be the
     flow's own unless it is behind the map; it is asked for where the target knows no position of
-    the flow. `parks`: the flow goes on behind records that the target refuses, so more of them are
-    looked for.
+    the flow. `again` are those that are produced again, since where the target has them below an
+    offset is not known. `parks`: the flow goes on behind records that the target refuses, so more
+    of them are looked for.
     """
 
     plan: ShardPlan
@@ -56,6 +57,7 @@ class ShardJob:
     owner: str | None
     skipped: Skipped = field(default_factory=dict)
     foreign_from: Mapping[TopicAndPartition, int] = field(default_factory=dict)
+    again: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     parks: bool = False
 
 
@@ -131,7 +133,9 @@ def _progress(job: ShardJob, writer: ShardWriter) -> dict[TopicAndPartition, Pro
         state = Progress(plan, plan.first, list(plan.unmapped), [], parks=job.parks)
         position, metadata = committed.get(plan.target_key, (-1, ""))
         if position >= 0:
-            _go_on_from(state, position, _decoded(plan, metadata), job)
+            known = _decoded(plan, metadata)
+            if not _is_left_behind(job, plan, known):
+                _go_on_from(job, writer, state, position, known)
         elif plan.target_key in unasked:
             _refuse_unknown(job, writer, state)
         states[plan.key] = state
@@ -139,14 +143,11 @@ def _progress(job: ShardJob, writer: ShardWriter) -> dict[TopicAndPartition, Pro
 
 
 def _go_on_from(
-    state: Progress,
-    position: int,
-    metadata: CommittedMetadata,
-    job: ShardJob,
+    job: ShardJob, writer: ShardWriter, state: Progress, position: int, metadata: CommittedMetadata
 ) -> None:
     """Take over the position that the target has. One of another generation of either topic says
     nothing about these offsets: the map had all that was written before, when the first record of a
-    newer generation was. What an operator skips up to the position gets no rows in the map."""
+    newer generation was."""
     plan = state.plan
     if metadata.generation > plan.generation:
         text = (
@@ -154,7 +155,8 @@ def _go_on_from(
             f"{plan.topic}: whether it has those from source offset {plan.first} on of generation "
             f"{plan.generation} cannot be known; {DECIDE}"
         )
-        state.refused = Refused(plan.first, plan.last, text, MapUnknown.incident_kind)
+        end = writer.end(plan.target_key)
+        state.refused = Refused(plan.first, plan.last, text, MapUnknown.incident_kind, end)
         return
     same = (metadata.generation, metadata.target_generation) == (
         plan.generation,
@@ -162,17 +164,21 @@ def _go_on_from(
     )
     if same and position > plan.floor.source:
         state.position = max(position, plan.first)
-        state.lost = [
-            one
-            for one in trim_written(metadata.written, plan.floor.target, plan.floor.source)
-            if not any(
-                first <= one.source_first and last >= position - 1
-                for first, last in job.skipped.get(plan.key, ())
-            )
-        ]
+        state.lost = trim_written(metadata.written, plan.floor.target, plan.floor.source)
         if plan.by_content:
             state.by_content = ByContent(plan, position, state.lost, job.target.provenance)
         state.written = [*plan.unmapped, *state.lost]
+
+
+def _is_left_behind(job: ShardJob, plan: PartitionPlan, metadata: CommittedMetadata) -> bool:
+    """Whether a position is of before an operator decided to produce a partition again: all that it
+    names is below the end that its log had then, and the map has nothing from behind it."""
+    end = job.again.get(plan.key)
+    return (
+        end is not None
+        and (plan.floor.target or 0) <= end
+        and all(one.target_first + one.record_count <= end for one in metadata.written)
+    )
 
 
 def _refuse_unknown(job: ShardJob, writer: ShardWriter, state: Progress) -> None:

@@ -32,7 +32,7 @@ from mirrorlake.produce.culprit import (
 )
 from mirrorlake.produce.deadline import within
 from mirrorlake.produce.delivery import Chunk, Delivery, check_target_rises, record_count, size_of
-from mirrorlake.produce.first_record import first_record, records_from
+from mirrorlake.produce.first_record import first_record, log_bounds, records_from
 from mirrorlake.produce.flow_positions import (
     MetadataFull,
     PositionsBehind,
@@ -120,6 +120,10 @@ class ShardWriter:
     def first_record(self, key: TopicAndPartition, start: int) -> int | None:
         """See `first_record.first_record`."""
         return first_record(self._group, self.target, key, start)
+
+    def end(self, key: TopicAndPartition) -> int:
+        """The end of a target partition's log. Raises KafkaException."""
+        return log_bounds(self._group, key)[1]
 
     def records_from(
         self, key: TopicAndPartition, start: int, end: int | None

@@ -65,6 +65,7 @@ def flow_spec(
         ),
         stopped=decided.stopped,
         skipped=decided.skipped,
+        again=decided.again,
         known_foreign=decided.foreign,
         targets=targets.generations.living,
         provenance=provenance,

@@ -22,10 +22,10 @@ from mirrorlake.landing.source_comparison import Branch, TopicGeneration, blocke
 from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.run.attention import no_decision, resolving, what_helps
 
-_UNMAPPED = {
-    "skip": (
-        "go on behind these records: what the target has of them stays without rows in the map, "
-        "and translates to nothing"
+_OLDER = {
+    PRODUCE_AGAIN: (
+        "produce them from the stage once more, behind what the target has: those that it has "
+        "already are there twice then, and positions lead to the second ones"
     ),
     "stop": "stop mirroring the partition",
 }
@@ -73,8 +73,8 @@ CHOICES: Mapping[str, Mapping[str, str]] = {
         ),
         "stop": "stop mirroring the partition",
     },
-    "map_behind": _UNMAPPED,
-    "map_unknown": _UNMAPPED,
+    "map_behind": _OLDER,
+    "map_unknown": _OLDER,
     "stage_trimmed": {
         READ_AGAIN: "read them from the source once more, as far as it still has them",
         "continue": (

@@ -30,8 +30,6 @@ _IN_ORDER = frozenset(
 #: The text for a record that an operator gave up, by the kind of the incident and the choice.
 _GIVEN_UP = {
     ("target_refused", "skip"): "the target refused it",
-    ("map_behind", "skip"): "the target has it, and where is not known",
-    ("map_unknown", "skip"): "the target may have it, and where is not known",
     ("target_lost", "accept"): "it was at the target, which lost it",
     ("stage_trimmed", "continue"): "the stage had not got it when the flow came there",
 }

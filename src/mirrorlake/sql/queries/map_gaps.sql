@@ -66,7 +66,7 @@ forgotten_since AS (
 decided AS (
   SELECT flow, topic, partition, coalesce(generation, 0) AS generation, target_generation, first_offset, last_offset
   FROM incidents
-  WHERE kind IN ('target_refused', 'map_behind', 'map_unknown') AND resolution = 'skip' OR kind = 'target_lost' AND resolution = 'accept'
+  WHERE kind = 'target_refused' AND resolution = 'skip' OR kind = 'target_lost' AND resolution = 'accept'
 ),
 given_up AS (
   SELECT bounded.flow, bounded.topic, bounded.partition, bounded.generation,

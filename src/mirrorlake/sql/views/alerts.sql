@@ -144,7 +144,7 @@ forgotten_since AS (
 left_out AS (
   SELECT flow, topic, partition, first_offset, last_offset, coalesce(generation, 0) AS generation, target_generation
   FROM incidents
-  WHERE kind IN ('target_refused', 'map_behind', 'map_unknown') AND resolution = 'skip' OR kind = 'target_lost' AND resolution = 'accept'
+  WHERE kind = 'target_refused' AND resolution = 'skip' OR kind = 'target_lost' AND resolution = 'accept'
   UNION ALL
   SELECT flow, topic, partition, offset, offset, generation, target_generation FROM parked
 ),
