@@ -216,8 +216,8 @@ class PositionLost(TargetRefused):
 class MapBehind(TargetRefused):
     """Reported when the target has records of the flow of which neither the map nor the metadata of
     its position says where they are: the lake is older than the target. The partition goes on by
-    itself once the stage has all up to `last_offset`. What the flow wrote until now is below
-    `target_offset`."""
+    itself once the stage has all up to `last_offset`, within moments as a rule. What the flow wrote
+    until now is below `target_offset`."""
 
     incident_kind: ClassVar[str] = "map_behind"
 

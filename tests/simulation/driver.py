@@ -746,7 +746,7 @@ class Driver:
 
     @staticmethod
     def _is_behind(item: Incident) -> bool:
-        return item.kind in ("map_behind", "map_unknown") and item.resolution is None
+        return item.kind == "map_unknown" and item.resolution is None
 
     def _close_mapped(self, flow: FlowProducer) -> None:
         """As `run/stopped_partitions.py: check`: what the map has by now is over."""
@@ -761,6 +761,11 @@ class Driver:
         hold."""
         living = self._targets.living.get(str(item.topic))
         return living is None or item.target_generation == living.number
+
+    def report_behind(self) -> None:
+        """As `run/stopped_partitions.py: report_behind`, once there is nothing else to do."""
+        if self._flow is not None:
+            self._refused(list(self._flow.spec.whole.values()))
 
     def _refused(self, errors: Sequence[TargetRefused]) -> None:
         for error in errors:

@@ -391,9 +391,7 @@ class Replication(RuleBasedStateMachine):
                 over = item.target_generation != world.target_generation(str(item.topic))
                 if over or not self.driver.has_lost(item):
                     item.resolution = ("produce-again", "accept")[item.at % 2]
-            elif item.kind == "map_behind":
-                continue  # it goes on by itself
-            elif item.kind == "map_unknown":
+            elif item.kind in ("map_behind", "map_unknown"):
                 item.resolution = "produce-again"
             elif item.kind == "position_lost":
                 # The operator looks at the target: is anything there that the map does not have?
@@ -436,6 +434,8 @@ class Replication(RuleBasedStateMachine):
                     problem = error
             failures = failures + 1 if problem is not None else 0
             assert failures < 6, f"it stopped for good: {problem!r}"
+            if not moved and problem is None:
+                self.driver.report_behind()
             idle = idle + 1 if not moved and problem is None and not world.undecided() else 0
             if idle == 2:
                 break

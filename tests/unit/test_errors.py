@@ -29,6 +29,8 @@ INCIDENT_KINDS = {
     "TargetRecreated": "target_recreated",
     "TargetLost": "target_lost",
     "PositionLost": "position_lost",
+    "MapBehind": "map_behind",
+    "MapUnknown": "map_unknown",
     "StageTrimmed": "stage_trimmed",
     "Fenced": "fenced",
     "MapError": "map_contradiction",

@@ -228,32 +228,26 @@ def trim_written(
     return kept
 
 
-def rebuild(
-    offsets: Sequence[int] | np.ndarray, written: Sequence[Written]
-) -> tuple[list[Segment], list[Written]]:
+def rebuild(offsets: Sequence[int] | np.ndarray, written: Sequence[Written]) -> list[Segment]:
     """The segments of records whose map rows were lost: `offsets` from the stage, target offsets
     from the metadata.
 
     The k-th record behind a `Written`'s first source offset has the k-th target offset behind its
-    first target offset. Where the offsets are only the first of what was written, the rest is
-    returned too, to go on with. Raises ValueError when there are more offsets than were written, or
-    one in front of them: what is known of it is missing, as where the lake is an older copy.
+    first target offset. Raises ValueError where there are more or fewer offsets than were written,
+    or others: what is known of them is missing, as where the lake is an older copy.
     """
     array = np.asarray(offsets, dtype=np.int64)
     segments: list[Segment] = []
-    left = list(written)
     start = 0
-    while left and start < len(array):
-        next_written = left.pop(0)
-        part = array[start : start + next_written.record_count]
-        first = next_written.source_first  # of what was trimmed, a position: there may be a gap
+    for one in written:
+        part = array[start : start + one.record_count]
+        if len(part) < one.record_count:
+            raise ValueError(f"{one.record_count - len(part)} records of it are not staged")
+        first = one.source_first  # of what was trimmed, a position: there may be a gap
         if part[0] < first or (start and part[0] != first):
             raise ValueError(f"the target took offset {first} where the stage holds {part[0]}")
-        segments.extend(segments_of(part, next_written.target_first))
+        segments.extend(segments_of(part, one.target_first))
         start += len(part)
-        if missing := next_written.record_count - len(part):
-            target_first = next_written.target_first + len(part)
-            left.insert(0, Written(int(part[-1]) + 1, target_first, missing))
     if start < len(array):
         raise ValueError(f"the stage holds {len(array)} records where the target took {start}")
-    return segments, left
+    return segments

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 
 from mirrorlake.offsets.generations import FIRST, TargetGeneration
 from mirrorlake.offsets.partition_ranges import FileRange, PartitionRanges
@@ -139,7 +140,7 @@ def plan_batch(
     targets: Mapping[str, TargetGeneration] | None = None,
     stopped: Collection[PartitionGeneration] = frozenset(),
     unrestored: Collection[PartitionGeneration] = frozenset(),
-    whole: Mapping[PartitionGeneration, int] | None = None,
+    whole: Mapping[PartitionGeneration, int] = MappingProxyType({}),
     among: Collection[TopicAndPartition] | None = None,
 ) -> BatchPlan:
     """The next batch of a flow: some of what the stage holds above its progress.
@@ -176,7 +177,7 @@ def plan_batch(
                 if (topic, partition) in over:
                     floor = _behind(floor, ranges, over[topic, partition])
                 take = _PartitionTake(topic, partition, name, ranges, floor, unrestored=unrestored)
-                if take.upcoming is not None and take.takes_up_to((whole or {}).get(take.place)):
+                if take.upcoming is not None and take.takes_up_to(whole.get(take.place)):
                     takes[topic, partition] = take
     _fill(list(takes.values()), produce_tasks, max_records)
     members: dict[int, list[_PartitionTake]] = defaultdict(list)
@@ -269,7 +270,7 @@ class _PartitionTake:
             self.last = first + max(1, span * share // file_range.record_count) - 1
             count, self.upcoming = share, None
         self.record_count += count
-        if self._restores_only:
+        if self._restores_only and not self._by_content:
             self.upcoming = None  # mostly there is nothing to restore, and this was read in vain
         return count
 

@@ -135,7 +135,7 @@ class FlowProducer:
                 targets=spec.targets,
                 stopped=spec.stopped,
                 unrestored=self._state.unrestored,
-                whole=spec.whole,
+                whole={place: one.last_offset or 0 for place, one in spec.whole.items()},
                 among=self._upcoming.among(index, spec.source_cluster),
             )
             self._upcoming.left(plan.upcoming)
@@ -184,7 +184,7 @@ class FlowProducer:
         # behind the map: what a target has lost is known from what the map has of it
         self.spec = self._refusals.take(result, self.spec)
         if self.spec.whole:
-            self.spec = replace(self.spec, whole=self._state.waiting(self.spec.whole))
+            self.spec = replace(self.spec, whole=self._state.still(self.spec.whole))
         if not complete and done.failure is None:
             # the metadata was full: it has room again when the map has what it names
             self._map_writer.drain()

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from mirrorlake.errors import MapBehind
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.offsets.progress import NOTHING_MAPPED, Floor
 from mirrorlake.offsets.stage_index import StageIndex
@@ -34,13 +35,16 @@ class FlowState:
         known = self.floors.get(plan.key, NOTHING_MAPPED)
         return plan.generation > known.generation
 
-    def waiting(self, whole: Mapping[PartitionGeneration, int]) -> dict[PartitionGeneration, int]:
-        """Those of some partitions that have not come behind an offset of theirs."""
+    def still(
+        self, whole: Mapping[PartitionGeneration, MapBehind]
+    ) -> dict[PartitionGeneration, MapBehind]:
+        """Those of some partitions whose map is behind the target as before."""
         floors = {place: self.floors.get(place.topic_partition, NOTHING_MAPPED) for place in whole}
         return {
-            place: last
-            for place, last in whole.items()
-            if (floors[place].generation, floors[place].next) <= (place.generation, last)
+            place: one
+            for place, one in whole.items()
+            if (floors[place].generation, floors[place].next)
+            <= (place.generation, one.last_offset or 0)
         }
 
     def advance(self, result: pa.Table) -> None:

@@ -27,39 +27,33 @@ class TargetLog(Protocol):
 
 def put_aside(state: Progress, rows: pa.RecordBatch, offsets: np.ndarray) -> None:
     """Rows of a partition that are below the position that the target has."""
+    state.rebuilt.append(offsets)
     if state.by_content is not None:
         state.by_content.add(rows)
-        return
-    state.rebuilt.append(offsets)
     measure(state, rows, time.time_ns() // 1_000_000)
 
 
 def recover(state: Progress, log: TargetLog) -> None:
-    """Find where the target has what was put aside, once. A partition of which that is not known
-    stops in front of it. Raises what `log` does."""
+    """Find where the target has what was put aside, once: by the metadata of the position, else by
+    content. A partition of which that is not known stops in front of it. Raises what `log` does."""
     if state.recovered is not None or state.is_unknown:
         return
     plan, last = state.plan, state.position - 1
-    if state.by_content is not None:
-        records = log.records_from(plan.target_key, *state.by_content.bounds)
-        try:
-            state.recovered = state.by_content.find(records)
-        except MapUnknown as error:
-            end = log.end(plan.target_key)
-            state.refused = Refused(plan.first, last, error.message, error.incident_kind, end)
-        return
     offsets = np.concatenate([np.empty(0, np.int64), *state.rebuilt])
     try:
-        state.recovered, state.left = rebuild(offsets, state.lost)
-        if state.left and plan.last >= last:
-            missing = sum(written.record_count for written in state.left)
-            raise ValueError(f"the stage lacks {missing} records that the target took")
+        state.recovered = rebuild(offsets, state.lost)
     except ValueError as error:
-        state.recovered, state.left = None, []
         text = (
-            f"{OLDER}: the target took {plan.topic}-{plan.partition} up to source offset {last}, "
-            f"the map ends in front of {plan.floor.source}, and {error}; where they are is found "
-            f"by their content, once the stage has all up to offset {last} again"
+            f"{OLDER}, which took {plan.topic}-{plan.partition} up to source offset {last}, while "
+            f"the map ends in front of {plan.floor.source}: {error}; where they are is found by "
+            f"their content once the stage has all up to offset {last}"
         )
-        end = log.end(plan.target_key)
-        state.refused = Refused(plan.first, last, text, MapBehind.incident_kind, end)
+        kind = MapBehind.incident_kind
+        if state.by_content is not None:
+            records = log.records_from(plan.target_key, *state.by_content.bounds)
+            try:
+                state.recovered = state.by_content.find(records)
+                return
+            except MapUnknown as unknown:
+                text, kind = unknown.message, unknown.incident_kind
+        state.refused = Refused(plan.first, last, text, kind, log.end(plan.target_key))

@@ -72,29 +72,29 @@ class RefusedRecords:
         Raises what was refused where no operator is to hear of it.
         """
         rows = result.filter(pc.is_valid(result["refused_first"])).to_pylist()
-        if rows:
-            failpoints.reached("refused")
-            rows = self._codecs.final(rows)
-        parking: list[dict[str, Any]] = []
-        others: list[dict[str, Any]] = []
-        for row in rows:
+        if not rows:
+            return spec
+        failpoints.reached("refused")
+        final = self._codecs.final(rows)
+        parking: list[Mapping[str, Any]] = []
+        others: list[Mapping[str, Any]] = []
+        for row in final:
             parks = row["refused_records"] and _parks(spec, row)
             (parking if parks else others).append(row)
         if parking:
             self._park(parking, spec)
-        stopped = [_refusal(row, self._codecs.codec_of(row["shard"])) for row in others]
+        refusals = [_refusal(row, self._codecs.codec_of(row["shard"])) for row in others]
+        behind = {
+            PartitionGeneration(*one.topic_partition, one.generation or 0): one
+            for one in refusals
+            if isinstance(one, MapBehind)
+        }
+        stopped = [one for one in refusals if not isinstance(one, MapBehind)]
         if stopped:
             if spec.on_refused is None:
                 raise stopped[0]
             spec.on_refused(stopped)
-        behind = {
-            PartitionGeneration.from_row(row): row["refused_last"]
-            for row in others
-            if row["refused_kind"] == MapBehind.incident_kind
-        }
-        blocked = {
-            refusal.topic_partition for refusal in stopped if not isinstance(refusal, MapBehind)
-        }
+        blocked = {refusal.topic_partition for refusal in stopped}
         return replace(spec, blocked=spec.blocked | blocked, whole={**spec.whole, **behind})
 
     def _park(self, rows: Iterable[Mapping[str, Any]], spec: FlowSpec) -> None:

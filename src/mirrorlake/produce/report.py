@@ -81,12 +81,12 @@ class Ended:
 @dataclass
 class Progress:
     """What a task knows of one partition: the position that the target has, what was written since
-    the map was last appended to, which of that was lost with a process and is rebuilt here, and
-    what is written now. Of what was lost `recovered` is what was found, once it was looked for, and
-    `left` what lies behind this batch; `by_content` looks for it where the lake is older than the
-    target. `refused_records` were refused by themselves: the first one, and, where the
-    flow parks, those that `search` finds behind it. `landing` and `replication` are how late each
-    record was landed and acknowledged, microseconds."""
+    the map was last appended to, which of that was lost with a process, and what is written now.
+    `recovered` is what was found of what was lost, once it was looked for; `by_content` looks for
+    it where the metadata of the position does not say it. `refused_records` were refused by
+    themselves: the first one, and, where the flow parks, those that `search` finds behind it.
+    `landing` and `replication` are how late each record was landed and acknowledged,
+    microseconds."""
 
     plan: PartitionPlan
     position: int
@@ -102,7 +102,6 @@ class Progress:
     refused_records: list[RefusedRecord] = field(default_factory=list)
     search: Search | None = None
     recovered: list[Segment] | None = None
-    left: list[Written] = field(default_factory=list)
     by_content: ByContent | None = None
 
     @property
@@ -162,7 +161,7 @@ def result_of(
 
 def _partition_row(state: Progress, complete: bool) -> dict[str, object]:
     segments = [*(state.recovered or ()), *state.segments]
-    recovering = state.recovered is None or bool(state.left)
+    recovering = state.recovered is None
     return {
         "topic": state.plan.topic,
         "partition": state.plan.partition,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from mirrorlake.errors import TargetRefused
+from mirrorlake.errors import MapBehind, TargetRefused
 from mirrorlake.kafka.client_settings import Settings
 from mirrorlake.lake.lake import Lake
 from mirrorlake.offsets.generations import TargetGeneration
@@ -32,7 +32,7 @@ class FlowSpec:
     target topics. `mark` is a header that each of its records has when it comes from the stage:
     what is without it at the target is another's. With `parks`, and in the offsets of `park_at`, it
     goes on behind single records that the target refuses; `on_parked` hears in which partitions.
-    Of those in `whole` the map is behind the target: all up to this offset goes into one batch,
+    Of those in `whole` the map is behind the target: all up to where that is goes into one batch,
     once it is staged. Those in `again` are produced again from the end of the map on, since where
     the target has them, below this offset, is not known. `forgotten` are offsets that `forget`
     noted. `starts` are the first offsets that it mirrors of what was there before it. `counted`:
@@ -53,7 +53,7 @@ class FlowSpec:
     blocked: frozenset[TopicAndPartition] = frozenset()
     stopped: frozenset[PartitionGeneration] = frozenset()
     skipped: Mapping[PartitionGeneration, OffsetRanges] = field(default_factory=dict)
-    whole: Mapping[PartitionGeneration, int] = field(default_factory=dict)
+    whole: Mapping[PartitionGeneration, MapBehind] = field(default_factory=dict)
     again: Mapping[PartitionGeneration, int] = field(default_factory=dict)
     known_foreign: Mapping[PartitionGeneration, int] = field(default_factory=dict)
     targets: Mapping[str, TargetGeneration] = field(default_factory=dict)

@@ -235,6 +235,8 @@ class FlowWorker:
                         )
                     )
                 if last:
+                    if ended:
+                        self._stopped.report_behind(list(producer.spec.whole.values()))
                     producer.drain()
                     return True
                 if self._again.is_set() or any(client.renewed() for client in clients):

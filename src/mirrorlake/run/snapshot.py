@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mirrorlake.control.topic_sync import TargetTopics
+from mirrorlake.errors import MapBehind
 from mirrorlake.landing.source_comparison import CurrentGenerations
 from mirrorlake.offsets.positions import PartitionGeneration, TopicAndPartition
 from mirrorlake.produce.flow import FlowProducer
@@ -16,8 +17,9 @@ class Snapshot:
     where it goes on, where the map of what it has produced ends (rows of it may still be on their
     way), the partitions that wait for an operator or were stopped by one, the topics that were left
     out at that poll, and the generations of target topics that it produced to. `written` is up to
-    where it has written to target partitions, by source partition. Source offsets are of
-    `generations`: a partition that the flow has yet to bring to its newest one has none."""
+    where it has written to target partitions, by source partition; `behind` are those whose map is
+    behind the target. Source offsets are of `generations`: a partition that the flow has yet to
+    bring to its newest one has none."""
 
     covered: dict[TopicAndPartition, int]
     caught_up: bool
@@ -28,6 +30,7 @@ class Snapshot:
     target_generations: Mapping[str, int] = field(default_factory=dict)
     written: Mapping[TopicAndPartition, int] = field(default_factory=dict)
     generations: CurrentGenerations = field(default_factory=CurrentGenerations)
+    behind: Mapping[PartitionGeneration, MapBehind] = field(default_factory=dict)
 
     def covered_end(self, key: TopicAndPartition) -> int:
         """How far a partition is landed."""
@@ -98,6 +101,7 @@ def snapshot_of(
         target_generations=target_generations,
         written=written,
         generations=generations,
+        behind=spec.whole,
     )
 
 

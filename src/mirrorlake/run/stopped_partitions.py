@@ -59,6 +59,7 @@ class StoppedPartitions:
         self._tried_with: dict[TopicAndPartition, Hashable] = {}
         self._here: set[TopicAndPartition] = set()
         self._producer: FlowProducer | None = None
+        self._behind: frozenset[PartitionGeneration] = frozenset()
         # others were stopped by an earlier process, as far as is known until it was checked
         self._before = True
 
@@ -97,15 +98,6 @@ class StoppedPartitions:
         others = [
             refusal for refusal in fresh if not isinstance(refusal, TargetLost | TopicRefused)
         ]
-        kind = MapBehind.incident_kind
-        self._incidents.settle_all(
-            {
-                IncidentKey(self._flow, kind, *refusal.topic_partition, refusal.generation or 0)
-                for refusal in others
-                if isinstance(refusal, MapUnknown)
-            },
-            "their content was compared",
-        )
         self._report(others)
         if lost:
             self._lost_under_way(lost)
@@ -182,9 +174,18 @@ class StoppedPartitions:
         # look no more.
         self._here |= {problem.topic_partition for problem in problems}
 
+    def report_behind(self, partitions: Sequence[MapBehind]) -> None:
+        """Partitions wait until the stage has what the target took."""
+        if partitions:
+            logger.warning("%s (%d partitions in all)", partitions[0], len(partitions))
+            self._report(partitions)
+
     def check(self, snapshot: Snapshot | None) -> None:
         """Close incidents of refused records that were taken since, as of a poll, and go on where
-        an operator decided so."""
+        an operator decided so; report partitions whose map was behind the target before, too."""
+        behind = {} if snapshot is None else snapshot.behind
+        self.report_behind([one for place, one in behind.items() if place in self._behind])
+        self._behind = frozenset(behind)
         if not (self._here or self._before):
             return  # nothing else records them
         waiting = self._incidents.refused(self._flow)

@@ -42,7 +42,7 @@ def decided(lake: Lake, living: int | None, flow: str = FLOW) -> Decided:
     return Incidents(lake).decided(flow, lambda _: living)
 
 
-NOTHING = Decided(frozenset(), skipped={}, foreign={}, trimmed={}, parked={}, lost={})
+NOTHING = Decided(frozenset(), skipped={}, foreign={}, trimmed={}, parked={}, lost={}, again={})
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,21 @@ def test_what_a_target_lost_holds_its_partition_as_long_as_it_is_the_one_that_th
     Incidents(lake).open(FLOW, "target_lost", lost)
     assert decided(lake, 1) == NOTHING._replace(lost={("orders", 0): Lost(1, 50)})
     assert decided(lake, 2) == NOTHING
+
+
+@pytest.mark.parametrize("kind", ["map_behind", "map_unknown"])
+def test_what_an_older_lake_does_not_know_is_produced_again_until_the_target_loses_it(
+    lake: Lake, kind: str
+) -> None:
+    """Offsets of the target begin anew in front of the one that was noted."""
+    incidents = Incidents(lake)
+    unknown = error(HERE, target_generation=1, target_offset=70)
+    incidents.note([Incident(FLOW, kind, unknown)], "produce-again")
+    assert decided(lake, 1) == NOTHING._replace(again={HERE: 70})
+    assert decided(lake, 2) == NOTHING
+    lost = TargetLost("planted", target_offset=50, **HERE._asdict(), target_generation=1)
+    incidents.note([Incident(FLOW, "target_lost", lost)], "produce-again")
+    assert decided(lake, 1) == NOTHING
 
 
 def test_one_of_another_generation_is_told_and_closed_by_itself(lake: Lake) -> None:

@@ -180,6 +180,19 @@ def test_what_waits_or_has_no_name_is_left_out() -> None:
     assert not plan_batch(index, "west", {}, remote, produce_tasks=2, max_records=100).shards
 
 
+def test_what_the_target_took_already_is_taken_at_once_and_not_before_it_is_staged() -> None:
+    index, _ = landed([{("a", 0): 10, ("b", 0): 10}, {("a", 0): 10}])
+
+    def taken(last: int) -> dict[TopicAndPartition, tuple[int, bool]]:
+        whole = {PartitionGeneration("a", 0, 0): last}
+        plan = plan_batch(index, "east", {}, remote, produce_tasks=1, max_records=4, whole=whole)
+        return {part.key: (part.last, part.by_content) for part in plan.partitions}
+
+    assert taken(14)["a", 0] == (19, True)
+    assert taken(19)["a", 0] == (19, True)
+    assert taken(20).keys() == {("b", 0)}
+
+
 def test_of_a_stopped_generation_a_little_is_planned_until_its_map_is_restored() -> None:
     index, _ = landed([{("a", 0): 5}, {("a", 0): 5}])
     place = PartitionGeneration("a", 0, 0)

@@ -23,6 +23,7 @@ from mirrorlake.produce.holes import lacking
 from mirrorlake.produce.map_writer import MapWriter
 from mirrorlake.produce.parking import RefusedRecord
 from mirrorlake.produce.refused_records import RefusedRecords
+from mirrorlake.produce.spec import FlowSpec
 from tests.support.growth import LINEAR, SAME, Made, growth, steps
 
 Floors = dict[TopicAndPartition, Floor]
@@ -93,8 +94,17 @@ def test_a_batch_of_one_partition_costs_the_same_beside_however_many() -> None:
 def all_refused(size: int, is_parked: bool) -> Callable[[], object]:
     store: Any = SimpleNamespace(parked=lambda: [], park=lambda _: None)
     codecs: Any = SimpleNamespace(final=lambda rows: rows, codec_of=lambda _: "none")
-    spec: Any = SimpleNamespace(
-        parks=is_parked, park_at={}, name="f", on_parked=None, on_refused=lambda _: None
+    spec = FlowSpec(
+        name="f",
+        source_cluster="a",
+        name_at_target="f",
+        remote_topic=str,
+        client={},
+        producer={},
+        produce_tasks=1,
+        transactional=True,
+        parks=is_parked,
+        on_refused=lambda _: None,
     )
     record = vars(RefusedRecord(3, "INVALID_RECORD", 7))
     row = {

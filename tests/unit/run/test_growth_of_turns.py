@@ -34,7 +34,7 @@ def producer(size: int, target_end: int = 10) -> Any:
     """A producer that has produced up to 10 of each partition."""
     floors = {key: Floor(10, target_end) for key in keys(size)}
     spec: Any = SimpleNamespace(
-        left_out=(), stopped=(), blocked=frozenset(), remote_topic=str.upper, name="f"
+        left_out=(), stopped=(), blocked=frozenset(), whole={}, remote_topic=str.upper, name="f"
     )
     copied = lambda: {key: floor for key, floor in floors.items()}  # noqa: C416, E731 - counted
     return SimpleNamespace(floors=copied, spec=spec, drain=lambda: None)
@@ -104,7 +104,7 @@ class Lake(MemoryLake):
     def __init__(self, size: int, kind: str, resolution: str | None = None) -> None:
         super().__init__()
         common = {"kind": kind, "open": resolution is None, "resolution": resolution, "flow": "f"}
-        offsets = {"first_offset": 3, "last_offset": 4, "target_offset": 7}
+        offsets = {"first_offset": 3, "last_offset": 4, "target_offset": 7, "at": 0}
         generations = {"generation": 0, "target_generation": 0}
         rows = [
             {"topic": topic, "partition": number, **common, **offsets, **generations}

@@ -234,7 +234,7 @@ def test_a_check_beside_a_refusal_loses_sight_of_none(lake: Lake) -> None:
     stopped._before = False
     stopped.refused(_refused(KEYS[0]))
     assert len(lake.ask_table("open_incidents")) == 1
-    stopped.check(SimpleNamespace(is_behind=lambda _place, _offset: True))  # type: ignore[arg-type]
+    stopped.check(SimpleNamespace(is_behind=lambda _place, _offset: True, behind={}))  # type: ignore[arg-type]
     assert lake.ask_table("open_incidents") == [] and stopped.error is None
 
 
