@@ -94,8 +94,13 @@ class RefusedRecords:
             if spec.on_refused is None:
                 raise stopped[0]
             spec.on_refused(stopped)
-        blocked = {refusal.topic_partition for refusal in stopped}
-        return replace(spec, blocked=spec.blocked | blocked, whole={**spec.whole, **behind})
+        blocked = spec.blocked | {refusal.topic_partition for refusal in stopped}
+        whole = {
+            place: one
+            for place, one in {**spec.whole, **behind}.items()
+            if place.topic_partition not in blocked
+        }
+        return replace(spec, blocked=blocked, whole=whole)
 
     def _park(self, rows: Iterable[Mapping[str, Any]], spec: FlowSpec) -> None:
         parked = [
