@@ -32,7 +32,6 @@ from mirrorlake.produce.culprit import (
 )
 from mirrorlake.produce.deadline import within
 from mirrorlake.produce.delivery import Chunk, Delivery, check_target_rises, record_count, size_of
-from mirrorlake.produce.first_record import first_record, log_bounds, records_from
 from mirrorlake.produce.flow_positions import (
     MetadataFull,
     PositionsBehind,
@@ -45,6 +44,7 @@ from mirrorlake.produce.producers import new_producer
 from mirrorlake.produce.record_producer import OffsetsUnknown
 from mirrorlake.produce.report import Ended
 from mirrorlake.produce.target import PRODUCER_SETTINGS, Target
+from mirrorlake.produce.target_log import first_record, log_bounds, records_from
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class ShardWriter:
         return committed
 
     def first_record(self, key: TopicAndPartition, start: int) -> int | None:
-        """See `first_record.first_record`."""
+        """See `target_log.first_record`."""
         return first_record(self._group, self.target, key, start)
 
     def end(self, key: TopicAndPartition) -> int:
@@ -128,7 +128,7 @@ class ShardWriter:
     def records_from(
         self, key: TopicAndPartition, start: int, end: int | None
     ) -> Iterator[pa.RecordBatch]:
-        """See `first_record.records_from`."""
+        """See `target_log.records_from`."""
         return records_from(self._group, self.target, key, start, end)
 
     def commit_positions(

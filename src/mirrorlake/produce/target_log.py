@@ -47,9 +47,12 @@ def records_from(
     """The committed records of a target partition from `start`, or where its log begins, to below
     `end` (None: its end). Raises KafkaException."""
     first, last = log_bounds(consumer, key)
+    begin, behind = max(first, start), last if end is None else end
+    if begin >= behind:
+        return
     log = open_log({**target.client, "group.id": target.group_id})
     try:
-        for _, rows in log.read({key: (max(first, start), last if end is None else end)}):
+        for _, rows in log.read({key: (begin, behind)}):
             yield rows
     finally:
         log.close()
