@@ -156,6 +156,8 @@ class Internals:
         if not self.by_files or not self._is_folder or self.engine == "spark":
             return True
         root = self.root
+        if root.in_store:  # whose tables no session reads; the JVM would wait for each of them
+            return False
         return native_problem() is not None or not all(
             why_not_by_hand((root / table).delta(without_files=True)) is None
             for table in TABLES

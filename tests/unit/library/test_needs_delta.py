@@ -11,6 +11,8 @@ from mirrorlake.lake.opening import open_lake
 from mirrorlake.library import internals
 from mirrorlake.library.internals import Internals
 from tests.support.lake_rows import no_session, write_file
+from tests.support.object_store import KEY, SECRET, Store
+from tests.support.store_link import link_to
 
 FOLDER = Location(path="./lake")
 CATALOG = Location(catalog="main", schema="mirror", checkpoints="/tmp/none")  # type: ignore[call-arg]
@@ -45,6 +47,19 @@ def test_a_table_with_deletion_vectors_needs_it(tmp_path: Path) -> None:
     log = tmp_path / "lake" / "records" / "_delta_log" / f"{1:020d}.json"
     log.write_text(json.dumps(protocol) + "\n")
     assert needed(tmp_path)
+
+
+def test_a_lake_in_a_store_needs_none_and_is_not_asked(
+    object_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark reads none of its tables: the JVM's start waits for none of them to be opened."""
+    monkeypatch.setenv(KEY, SECRET)
+    with link_to(object_store.address) as link:
+        location = Location.model_validate(Store(link.address).lake("needs"))
+        open_lake(no_session, location, tmp_path)
+        before = len(link.requests)
+        assert not needed(tmp_path, location)
+        assert link.requests[before:] == []
 
 
 def test_what_is_forgotten_by_sparks_words_is_looked_for_in_tables(tmp_path: Path) -> None:
