@@ -199,12 +199,16 @@ class DuckLake(Reader):
     def _make_known(self, query: DuckQuery) -> None:
         """Open what a query names, and what that is made of."""
         self._open_all(query.tables)
-        self._define(query)
+        self._define(query.tables)
 
-    def open_together(self, names: Iterable[str]) -> None:
+    def open_together(self, names: Collection[str]) -> None:
         """See `Reader.open_together`."""
         with self._use:
-            self._open_all(names)
+            try:
+                self._open_all(names)
+                self._define(names)
+            except duckdb.Error as error:
+                raise self._problem(error) from error
 
     def _open_all(self, names: Iterable[str]) -> None:
         """Open the tables that names stand for, as of now where `refresh` asked for that."""
@@ -214,16 +218,16 @@ class DuckLake(Reader):
             self._hear_refusal()
             self._of_each(self._find, tables - self._snapshots.keys() - self._absent)
 
-    def _define(self, query: DuckQuery) -> None:
-        """Make views of the tables that a query names, and of what that is made of."""
-        for name in query.tables:
+    def _define(self, names: Iterable[str]) -> None:
+        """Make views of the tables and views that a query names, and of what these are made of."""
+        for name in names:
             if name in self._known:
                 continue  # a view before it in this query was made of it
             if (table := name.removesuffix(WITH_FILES)) in TABLES:
                 self._open(table, name)
             elif name in VIEWS:
                 view = duckdb_query(sql_text("views", name))
-                self._define(view)
+                self._define(view.tables)
                 self._connection.execute(f'CREATE OR REPLACE TEMP VIEW "{name}" AS {view.text}')
             else:
                 continue  # a name of the query's own, or one that DuckDB refuses

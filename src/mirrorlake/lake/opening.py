@@ -37,8 +37,8 @@ if TYPE_CHECKING:  # answers without Spark (lake/duck.py) come by this module to
 
 logger = logging.getLogger(__name__)
 
-#: How many tables it is asked of at a time whether they are there.
-_ASKED_AT_ONCE = 8
+#: How many tables are looked for, or made, at a time.
+_AT_ONCE = 8
 
 
 def open_lake(
@@ -142,7 +142,7 @@ def _open_folder(
     location: Location,
 ) -> Lake:
     lake = PathLake(session, root, checkpoints, registered=location.catalog is not None)
-    with ThreadPoolExecutor(_ASKED_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
         there = dict(zip(TABLES, pool.map(partial(has_table, root), TABLES), strict=True))
     missing = [table for table in TABLES if not there[table]]
     if "records" in missing:
@@ -220,7 +220,7 @@ def _existing_tables(spark: "SparkSession", schema: str) -> set[str]:
 
 def _create_tables(lake: Lake, tables: Sequence[str]) -> None:
     """Make tables, each by a commit of its own."""
-    with ThreadPoolExecutor(2) as pool:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
         # raises what one raised
         list(pool.map(lambda table: lake.create(table, properties_at_birth(table)), tables))
 

@@ -5,7 +5,7 @@ SQL warehouse. Times in rows are in UTC, and without a zone.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -99,9 +99,9 @@ class Reader(ABC):
         """What is read from now on is as of now; until then, all is as of the first reading of each
         table."""
 
-    def open_together(self, names: Iterable[str]) -> None:  # noqa: B027 - most wait for no store
+    def open_together(self, names: Collection[str]) -> None:  # noqa: B027 - most wait for no store
         """Tables and views that are about to be asked for: where an answer of the lake's store
-        takes its time, their tables are opened side by side."""
+        takes its time, their tables are opened side by side. They are ready to be asked then."""
 
     def held(self, table: str) -> "DeltaTable | None":
         """A table as this reader has it open, until `refresh`; None where it has not, or reads by

@@ -126,7 +126,7 @@ def _replicated(
     counts = _Counts(progress, report)
     with stopping(stop) as ending:
         if start is not None:
-            if exists and topology.lake.path is not None:
+            if topology.lake.path is not None:
                 _open_early(known, progress)
             with progress.phase("starting Spark", start.began):
                 ready = start.ready(ending)
@@ -201,8 +201,8 @@ def _opened(known: Internals, progress: Progress) -> Lake:
 
 
 def _open_early(known: Internals, progress: Progress) -> None:
-    """Open a lake that is there while Spark starts; in a store its small tables too, since each
-    answer takes its time there. None of it needs Spark."""
+    """Open a lake, or make it, while Spark starts; in a store have its small tables ready to be
+    asked, too, since each answer takes its time there. None of it needs Spark."""
     tables = _opened(known, progress)
     if tables.in_store:
         tables.reader.open_together(set(TABLES) - _ASKED_LATER)

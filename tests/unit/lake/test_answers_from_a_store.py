@@ -135,6 +135,17 @@ def test_what_a_question_names_is_opened_side_by_side(
         assert not together.alone and together.tables > {"positions", "latency"}
 
 
+def test_what_was_opened_together_is_ready(link: StoreLink, place: Place, tmp_path: Path) -> None:
+    tables = OwnCommitTables(place)
+    for table in ("records", "incidents"):
+        tables.create(table)
+    lake = DuckLake(place, tmp_path / "nothing yet")
+    lake.open_together(["open_incidents"])
+    before = len(link.requests)
+    assert lake.table_rows("open_incidents") == []
+    assert link.requests[before:] == []
+
+
 def test_status_opens_each_table_once(link: StoreLink, place: Place, tmp_path: Path) -> None:
     """So does who asks for what is staged beside it; whose the newest commits are is read by what
     is open."""
