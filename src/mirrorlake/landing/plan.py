@@ -6,7 +6,7 @@ against clusters and against a model. Each query begins with an explicit offset 
 nothing that a query before it noted down is used.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from dataclasses import replace
 from time import monotonic
 
@@ -32,6 +32,9 @@ from mirrorlake.offsets.positions import LogEnds, PartitionGeneration, TopicAndP
 
 #: How long the leader of a partition that is read may not answer, seconds.
 SILENT_SECONDS = 20.0
+#: Of how many partitions on those that do not move are asked for their ends less often than a plan
+#: is compared; and how often, seconds.
+MANY, ALL_SECONDS = 200, 10.0
 
 
 class LandingPlanner:
@@ -59,6 +62,10 @@ class LandingPlanner:
         self._planned_at = clock()
         #: Partitions of the plan whose leader did not answer when it was asked last: since when.
         self._silent: dict[TopicAndPartition, float] = {}
+        #: When all partitions of the plan were asked for their ends, and how far they were covered
+        #: when it was compared last.
+        self._all_asked = float("-inf")
+        self._compared: Mapping[TopicAndPartition, int] = {}
 
     def plan(
         self,
@@ -72,6 +79,7 @@ class LandingPlanner:
         planned for. Whatever is new among the losses has to be reported before the query runs.
         """
         self._planned_at, self._silent = self._clock(), {}
+        self._all_asked = float("-inf")
         shown = self.source.topics()
         topics = {name: topic for name, topic in shown.items() if topic.undescribed is None}
         ids = {name: topic.topic_id for name, topic in topics.items()}
@@ -131,8 +139,9 @@ class LandingPlanner:
         topics = self.source.topics()
         if topics != planned.topics or self._refusals.over(self._planned_at, self._clock()):
             return True
-        log = self.source.high_watermarks(planned.plan.starts.keys() | planned.unanswered)
-        if self._is_silent(planned.plan.starts.keys() - log.keys()):
+        asked = self._due(planned, covered)
+        log = self.source.high_watermarks(asked | planned.unanswered)
+        if self._is_silent(asked - log.keys()):
             return True
         for key, (end, epoch) in log.items():
             if (
@@ -143,6 +152,19 @@ class LandingPlanner:
                 return True
         # Where nothing waits no operator decides: a query every few seconds is worth skipping.
         return any(planned.waiting) and blocked(self._store.decisions()) != planned.waiting
+
+    def _due(
+        self, planned: Planned, covered: Mapping[TopicAndPartition, int]
+    ) -> Set[TopicAndPartition]:
+        """The partitions of a plan that are to be asked for their ends now: where they are many,
+        those that have moved since, and those that did not answer; now and then all."""
+        before, self._compared = self._compared, dict(covered)
+        every, now = planned.plan.starts.keys(), self._clock()
+        if len(every) < MANY or now - self._all_asked >= ALL_SECONDS:
+            self._all_asked = now
+            return every
+        moved = {key for key, end in covered.items() if before.get(key) != end}
+        return every & (moved | self._silent.keys())
 
     def _is_silent(self, unanswered: Collection[TopicAndPartition]) -> bool:
         """Whether one of these, of which the cluster told nothing just now, has been so for long: a

@@ -78,6 +78,8 @@ class Sampler:
         quiet = deployment.connections.topology.quiet_seconds(flow.name)
         self._stalls = Stalls(math.inf if once else quiet)
         self._starts = KnownStarts()
+        #: The source's last stable offsets at the last sample.
+        self._stable: dict[PartitionGeneration, int] = {}
         #: The partitions of which something waited at the last sample.
         self._lagging: set[TopicAndPartition] = set()
         self._log: SampleLog[SampleValues] | None = None
@@ -106,7 +108,7 @@ class Sampler:
             self._lagging,
         )
         marks = source.end_offsets(target_ends.keys, committed=False, skip_silent=True)
-        ends = source.end_offsets(target_ends.keys, skip_silent=True)
+        ends = self._stable_ends(places, marks)
         now = datetime.now(timezone.utc)
         log = self._log = self._log or self._seeded()
         self._look_for_transactions(now, ends, marks)
@@ -133,6 +135,22 @@ class Sampler:
             max((row["lag_seconds"] for row in counted), default=0.0),
             rows,
         )
+
+    def _stable_ends(
+        self,
+        places: Mapping[TopicAndPartition, PartitionGeneration],
+        marks: Mapping[TopicAndPartition, int],
+    ) -> dict[TopicAndPartition, int]:
+        """The source's last stable offsets, behind its logs' ends, `marks`. Such an offset does not
+        go back, nor beyond the log's end: where that is what it was at the last sample, it is still
+        there, and is not asked for."""
+        still = {key: end for key, end in marks.items() if self._stable.get(places[key]) == end}
+        source = self._connections.admin(self.flow.source)
+        moved = source.end_offsets(places.keys() - still.keys(), skip_silent=True)
+        ends = {key: still.get(key, moved.get(key)) for key in places}
+        known = {key: end for key, end in ends.items() if end is not None}
+        self._stable = {places[key]: end for key, end in known.items()}
+        return known
 
     def _look_for_losses(self, ends: _TargetEnds) -> None:
         """Compare the target's ends with what was written there by the sample before. Transactions

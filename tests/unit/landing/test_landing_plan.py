@@ -1,6 +1,7 @@
 """The planner of landing over a source and a stage in memory: rewound logs, refused partitions,
 when a plan is over."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from mirrorlake.lake.retention import Removal
 from mirrorlake.landing.excluded import WAIT_SECONDS
-from mirrorlake.landing.plan import SILENT_SECONDS, LandingPlanner
+from mirrorlake.landing.plan import ALL_SECONDS, MANY, SILENT_SECONDS, LandingPlanner
 from mirrorlake.landing.rewound import MOST_LEADERS
 from mirrorlake.landing.source_comparison import (
     Branch,
@@ -17,7 +18,7 @@ from mirrorlake.landing.source_comparison import (
     Loss,
     TopicGeneration,
 )
-from mirrorlake.offsets.positions import TopicAndPartition
+from mirrorlake.offsets.positions import LogEnd, TopicAndPartition
 from tests.support.landing_model import T0, T1, Log, Model
 
 
@@ -267,6 +268,42 @@ def test_what_makes_a_plan_another_one() -> None:
     assert planner.differs(planned, {})
     model.logs["t", 2] = Log()
     assert planner.plan({}).plan.starts == {T0: 50, T1: 50, ("t", 2): 0}
+
+
+def test_of_many_partitions_those_that_move_are_asked_for_each_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And those that did not answer; all of them now and then."""
+    model = Model(logs={("t", number): Log() for number in range(MANY)})
+    planner, asked = model.planner(), list[int]()
+    answer = model.high_watermarks
+
+    def counted(keys: Collection[TopicAndPartition]) -> Mapping[TopicAndPartition, LogEnd]:
+        asked.append(len(keys))
+        return answer(keys)
+
+    monkeypatch.setattr(model, "high_watermarks", counted)
+    planned, covered = planner.plan({}), dict.fromkeys(model.logs, 0)
+    for _ in range(2):
+        assert not planner.differs(planned, covered)
+    model.logs[T0].write("a", 5)
+    assert not planner.differs(planned, covered := {**covered, T0: 5})
+    assert asked == [MANY, 0, 1]
+    model.logs[T0].rewind(3)
+    covered = {**covered, T0: 6}
+    assert planner.differs(planned, covered), "what moves is compared at once"
+    model.logs[T0].epoch = 0
+    model.logs[T0].write("a", 3)
+    model.logs[T1].epoch = 1
+    assert not planner.differs(planned, covered)
+    model.now += ALL_SECONDS
+    assert planner.differs(planned, covered), "another leader of one that does not move"
+    model.logs[T1].epoch, model.silent = 0, {T1}
+    model.now += ALL_SECONDS
+    del asked[:]
+    for _ in range(2):
+        assert not planner.differs(planned, covered)
+    assert asked == [MANY, 1]
 
 
 @pytest.mark.parametrize("silent", [{T0}, {T0, T1}])

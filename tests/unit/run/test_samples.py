@@ -2,12 +2,15 @@
 restart. No Kafka, no Spark."""
 
 import time
+from collections.abc import Collection
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from mirrorlake.kafka.connections import Connections
 from mirrorlake.kafka.transactions import OpenTransaction
+from mirrorlake.offsets.positions import TopicAndPartition
 from mirrorlake.testing import MemoryCluster, MemoryLake
 from tests.support.sampling import Rows, Setting
 
@@ -57,6 +60,34 @@ def test_what_did_not_change_is_not_written_but_for_one() -> None:
     floors["orders", 7] = 6
     target.ends["east.orders"][7] = 6
     assert [row["partition"] for row in setting.sample(floors, caught_up=True)] == [7, 2]
+
+
+def test_of_logs_that_did_not_move_the_last_stable_offset_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One that a transaction holds back is asked for, and one whose topic was made again."""
+    source = MemoryCluster("east", {"orders": [5] * 40})
+    target = MemoryCluster("west", {"east.orders": [5] * 40})
+    floors, answer = {("orders", p): 5 for p in range(40)}, source.end_offsets
+    setting, asked = Setting(source, target, never_sampled()), list[int]()
+
+    def counted(keys: Collection[TopicAndPartition], committed: bool = True, **how: Any) -> Any:
+        asked.append(len(keys))
+        return answer(keys, committed, **how)
+
+    monkeypatch.setattr(source, "end_offsets", counted)
+    setting.sample(floors, caught_up=True)
+    setting.sample(floors, caught_up=True)
+    assert asked == [40, 40, 40, 0]
+    source.ends["orders"][7], source.open_at = 9, {("orders", 7): 6}
+    for _ in range(2):
+        row = next(row for row in setting.sample(floors) if row["partition"] == 7)
+    assert (row["source_end"], row["source_high_watermark"]) == (6, 9)
+    assert row["transaction_since"] is not None
+    source.open_at = {}
+    row = next(row for row in setting.sample(floors) if row["partition"] == 7)
+    assert (row["source_end"], row["transaction_since"]) == (9, None)
+    assert asked[4:] == [40, 1] * 3
 
 
 def test_in_a_store_an_idle_flow_writes_now_and_then() -> None:
